@@ -1,0 +1,128 @@
+//! The approval document: what is shown is what is hashed is what is sent.
+//!
+//! The hub writes it when it holds a message. The companion hashes the bytes as it received them, shows every field
+//! that is not a hash, and signs the hash. Each part carries `wire`, the hash of the canonical platform request that
+//! the part will become; the hub recomputes it when it releases the message. A document is never written again: a
+//! message that changes needs a new one.
+
+use heapless::Vec;
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, RequestId};
+
+/// The most parts a document can list.
+pub const MAX_PARTS: usize = 16;
+/// The most attachments a document can list.
+pub const MAX_ATTACHMENTS: usize = 8;
+/// The most visible text, in bytes over all parts, that a person is asked to approve on the device.
+///
+/// Longer text is not read but waved through; another approver with a larger screen may decide on it.
+pub const MAX_TEXT: usize = 4096;
+/// The most bytes an encoded document can have: the text and, generously, all other fields.
+pub const MAX_DOCUMENT: usize = 8192;
+
+/// Everything a person must know to decide on one message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Document<'a> {
+    /// The request that this document belongs to.
+    pub request: RequestId,
+    /// The head of the hub's audit chain when the message was held, so that the log cannot be rewritten behind it.
+    pub audit_head: Digest,
+    /// The agent that wants to send.
+    pub agent: &'a str,
+    /// The conversation its turn came from, as `channel:address`; `None` for a turn outside any conversation.
+    pub origin: Option<&'a str>,
+    /// What it wants to do, such as `send`.
+    pub action: &'a str,
+    /// The channel, such as `matrix`.
+    pub channel: &'a str,
+    /// The hub's account on that channel.
+    pub account: &'a str,
+    /// The raw address on the platform.
+    pub address: &'a str,
+    /// Our own address book's name for that address.
+    pub known_as: Option<&'a str>,
+    /// The thread in the target conversation.
+    pub thread: Option<&'a str>,
+    /// The platform id of the message that this one answers.
+    pub reply_to: Option<&'a str>,
+    /// Options that change how the message arrives, as short words: `silent`, `effect confetti`.
+    #[serde(borrow)]
+    pub options: Vec<&'a str, 8>,
+    /// The parts, in the order in which they will be sent.
+    #[serde(borrow)]
+    pub parts: Vec<Part<'a>, MAX_PARTS>,
+    /// The files that go along.
+    #[serde(borrow)]
+    pub attachments: Vec<Attachment<'a>, MAX_ATTACHMENTS>,
+}
+
+/// One platform request that the message becomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part<'a> {
+    /// The visible text, each link followed by its real URL.
+    pub text: &'a str,
+    /// SHA-256 of the canonical request.
+    pub wire: Digest,
+    /// SHA-256 of the canonical request of a planned fallback, such as the same part as plain text.
+    pub wire_alt: Option<Digest>,
+}
+
+/// A file that goes along. The device names it; it cannot show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment<'a> {
+    /// The file name that the recipient will see.
+    pub name: &'a str,
+    /// The media type as sniffed from the content.
+    pub kind: &'a str,
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 of the content.
+    pub digest: Digest,
+}
+
+/// Why a document cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentError {
+    /// It does not fit in [`MAX_DOCUMENT`] bytes.
+    TooLarge,
+    /// Its bytes are not a document, or bytes are left over behind it.
+    Malformed,
+}
+
+impl core::fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::TooLarge => "the approval document is too large for a companion",
+            Self::Malformed => "the approval document is malformed",
+        })
+    }
+}
+
+impl core::error::Error for DocumentError {}
+
+impl<'a> Document<'a> {
+    /// Writes the document into `buffer` and returns the bytes that are shown, hashed and signed.
+    pub fn encode<'b>(&self, buffer: &'b mut [u8; MAX_DOCUMENT]) -> Result<&'b [u8], DocumentError> {
+        match postcard::to_slice(self, buffer) {
+            Ok(bytes) => Ok(bytes),
+            Err(_) => Err(DocumentError::TooLarge),
+        }
+    }
+
+    /// Reads a document that came from outside.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, DocumentError> {
+        if bytes.len() > MAX_DOCUMENT {
+            return Err(DocumentError::TooLarge);
+        }
+        match postcard::take_from_bytes(bytes) {
+            Ok((document, [])) => Ok(document),
+            _ => Err(DocumentError::Malformed),
+        }
+    }
+
+    /// Bytes of visible text over all parts.
+    pub fn text_len(&self) -> usize {
+        self.parts.iter().map(|part| part.text.len()).sum()
+    }
+}
