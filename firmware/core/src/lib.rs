@@ -1,1 +1,58 @@
+//! The companion's application: what its two buttons do and what its screen shows.
+//!
+//! One state machine without I/O. The ESP32 runner, the QEMU runner and the terminal on a developer's machine feed
+//! it time, button edges and frames, and take from it a screen and frames to publish; no runner decides anything.
+//!
+//! - [`app`]: the machine itself, read it first;
+//! - [`buttons`]: edges to gestures, and which presses never count;
+//! - [`fetch`]: a document put together piece by piece;
+//! - [`card`]: what an open card has shown and what it may decide;
+//! - [`pending`]: a decision that the hub has not confirmed yet;
+//! - [`waiting`], [`outbound`]: the offers that wait, the frames that leave, both bounded;
+//! - [`pages`]: a document as pages of text cells;
+//! - [`escape`]: characters that the screen cannot show honestly, made visible;
+//! - [`screen`], [`draw`]: what to draw, as structure and as cells.
+//!
+//! The promise: no approval leaves the device unless a person held Approve for [`buttons::HOLD`] on a card whose
+//! every page had been on the screen, and the signature covers the very bytes those pages were made from.
 #![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod app;
+pub mod buttons;
+pub mod card;
+pub mod draw;
+pub mod escape;
+pub mod fetch;
+pub mod outbound;
+pub mod pages;
+pub mod pending;
+pub mod screen;
+pub mod waiting;
+
+#[cfg(test)]
+mod testing;
+
+pub use app::{App, Counter, Identity, Settings};
+pub use buttons::{Button, Edge};
+pub use screen::{CardView, Ended, Geometry, Screen, View};
+
+/// A point in time: milliseconds since any fixed moment, such as the start. Must not go backwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Millis(pub u64);
+
+impl Millis {
+    /// This moment and `milliseconds` more.
+    pub fn after(self, milliseconds: u64) -> Self {
+        Self(self.0.saturating_add(milliseconds))
+    }
+
+    /// Milliseconds since `earlier`; 0 if that is later.
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}

@@ -1,1 +1,22 @@
+//! The companion on the developer's own machine: the same application as on the ESP32, with a terminal for a screen
+//! and two keys for buttons.
+//!
+//! - [`link`]: connects to the broker and runs the application, read it first;
+//! - [`counter`]: the counter of decisions, in memory or in a file;
+//! - [`keys`]: key events as button edges;
+//! - [`terminal`]: the screen in place, lines above it, the terminal as it was before;
+//! - [`person`]: a scripted person, for unattended demos and tests.
+//!
+//! Nothing here decides anything: what a press means is `gatepost_companion`'s business. A hub marks a companion like
+//! this one as software and takes it for real only where its owner says so.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
+pub mod counter;
+pub mod keys;
+pub mod link;
+pub mod person;
+pub mod terminal;
+
+pub use counter::CounterStore;
+pub use link::{Companion, Settings};

@@ -1,0 +1,225 @@
+//! Agents, bridges and operators: who speaks to the hub.
+//!
+//! A token is 256 random bits, shown once. The hub keeps its SHA-256: whoever reads the database cannot speak for
+//! anybody. (A slow hash would add nothing: there is no dictionary of 256-bit numbers.)
+
+use std::fmt;
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{
+    audit::{self, Entry},
+    config::is_name,
+    store::{Store, StoreError, now_ms},
+};
+
+/// What a token's holder may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Sends messages and sees its own.
+    Agent,
+    /// Reports what people wrote, for the agents.
+    Bridge,
+    /// Sees and steers everything.
+    Operator,
+}
+
+impl Role {
+    /// The word in the database and on the wire.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Bridge => "bridge",
+            Self::Operator => "operator",
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        [Self::Agent, Self::Bridge, Self::Operator].into_iter().find(|role| role.word() == word)
+    }
+}
+
+/// Who a valid token belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Its name; for an agent, the name of its section in the configuration.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.role.word(), self.name)
+    }
+}
+
+/// A token as listed: nothing that could be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Whose it is.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: i64,
+}
+
+/// Why a token cannot be made or taken away.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Not a name.
+    #[error("{0:?} is not a name: use letters, digits, `-` and `_`, at most 40 of them")]
+    Name(String),
+    /// There is one already.
+    #[error("{0:?} has a token already: revoke it first (gatepost agent revoke {0})")]
+    Exists(String),
+    /// There is none.
+    #[error("{0:?} has no token (see: gatepost agent list)")]
+    Missing(String),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for AgentError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// A new secret token: `gp_` and 64 hexadecimal digits.
+pub fn new_token() -> String {
+    format!("gp_{}", crate::random::hex::<32>())
+}
+
+/// What is kept of a token.
+pub fn hash(token: &str) -> [u8; 32] {
+    gatepost_link::Digest::of(token.as_bytes()).0
+}
+
+/// Makes a token for `name`. The one time that it is seen.
+pub async fn add(store: &Store, name: &str, role: Role, by: &str) -> Result<String, AgentError> {
+    let token = new_token();
+    register(store, name, role, &token, by).await?;
+    Ok(token)
+}
+
+/// Registers a token that exists already.
+pub async fn register(store: &Store, name: &str, role: Role, token: &str, by: &str) -> Result<(), AgentError> {
+    if !is_name(name) {
+        return Err(AgentError::Name(name.chars().take(60).collect()));
+    }
+    let (name, hash, by) = (name.to_owned(), hash(token), by.to_owned());
+    store
+        .write(move |tx| {
+            if find(tx, &name)? {
+                return Err(AgentError::Exists(name));
+            }
+            tx.execute(
+                "INSERT INTO tokens (hash, name, role, created_at) VALUES (?, ?, ?, ?)",
+                params![hash, name, role.word(), now_ms()],
+            )?;
+            let detail = json!({"name": name, "role": role});
+            audit::append(tx, &Entry { actor: &by, event: "token.added", message: None, detail })?;
+            Ok(())
+        })
+        .await
+}
+
+/// Takes the token of `name` away, at once.
+pub async fn revoke(store: &Store, name: &str, by: &str) -> Result<(), AgentError> {
+    let (name, by) = (name.to_owned(), by.to_owned());
+    store
+        .write(move |tx| {
+            let revoked = tx.execute(
+                "UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL",
+                params![now_ms(), name],
+            )?;
+            if revoked == 0 {
+                return Err(AgentError::Missing(name));
+            }
+            let detail = json!({"name": name});
+            audit::append(tx, &Entry { actor: &by, event: "token.revoked", message: None, detail })?;
+            Ok(())
+        })
+        .await
+}
+
+/// All valid tokens' holders.
+pub async fn list(store: &Store) -> Result<Vec<Listed>, AgentError> {
+    store
+        .read(|db| {
+            let mut rows = db.prepare(
+                "SELECT name, role, created_at FROM tokens WHERE revoked_at IS NULL ORDER BY name",
+            )?;
+            let rows = rows.query_map([], |row| {
+                Ok(Listed { name: row.get(0)?, role: role(row, 1)?, created_at: row.get(2)? })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+}
+
+/// Whose token this is.
+pub async fn recognise(store: &Store, token: &str) -> Result<Option<Caller>, StoreError> {
+    let hash = hash(token);
+    store
+        .read(move |db| {
+            // Looked up by hash: how long it takes says nothing about any token.
+            Ok(db
+                .query_row(
+                    "SELECT name, role FROM tokens WHERE hash = ? AND revoked_at IS NULL",
+                    [hash],
+                    |row| Ok(Caller { name: row.get(0)?, role: role(row, 1)? }),
+                )
+                .optional()?)
+        })
+        .await
+}
+
+fn find(tx: &Transaction<'_>, name: &str) -> Result<bool, rusqlite::Error> {
+    exists(tx, "SELECT 1 FROM tokens WHERE name = ? AND revoked_at IS NULL", name)
+}
+
+fn exists(db: &Connection, sql: &str, name: &str) -> Result<bool, rusqlite::Error> {
+    db.prepare(sql)?.exists([name])
+}
+
+fn role(row: &rusqlite::Row<'_>, column: usize) -> Result<Role, rusqlite::Error> {
+    Role::from_word(row.get_ref(column)?.as_str()?)
+        .ok_or_else(|| rusqlite::Error::InvalidColumnType(column, "role".into(), rusqlite::types::Type::Text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_token_is_recognised_until_it_is_revoked_and_its_text_is_never_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let token = add(&store, "engineer", Role::Agent, "operator").await.unwrap();
+        assert_eq!(token.len(), 3 + 64);
+        let caller = recognise(&store, &token).await.unwrap().unwrap();
+        assert_eq!(caller.to_string(), "agent:engineer");
+        assert!(matches!(
+            add(&store, "engineer", Role::Agent, "operator").await,
+            Err(AgentError::Exists(_))
+        ));
+
+        for entry in std::fs::read_dir(directory.path()).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let hex = token[3..].as_bytes();
+            assert!(!bytes.windows(hex.len()).any(|window| window == hex));
+        }
+
+        revoke(&store, "engineer", "operator").await.unwrap();
+        assert_eq!(recognise(&store, &token).await.unwrap(), None);
+        assert!(matches!(revoke(&store, "engineer", "operator").await, Err(AgentError::Missing(_))));
+        assert!(list(&store).await.unwrap().is_empty());
+    }
+}

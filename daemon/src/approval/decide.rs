@@ -1,0 +1,190 @@
+//! Verifying a decision and consuming it, in one transaction.
+
+use gatepost_link::{
+    Digest,
+    decision::{Decision, PublicKey, Statement, Verdict},
+    session::SessionHash,
+};
+use rusqlite::{OptionalExtension as _, Transaction, params};
+use serde_json::json;
+
+use super::Approvals;
+use crate::{
+    audit::{self, Entry},
+    message::{
+        refusal::Code,
+        state::{Actor, Event, State},
+    },
+    outbox::transition::{self, Change, TransitionError},
+    store::{StoreError, now_ms},
+};
+
+/// What became of a decision that is genuine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has taken effect, now or when it came the first time.
+    Consumed,
+    /// The request was over before it came.
+    Over(State),
+}
+
+/// Why a decision does not count.
+#[derive(Debug, thiserror::Error)]
+pub enum DecisionError {
+    /// No such request was ever made.
+    #[error("no such request")]
+    Request,
+    /// The device is not registered, or not any more, or it is a program where none may decide.
+    #[error("this device may not decide")]
+    Device,
+    /// The signature is not this device's over this document in this session.
+    #[error("the signature does not fit")]
+    Signature,
+    /// The counter is not above that of the last decision.
+    #[error("the counter went back: a replayed decision or a cloned device")]
+    Counter,
+    /// The message's row.
+    #[error(transparent)]
+    Transition(#[from] TransitionError),
+}
+
+impl From<StoreError> for DecisionError {
+    fn from(error: StoreError) -> Self {
+        Self::Transition(error.into())
+    }
+}
+
+impl From<rusqlite::Error> for DecisionError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Transition(error.into())
+    }
+}
+
+impl Approvals {
+    /// Takes a decision that `device` gave in `session`.
+    ///
+    /// A decision that does not count changes nothing but the audit.
+    pub async fn decide(
+        &self,
+        device: PublicKey,
+        session: SessionHash,
+        decision: Decision,
+    ) -> Result<Outcome, DecisionError> {
+        let (hub, software) = (self.hub, self.software);
+        let taken = self
+            .outbox
+            .store()
+            .write(move |tx| consume(tx, hub, software, device, session, decision))
+            .await;
+        match taken {
+            Ok((seq, outcome)) => {
+                self.outbox.changed(seq);
+                Ok(outcome)
+            }
+            Err(error) => {
+                self.report(device, &decision, error.to_string()).await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn report(&self, device: PublicKey, decision: &Decision, why: String) -> Result<(), StoreError> {
+        let detail = json!({
+            "device": crate::random::to_hex(&device.0), "request": decision.request.to_string(),
+            "counter": decision.counter, "why": why,
+        });
+        self.outbox
+            .store()
+            .write(move |tx| {
+                audit::append(tx, &Entry { actor: "hub", event: "decision.rejected", message: None, detail })
+            })
+            .await
+    }
+}
+
+fn consume(
+    tx: &Transaction<'_>,
+    hub: PublicKey,
+    software_allowed: bool,
+    device: PublicKey,
+    session: SessionHash,
+    decision: Decision,
+) -> Result<(i64, Outcome), DecisionError> {
+    let (name, software, counter): (String, bool, i64) = tx
+        .query_row(
+            "SELECT name, software, counter FROM devices WHERE key = ? AND revoked_at IS NULL",
+            [device.0],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .optional()?
+        .ok_or(DecisionError::Device)?;
+    if software && !software_allowed {
+        return Err(DecisionError::Device);
+    }
+    let (seq, document, deadline, state, decided_counter): (i64, Vec<u8>, i64, State, Option<i64>) = tx
+        .query_row(
+            "SELECT message, document, approvals.deadline, state, counter
+             FROM approvals JOIN messages ON seq = message WHERE request = ?",
+            [decision.request.0],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+        )
+        .optional()?
+        .ok_or(DecisionError::Request)?;
+
+    let statement = Statement {
+        hub,
+        device,
+        request: decision.request,
+        document: Digest::of(&document),
+        verdict: decision.verdict,
+        counter: decision.counter,
+        session,
+    };
+    if !statement.verify(&decision.signature) {
+        return Err(DecisionError::Signature);
+    }
+    let given = i64::try_from(decision.counter).map_err(|_| DecisionError::Counter)?;
+    if given == counter && decided_counter == Some(given) {
+        // The same decision again: its first `Consumed` was lost on the way.
+        return Ok((seq, Outcome::Consumed));
+    }
+    if given <= counter {
+        return Err(DecisionError::Counter);
+    }
+    if state != State::Held || deadline <= now_ms() {
+        return Ok((seq, Outcome::Over(state)));
+    }
+
+    tx.execute("UPDATE devices SET counter = ? WHERE key = ?", params![given, device.0])?;
+    tx.execute(
+        "UPDATE approvals SET decided_at = ?, verdict = ?, device = ?, counter = ?, session = ?, signature = ?
+         WHERE request = ?",
+        params![
+            now_ms(),
+            match decision.verdict {
+                Verdict::Approve => "approve",
+                Verdict::Deny => "deny",
+            },
+            device.0,
+            given,
+            session.0,
+            decision.signature.0,
+            decision.request.0
+        ],
+    )?;
+    let by = format!("companion:{name}");
+    let change = match decision.verdict {
+        Verdict::Approve => {
+            Change { event: Event::Approve, actor: Actor::Approver, by: &by, code: None, reason: None }
+        }
+        Verdict::Deny => Change {
+            event: Event::Deny,
+            actor: Actor::Approver,
+            by: &by,
+            code: Some(Code::Denied),
+            reason: Some("a person refused it"),
+        },
+    };
+    transition::apply(tx, seq, &change)?;
+    Ok((seq, Outcome::Consumed))
+}

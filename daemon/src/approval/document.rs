@@ -1,0 +1,74 @@
+//! Writing the approval document, and checking stored parts against it.
+
+use gatepost_link::{
+    Digest, RequestId,
+    document::{Document, MAX_DOCUMENT, MAX_PARTS, MAX_TEXT, Part},
+};
+
+use crate::outbox::{
+    row::{MessageRow, PartRow},
+    transition::NewPart,
+};
+
+/// Why no companion could show a message. Said at once: a hold that nobody can end is a slow way to say no.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentRefused {
+    /// More text than a person should be asked to read on a companion.
+    #[error("the text has {0} bytes, and a companion shows at most {MAX_TEXT} for approval: shorten it, or send it as several messages")]
+    Text(usize),
+    /// More parts than a document lists.
+    #[error("the message becomes {0} parts, and a companion shows at most {MAX_PARTS} for approval: shorten it, or send it as several messages")]
+    Parts(usize),
+    /// The rest (addresses, ids) is too long.
+    #[error("the message with all its addresses is too long for a companion to show ({MAX_DOCUMENT} bytes at most)")]
+    Document,
+}
+
+/// The document's bytes for a message and the parts that it will become.
+pub(super) fn write(
+    request: RequestId,
+    audit_head: Digest,
+    message: &MessageRow,
+    parts: &[NewPart],
+) -> Result<Vec<u8>, DocumentRefused> {
+    let text: usize = parts.iter().map(|part| part.shown.len()).sum();
+    if text > MAX_TEXT {
+        return Err(DocumentRefused::Text(text));
+    }
+    let shown = parts.iter().map(|part| Part {
+        text: &part.shown,
+        wire: Digest::of(part.wire.as_bytes()),
+        wire_alt: None,
+    });
+    if parts.len() > MAX_PARTS {
+        return Err(DocumentRefused::Parts(parts.len()));
+    }
+    let origin = message.origin.as_ref().map(|origin| origin.place.to_string());
+    let document = Document {
+        request,
+        audit_head,
+        agent: &message.agent,
+        origin: origin.as_deref(),
+        action: &message.action,
+        channel: &message.channel,
+        account: &message.account,
+        address: &message.address,
+        known_as: None,
+        thread: message.thread.as_deref(),
+        reply_to: message.reply_to.as_deref(),
+        options: message.silent.then_some("silent").into_iter().collect(),
+        parts: shown.collect(),
+        attachments: heapless::Vec::new(),
+    };
+    let mut buffer = [0; MAX_DOCUMENT];
+    document.encode(&mut buffer).map(<[u8]>::to_vec).map_err(|_| DocumentRefused::Document)
+}
+
+/// Whether the stored parts are the ones that the document lists: their requests by hash, their texts by letter.
+pub(super) fn covers(document: &[u8], parts: &[PartRow]) -> bool {
+    let Ok(document) = Document::decode(document) else { return false };
+    document.parts.len() == parts.len()
+        && document.parts.iter().zip(parts).all(|(approved, stored)| {
+            approved.wire == Digest::of(stored.wire.as_bytes()) && approved.text == stored.shown
+        })
+}

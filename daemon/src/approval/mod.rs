@@ -1,0 +1,195 @@
+//! What waits for a person, and from whom a decision is accepted.
+//!
+//! A held message's approval document ([`document`]) is written in the transaction that holds it; its bytes are what a
+//! companion shows, hashes and signs, and they never change. A decision ([`decide`]) is verified and consumed in one
+//! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
+//! means no send.
+
+pub mod decide;
+pub mod device;
+pub mod document;
+
+use gatepost_link::{Digest, RequestId, decision::PublicKey};
+use rusqlite::{OptionalExtension as _, Transaction, params};
+
+use crate::{
+    message::{
+        refusal::Code,
+        state::{Event, PartState, State},
+    },
+    outbox::{
+        Outbox,
+        row::{MessageRow, PartRow},
+        transition::{self, Change, NewPart, TransitionError},
+    },
+    store::{StoreError, now_ms},
+};
+use document::DocumentRefused;
+
+/// A handle on what waits. Clones share it.
+#[derive(Clone)]
+pub struct Approvals {
+    outbox: Outbox,
+    hub: PublicKey,
+    software: bool,
+}
+
+/// A request that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its name.
+    pub request: RequestId,
+    /// The message.
+    pub message: i64,
+    /// The approval document's bytes.
+    pub document: Vec<u8>,
+    /// When it expires, in milliseconds since 1970.
+    pub deadline: i64,
+}
+
+/// Why a message could not be held.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    /// No document can be written for it.
+    #[error(transparent)]
+    Document(#[from] DocumentRefused),
+    /// Its row.
+    #[error(transparent)]
+    Transition(#[from] TransitionError),
+}
+
+impl From<StoreError> for HoldError {
+    fn from(error: StoreError) -> Self {
+        Self::Transition(error.into())
+    }
+}
+
+impl Approvals {
+    /// The approvals of the hub with this key. `software`: whether a program's decision counts.
+    pub fn new(outbox: Outbox, hub: PublicKey, software: bool) -> Self {
+        Self { outbox, hub, software }
+    }
+
+    /// Holds a message on the document that is written for it now.
+    pub async fn hold(
+        &self,
+        message: MessageRow,
+        parts: Vec<NewPart>,
+        reason: String,
+        deadline: i64,
+    ) -> Result<(), HoldError> {
+        let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
+        self.outbox
+            .store()
+            .write(move |tx| {
+                let head = Digest(crate::audit::head(tx)?);
+                let document = document::write(request, head, &message, &parts)?;
+                tx.execute(
+                    "INSERT INTO approvals (request, message, document, deadline) VALUES (?, ?, ?, ?)",
+                    params![request.0, seq, document, deadline],
+                )
+                .map_err(StoreError::from)?;
+                transition::store_parts(tx, seq, &parts)?;
+                transition::apply(tx, seq, &Change::hub(Event::Hold, Some(&reason)))?;
+                Ok::<_, HoldError>(())
+            })
+            .await?;
+        self.outbox.changed(seq);
+        Ok(())
+    }
+
+    /// All that waits, oldest first.
+    pub async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        self.outbox
+            .store()
+            .read(|db| {
+                let mut rows = db.prepare_cached(
+                    "SELECT request, message, document, approvals.deadline FROM approvals
+                     JOIN messages ON messages.seq = approvals.message
+                     WHERE decided_at IS NULL AND state = 'held' ORDER BY message",
+                )?;
+                let rows = rows.query_map([], |row| {
+                    Ok(Waiting {
+                        request: RequestId(row.get(0)?),
+                        message: row.get(1)?,
+                        document: row.get(2)?,
+                        deadline: row.get(3)?,
+                    })
+                })?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    /// The state of the message that a request is about.
+    pub async fn state_of(&self, request: RequestId) -> Result<Option<State>, StoreError> {
+        self.outbox
+            .store()
+            .read(move |db| {
+                Ok(db
+                    .query_row(
+                        "SELECT state FROM messages JOIN approvals ON message = seq WHERE request = ?",
+                        [request.0],
+                        |row| row.get(0),
+                    )
+                    .optional()?)
+            })
+            .await
+    }
+
+    /// Ends every hold whose deadline has passed; says when the next one will.
+    pub async fn expire(&self) -> Result<Option<i64>, TransitionError> {
+        let now = now_ms();
+        let waiting = self.waiting().await?;
+        for due in waiting.iter().filter(|waiting| waiting.deadline <= now) {
+            let seq = due.message;
+            let expired = self.outbox.change(seq, move |tx| expire(tx, seq)).await;
+            match expired {
+                // Somebody decided between the look and the write.
+                Err(TransitionError::Illegal(_)) => {}
+                other => other?,
+            }
+        }
+        Ok(waiting.iter().map(|waiting| waiting.deadline).filter(|deadline| *deadline > now).min())
+    }
+
+    /// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
+    pub async fn release(&self, seq: i64) -> Result<Released, StoreError> {
+        self.outbox
+            .store()
+            .read(move |db| {
+                let document: Option<Vec<u8>> = db
+                    .query_row("SELECT document FROM approvals WHERE message = ?", [seq], |row| row.get(0))
+                    .optional()?;
+                let parts = PartRow::all(db, seq)?;
+                Ok(match document {
+                    Some(document) if !document::covers(&document, &parts) => Released::Changed,
+                    _ => Released::Parts(parts),
+                })
+            })
+            .await
+    }
+}
+
+/// What may be sent of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Released {
+    /// These parts, exactly as approved, or of a message that needed no approval.
+    Parts(Vec<PartRow>),
+    /// Nothing: the stored requests are not the ones that were approved.
+    Changed,
+}
+
+fn expire(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
+    let change = Change::hub(Event::Expire, Some("nobody decided in time")).code(Code::Expired);
+    transition::apply(tx, seq, &change)?;
+    tx.execute(
+        "UPDATE approvals SET decided_at = ?, verdict = 'expired' WHERE message = ? AND decided_at IS NULL",
+        params![now_ms(), seq],
+    )?;
+    tx.execute(
+        "UPDATE parts SET error = 'not sent' WHERE message = ? AND state = ?",
+        params![seq, PartState::Planned],
+    )?;
+    Ok(())
+}

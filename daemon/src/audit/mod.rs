@@ -1,0 +1,128 @@
+//! The audit: what happened, in a chain that shows when a row was changed or taken out.
+//!
+//! A row is appended inside the transaction of the change that it records, so there is no change without its row and
+//! no row without its change. Each hash covers the previous one; the head stands in every approval document, so a
+//! companion's signature also vouches for everything before it.
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::store::{StoreError, now_ms};
+
+/// Separates the chain's hashes from all others.
+const DOMAIN: &[u8] = b"gatepost/audit/1";
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// Who did it: `agent:NAME`, `companion:NAME`, `hub`, `operator`, or `nobody` for a caller without a token.
+    pub actor: &'a str,
+    /// What happened, as `noun.verb`.
+    pub event: &'a str,
+    /// The message it happened to.
+    pub message: Option<&'a str>,
+    /// The facts. Never a secret.
+    pub detail: Value,
+}
+
+/// The hash of the newest row; zeros before the first.
+pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
+    let hash = db
+        .query_row("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0))
+        .optional()?;
+    Ok(hash.unwrap_or_default())
+}
+
+/// Appends a row to the chain.
+pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError> {
+    let (seq, at, detail) = (next_seq(tx)?, now_ms(), entry.detail.to_string());
+    let hash = link(&head(tx)?, seq, at, entry.actor, entry.event, entry.message, &detail);
+    tx.prepare_cached(
+        "INSERT INTO audit (seq, at, actor, event, message, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )?
+    .execute(params![seq, at, entry.actor, entry.event, entry.message, detail, hash])?;
+    Ok(())
+}
+
+/// Walks the whole chain; the number of the first row that does not fit, if any.
+pub fn first_broken(db: &Connection) -> Result<Option<i64>, StoreError> {
+    let mut rows = db.prepare("SELECT seq, at, actor, event, message, detail, hash FROM audit ORDER BY seq")?;
+    let mut rows = rows.query([])?;
+    let (mut previous, mut expected) = ([0; 32], 1);
+    while let Some(row) = rows.next()? {
+        let (seq, actor, event): (i64, String, String) = (row.get(0)?, row.get(2)?, row.get(3)?);
+        let (message, detail): (Option<String>, String) = (row.get(4)?, row.get(5)?);
+        let hash: [u8; 32] = row.get(6)?;
+        let fits = link(&previous, seq, row.get(1)?, &actor, &event, message.as_deref(), &detail);
+        if seq != expected || hash != fits {
+            return Ok(Some(expected));
+        }
+        (previous, expected) = (hash, expected + 1);
+    }
+    Ok(None)
+}
+
+fn next_seq(db: &Connection) -> Result<i64, StoreError> {
+    Ok(db.query_row("SELECT coalesce(max(seq), 0) + 1 FROM audit", [], |row| row.get(0))?)
+}
+
+fn link(
+    previous: &[u8; 32],
+    seq: i64,
+    at: i64,
+    actor: &str,
+    event: &str,
+    message: Option<&str>,
+    detail: &str,
+) -> [u8; 32] {
+    let mut hash = Sha256::new_with_prefix(DOMAIN);
+    hash.update(previous);
+    hash.update(seq.to_be_bytes());
+    hash.update(at.to_be_bytes());
+    // Lengths go first, so that no two rows can share their bytes by moving a border.
+    for field in [actor, event, message.unwrap_or(""), detail] {
+        hash.update((field.len() as u64).to_be_bytes());
+        hash.update(field);
+    }
+    hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain_of_three() -> Connection {
+        let mut db = Connection::open_in_memory().unwrap();
+        db.execute_batch(
+            "CREATE TABLE audit (seq INTEGER PRIMARY KEY, at INTEGER, actor TEXT, event TEXT, message TEXT,
+             detail TEXT, hash BLOB)",
+        )
+        .unwrap();
+        let tx = db.transaction().unwrap();
+        for event in ["message.accepted", "message.held", "message.sent"] {
+            append(&tx, &Entry { actor: "hub", event, message: Some("m"), detail: Value::Null }).unwrap();
+        }
+        tx.commit().unwrap();
+        db
+    }
+
+    #[test]
+    fn an_untouched_chain_is_whole() {
+        assert_eq!(first_broken(&chain_of_three()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_changed_row_is_found() {
+        let db = chain_of_three();
+        db.execute("UPDATE audit SET actor = 'agent:mallory' WHERE seq = 2", []).unwrap();
+        assert_eq!(first_broken(&db).unwrap(), Some(2));
+    }
+
+    #[test]
+    fn a_row_taken_out_is_found() {
+        let db = chain_of_three();
+        db.execute("DELETE FROM audit WHERE seq = 2", []).unwrap();
+        assert_eq!(first_broken(&db).unwrap(), Some(2));
+    }
+}

@@ -1,0 +1,170 @@
+//! Tests of whole dialogues with a server that follows a script.
+
+use std::time::Duration;
+
+use lettre::transport::smtp::extension::ClientId;
+
+use super::{
+    double::{AUTHORITY, Deed, Double},
+    submission::{Login, Pace, Security, Submission, trust},
+    wire::tests::{key, wire},
+};
+use crate::{channels::Failure, config::secret::Secret};
+
+fn to(double: &Double, security: Security) -> Submission {
+    Submission {
+        host: "localhost".into(),
+        port: double.port,
+        security,
+        tls: trust("localhost", Some(AUTHORITY)).unwrap(),
+        hello: ClientId::default(),
+        login: Some(Login { user: "hub".into(), password: Secret::from("hunter2") }),
+        pace: Pace {
+            address: Duration::from_secs(5),
+            step: Duration::from_secs(2),
+            answer: Duration::from_millis(500),
+        },
+    }
+}
+
+async fn submit(double: &Double) -> Result<(), Failure> {
+    to(double, Security::Starttls).submit(&wire().mail(&key()).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_mail_is_handed_over_inside_tls() {
+    for security in [Security::Starttls, Security::Implicit] {
+        let double = Double::start(security, &[]);
+        to(&double, security).submit(&wire().mail(&key()).unwrap()).await.unwrap();
+        let heard = double.heard();
+        for line in ["EHLO [127.0.0.1]", "MAIL FROM:<hub@hub.test>", "RCPT TO:<ada@example.org>", "DATA"] {
+            assert!(heard.iter().any(|said| said == line), "{line} in {heard:?}");
+        }
+        assert!(heard.iter().any(|said| said.starts_with("Message-ID: <0011")), "{heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_temporary_refusal_at_any_step_is_retried_with_the_servers_words() {
+    for stage in ["greeting", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "."] {
+        let double = Double::start(Security::Starttls, &[(stage, Deed::Answer("451 4.7.1 greylisted"))]);
+        let failure = submit(&double).await.unwrap_err();
+        assert!(
+            matches!(&failure, Failure::Retry(why) if why.contains("451 4.7.1 greylisted")),
+            "{stage}: {failure:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_for_good_at_any_step_is_permanent() {
+    for stage in ["greeting", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "."] {
+        let double = Double::start(Security::Starttls, &[(stage, Deed::Answer("550 5.1.1 no such user"))]);
+        let failure = submit(&double).await.unwrap_err();
+        assert!(
+            matches!(&failure, Failure::Permanent(why) if why.contains("550 5.1.1 no such user")),
+            "{stage}: {failure:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_breaks_before_the_content_is_retried() {
+    for stage in ["greeting", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA"] {
+        let double = Double::start(Security::Starttls, &[(stage, Deed::Close)]);
+        let failure = submit(&double).await.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "{stage}: {failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up() {
+    for stage in ["greeting", "MAIL"] {
+        let double = Double::start(Security::Starttls, &[(stage, Deed::Hang)]);
+        let failure = submit(&double).await.unwrap_err();
+        assert!(
+            matches!(&failure, Failure::Retry(why) if why.contains("within 2 s")),
+            "{stage}: {failure:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_after_the_content_is_unknown() {
+    for deed in [Deed::Close, Deed::Hang, Deed::Answer("what?"), Deed::Answer("354 go on")] {
+        let double = Double::start(Security::Starttls, &[(".", deed)]);
+        let failure = submit(&double).await.unwrap_err();
+        assert!(matches!(failure, Failure::Unknown(_)), "{deed:?}: {failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_mail_that_did_not_wholly_leave_is_retried() {
+    let double = Double::start(Security::Starttls, &[("content", Deed::Hang)]);
+    let mut mail = wire().mail(&key()).unwrap();
+    mail.content = b"more than any socket buffers\r\n".repeat(1_000_000);
+    let failure = to(&double, Security::Starttls).submit(&mail).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Retry(why) if why.contains("whole mail")), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_server_without_tls_gets_neither_password_nor_mail() {
+    let double = Double::start(Security::Starttls, &[("EHLO", Deed::Answer("250 localhost"))]);
+    let failure = submit(&double).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("STARTTLS")), "{failure:?}");
+    assert!(double.heard().iter().all(|said| said.starts_with("EHLO") || said == "QUIT"));
+}
+
+#[tokio::test]
+async fn answers_slipped_in_before_the_handshake_do_not_count() {
+    let forged =
+        "220 ready\r\n250-localhost\r\n250 AUTH PLAIN\r\n235 in\r\n250 ok\r\n250 ok\r\n354 go\r\n250 queued";
+    let double = Double::start(Security::Starttls, &[("STARTTLS", Deed::Answer(forged))]);
+    let failure = submit(&double).await.unwrap_err();
+    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_authority_is_refused_before_anything_is_said() {
+    let double = Double::start(Security::Starttls, &[]);
+    let mut submission = to(&double, Security::Starttls);
+    // The machine that runs the tests may have no authorities at all; then there is nothing to compare with.
+    let Ok(tls) = trust("localhost", None) else { return };
+    submission.tls = tls;
+    let failure = submission.submit(&wire().mail(&key()).unwrap()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("ca_file")), "{failure:?}");
+    assert_eq!(double.heard().len(), 2, "EHLO and STARTTLS only: {:?}", double.heard());
+}
+
+#[tokio::test]
+async fn a_wrong_password_says_what_to_check_and_is_not_repeated() {
+    let refusal = Deed::Answer("535 5.7.8 AGh1YgBodW50ZXIy is wrong");
+    let double = Double::start(Security::Starttls, &[("AUTH", refusal)]);
+    let failure = to(&double, Security::Starttls).knock().await.unwrap_err();
+    assert!(
+        matches!(&failure, Failure::Permanent(why) if why.contains("check user and password")
+            && why.contains("535") && !why.contains("AGh1YgBodW50ZXIy") && !why.contains("hunter2")),
+        "{failure:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_knock_logs_in_and_sends_nothing() {
+    let double = Double::start(Security::Starttls, &[]);
+    let door = to(&double, Security::Starttls).knock().await.unwrap();
+    assert_eq!(door, format!("localhost:{} over TLS", double.port));
+    let heard = double.heard();
+    assert!(heard.iter().any(|said| said == "NOOP"), "{heard:?}");
+    assert!(!heard.iter().any(|said| said.starts_with("MAIL")), "{heard:?}");
+}
+
+#[tokio::test]
+async fn no_server_is_retried() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let double = Double::start(Security::Starttls, &[]);
+    for security in [Security::Starttls, Security::Implicit] {
+        let submission = Submission { port, ..to(&double, security) };
+        let failure = submission.submit(&wire().mail(&key()).unwrap()).await.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+    }
+}

@@ -1,0 +1,297 @@
+//! E-mail, handed to the person's own mail server by authenticated submission (RFC 6409).
+//!
+//! SMTP recognises nothing it was given twice, so a mail whose answer was lost stays [`Failure::Unknown`] and is never
+//! sent again by itself; [`submission`] knows at every moment on which side of that line a mail is. Nothing is ever
+//! said in the clear: a server without TLS gets neither the password nor the mail.
+//!
+//! A mail is not split. What [`compose`](Adapter::compose) returns is the whole of it but `Date` and `Message-ID`,
+//! which [`wire`] adds. Bounces, which arrive later and elsewhere, are no part of a delivery.
+
+#[cfg(test)]
+mod dialogue;
+#[cfg(test)]
+mod double;
+mod judgement;
+mod submission;
+mod wire;
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use lettre::{message::Mailbox, transport::smtp::extension::ClientId};
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::{
+    submission::{Login, Pace, Security, Submission, trust},
+    wire::Wire,
+};
+use super::{
+    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    registry::{OpenError, Opening},
+};
+use crate::{
+    config::{
+        keys::{Key, key},
+        secret::SecretSource,
+    },
+    render::{Dialect, Flavour, Markup, Tables},
+};
+
+/// `[channels.email.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "host",
+        "\"mail.example.org\"",
+        "The mail server that takes your outgoing mail. Its certificate must bear this name.",
+    ),
+    key("port", "587", "Its submission port. 587 unless tls is \"implicit\", then 465."),
+    key(
+        "tls",
+        "\"starttls\"",
+        "\"starttls\" asks for TLS after the greeting and refuses to go on without it, \"implicit\" speaks TLS from the first byte.",
+    ),
+    key(
+        "from",
+        "\"Gatepost <hub@example.org>\"",
+        "Whom the mail comes from. The server must let this account send as it.",
+    ),
+    key(
+        "user",
+        "\"hub@example.org\"",
+        "The name to log in with. Leave it and password out for a server that lets this house send without.",
+    ),
+    key("password", "\"file:/run/credentials/email\"", "The password to log in with."),
+    key(
+        "ca_file",
+        "\"/etc/ssl/home-ca.pem\"",
+        "A further certificate authority to trust (PEM), for a mail server with a certificate of your own.",
+    ),
+    key(
+        "hello_name",
+        "\"hub.example.org\"",
+        "The name this hub greets the server with. By default an address, which submission servers accept.",
+    ),
+];
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "email",
+    threads: true,
+    replies: true,
+    silent: false,
+    address_hint: "a plain address such as ada@example.org",
+};
+
+/// RFC 5321 §4.5.3.1.1, in octets.
+const MAX_LOCAL_PART: usize = 64;
+/// RFC 5321 §4.5.3.1.3: a path has 256 octets, two of them for the angle brackets.
+const MAX_ADDRESS: usize = 254;
+/// RFC 1035 §2.3.4, in octets.
+const MAX_LABEL: usize = 63;
+/// The port of submission with STARTTLS, RFC 6409 §3.1.
+const SUBMISSION: u16 = 587;
+/// The port of submission over TLS, RFC 8314 §3.3.
+const SUBMISSIONS: u16 = 465;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    host: String,
+    port: Option<u16>,
+    #[serde(default)]
+    tls: Security,
+    from: String,
+    user: Option<String>,
+    password: Option<SecretSource>,
+    ca_file: Option<PathBuf>,
+    hello_name: Option<String>,
+}
+
+struct Email {
+    from: Mailbox,
+    submission: Submission,
+}
+
+/// HTML beside the text, not split.
+pub fn flavour() -> Flavour {
+    Flavour {
+        markup: Markup::Html(Dialect::Email),
+        limit: None,
+        unit: gatepost_chunk::Unit::CodePoints,
+        tables: Tables::Native,
+    }
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let invalid = |what: String| OpenError::Invalid(what);
+    let from: Mailbox = settings.from.parse().map_err(|_| {
+        invalid(format!("from: {:?} is no mailbox; write \"Name <hub@example.org>\"", settings.from))
+    })?;
+    let address = canonical(from.email.as_ref()).map_err(|hint| invalid(format!("from: {hint}")))?;
+    let from = Mailbox::new(from.name, address.parse().map_err(|e| invalid(format!("from: {e}")))?);
+    let login = match (settings.user, settings.password) {
+        (Some(user), Some(password)) => Some(Login { user, password: password.read()? }),
+        (None, None) => None,
+        _ => return Err(invalid("user and password go together: give both, or neither".into())),
+    };
+    let hello = match settings.hello_name {
+        Some(name) if is_domain(&name) => ClientId::Domain(name),
+        Some(name) => return Err(invalid(format!("hello_name: {name:?} is no host name"))),
+        None => ClientId::default(),
+    };
+    let port = settings.port.unwrap_or(match settings.tls {
+        Security::Starttls => SUBMISSION,
+        Security::Implicit => SUBMISSIONS,
+    });
+    let authority = settings.ca_file.map(|path| {
+        std::fs::read(&path).map_err(|e| invalid(format!("ca_file: cannot read {}: {e}", path.display())))
+    });
+    let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
+    let (host, security, pace) = (settings.host, settings.tls, Pace::default());
+    let submission = Submission { host, port, security, tls, hello, login, pace };
+    Ok(Arc::new(Email { from, submission }))
+}
+
+#[async_trait]
+impl Adapter for Email {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        canonical(address).map_err(|hint| TargetError {
+            channel: CAPABILITIES.channel,
+            address: address.to_owned(),
+            hint,
+        })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        serde_json::to_value(Wire::new(&self.from, letter)).expect("strings always have a JSON form")
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        let mail = Wire::deserialize(wire)
+            .map_err(|e| e.to_string())
+            .and_then(|wire| wire.mail(key))
+            .map_err(|why| Failure::Permanent(format!("the stored mail cannot be sent: {why}")))?;
+        self.submission.submit(&mail).await.map(|()| mail.id)
+    }
+
+    fn redelivery(&self) -> Redelivery {
+        Redelivery::Never
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        let door = self.submission.knock().await.map_err(|failure| NotReady(failure.to_string()))?;
+        Ok(format!("{} through {door}", self.from))
+    }
+}
+
+/// The one spelling of an address, or what is wrong with it.
+///
+/// Takes what every server takes: a dot-atom before the @ and a host name after it (RFC 5321 §4.1.2), in ASCII. The
+/// domain becomes lower case; the local part is the receiving server's business and stays as it is (§2.4). Quoted
+/// local parts and address literals are left out: they are rarer than the mistakes that look like them.
+fn canonical(address: &str) -> Result<String, &'static str> {
+    if address.contains(['<', '>', '"', ',', ';']) || address.contains(char::is_whitespace) {
+        return Err(
+            "give the plain address, such as ada@example.org, without a name, brackets or a second address",
+        );
+    }
+    let (local, domain) =
+        address.rsplit_once('@').ok_or("an address has an @ in it, such as ada@example.org")?;
+    if !address.is_ascii() {
+        return Err("use ASCII; an international domain is written in its xn-- form");
+    }
+    // RFC 5322 §3.2.3, atext.
+    let atext = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&b);
+    if local.len() > MAX_LOCAL_PART
+        || address.len() > MAX_ADDRESS
+        || !local.split('.').all(|atom| !atom.is_empty() && atom.bytes().all(atext))
+    {
+        return Err(
+            "what stands before the @ must be letters, digits and !#$%&'*+-/=?^_`{|}~, with single dots between",
+        );
+    }
+    if !is_domain(domain) {
+        return Err("what stands after the @ must be a host name, such as example.org");
+    }
+    Ok(format!("{local}@{}", domain.to_ascii_lowercase()))
+}
+
+/// Labels of letters, digits and inner hyphens, RFC 5321 §4.1.2.
+fn is_domain(name: &str) -> bool {
+    name.split('.').all(|label| {
+        !label.is_empty()
+            && label.len() <= MAX_LABEL
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_spelling() {
+        assert_eq!(canonical("Ada.Lovelace+x@Example.ORG").unwrap(), "Ada.Lovelace+x@example.org");
+        assert_eq!(canonical("root@localhost").unwrap(), "root@localhost");
+    }
+
+    #[test]
+    fn what_is_no_plain_address_is_refused() {
+        for address in [
+            "",
+            "ada",
+            "@example.org",
+            "ada@",
+            "Ada <ada@example.org>",
+            "ada@example.org, bob@example.org",
+            "ada@example.org\r\nBcc: eve@example.org",
+            "a..b@example.org",
+            ".a@example.org",
+            "ada@-x.org",
+            "ada@example..org",
+            "ada@[127.0.0.1]",
+            "\"a b\"@example.org",
+            "ädä@example.org",
+            "ada@exämple.org",
+            "a@b@c d",
+            "ada@example.org ",
+        ] {
+            assert!(canonical(address).is_err(), "{address:?}");
+        }
+        assert!(canonical(&format!("{}@example.org", "a".repeat(65))).is_err());
+        assert!(canonical(&format!("a@{}", "a.".repeat(130))).is_err());
+    }
+
+    fn settings(text: &str) -> Result<Settings, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    #[test]
+    fn tls_cannot_be_switched_off() {
+        for tls in ["none", "off", "opportunistic", "plain"] {
+            assert!(settings(&format!("host = \"h\"\nfrom = \"a@b\"\ntls = \"{tls}\"")).is_err(), "{tls}");
+        }
+        assert_eq!(settings("host = \"h\"\nfrom = \"a@b\"").unwrap().tls, Security::Starttls);
+    }
+
+    #[test]
+    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+        let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
+        let all = settings(&all).unwrap();
+        assert!(all.port.is_some() && all.user.is_some() && all.password.is_some());
+        assert!(all.ca_file.is_some() && all.hello_name.is_some());
+        assert!(settings("host = \"h\"\nfrom = \"a@b\"\npasswd = \"x\"").is_err());
+    }
+}

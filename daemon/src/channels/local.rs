@@ -1,0 +1,171 @@
+//! `local`: the hub's own inbox.
+//!
+//! It needs no account anywhere, so it is the channel of a first run; what arrives is a row in the hub's database, read
+//! with `gatepost local read`. The part's key is unique there, so a second delivery changes nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use rusqlite::params;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    registry::{OpenError, Opening},
+};
+use crate::{
+    config::keys::{Key, key},
+    render::{Flavour, Markup, Tables},
+    store::{Store, StoreError, now_ms},
+};
+
+/// The keys of `[channels.local.ACCOUNT]`.
+pub const KEYS: &[Key] = &[key("limit", "1500", "The most characters in one part. Without it, messages are not split.")];
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "local",
+    threads: true,
+    replies: true,
+    silent: true,
+    address_hint: "a name: letters, digits, `-`, `_` and `.`, at most 64 of them",
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    limit: Option<usize>,
+}
+
+/// The request that a part becomes.
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    address: String,
+    thread: Option<String>,
+    reply_to: Option<String>,
+    text: String,
+}
+
+struct Local {
+    account: String,
+    limit: Option<usize>,
+    store: Store,
+}
+
+/// Something that arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrived {
+    /// Its number; ask for those after the last one read.
+    pub seq: i64,
+    /// The account.
+    pub account: String,
+    /// For whom.
+    pub address: String,
+    /// In which thread.
+    pub thread: Option<String>,
+    /// What it says.
+    pub text: String,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// Plain text, not split.
+pub fn flavour() -> Flavour {
+    Flavour { markup: Markup::Plain, limit: None, unit: gatepost_chunk::Unit::CodePoints, tables: Tables::Code }
+}
+
+/// Opens an account.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    if settings.limit.is_some_and(|limit| limit < 100) {
+        return Err(OpenError::Invalid("limit must be at least 100 characters".into()));
+    }
+    Ok(Arc::new(Local { account: opening.account.into(), limit: settings.limit, store: opening.store }))
+}
+
+/// What arrived for `address`, or for anybody, after number `after`, oldest first, at most `limit`.
+pub async fn read(
+    store: &Store,
+    address: Option<String>,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<Arrived>, StoreError> {
+    store
+        .read(move |db| {
+            let mut rows = db.prepare(
+                "SELECT seq, account, address, thread, text, at FROM local
+                 WHERE (?1 IS NULL OR address = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3",
+            )?;
+            let rows = rows.query_map(params![address, after, limit], |row| {
+                Ok(Arrived {
+                    seq: row.get(0)?,
+                    account: row.get(1)?,
+                    address: row.get(2)?,
+                    thread: row.get(3)?,
+                    text: row.get(4)?,
+                    at: row.get(5)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+}
+
+#[async_trait]
+impl Adapter for Local {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        Flavour { limit: self.limit, ..flavour() }
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        let named = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        match (1..=64).contains(&address.len()) && address.bytes().all(named) {
+            true => Ok(address.to_owned()),
+            false => Err(TargetError {
+                channel: CAPABILITIES.channel,
+                address: address.chars().take(80).collect(),
+                hint: CAPABILITIES.address_hint,
+            }),
+        }
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        json!(Wire {
+            address: letter.address.into(),
+            thread: letter.thread.map(Into::into),
+            reply_to: letter.reply_to.map(Into::into),
+            text: letter.part.text.clone(),
+        })
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        let wire = Wire::deserialize(wire)
+            .map_err(|error| Failure::Permanent(format!("the stored request cannot be read: {error}")))?;
+        let (account, key) = (self.account.clone(), key.0.clone());
+        self.store
+            .write(move |tx| {
+                tx.execute(
+                    "INSERT INTO local (account, address, thread, reply_to, part_key, text, at)
+                     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (part_key) DO NOTHING",
+                    params![account, wire.address, wire.thread, wire.reply_to, key, wire.text, now_ms()],
+                )?;
+                let seq: i64 =
+                    tx.query_row("SELECT seq FROM local WHERE part_key = ?", [key], |row| row.get(0))?;
+                Ok::<_, StoreError>(format!("local:{seq}"))
+            })
+            .await
+            .map_err(|error| Failure::Retry(error.to_string()))
+    }
+
+    fn redelivery(&self) -> Redelivery {
+        Redelivery::Keyed(Duration::MAX)
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        Ok("the hub's own inbox".into())
+    }
+}

@@ -1,0 +1,191 @@
+//! Tests of whole dialogues with a homeserver that follows a script.
+
+use std::time::Duration;
+
+use serde_json::Map;
+
+use super::{
+    Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix,
+    double::{Double, Reply, http},
+    homeserver,
+};
+use crate::{
+    channels::{Adapter, Failure, Letter, PartKey},
+    config::secret::Secret,
+    render::Part,
+};
+
+pub(super) fn matrix(port: u16) -> Matrix {
+    let url = homeserver(&format!("http://127.0.0.1:{port}")).unwrap();
+    Matrix {
+        client: Client::new(http(), url, Secret::from("syt_secret")),
+        limit: DEFAULT_LIMIT,
+        resend: Duration::from_secs(DEFAULT_RESEND * 60),
+    }
+}
+
+pub(super) fn part(html: Option<&str>) -> Part {
+    Part { text: "Hello".into(), html: html.map(Into::into), units: 5, shown: "Hello".into() }
+}
+
+pub(super) fn letter(part: &Part) -> Letter<'_> {
+    Letter {
+        address: "!room:hub.test",
+        thread: None,
+        reply_to: None,
+        silent: false,
+        headline: "Hello",
+        part,
+        index: 0,
+        of: 1,
+    }
+}
+
+fn key() -> PartKey {
+    PartKey("00112233445566778899aabbccddeeff".into())
+}
+
+const PLAIN_ROOM: Reply = Reply::Says(404, "", r#"{"errcode":"M_NOT_FOUND","error":"Event not found."}"#);
+
+async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Double) {
+    let double = Double::start(script);
+    let matrix = matrix(double.port);
+    let wire = matrix.compose(&letter(&part(None)));
+    (matrix.deliver(&wire, &key()).await, double)
+}
+
+#[tokio::test]
+async fn an_event_is_put_under_its_key() {
+    let (sent, double) = deliver(&[PLAIN_ROOM, Reply::Says(200, "", r#"{"event_id":"$event"}"#)]).await;
+    assert_eq!(sent.unwrap(), "$event");
+    let heard = double.heard();
+    assert!(
+        heard[0].starts_with("GET /_matrix/client/v3/rooms/!room:hub.test/state/m.room.encryption HTTP/1.1"),
+        "{}",
+        heard[0]
+    );
+    let put =
+        "PUT /_matrix/client/v3/rooms/!room:hub.test/send/m.room.message/00112233445566778899aabbccddeeff ";
+    assert!(heard[1].starts_with(put), "{}", heard[1]);
+    assert!(heard[1].contains("authorization: Bearer syt_secret\r\n"), "{}", heard[1]);
+    assert!(heard[1].ends_with(r#"{"body":"Hello","m.mentions":{},"msgtype":"m.text"}"#), "{}", heard[1]);
+}
+
+#[tokio::test]
+async fn the_server_says_when_to_come_back() {
+    const HEADER: Reply =
+        Reply::Says(429, "Retry-After: 7\r\n", r#"{"errcode":"M_LIMIT_EXCEEDED","error":"Too many"}"#);
+    const BODY: Reply =
+        Reply::Says(429, "", r#"{"errcode":"M_LIMIT_EXCEEDED","error":"Too many","retry_after_ms":6775001}"#);
+    const BOTH: Reply =
+        Reply::Says(429, "Retry-After: 2\r\n", r#"{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":1500}"#);
+    for (script, milliseconds) in [
+        (&[PLAIN_ROOM, HEADER] as &'static [Reply], 7_000),
+        (&[PLAIN_ROOM, BODY], 6_775_001),
+        (&[PLAIN_ROOM, BOTH], 2_000),
+        (&[HEADER], 7_000),
+    ] {
+        let failure = deliver(script).await.0.unwrap_err();
+        assert!(
+            matches!(&failure, Failure::Wait { after, .. } if *after == Duration::from_millis(milliseconds)),
+            "{failure:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_limit_without_a_time_is_retried() {
+    const NEVER: Reply = Reply::Says(429, "Retry-After: soon\r\n", r#"{"errcode":"M_LIMIT_EXCEEDED"}"#);
+    let failure = deliver(&[PLAIN_ROOM, NEVER]).await.0.unwrap_err();
+    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_refusal_is_permanent_with_the_servers_words() {
+    const FORBIDDEN: Reply = Reply::Says(403, "", r#"{"errcode":"M_FORBIDDEN","error":"User not in room"}"#);
+    const TOO_LARGE: Reply = Reply::Says(413, "", r#"{"errcode":"M_TOO_LARGE","error":"event too large"}"#);
+    const TOKEN: Reply =
+        Reply::Says(401, "", r#"{"errcode":"M_UNKNOWN_TOKEN","error":"Invalid syt_secret"}"#);
+    const MOVED: Reply = Reply::Says(301, "Location: https://elsewhere.test/\r\n", "");
+    const NO_MATRIX: Reply = Reply::Says(404, "", "<h1>Not here</h1>");
+    for (script, words) in [
+        (&[PLAIN_ROOM, FORBIDDEN] as &'static [Reply], "M_FORBIDDEN: User not in room"),
+        (&[PLAIN_ROOM, TOO_LARGE], "M_TOO_LARGE"),
+        (&[TOKEN], "token"),
+        (&[MOVED], "homeserver"),
+        (&[NO_MATRIX], "homeserver"),
+    ] {
+        let failure = deliver(script).await.0.unwrap_err();
+        assert!(matches!(&failure, Failure::Permanent(why) if why.contains(words)), "{words}: {failure:?}");
+        assert!(!format!("{failure:?}").contains("syt_secret"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_servers_own_trouble_is_retried_and_a_gateways_is_unknown() {
+    const TROUBLE: Reply = Reply::Says(500, "", r#"{"errcode":"M_UNKNOWN","error":"Internal server error"}"#);
+    const GATEWAY: Reply = Reply::Says(504, "", "<h1>Gateway Time-out</h1>");
+    let failure = deliver(&[PLAIN_ROOM, TROUBLE]).await.0.unwrap_err();
+    assert!(matches!(&failure, Failure::Retry(why) if why.contains("M_UNKNOWN")), "{failure:?}");
+    let failure = deliver(&[PLAIN_ROOM, GATEWAY]).await.0.unwrap_err();
+    assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
+    let failure = deliver(&[GATEWAY]).await.0.unwrap_err();
+    assert!(matches!(failure, Failure::Retry(_)), "nothing had left yet: {failure:?}");
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_unknown() {
+    const HALF: Reply = Reply::Says(200, "", r#"{"event_id":"#);
+    const ENDLESS: Reply = Reply::Endless;
+    for script in
+        [&[PLAIN_ROOM, Reply::Close] as &'static [Reply], &[PLAIN_ROOM, HALF], &[PLAIN_ROOM, ENDLESS]]
+    {
+        let failure = deliver(script).await.0.unwrap_err();
+        assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_server_is_retried() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let matrix = matrix(port);
+    let wire = matrix.compose(&letter(&part(None)));
+    let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Retry(why) if why.contains("refused")), "{failure:?}");
+    // Also when the room was asked about before and the request itself finds nobody.
+    let failure = matrix.client.send("!r", "m.room.message", &key(), &Map::new()).await.unwrap_err();
+    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+    let (failure, _) = deliver(&[Reply::Close]).await;
+    assert!(matches!(failure, Err(Failure::Retry(_))), "nothing had left yet: {failure:?}");
+}
+
+#[tokio::test]
+async fn an_encrypted_room_gets_no_plain_event() {
+    const ENCRYPTED: Reply = Reply::Says(200, "", r#"{"algorithm":"m.megolm.v1.aes-sha2"}"#);
+    let (failure, double) = deliver(&[ENCRYPTED, Reply::Says(200, "", r#"{"event_id":"$event"}"#)]).await;
+    assert!(matches!(&failure, Err(Failure::Permanent(why)) if why.contains("encrypted")), "{failure:?}");
+    assert!(double.heard().iter().all(|request| !request.starts_with("PUT")));
+}
+
+#[tokio::test]
+async fn a_room_is_asked_about_once_in_a_while() {
+    const SENT: Reply = Reply::Says(200, "", r#"{"event_id":"$event"}"#);
+    let double = Double::start(&[PLAIN_ROOM, SENT, SENT]);
+    let matrix = matrix(double.port);
+    let wire = matrix.compose(&letter(&part(None)));
+    matrix.deliver(&wire, &key()).await.unwrap();
+    matrix.deliver(&wire, &key()).await.unwrap();
+    let gets = double.heard().iter().filter(|request| request.starts_with("GET")).count();
+    assert_eq!(gets, 1);
+}
+
+#[tokio::test]
+async fn readiness_needs_a_device() {
+    let ready = |script| async move { matrix(Double::start(script).port).check_ready().await };
+    let said = ready(&[Reply::Says(200, "", r#"{"user_id":"@bot:hub.test","device_id":"D1"}"#)]).await;
+    assert_eq!(said.unwrap(), "@bot:hub.test, device D1");
+    let said = ready(&[Reply::Says(200, "", r#"{"user_id":"@bot:hub.test"}"#)]).await;
+    assert!(said.unwrap_err().0.contains("device"));
+    let said = ready(&[Reply::Says(401, "", r#"{"errcode":"M_UNKNOWN_TOKEN","error":"no"}"#)]).await;
+    assert!(said.unwrap_err().0.contains("M_UNKNOWN_TOKEN"));
+}

@@ -1,0 +1,92 @@
+//! A homeserver on loopback that gives the answers of its script, one a request, each on its own connection.
+
+use std::{
+    io::{self, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+};
+
+/// One answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reply {
+    /// A status, further header lines, a body.
+    Says(u16, &'static str, &'static str),
+    /// Reads the request and closes the connection.
+    Close,
+    /// Says yes and does not come to an end.
+    Endless,
+}
+
+/// The server. Refuses to answer when its script is over; stops listening when the test's process ends.
+pub(super) struct Double {
+    /// Where it listens on 127.0.0.1.
+    pub(super) port: u16,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Double {
+    /// Starts one.
+    pub(super) fn start(script: &'static [Reply]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let notes = heard.clone();
+        thread::spawn(move || {
+            for (reply, stream) in script.iter().zip(listener.incoming().flatten()) {
+                let _ = answer(stream, *reply, &notes);
+            }
+        });
+        Self { port, heard }
+    }
+
+    /// The requests so far: head and body.
+    pub(super) fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn answer(mut stream: TcpStream, reply: Reply, notes: &Mutex<Vec<String>>) -> io::Result<()> {
+    let request = request(&mut stream)?;
+    notes.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+    match reply {
+        Reply::Close => Ok(()),
+        Reply::Says(status, headers, body) => stream.write_all(
+            format!(
+                "HTTP/1.1 {status} x\r\nContent-Length: {}\r\nConnection: close\r\n{headers}\r\n{body}",
+                body.len()
+            )
+            .as_bytes(),
+        ),
+        Reply::Endless => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
+            loop {
+                stream.write_all(&[b' '; 4096])?;
+            }
+        }
+    }
+}
+
+fn request(stream: &mut TcpStream) -> io::Result<String> {
+    let mut request = Vec::new();
+    let mut byte = [0];
+    while !request.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        request.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&request).into_owned();
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok())
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok(head + &String::from_utf8_lossy(&body))
+}
+
+/// The HTTP client as the hub makes it: no redirects, no proxy.
+pub(super) fn http() -> reqwest::Client {
+    // The first test of the process installs it, the others find it installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap()
+}

@@ -1,0 +1,345 @@
+//! Matrix: one account on a homeserver, over the client-server API.
+//!
+//! A part's key is the request's transaction id, so the homeserver recognises a request that comes again and answers
+//! with the event it made the first time; a lost answer therefore costs nothing while the server remembers. The
+//! account must be a device of its own, for transaction ids belong to a device.
+//!
+//! An encrypted room is refused: this adapter holds no keys, and a plain event in such a room would go round the
+//! encryption that its members rely on. Room aliases are refused too: they can be pointed elsewhere between the
+//! approval and the sending, a room id cannot.
+
+mod client;
+#[cfg(test)]
+mod dialogue;
+#[cfg(test)]
+mod double;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use self::client::Client;
+use super::{
+    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    registry::{OpenError, Opening},
+};
+use crate::{
+    config::{
+        keys::{Key, key},
+        secret::SecretSource,
+    },
+    render::{Dialect, Flavour, Markup, Tables},
+};
+
+/// `[channels.matrix.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "homeserver",
+        "\"https://matrix.example.org\"",
+        "The homeserver's address for clients. With http:// the token and every message cross the network unprotected: for a server on this machine only.",
+    ),
+    key(
+        "token",
+        "\"file:/run/credentials/matrix\"",
+        "The access token of the account, from a login of its own: the server recognises a resent message by the login's device.",
+    ),
+    key("limit", "4000", "Where a long message is split, in characters, from 200 to 6000."),
+    key(
+        "resend_minutes",
+        "1380",
+        "For how long after its first attempt a message may be sent again when its answer was lost. Synapse recognises one for 24 hours, Dendrite for 30 minutes: there, set 25.",
+    ),
+];
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "matrix",
+    threads: true,
+    replies: true,
+    silent: true,
+    address_hint: "a room id such as !abcdef:example.org",
+};
+
+/// For readers; the server would take more.
+const DEFAULT_LIMIT: usize = 4000;
+/// An event has at most 65,536 bytes (<https://spec.matrix.org/v1.18/client-server-api/#size-limits>). A character takes
+/// at most 4 bytes in each of `body` and `formatted_body`, or 2 and 6 where JSON and HTML escape it: 48,000 bytes in
+/// all, which leaves 17,000 for markup and envelope.
+const MAX_LIMIT: usize = 6000;
+const MIN_LIMIT: usize = 200;
+
+/// Synapse forgets transaction ids after 24 hours (`_cleanup_old_transaction_ids` in
+/// `synapse/storage/databases/main/events_worker.py`); an hour less for clocks and requests that take their time.
+const DEFAULT_RESEND: u64 = 23 * 60;
+
+/// <https://spec.matrix.org/v1.18/appendices/#common-identifier-format>, in bytes.
+const MAX_ROOM_ID: usize = 255;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    homeserver: String,
+    token: SecretSource,
+    #[serde(default = "default_limit")]
+    limit: usize,
+    #[serde(default = "default_resend")]
+    resend_minutes: u64,
+}
+
+fn default_limit() -> usize {
+    DEFAULT_LIMIT
+}
+
+fn default_resend() -> u64 {
+    DEFAULT_RESEND
+}
+
+struct Matrix {
+    client: Client,
+    limit: usize,
+    resend: Duration,
+}
+
+/// HTML beside the text, split for readers.
+pub fn flavour() -> Flavour {
+    Flavour {
+        markup: Markup::Html(Dialect::Matrix),
+        limit: Some(DEFAULT_LIMIT),
+        unit: gatepost_chunk::Unit::CodePoints,
+        tables: Tables::Native,
+    }
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let homeserver = homeserver(&settings.homeserver).map_err(OpenError::Invalid)?;
+    if !(MIN_LIMIT..=MAX_LIMIT).contains(&settings.limit) {
+        return Err(OpenError::Invalid(format!(
+            "limit: {} is not between {MIN_LIMIT} and {MAX_LIMIT}",
+            settings.limit
+        )));
+    }
+    if settings.resend_minutes > DEFAULT_RESEND {
+        return Err(OpenError::Invalid(format!(
+            "resend_minutes: no server is known to recognise a message for longer than {DEFAULT_RESEND} minutes"
+        )));
+    }
+    Ok(Arc::new(Matrix {
+        client: Client::new(opening.http, homeserver, settings.token.read()?),
+        limit: settings.limit,
+        resend: Duration::from_secs(settings.resend_minutes * 60),
+    }))
+}
+
+/// A base URL that paths can be put after.
+fn homeserver(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|e| format!("homeserver: {text:?} is no URL: {e}"))?;
+    let bare = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none()
+        && url.has_host();
+    if matches!(url.scheme(), "https" | "http") && bare {
+        Ok(url)
+    } else {
+        // The text is not repeated: somebody may have put a password into it.
+        Err("homeserver: write https://HOST, with a port or path if need be, and nothing else".into())
+    }
+}
+
+#[async_trait]
+impl Adapter for Matrix {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        Flavour { limit: Some(self.limit), ..flavour() }
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        canonical(address).map_err(|hint| TargetError {
+            channel: CAPABILITIES.channel,
+            address: address.to_owned(),
+            hint,
+        })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        // m.notice is what the default push rules keep quiet: .m.rule.suppress_notices,
+        // <https://spec.matrix.org/v1.18/client-server-api/#default-override-rules>. An empty m.mentions says that
+        // nobody is mentioned, whatever the text looks like (#user-and-room-mentions).
+        let mut content = json!({
+            "msgtype": if letter.silent { "m.notice" } else { "m.text" },
+            "body": letter.part.text,
+            "m.mentions": {},
+        });
+        if let Some(html) = &letter.part.html {
+            content["format"] = json!("org.matrix.custom.html");
+            content["formatted_body"] = json!(html);
+        }
+        if let Some(relation) = relation(letter.thread, letter.reply_to) {
+            content["m.relates_to"] = relation;
+        }
+        json!({ "room": letter.address, "type": "m.room.message", "content": content })
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        let stored = Wire::deserialize(wire)
+            .map_err(|why| Failure::Permanent(format!("the stored event cannot be sent: {why}")))?;
+        self.client.refuse_encrypted(&stored.room).await?;
+        self.client.send(&stored.room, &stored.kind, key, &stored.content).await
+    }
+
+    fn redelivery(&self) -> Redelivery {
+        if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.who_am_i().await.map_err(NotReady)
+    }
+}
+
+/// What [`Matrix::compose`] made.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    room: String,
+    #[serde(rename = "type")]
+    kind: String,
+    content: Map<String, Value>,
+}
+
+/// <https://spec.matrix.org/v1.18/client-server-api/#threading> and `#rich-replies`.
+fn relation(thread: Option<&str>, reply_to: Option<&str>) -> Option<Value> {
+    match (thread, reply_to) {
+        // In a thread without an answer: the reply is there for programs that know no threads.
+        (Some(root), None) => Some(json!({
+            "rel_type": "m.thread",
+            "event_id": root,
+            "is_falling_back": true,
+            "m.in_reply_to": { "event_id": root },
+        })),
+        (Some(root), Some(event)) => Some(json!({
+            "rel_type": "m.thread",
+            "event_id": root,
+            "is_falling_back": false,
+            "m.in_reply_to": { "event_id": event },
+        })),
+        (None, Some(event)) => Some(json!({ "m.in_reply_to": { "event_id": event } })),
+        (None, None) => None,
+    }
+}
+
+/// Room ids are compared byte by byte, so there is one spelling; what is not a room id is refused.
+///
+/// `!opaque:server`, or `!opaque` since room version 12
+/// (<https://spec.matrix.org/v1.18/appendices/#room-ids>).
+fn canonical(address: &str) -> Result<String, &'static str> {
+    match address.chars().next() {
+        Some('#') => Err(
+            "an alias can be pointed at another room: use the room id, which starts with ! and stands in the room's settings",
+        ),
+        Some('@') => Err("that is a person: use the id of the room you share with them, which starts with !"),
+        Some('!')
+            if address.len() > 1
+                && address.len() <= MAX_ROOM_ID
+                && !address.starts_with("!:")
+                && !address.ends_with(':')
+                && !address.contains(|c: char| c.is_whitespace() || c.is_control()) =>
+        {
+            Ok(address.to_owned())
+        }
+        _ => Err("use a room id such as !abcdef:example.org"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channels::matrix::dialogue::{letter, matrix, part};
+
+    #[test]
+    fn a_letter_becomes_this_event() {
+        let matrix = matrix(1);
+        let part = part(Some("<b>Hello</b>"));
+        assert_eq!(
+            matrix.compose(&letter(&part)),
+            json!({
+                "room": "!room:hub.test",
+                "type": "m.room.message",
+                "content": {
+                    "msgtype": "m.text",
+                    "body": "Hello",
+                    "format": "org.matrix.custom.html",
+                    "formatted_body": "<b>Hello</b>",
+                    "m.mentions": {},
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn silent_replies_and_threads_have_their_own_forms() {
+        let matrix = matrix(1);
+        let part = part(None);
+        let mut letter = letter(&part);
+        letter.silent = true;
+        assert_eq!(
+            matrix.compose(&letter)["content"],
+            json!({ "msgtype": "m.notice", "body": "Hello", "m.mentions": {} })
+        );
+        letter.reply_to = Some("$e");
+        let relates = |letter: &Letter<'_>| matrix.compose(letter)["content"]["m.relates_to"].clone();
+        assert_eq!(relates(&letter), json!({ "m.in_reply_to": { "event_id": "$e" } }));
+        letter.thread = Some("$root");
+        let mut thread = json!({
+            "rel_type": "m.thread",
+            "event_id": "$root",
+            "is_falling_back": false,
+            "m.in_reply_to": { "event_id": "$e" },
+        });
+        assert_eq!(relates(&letter), thread);
+        letter.reply_to = None;
+        thread["is_falling_back"] = json!(true);
+        thread["m.in_reply_to"]["event_id"] = json!("$root");
+        assert_eq!(relates(&letter), thread);
+    }
+
+    #[test]
+    fn only_room_ids_are_addresses() {
+        for room in ["!abc:hub.test", "!abc:hub.test:8448", "!31hneApxJ_1o-63DmFrpeqnkFfWppnzWso1JvH3ogLM"] {
+            assert_eq!(canonical(room).unwrap(), room);
+        }
+        for other in
+            ["", "!", "!:hub.test", "!a:", "#kitchen:hub.test", "@ada:hub.test", "!a b:c", "!a\n:c", "abc"]
+        {
+            assert!(canonical(other).is_err(), "{other:?}");
+        }
+        assert!(canonical("#kitchen:hub.test").unwrap_err().contains("alias"));
+        assert!(canonical(&format!("!{}", "a".repeat(255))).is_err());
+    }
+
+    #[test]
+    fn a_homeserver_is_a_bare_url() {
+        for good in ["https://hub.test", "http://127.0.0.1:8008", "https://hub.test/matrix/"] {
+            assert!(homeserver(good).is_ok(), "{good}");
+        }
+        for bad in ["hub.test", "ftp://hub.test", "https://u:pw@hub.test", "https://hub.test?x=1", "https://"]
+        {
+            let error = homeserver(bad).unwrap_err();
+            assert!(!error.contains("pw"), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+        let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
+        let all: Settings = toml::from_str(&all).unwrap();
+        assert_eq!((all.limit, all.resend_minutes), (DEFAULT_LIMIT, DEFAULT_RESEND));
+        assert!(toml::from_str::<Settings>("homeserver = \"h\"\ntoken = \"env:T\"\nlimits = 3").is_err());
+    }
+}

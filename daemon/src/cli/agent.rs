@@ -1,0 +1,129 @@
+//! `gatepost agent`.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{
+    Failed,
+    client::{Client, Place, Request},
+    output,
+};
+use crate::{
+    agents::{self, Role},
+    config::Config,
+    store::{LockError, Store, StoreError},
+};
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Make a token. It is printed once and kept nowhere.
+    Add {
+        /// The name; for an agent, that of its section in the configuration.
+        name: String,
+        /// What the token may do.
+        #[arg(long, value_enum, default_value = "agent")]
+        role: Role,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List who has a token.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a token away, at once.
+    Revoke {
+        /// Whose.
+        name: String,
+    },
+}
+
+pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
+    let config = Config::load(&place.config).map_err(Failed::refused)?;
+    let tokens = Tokens::open(place, &config)?;
+    match command {
+        Command::Add { name, role, json } => {
+            let token = tokens.add(&name, role).await?;
+            match json {
+                true => println!("{}", json!({"name": name, "role": role, "token": token})),
+                false => println!("{token}"),
+            }
+            eprintln!("this is the one time that the token is shown");
+            if role == Role::Agent && !config.agents.contains_key(&name) {
+                let file = place.config.display();
+                eprintln!("{name} may not send anything yet: add [agents.{name}] to {file} and restart the hub");
+            }
+        }
+        Command::List { json } => {
+            let listed = tokens.list().await?;
+            if json {
+                println!("{}", json!(listed));
+                return Ok(());
+            }
+            let rows: Vec<Vec<String>> = listed
+                .iter()
+                .map(|token| vec![output::text(token, "name").into(), output::text(token, "role").into()])
+                .collect();
+            println!("{}", output::table(&["NAME", "ROLE"], &rows));
+        }
+        Command::Revoke { name } => {
+            tokens.revoke(&name).await?;
+            eprintln!("{name} has no token any more");
+        }
+    }
+    Ok(())
+}
+
+/// The tokens: in the database while no hub runs, through the hub while one does.
+enum Tokens {
+    Here(Store),
+    Hub(Client),
+}
+
+impl Tokens {
+    fn open(place: &Place, config: &Config) -> Result<Self, Failed> {
+        match Store::open(&config.hub.data_dir) {
+            Ok(store) => Ok(Self::Here(store)),
+            Err(StoreError::Lock(LockError::Held(..))) => Client::at(place).map(Self::Hub),
+            Err(error) => Err(Failed::refused(error)),
+        }
+    }
+
+    async fn add(&self, name: &str, role: Role) -> Result<String, Failed> {
+        match self {
+            Self::Here(store) => agents::add(store, name, role, "operator").await.map_err(Failed::refused),
+            Self::Hub(client) => {
+                let request = Request { body: Some(json!({"name": name, "role": role})), ..Request::default() };
+                let answer = client.call(Method::POST, "/v1/agents", request).await?;
+                Ok(output::text(&answer, "token").to_owned())
+            }
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Value>, Failed> {
+        match self {
+            Self::Here(store) => {
+                let listed = agents::list(store).await.map_err(Failed::refused)?;
+                Ok(listed.iter().map(|token| json!(token)).collect())
+            }
+            Self::Hub(client) => {
+                let answer = client.call(Method::GET, "/v1/agents", Request::default()).await?;
+                Ok(answer.get("agents").and_then(Value::as_array).cloned().unwrap_or_default())
+            }
+        }
+    }
+
+    async fn revoke(&self, name: &str) -> Result<(), Failed> {
+        match self {
+            Self::Here(store) => agents::revoke(store, name, "operator").await.map_err(Failed::refused),
+            Self::Hub(client) => {
+                if !crate::config::is_name(name) {
+                    return Err(Failed::refused(agents::AgentError::Name(name.into())));
+                }
+                client.call(Method::DELETE, &format!("/v1/agents/{name}"), Request::default()).await.map(drop)
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `gatepost check`.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{Failed, output};
+use crate::{
+    channels::registry::Accounts,
+    config::Config,
+    hub::open_accounts,
+    store::{LockError, Store, StoreError},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Check the file only; ask no platform.
+    #[arg(long)]
+    offline: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed> {
+    let config = Config::load(path).map_err(Failed::refused)?;
+    // The adapters want a database; while the hub runs, its own is not to be touched.
+    let scratch = ScratchStore::open().map_err(Failed::refused)?;
+    let accounts = open_accounts(&config, &scratch.store).map_err(Failed::refused)?;
+    eprintln!("{} is valid: {} agents, {} accounts", path.display(), config.agents.len(), accounts.iter().count());
+    if arguments.offline {
+        return Ok(());
+    }
+    let found = ask(&accounts).await;
+    if arguments.json {
+        let rows: Vec<_> = found
+            .iter()
+            .map(|(channel, account, ready)| match ready {
+                Ok(as_whom) => json!({"channel": channel, "account": account, "ready": true, "as": as_whom}),
+                Err(why) => json!({"channel": channel, "account": account, "ready": false, "error": why}),
+            })
+            .collect();
+        println!("{}", json!(rows));
+    } else {
+        let rows: Vec<Vec<String>> = found
+            .iter()
+            .map(|(channel, account, ready)| {
+                let (word, text) = match ready {
+                    Ok(as_whom) => ("ready", as_whom),
+                    Err(why) => ("NOT READY", why),
+                };
+                vec![channel.clone(), account.clone(), word.into(), text.clone()]
+            })
+            .collect();
+        println!("{}", output::table(&["CHANNEL", "ACCOUNT", "STATE", ""], &rows));
+    }
+    match found.iter().all(|(.., ready)| ready.is_ok()) {
+        true => Ok(()),
+        false => Err(Failed::Refused("not every channel is ready".into())),
+    }
+}
+
+async fn ask(accounts: &Accounts) -> Vec<(String, String, Result<String, String>)> {
+    let mut found = vec![];
+    for (channel, account, adapter) in accounts.iter() {
+        eprintln!("asking {channel}.{account} …");
+        let ready = adapter.check_ready().await.map_err(|error| error.to_string());
+        found.push((channel.to_owned(), account.to_owned(), ready));
+    }
+    found
+}
+
+/// A database for the length of a check, in a directory of its own that goes with it.
+struct ScratchStore {
+    store: Store,
+    directory: std::path::PathBuf,
+}
+
+impl ScratchStore {
+    fn open() -> Result<Self, StoreError> {
+        let directory = std::env::temp_dir().join(format!("gatepost-check-{}", crate::random::hex::<8>()));
+        std::fs::create_dir(&directory)
+            .map_err(|error| StoreError::Lock(LockError::Directory(directory.clone(), error)))?;
+        Ok(Self { store: Store::open(&directory)?, directory })
+    }
+}
+
+impl Drop for ScratchStore {
+    fn drop(&mut self) {
+        self.store.close();
+        if let Err(error) = std::fs::remove_dir_all(&self.directory) {
+            tracing::warn!(%error, directory = %self.directory.display(), "cannot remove a scratch directory");
+        }
+    }
+}

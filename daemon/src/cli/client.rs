@@ -1,0 +1,144 @@
+//! The command line's side of the HTTP door.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
+
+use super::Failed;
+use crate::{
+    config::Config,
+    hub::{install_tls_provider, operator_token_path},
+};
+
+/// Beyond what a call itself may wait.
+const SLACK: Duration = Duration::from_secs(15);
+
+/// Where the hub is, as the command line was told.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The hub's URL, if not from the configuration.
+    pub hub: Option<String>,
+}
+
+/// Speaks to a hub.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: String,
+}
+
+/// A call to make.
+#[derive(Debug, Default)]
+pub struct Request<'a> {
+    /// Query parameters.
+    pub query: Vec<(&'a str, String)>,
+    /// The body.
+    pub body: Option<Value>,
+    /// How long the hub may take beside its usual work.
+    pub wait: Duration,
+}
+
+impl Client {
+    /// Speaks to the hub of the configuration, with the operator's token, unless `GATEPOST_TOKEN` holds another.
+    pub fn at(place: &Place) -> Result<Self, Failed> {
+        let token = std::env::var("GATEPOST_TOKEN").ok();
+        if let (Some(base), Some(token)) = (&place.hub, &token) {
+            return Self::new(base.clone(), token.clone());
+        }
+        let config = Config::load(&place.config).map_err(Failed::refused)?;
+        let base = place.hub.clone().unwrap_or_else(|| format!("http://{}", config.hub.listen));
+        let token = match token {
+            Some(token) => token,
+            None => {
+                let path = operator_token_path(&config.hub.data_dir);
+                fs::read_to_string(&path).map_err(|error| {
+                    Failed::Refused(format!(
+                        "cannot read the operator's token {}: {error} (start the hub once with: gatepost run, \
+                         or set GATEPOST_TOKEN)",
+                        path.display()
+                    ))
+                })?
+            }
+        };
+        Self::new(base, token.trim().to_owned())
+    }
+
+    /// Speaks to the hub at `base` with this token.
+    pub fn new(base: String, token: String) -> Result<Self, Failed> {
+        install_tls_provider();
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(Failed::refused)?;
+        Ok(Self { http, base: base.trim_end_matches('/').to_owned(), token })
+    }
+
+    /// Makes a call; the answer's status and body, whatever they are.
+    pub async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        request: Request<'_>,
+    ) -> Result<(StatusCode, Value), Failed> {
+        let mut call = self
+            .http
+            .request(method, format!("{}{path}{}", self.base, query(&request.query)))
+            .bearer_auth(&self.token)
+            .timeout(request.wait + SLACK);
+        if let Some(body) = &request.body {
+            call = call.json(body);
+        }
+        let answer = call.send().await.map_err(|error| self.away(&error))?;
+        let status = answer.status();
+        let body = answer.json().await.map_err(|error| self.away(&error))?;
+        Ok((status, body))
+    }
+
+    /// Makes a call; a refusal becomes an error that says what to do.
+    pub async fn call(&self, method: Method, path: &str, request: Request<'_>) -> Result<Value, Failed> {
+        let (status, body) = self.ask(method, path, request).await?;
+        match status.is_success() {
+            true => Ok(body),
+            false => Err(Failed::Refused(super::output::refusal(&body))),
+        }
+    }
+
+    fn away(&self, error: &reqwest::Error) -> Failed {
+        Failed::Refused(match error.is_connect() {
+            true => format!("no hub answers at {}: start it with: gatepost run", self.base),
+            false => format!("the hub at {} did not answer: {error}", self.base),
+        })
+    }
+}
+
+fn query(pairs: &[(&str, String)]) -> String {
+    pairs.iter().enumerate().fold(String::new(), |mut query, (index, (name, value))| {
+        query.push(if index == 0 { '?' } else { '&' });
+        query.push_str(name);
+        query.push('=');
+        for byte in value.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => query.push(byte.into()),
+                _ => query.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        query
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn query_values_are_escaped() {
+        let pairs = [("address", "a b&c".to_owned()), ("after", "5".to_owned())];
+        assert_eq!(query(&pairs), "?address=a%20b%26c&after=5");
+        assert_eq!(query(&[]), "");
+    }
+}

@@ -1,0 +1,150 @@
+//! The command line.
+//!
+//! Results go to stdout, progress and errors to stderr; exit status 0 is done, 1 refused or failed, 2 usage. Commands
+//! that need a running hub speak to its HTTP door ([`client`]), the same as agents do.
+
+mod agent;
+mod check;
+pub mod client;
+mod init;
+mod local;
+mod output;
+mod queue;
+mod run;
+mod send;
+mod text;
+
+use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::{config::DEFAULT_FILE, demo};
+
+/// The gate that an AI agent's outgoing messages pass on their way out of the house.
+///
+/// First steps: `gatepost demo` shows the whole thing on this machine. Then `gatepost init` writes a configuration,
+/// `gatepost agent add NAME` makes a token, `gatepost run` starts the hub.
+#[derive(Debug, Parser)]
+#[command(name = "gatepost", version, max_term_width = 100)]
+struct Arguments {
+    /// The configuration file.
+    #[arg(short, long, global = true, env = "GATEPOST_CONFIG", default_value = DEFAULT_FILE, value_name = "FILE")]
+    config: PathBuf,
+    /// Where the hub listens, if not where the configuration says.
+    #[arg(long, global = true, env = "GATEPOST_HUB", value_name = "URL")]
+    hub: Option<String>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show the whole main job on this machine: hub, broker, companion, one message approved and one denied.
+    Demo(demo::Arguments),
+    /// Write a commented configuration to start from.
+    Init(init::Arguments),
+    /// Check the configuration, and ask every channel whether it is ready.
+    Check(check::Arguments),
+    /// Run the hub.
+    Run,
+    /// Make, list and revoke the tokens of agents, bridges and operators.
+    #[command(subcommand)]
+    Agent(agent::Command),
+    /// Send a message from the shell.
+    Send(send::Arguments),
+    /// Make any call of the message tool: JSON on stdin, JSON on stdout.
+    Message(send::MessageArguments),
+    /// See what waits, what failed and why.
+    #[command(subcommand)]
+    Queue(queue::Command),
+    /// Read the `local` inbox, and write to an agent from it.
+    #[command(subcommand)]
+    Local(local::Command),
+    /// Render Markdown from stdin for a channel: one JSON object a part.
+    Render(text::RenderArguments),
+    /// Split plain text from stdin at a limit: one JSON object a chunk.
+    Chunk(text::ChunkArguments),
+}
+
+/// What a command cannot do, by exit status.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// Refused or failed: exit status 1.
+    #[error("{0}")]
+    Refused(String),
+    /// Wrong arguments or unusable input: exit status 2.
+    #[error("{0}")]
+    Usage(String),
+    /// Failed, and all has been said: exit status 1.
+    #[error("")]
+    Said,
+}
+
+impl Failed {
+    /// From any error.
+    pub fn refused(error: impl std::fmt::Display) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    log_to_stderr(&arguments.command);
+    // The hub has work for more than one thread; a command that asks it something has not.
+    let mut runtime = match arguments.command {
+        Command::Run | Command::Demo(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = match runtime.worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("gatepost: cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let result = runtime.block_on(dispatch(arguments));
+    // Threads that wait for stdin must not keep the program from ending.
+    runtime.shutdown_background();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed::Said) => ExitCode::FAILURE,
+        Err(Failed::Refused(text)) => {
+            eprintln!("gatepost: {text}");
+            ExitCode::FAILURE
+        }
+        Err(Failed::Usage(text)) => {
+            eprintln!("gatepost: {text}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
+    let Arguments { config, hub, command } = arguments;
+    let place = client::Place { config, hub };
+    match command {
+        Command::Demo(arguments) => demo::run(arguments).await,
+        Command::Init(arguments) => init::run(&place.config, &arguments),
+        Command::Check(arguments) => check::run(&place.config, &arguments).await,
+        Command::Run => run::run(&place.config).await,
+        Command::Agent(command) => agent::run(&place, command).await,
+        Command::Send(arguments) => send::run(&place, arguments).await,
+        Command::Message(arguments) => send::message(&place, &arguments).await,
+        Command::Queue(command) => queue::run(&place, command).await,
+        Command::Local(command) => local::run(&place, command).await,
+        Command::Render(arguments) => text::render(&arguments),
+        Command::Chunk(arguments) => text::chunk(&arguments),
+    }
+}
+
+fn log_to_stderr(command: &Command) {
+    let default = match command {
+        Command::Run => "info,rumqttd=error,rumqttc=error",
+        _ => "error,rumqttd=off,rumqttc=off",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("GATEPOST_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+}

@@ -1,0 +1,56 @@
+//! How answers are printed for people.
+
+use serde_json::Value;
+
+/// A text member of an answer, or nothing.
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+/// A refusal as one or two sentences.
+pub(super) fn refusal(problem: &Value) -> String {
+    let (code, error, hint) = (text(problem, "code"), text(problem, "error"), text(problem, "hint"));
+    match hint {
+        "" => format!("{code}: {error}"),
+        hint => format!("{code}: {error}\n  {hint}"),
+    }
+}
+
+/// A receipt as a few lines.
+pub(super) fn receipt(receipt: &Value) -> String {
+    let mut lines = format!("{} {} to {}", text(receipt, "id"), text(receipt, "state"), text(receipt, "to"));
+    if let Some(sent) = receipt.get("sent").and_then(Value::as_str) {
+        lines.push_str(&format!(", {sent} parts sent"));
+    }
+    for name in ["error", "hint"] {
+        if !text(receipt, name).is_empty() {
+            lines.push_str(&format!("\n  {}", text(receipt, name)));
+        }
+    }
+    let parts = receipt.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for (number, part) in (1..).zip(parts) {
+        lines.push_str(&format!("\n  part {number}: {}", text(part, "state")));
+        for name in ["platform_id", "error"] {
+            if !text(part, name).is_empty() {
+                lines.push_str(&format!(" {}", text(part, name)));
+            }
+        }
+    }
+    lines
+}
+
+/// Rows as a table with aligned columns.
+pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.chain([header[column].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let line = |cells: Vec<&str>| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let head = line(header.to_vec());
+    let body = rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
+    std::iter::once(head).chain(body).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,85 @@
+//! `gatepost queue`.
+
+use reqwest::Method;
+use serde_json::Value;
+
+use super::{
+    Failed,
+    client::{Client, Place, Request},
+    output::{self, text},
+};
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// List messages, newest first.
+    List {
+        /// Only those in this state: accepted, held, ready, sending, sent, failed, denied, expired, cancelled, unknown.
+        #[arg(long)]
+        state: Option<String>,
+        /// At most this many.
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one message: its text, its parts, and why it is where it is.
+    Show {
+        /// The message's id.
+        id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
+    let client = Client::at(place)?;
+    match command {
+        Command::List { state, limit, json } => {
+            let mut query = vec![("limit", limit.to_string())];
+            query.extend(state.map(|state| ("state", state)));
+            let request = Request { query, ..Request::default() };
+            let answer = client.call(Method::GET, "/v1/messages", request).await?;
+            let messages = answer.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+            match json {
+                true => println!("{}", Value::Array(messages)),
+                false => println!("{}", list(&messages)),
+            }
+        }
+        Command::Show { id, json } => {
+            if !id.bytes().all(|b| b.is_ascii_alphanumeric()) {
+                return Err(Failed::Usage(format!("{id:?} is not a message's id")));
+            }
+            let message = client.call(Method::GET, &format!("/v1/messages/{id}"), Request::default()).await?;
+            match json {
+                true => println!("{message}"),
+                false => println!("{}", show(&message)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn list(messages: &[Value]) -> String {
+    let rows: Vec<Vec<String>> = messages
+        .iter()
+        .map(|message| {
+            ["id", "state", "agent", "to", "accepted_at", "error"].map(|name| text(message, name).into()).into()
+        })
+        .collect();
+    output::table(&["ID", "STATE", "AGENT", "TO", "ACCEPTED", "WHY"], &rows)
+}
+
+fn show(message: &Value) -> String {
+    let mut lines = vec![output::receipt(message)];
+    for name in ["agent", "account", "origin", "accepted_at", "deadline", "due_at", "ended_at"] {
+        if !text(message, name).is_empty() {
+            lines.push(format!("  {name}: {}", text(message, name)));
+        }
+    }
+    for (number, part) in (1..).zip(message.get("parts").and_then(Value::as_array).into_iter().flatten()) {
+        lines.push(format!("--- part {number} ---\n{}", text(part, "text")));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,118 @@
+//! `gatepost render` and `gatepost chunk`: filters, Markdown or text in, one JSON object a line out.
+
+use std::io::{self, Read as _, Write as _};
+
+use gatepost_chunk::{Mode, Unit};
+use serde_json::json;
+
+use super::Failed;
+use crate::{
+    channels::registry::{KINDS, kind},
+    render::{self, Tables},
+};
+
+/// The most that is read from stdin, in bytes.
+const MAX_INPUT: u64 = 64 * 1024 * 1024;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RenderArguments {
+    /// The channel to render for, such as `local`, `email`, `matrix`.
+    #[arg(long)]
+    channel: String,
+    /// The most that a part may have, in the channel's unit, if not the channel's own limit.
+    #[arg(long)]
+    limit: Option<usize>,
+    /// How tables are shown, if not the channel's own way.
+    #[arg(long, value_enum)]
+    tables: Option<TablesArgument>,
+    /// Print JSON lines; that is what is always printed.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum TablesArgument {
+    /// The platform's own tables, where it has them.
+    Native,
+    /// Aligned in a block of code.
+    Code,
+    /// A list, one item a row.
+    Bullets,
+    /// Cells with bars between them.
+    Plain,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ChunkArguments {
+    /// The most that a chunk may have.
+    #[arg(long)]
+    limit: usize,
+    /// What is counted: bytes, codepoints, utf16 or graphemes.
+    #[arg(long, default_value = "utf16")]
+    unit: Unit,
+    /// Where to break: length, newline (paragraphs first) or markdown (fences closed and opened again).
+    #[arg(long, default_value = "newline")]
+    mode: Mode,
+}
+
+pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
+    let kind = kind(&arguments.channel).ok_or_else(|| {
+        let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        Failed::Usage(format!("there is no channel {:?}: there are {}", arguments.channel, known.join(", ")))
+    })?;
+    let mut flavour = (kind.flavour)();
+    flavour.limit = arguments.limit.or(flavour.limit);
+    if let Some(tables) = arguments.tables {
+        flavour.tables = match tables {
+            TablesArgument::Native => Tables::Native,
+            TablesArgument::Code => Tables::Code,
+            TablesArgument::Bullets => Tables::Bullets,
+            TablesArgument::Plain => Tables::Plain,
+        };
+    }
+    let document = render::parse(&stdin()?);
+    let parts = render::render(&document, &flavour).map_err(|error| Failed::Usage(error.to_string()))?;
+    print(parts.iter().enumerate().map(|(index, part)| {
+        let mut line = json!({"index": index, "text": part.text, "units": part.units});
+        if let Some(html) = &part.html {
+            line["html"] = html.as_str().into();
+        }
+        line
+    }))
+}
+
+pub(super) fn chunk(arguments: &ChunkArguments) -> Result<(), Failed> {
+    let text = stdin()?;
+    let chunks = gatepost_chunk::split(&text, arguments.limit, arguments.unit, arguments.mode)
+        .map_err(|error| Failed::Usage(error.to_string()))?;
+    print(chunks.enumerate().map(|(index, chunk)| {
+        let range = [chunk.range.start, chunk.range.end];
+        json!({"index": index, "text": chunk.to_string(), "units": chunk.units, "range": range})
+    }))
+}
+
+fn stdin() -> Result<String, Failed> {
+    let mut bytes = vec![];
+    io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes).map_err(Failed::refused)?;
+    if bytes.len() as u64 > MAX_INPUT {
+        return Err(Failed::Usage(format!("stdin has more than {MAX_INPUT} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        Failed::Usage(format!("stdin is not UTF-8 (at byte {})", error.utf8_error().valid_up_to()))
+    })
+}
+
+fn print(lines: impl Iterator<Item = serde_json::Value>) -> Result<(), Failed> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for line in lines {
+        match writeln!(out, "{line}") {
+            // The reader has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            result => result.map_err(Failed::refused)?,
+        }
+    }
+    out.flush().or_else(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(Failed::refused(error)),
+    })
+}

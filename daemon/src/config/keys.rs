@@ -1,0 +1,56 @@
+//! Every key that the configuration knows, with its documentation: one table, two uses.
+//!
+//! `gatepost init` writes the commented file from it and the loader checks a file against it, so a key cannot exist
+//! without being documented, and an unknown one is answered with its nearest neighbour.
+
+/// One key.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name within its table.
+    pub name: &'static str,
+    /// Its default, or an example where there is no default, as TOML.
+    pub value: &'static str,
+    /// What it does, in a sentence or two.
+    pub doc: &'static str,
+}
+
+/// Shorthand for tables of keys.
+pub const fn key(name: &'static str, value: &'static str, doc: &'static str) -> Key {
+    Key { name, value, doc }
+}
+
+/// `[hub]`.
+pub const HUB: &[Key] = &[
+    key("data_dir", "\"gatepost-data\"", "Where the queue, the keys and the audit live. Relative to this file. One hub at a time."),
+    key("listen", "\"127.0.0.1:8787\"", "Where agents and the command line reach the hub. Keep it on loopback unless a proxy with TLS stands before it."),
+    key("max_body", "262144", "The longest request body that is read, in bytes."),
+    key("ttl", "\"24h\"", "How long a message may try to arrive when its sender does not say, and the most that a sender may say."),
+];
+
+/// `[broker]`.
+pub const BROKER: &[Key] = &[
+    key("listen", "\"127.0.0.1:1883\"", "Where the embedded MQTT broker listens for companions."),
+    key("url", "\"mqtt://broker.home:1883\"", "A broker that you run, in place of the embedded one."),
+    key("user", "\"hub\"", "The hub's user name on that broker."),
+    key("password", "\"file:/run/credentials/mqtt\"", "The hub's password on that broker."),
+];
+
+/// `[agents.NAME]`.
+pub const AGENT: &[Key] = &[
+    key("allow", "[\"slack:C0123ABC\", \"telegram:-100123\"]", "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send."),
+    key("hold", "[\"email:*\"]", "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says."),
+    key("cross_context", "\"hold\"", "What happens to a message that leaves the conversation its turn came from: \"hold\" asks a person, \"allow\" sends, \"deny\" refuses."),
+    key("decorate", "true", "Puts \"[agent, from channel] \" before a message that leaves its conversation."),
+    key("accounts", "{ email = \"work\" }", "The account that this agent uses on a channel with several. A channel with one account needs no entry."),
+];
+
+/// `[approval]`.
+pub const APPROVAL: &[Key] = &[
+    key("ttl", "\"10m\"", "How long a message waits for a person. After that it is expired and not sent."),
+    key("approvers", "[\"companion\"]", "Who may decide. Only companions, for now."),
+    key("allow_software_companion", "false", "Accepts decisions from a companion that is a program on a computer, not a device with buttons of its own."),
+];
+
+/// `[contexts]`.
+pub const CONTEXTS: &[Key] =
+    &[key("ttl", "\"24h\"", "How long an agent may answer in a conversation after the message that it answers.")];

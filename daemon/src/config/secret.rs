@@ -1,0 +1,147 @@
+//! Secrets: named in the configuration, never written in it.
+//!
+//! A configuration file is copied, backed up and pasted into bug reports; a token in it would go along. So a secret
+//! is always a pointer (`file:`, `env:`, `credential:`), read once when the hub starts, and nothing that holds one can
+//! print it.
+
+use std::{fmt, fs, path::PathBuf};
+
+use serde::Deserialize;
+
+/// The longest secret that is read, in bytes. Real tokens have a few hundred.
+const MAX_SECRET: usize = 16 * 1024;
+
+/// Where a secret is to be found.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum SecretSource {
+    /// `file:/path`, the file's content without the white space at its end.
+    File(PathBuf),
+    /// `env:NAME`, an environment variable.
+    Env(String),
+    /// `credential:NAME`, a systemd credential (`LoadCredential=` in the unit).
+    Credential(String),
+}
+
+/// A secret's value. Prints as `***`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// Why a secret cannot be had. Never contains any part of one.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The value is not a pointer.
+    #[error("a secret is never written into the configuration: use \"file:PATH\", \"env:NAME\" or \"credential:NAME\"")]
+    Inline,
+    /// The file cannot be read.
+    #[error("cannot read the secret in {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The variable is not set.
+    #[error("the environment variable {0} is not set")]
+    Env(String),
+    /// The hub does not run under systemd, or the unit loads no such credential.
+    #[error("no systemd credential {0}: set LoadCredential={0}:PATH in the unit (CREDENTIALS_DIRECTORY is not set)")]
+    Credential(String),
+    /// There is a source, but what it holds cannot be a secret.
+    #[error("the secret in {0} is empty, too long, or has a line break in it")]
+    Unusable(String),
+}
+
+impl TryFrom<String> for SecretSource {
+    type Error = SecretError;
+
+    fn try_from(text: String) -> Result<Self, SecretError> {
+        match text.split_once(':') {
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
+            Some(("env", name)) if !name.is_empty() => Ok(Self::Env(name.into())),
+            Some(("credential", name)) if !name.is_empty() && !name.contains('/') => {
+                Ok(Self::Credential(name.into()))
+            }
+            _ => Err(SecretError::Inline),
+        }
+    }
+}
+
+impl fmt::Display for SecretSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::Env(name) => write!(f, "env:{name}"),
+            Self::Credential(name) => write!(f, "credential:{name}"),
+        }
+    }
+}
+
+impl SecretSource {
+    /// Reads the secret.
+    pub fn read(&self) -> Result<Secret, SecretError> {
+        let file = |path: PathBuf| {
+            fs::read_to_string(&path).map_err(|source| SecretError::File { path, source })
+        };
+        let value = match self {
+            Self::File(path) => file(path.clone())?,
+            Self::Env(name) => std::env::var(name).map_err(|_| SecretError::Env(name.clone()))?,
+            Self::Credential(name) => {
+                let directory = std::env::var_os("CREDENTIALS_DIRECTORY")
+                    .ok_or_else(|| SecretError::Credential(name.clone()))?;
+                file(PathBuf::from(directory).join(name))?
+            }
+        };
+        let value = value.trim_end();
+        if value.is_empty() || value.len() > MAX_SECRET || value.contains(['\n', '\r']) {
+            return Err(SecretError::Unusable(self.to_string()));
+        }
+        Ok(Secret(value.to_owned()))
+    }
+}
+
+impl Secret {
+    /// The value, for the one place that sends it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(value: &str) -> Self {
+        Self(value.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_written_inline_is_refused() {
+        for text in ["xoxb-123", "", "file:", "http://x", "credential:../etc"] {
+            assert!(matches!(SecretSource::try_from(text.to_owned()), Err(SecretError::Inline)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_file_is_read_without_its_last_line_break() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "s3cret\n").unwrap();
+        let secret = SecretSource::File(file.path().into()).read().unwrap();
+        assert_eq!(secret.expose(), "s3cret");
+        assert_eq!(format!("{secret:?}"), "***");
+    }
+
+    #[test]
+    fn a_missing_secret_says_where_it_should_be() {
+        let error = SecretSource::Env("GATEPOST_NO_SUCH_VARIABLE".into()).read().unwrap_err();
+        assert!(error.to_string().contains("GATEPOST_NO_SUCH_VARIABLE"));
+    }
+}

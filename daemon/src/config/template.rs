@@ -1,0 +1,61 @@
+//! The commented file that `gatepost init` writes.
+//!
+//! A line that begins with `#: ` is a setting that is switched off; without the mark it is valid as it stands.
+
+use std::fmt::Write as _;
+
+use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HUB, Key};
+use crate::channels::registry::KINDS;
+
+const WIDTH: usize = 100;
+
+/// The whole file.
+pub fn template() -> String {
+    let mut file = String::from(
+        "# Gatepost: what may leave this house, and who is asked.\n\
+         #\n\
+         # A line that begins with \"#: \" is a setting at its default or an example: take the mark away to change it.\n\
+         # Unknown keys are errors. Check the file with: gatepost check\n\n",
+    );
+    section(&mut file, "hub", HUB, true);
+    section(&mut file, "broker", BROKER, true);
+    section(&mut file, "approval", APPROVAL, true);
+    section(&mut file, "contexts", CONTEXTS, true);
+    comment(
+        &mut file,
+        "Agents. Each has a token (gatepost agent add NAME) and a section here; without a section it may send nothing. \
+         A turn in no conversation, such as a timer's or the shell's, crosses with everything that it sends.",
+    );
+    section(&mut file, "agents.engineer", AGENT, false);
+    comment(&mut file, "You, at the shell: gatepost send. Yours are no agent's messages, so they cross freely.");
+    file.push_str("[agents.shell]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\n");
+    comment(&mut file, "Channels: [channels.CHANNEL.ACCOUNT], as many accounts as you like.");
+    for kind in KINDS {
+        let account = if kind.name == "local" { "home" } else { "work" };
+        section(&mut file, &format!("channels.{}.{account}", kind.name), kind.keys, kind.name == "local");
+    }
+    file
+}
+
+fn section(file: &mut String, name: &str, keys: &[Key], on: bool) {
+    let mark = if on { "" } else { "#: " };
+    let _ = writeln!(file, "{mark}[{name}]");
+    for key in keys {
+        comment(file, key.doc);
+        let _ = writeln!(file, "#: {} = {}", key.name, key.value);
+    }
+    file.push('\n');
+}
+
+fn comment(file: &mut String, text: &str) {
+    let mut line = String::from("#");
+    for word in text.split_whitespace() {
+        if line.len() + 1 + word.len() > WIDTH {
+            let _ = writeln!(file, "{line}");
+            line.truncate(1);
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(file, "{line}");
+}

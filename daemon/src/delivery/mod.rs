@@ -1,0 +1,76 @@
+//! The pipeline: from a call at the door to a receipt.
+//!
+//! - [`submit`]: the checks at the door, and the write that precedes the answer;
+//! - [`plan`]: what a message becomes: target, verdict, parts. Pure;
+//! - [`prepare`]: an accepted message is judged, rendered, and held or released;
+//! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
+//! - [`send`]: one message's parts, each marked before its request leaves;
+//! - [`recover`]: what a restart makes of the rows that it finds.
+
+pub mod dispatch;
+pub mod plan;
+pub mod prepare;
+pub mod recover;
+pub mod send;
+pub mod submit;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use tokio::sync::Notify;
+
+use crate::{approval::Approvals, channels::registry::Accounts, outbox::Outbox, policy::Rights};
+
+/// Everything that the stages share. Clones share it.
+#[derive(Clone)]
+pub struct Pipeline(Arc<Shared>);
+
+/// What a pipeline is built from.
+pub struct Shared {
+    /// The queue.
+    pub outbox: Outbox,
+    /// What waits for a person.
+    pub approvals: Approvals,
+    /// The open accounts.
+    pub accounts: Accounts,
+    /// The agents' rights.
+    pub agents: BTreeMap<String, AgentRules>,
+    /// The longest time to live of a message, and the default.
+    pub ttl: Duration,
+    /// How long a message waits for a person.
+    pub hold_ttl: Duration,
+    /// Wakes the dispatcher.
+    pub wake: Notify,
+}
+
+/// What the configuration says of one agent.
+#[derive(Debug, Clone)]
+pub struct AgentRules {
+    /// Where it may write.
+    pub rights: Rights,
+    /// Whether its crossing messages say whose they are.
+    pub decorate: bool,
+    /// Its account on each channel.
+    pub accounts: BTreeMap<String, String>,
+}
+
+impl Pipeline {
+    /// A pipeline over these parts.
+    pub fn new(shared: Shared) -> Self {
+        Self(Arc::new(shared))
+    }
+
+    /// The queue.
+    pub fn outbox(&self) -> &Outbox {
+        &self.0.outbox
+    }
+
+    /// The open accounts.
+    pub fn accounts(&self) -> &Accounts {
+        &self.0.accounts
+    }
+
+    /// Whether the configuration has a section for this agent.
+    pub fn knows(&self, agent: &str) -> bool {
+        self.0.agents.contains_key(agent)
+    }
+}

@@ -1,0 +1,95 @@
+//! An accepted message is judged, rendered, and held or released.
+//!
+//! Parts are stored before the first is sent, and what was judged is what is stored: nothing of this runs again.
+
+use super::{
+    Pipeline,
+    plan::{self, Content},
+};
+use crate::{
+    approval::HoldError,
+    message::{
+        refusal::{Code, Refusal},
+        state::Event,
+    },
+    outbox::{
+        row::MessageRow,
+        transition::{self, Change, NewPart, TransitionError},
+    },
+    policy::{self, Verdict},
+};
+
+impl Pipeline {
+    /// Takes an accepted message to `held`, `ready` or `failed`.
+    pub(super) async fn prepare(&self, seq: i64) -> Result<(), TransitionError> {
+        let message = self.0.outbox.get(seq).await?;
+        match self.judged(&message) {
+            Err(refusal) => self.refuse(seq, refusal).await?,
+            Ok((Judgement::Send, parts)) => {
+                self.0
+                    .outbox
+                    .change(seq, move |tx| {
+                        transition::store_parts(tx, seq, &parts)?;
+                        transition::apply(tx, seq, &Change::hub(Event::Allow, None))
+                    })
+                    .await?;
+            }
+            Ok((Judgement::Ask(reason), parts)) => {
+                let ttl = i64::try_from(self.0.hold_ttl.as_millis()).unwrap_or(i64::MAX);
+                let deadline = message.accepted_at.saturating_add(ttl).min(message.deadline);
+                match self.0.approvals.hold(message, parts, reason, deadline).await {
+                    Ok(()) => {}
+                    Err(HoldError::Document(error)) => {
+                        let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
+                        self.refuse(seq, refusal).await?;
+                    }
+                    Err(HoldError::Transition(error)) => return Err(error),
+                }
+            }
+        }
+        self.0.wake.notify_one();
+        Ok(())
+    }
+
+    fn judged(&self, message: &MessageRow) -> Result<(Judgement, Vec<NewPart>), Refusal> {
+        let rules = self.rules(&message.agent)?;
+        let target = message.target();
+        let judgement =
+            match policy::judge(&rules.rights, message.origin.as_ref(), &message.account, &target) {
+                Verdict::Allow(_) => Judgement::Send,
+                Verdict::Hold(reason) => Judgement::Ask(reason),
+                Verdict::Deny(refusal) => return Err(refusal),
+            };
+        let (_, adapter) = self
+            .0
+            .accounts
+            .pick(&message.channel, Some(&message.account))
+            .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), ""))?;
+        let content = Content {
+            agent: &message.agent,
+            target: &target,
+            account: &message.account,
+            reply_to: message.reply_to.as_deref(),
+            silent: message.silent,
+            origin: message.origin.as_ref(),
+            text: &message.text,
+        };
+        Ok((judgement, plan::parts(adapter.as_ref(), rules, &content)?))
+    }
+
+    async fn refuse(&self, seq: i64, refusal: Refusal) -> Result<(), TransitionError> {
+        self.0
+            .outbox
+            .change(seq, move |tx| {
+                let change = Change::hub(Event::Refuse, Some(&refusal.error)).code(refusal.code);
+                transition::apply(tx, seq, &change)
+            })
+            .await?;
+        Ok(())
+    }
+}
+
+enum Judgement {
+    Send,
+    Ask(String),
+}

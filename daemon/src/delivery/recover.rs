@@ -1,0 +1,74 @@
+//! What a restart makes of the rows that it finds.
+//!
+//! Accepted messages are judged as if nothing had happened; held ones are offered to the companions again; ready ones
+//! go when they are due. A message that was on its way goes on at its first part that is not confirmed, unless that
+//! part's request may have left: then its key decides, as after any lost answer.
+
+use rusqlite::Transaction;
+
+use super::{Pipeline, send::resendable};
+use crate::{
+    message::{
+        refusal::Code,
+        state::{Event, PartState, State},
+    },
+    outbox::{
+        row::MessageRow,
+        transition::{self, Change, TransitionError},
+    },
+    store::now_ms,
+};
+
+const LOST: &str = "the hub stopped while it was being sent, and the platform cannot say whether it arrived";
+
+impl Pipeline {
+    /// Takes up where the last process stopped. Runs before anything is dispatched.
+    pub async fn recover(&self) -> Result<(), TransitionError> {
+        for message in self.0.outbox.in_state(State::Accepted).await? {
+            self.prepare(message.seq).await?;
+        }
+        for message in self.0.outbox.in_state(State::Sending).await? {
+            self.take_up(&message).await?;
+        }
+        Ok(())
+    }
+
+    /// Sorts out a message that is marked as on its way while nobody is sending it.
+    pub(super) async fn take_up(&self, message: &MessageRow) -> Result<(), TransitionError> {
+        let (seq, now) = (message.seq, now_ms());
+        let in_flight =
+            self.0.outbox.parts(seq).await?.into_iter().find(|part| part.state == PartState::InFlight);
+        let harmless = in_flight.as_ref().is_none_or(|part| {
+            let account = self.0.accounts.pick(&message.channel, Some(&message.account));
+            account.is_ok_and(|(_, adapter)| {
+                resendable(adapter.as_ref(), part.first_sent_at.unwrap_or(0), now)
+            })
+        });
+        let part = in_flight.map(|part| part.index);
+        self.0
+            .outbox
+            .change(seq, move |tx| match harmless {
+                true => go_on(tx, seq, part, now),
+                false => give_up(tx, seq, part),
+            })
+            .await?;
+        tracing::info!(message = message.id, resent = harmless, "took up a message that was on its way");
+        Ok(())
+    }
+}
+
+fn go_on(tx: &Transaction<'_>, seq: i64, part: Option<u32>, now: i64) -> Result<(), TransitionError> {
+    if let Some(index) = part {
+        transition::settle_part(tx, seq, index, PartState::Planned, None, None)?;
+    }
+    transition::apply(tx, seq, &Change::hub(Event::Postpone, Some("the hub was restarted")))?;
+    transition::postpone(tx, seq, now, false)
+}
+
+fn give_up(tx: &Transaction<'_>, seq: i64, part: Option<u32>) -> Result<(), TransitionError> {
+    if let Some(index) = part {
+        transition::settle_part(tx, seq, index, PartState::Unknown, None, Some(LOST))?;
+    }
+    transition::apply(tx, seq, &Change::hub(Event::Lose, Some(LOST)).code(Code::UnknownOutcome))?;
+    Ok(())
+}

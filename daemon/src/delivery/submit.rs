@@ -1,0 +1,224 @@
+//! The door's checks, and the write that precedes the answer.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::{
+    Pipeline,
+    plan::{self, Content, Resolved},
+};
+use crate::{
+    message::{
+        call::Call,
+        receipt::Receipt,
+        refusal::{Code, Refusal},
+        state::{Actor, Event, State},
+    },
+    outbox::{
+        accept::{AcceptError, Accepted, NewMessage},
+        transition::{self, Change, TransitionError},
+    },
+    policy::{self, Origin, Verdict},
+    sessions,
+    store::{StoreError, now_ms},
+};
+
+/// The longest that a caller can wait for a message's end.
+pub const MAX_WAIT: Duration = Duration::from_secs(600);
+
+/// A caller's own name for a call, and what the call said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The name, if it gave one.
+    pub key: Option<String>,
+    /// SHA-256 of the call.
+    pub fingerprint: [u8; 32],
+}
+
+/// What a dry run says: exactly what would be sent.
+#[derive(Debug, Serialize)]
+pub struct DryRun {
+    /// Always true: a call that would be refused is answered with its refusal.
+    pub ok: bool,
+    /// Always true.
+    pub dry_run: bool,
+    /// `allow` or `hold`.
+    pub verdict: &'static str,
+    /// Why.
+    pub reason: String,
+    /// Where it would go.
+    pub to: String,
+    /// The account it would go from.
+    pub account: String,
+    /// The parts' visible texts and the platform requests that they would become.
+    pub parts: Vec<DryPart>,
+}
+
+/// One part of a dry run.
+#[derive(Debug, Serialize)]
+pub struct DryPart {
+    /// What a person would be shown.
+    pub shown: String,
+    /// The platform request, without credentials.
+    pub request: serde_json::Value,
+}
+
+impl Pipeline {
+    /// Takes a message: checks it, writes it down, and judges it. The receipt says how far it has come by then.
+    pub async fn submit(&self, agent: &str, call: Call, idempotency: Idempotency) -> Result<Receipt, Refusal> {
+        let origin = self.origin(agent, &call).await?;
+        let resolved = self.admit(agent, &call, origin.as_ref())?;
+        let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
+        let accepted = self
+            .0
+            .outbox
+            .accept(NewMessage {
+                agent: agent.to_owned(),
+                action: call.action.word(),
+                target: resolved.target,
+                account: resolved.account,
+                reply_to: call.reply_to,
+                silent: call.silent,
+                origin,
+                text: call.text,
+                deadline: now_ms().saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
+                idempotency_key: idempotency.key,
+                fingerprint: idempotency.fingerprint,
+            })
+            .await
+            .map_err(not_accepted)?;
+        let seq = match accepted {
+            Accepted::Before(seq) => seq,
+            Accepted::New(seq) => {
+                // On a task of its own: a caller that hangs up does not leave its message half-way.
+                let pipeline = self.clone();
+                let prepared = tokio::spawn(async move { pipeline.prepare(seq).await });
+                if let Err(error) = prepared.await.unwrap_or_else(|_| Err(StoreError::Closed.into())) {
+                    tracing::error!(%error, "cannot prepare a message; it is taken up at the next start");
+                }
+                seq
+            }
+        };
+        self.0.outbox.receipt(seq).await.map_err(unavailable)
+    }
+
+    /// Says what [`submit`](Self::submit) would do, and does nothing.
+    pub async fn dry_run(&self, agent: &str, call: &Call) -> Result<DryRun, Refusal> {
+        let origin = self.origin(agent, call).await?;
+        let Resolved { target, account } = self.admit(agent, call, origin.as_ref())?;
+        let rules = self.rules(agent)?;
+        let (verdict, reason) = match policy::judge(&rules.rights, origin.as_ref(), &account, &target) {
+            Verdict::Allow(reason) => ("allow", reason.to_owned()),
+            Verdict::Hold(reason) => ("hold", reason),
+            Verdict::Deny(refusal) => return Err(refusal),
+        };
+        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(|error| {
+            Refusal::new(Code::ExecutionFailed, error.to_string(), "ask the operator to configure it")
+        })?;
+        let content = Content {
+            agent,
+            target: &target,
+            account: &account,
+            reply_to: call.reply_to.as_deref(),
+            silent: call.silent,
+            origin: origin.as_ref(),
+            text: &call.text,
+        };
+        let parts = plan::parts(adapter.as_ref(), rules, &content)?
+            .into_iter()
+            .map(|part| DryPart {
+                request: serde_json::from_str(&part.wire).unwrap_or_default(),
+                shown: part.shown,
+            })
+            .collect();
+        Ok(DryRun { ok: true, dry_run: true, verdict, reason, to: target.to_string(), account, parts })
+    }
+
+    /// Waits for a message's end, at most `wait`; the receipt says how far it has come by then.
+    pub async fn wait(&self, seq: i64, wait: Duration) -> Result<Receipt, StoreError> {
+        let mut changes = self.0.outbox.changes();
+        let until = Instant::now() + wait.min(MAX_WAIT);
+        loop {
+            let receipt = self.0.outbox.receipt(seq).await?;
+            if receipt.state.is_final() || Instant::now() >= until {
+                return Ok(receipt);
+            }
+            // A missed change makes no difference: the row is read anew.
+            let _ = tokio::time::timeout_at(until, changes.recv()).await;
+        }
+    }
+
+    /// Takes a message back.
+    pub async fn cancel(&self, seq: i64, actor: Actor, by: &str) -> Result<Receipt, Refusal> {
+        let by = by.to_owned();
+        let cancelled = self
+            .0
+            .outbox
+            .change(seq, move |tx| {
+                let change = Change {
+                    event: Event::Cancel,
+                    actor,
+                    by: &by,
+                    code: Some(Code::Cancelled),
+                    reason: Some("it was taken back"),
+                };
+                transition::apply(tx, seq, &change)
+            })
+            .await;
+        match cancelled {
+            Ok(_) => self.0.outbox.receipt(seq).await.map_err(unavailable),
+            Err(TransitionError::Illegal(error)) => {
+                let hint = match error.state {
+                    State::Sending => "it is leaving the house; ask for its receipt",
+                    _ => "it has come to its end; ask for its receipt",
+                };
+                Err(Refusal::new(Code::Conflict, format!("the message is {}", error.state), hint))
+            }
+            Err(TransitionError::Store(error)) => Err(unavailable(error)),
+        }
+    }
+
+    async fn origin(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
+        let Some(token) = &call.context else { return Ok(None) };
+        let origin = sessions::origin(self.0.outbox.store(), agent, token).await.map_err(unavailable)?;
+        origin.map(Some).map_err(|error| {
+            let hint = "give the context that came with the message you answer, or leave it out";
+            Refusal::new(Code::Forbidden, error.to_string(), hint).because("context")
+        })
+    }
+
+    /// What is refused here leaves nothing in the queue.
+    fn admit(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
+        let rules = self.rules(agent)?;
+        let resolved = plan::resolve(call, origin, rules, &self.0.accounts)?;
+        match policy::judge(&rules.rights, origin, &resolved.account, &resolved.target) {
+            Verdict::Deny(refusal) => Err(refusal),
+            Verdict::Allow(_) | Verdict::Hold(_) => Ok(resolved),
+        }
+    }
+
+    pub(super) fn rules(&self, agent: &str) -> Result<&super::AgentRules, Refusal> {
+        self.0.agents.get(agent).ok_or_else(|| {
+            let error = format!("the agent {agent:?} has no section in the configuration, so it may send nothing");
+            let hint = "ask the operator to add [agents.NAME] with an allowlist, and to restart the hub";
+            Refusal::new(Code::Forbidden, error, hint).because("unknown_agent")
+        })
+    }
+}
+
+fn not_accepted(error: AcceptError) -> Refusal {
+    match error {
+        AcceptError::KeyReused(_) => {
+            let hint = "use a new key for a new message; the same key only for the very same call";
+            Refusal::new(Code::Conflict, error.to_string(), hint)
+        }
+        AcceptError::Store(error) => unavailable(error),
+    }
+}
+
+fn unavailable(error: StoreError) -> Refusal {
+    tracing::error!(%error, "the database failed");
+    Refusal::new(Code::ExecutionFailed, "the hub cannot use its database", "nothing was sent; try again later")
+}

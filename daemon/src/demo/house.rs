@@ -1,0 +1,124 @@
+//! The demo's hub and companion.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+};
+
+use ed25519_dalek::SigningKey;
+use gatepost_companion::Geometry;
+use gatepost_desktop::{Companion, CounterStore, Settings};
+use gatepost_link::decision::PublicKey;
+
+use super::client;
+use crate::{
+    agents::{self, AgentError, Role},
+    approval::device::Device,
+    channels::local,
+    cli::{Failed, client::Client},
+    config::{Config, secret::Secret},
+    hub::{Extras, Hub, operator_token_path},
+};
+
+/// The demo's agent.
+pub(super) const AGENT: &str = "engineer";
+
+/// Small enough to show how a message is split.
+const CONFIG: &str = r#"
+[agents.engineer]
+allow = ["local:*"]
+
+[approval]
+allow_software_companion = true
+
+[channels.local.home]
+limit = 1200
+"#;
+
+/// Everything that the demo runs.
+pub(super) struct House {
+    pub(super) hub: Hub,
+    pub(super) companion: Companion,
+    pub(super) agent: Client,
+    pub(super) operator: Client,
+    /// What had arrived before; more than nothing in a directory that is used again.
+    pub(super) before: i64,
+    temporary: Option<PathBuf>,
+}
+
+impl House {
+    /// Starts it all, in `directory` or in a temporary one.
+    pub(super) async fn open(directory: Option<&Path>) -> Result<Self, Failed> {
+        let (directory, temporary) = match directory {
+            Some(directory) => (directory.to_owned(), None),
+            None => {
+                let directory =
+                    std::env::temp_dir().join(format!("gatepost-demo-{}", crate::random::hex::<8>()));
+                fs::create_dir(&directory).map_err(Failed::refused)?;
+                (directory.clone(), Some(directory))
+            }
+        };
+        let mut config = Config::parse(CONFIG, Path::new("demo")).map_err(Failed::refused)?;
+        config.hub.data_dir = directory.clone();
+        config.hub.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        config.broker.listen = free_port()?;
+
+        let key = SigningKey::from_bytes(&crate::random::bytes());
+        let password = crate::random::hex::<16>();
+        let extras = Extras {
+            broker_users: vec![("companion".into(), Secret::from(password.as_str()))],
+            companion: Some(Device {
+                key: PublicKey(key.verifying_key().to_bytes()),
+                name: "demo".into(),
+                software: true,
+            }),
+        };
+        let hub = Hub::start(&config, extras).await.map_err(Failed::refused)?;
+        let companion = Companion::start(Settings {
+            host: config.broker.listen.ip().to_string(),
+            port: config.broker.listen.port(),
+            user: "companion".into(),
+            password,
+            key,
+            hub: hub.key(),
+            geometry: Geometry::LARGE,
+            counter: CounterStore::Memory(0),
+            app: gatepost_companion::Settings::default(),
+        });
+
+        let base = format!("http://{}", hub.address());
+        let operator = fs::read_to_string(operator_token_path(&directory)).map_err(Failed::refused)?;
+        match agents::revoke(hub.store(), AGENT, "operator").await {
+            Ok(()) | Err(AgentError::Missing(_)) => {}
+            Err(error) => return Err(Failed::refused(error)),
+        }
+        let token =
+            agents::add(hub.store(), AGENT, Role::Agent, "operator").await.map_err(Failed::refused)?;
+        let arrived = local::read(hub.store(), None, 0, u32::MAX).await.map_err(super::store)?;
+        Ok(Self {
+            agent: client(&base, &token)?,
+            operator: client(&base, operator.trim())?,
+            before: arrived.last().map_or(0, |last| last.seq),
+            hub,
+            companion,
+            temporary,
+        })
+    }
+
+    /// Stops it all; a temporary directory goes.
+    pub(super) async fn close(self) {
+        drop(self.companion);
+        self.hub.stop().await;
+        if let Some(directory) = self.temporary
+            && let Err(error) = fs::remove_dir_all(&directory)
+        {
+            eprintln!("gatepost: cannot remove {}: {error}", directory.display());
+        }
+    }
+}
+
+fn free_port() -> Result<SocketAddr, Failed> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Failed::refused)?;
+    listener.local_addr().map_err(Failed::refused)
+}

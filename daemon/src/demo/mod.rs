@@ -1,0 +1,259 @@
+//! `gatepost demo`: the whole main job on this machine, with nothing set up beforehand.
+//!
+//! It is the real thing throughout: the hub with its database, its broker and its HTTP door; an agent that speaks to
+//! that door with a token; the companion's own application, over MQTT, in the terminal. Every step is checked by what
+//! the hub says afterwards, and the demo ends well only if every step really happened.
+//!
+//! - [`letter`]: what the agent has to say;
+//! - [`house`]: the hub and the companion;
+//! - [`stage`]: how it is told.
+
+mod house;
+mod letter;
+mod stage;
+
+use std::{path::PathBuf, time::Duration};
+
+use gatepost_desktop::person;
+use gatepost_link::decision::Verdict;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    audit,
+    cli::{
+        Failed,
+        client::{Client, Request},
+    },
+    store::StoreError,
+};
+use house::House;
+use stage::Stage;
+
+/// How long a person may take. The demo's holds live as long.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// How long the scripted person may take.
+const SCRIPTED: Duration = Duration::from_secs(60);
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Keep the hub's data in this directory; without it, a temporary one goes with the demo.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Who decides: you, or a scripted person who approves or denies the first message. The second is always denied.
+    #[arg(long, value_enum, default_value = "ask")]
+    decide: Decide,
+    /// The companion that asks.
+    #[arg(long, value_enum, default_value = "desktop")]
+    companion: CompanionKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Decide {
+    Ask,
+    Approve,
+    Deny,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum CompanionKind {
+    /// The companion's application in this terminal.
+    Desktop,
+}
+
+/// Runs the demo.
+pub async fn run(arguments: Arguments) -> Result<(), Failed> {
+    let CompanionKind::Desktop = arguments.companion;
+    let mut stage = match arguments.decide {
+        Decide::Ask => Stage::in_terminal()?,
+        Decide::Approve | Decide::Deny => Stage::unattended(),
+    };
+    let house = House::open(arguments.dir.as_deref()).await?;
+    let mut interruption = stage.attach(&house.companion)?;
+    let played = tokio::select! {
+        played = play(&house, &stage, arguments.decide) => played,
+        () = interruption.comes() => Err(Failed::Refused("interrupted".into())),
+    };
+    stage.close();
+    house.close().await;
+    played
+}
+
+async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), Failed> {
+    stage.say("The hub is up: HTTP door, embedded MQTT broker, embedded database, the `local` channel.");
+    stage.say("A companion is connected. Its key was registered just now; nothing else may decide.");
+
+    let context = heard(house).await?;
+    stage.say("Ann wrote to the agent `engineer`. The agent answers her where she wrote: nobody is asked.");
+    let answer = say(house, json!({"to": "current", "message": letter::SHORT, "context": context}), 10).await?;
+    expect(&answer, "sent", "the answer in its own conversation")?;
+    show_arrived(house, stage, "ann", 1).await?;
+
+    stage.say("");
+    stage.say("Now the agent sends a long report to another conversation, `local:team`. That leaves the house's");
+    stage.say("rule \"answer where you were asked\", so it is held, and the companion asks.");
+    let report = json!({"to": "local:team", "message": letter::report(), "context": context});
+    let held = say(house, report, 0).await?;
+    expect(&held, "held", "the report")?;
+    stage.say(&format!("Held as {}: {}", text(&held, "id"), text(&held, "error")));
+    let verdict = decided(house, stage, decide, Verdict::Approve).await?;
+    let end = ended(house, &held).await?;
+    tell_end(house, stage, &end, verdict).await?;
+    if verdict == Verdict::Approve {
+        show_arrived(house, stage, "team", 2).await?;
+    } else {
+        nothing_arrived(house, "team").await?;
+    }
+
+    stage.say("");
+    stage.say("The agent tries once more: a message that nobody should get.");
+    let second = say(house, json!({"to": "local:team", "message": letter::SECOND, "context": context}), 0).await?;
+    expect(&second, "held", "the second message")?;
+    let wanted = if decide == Decide::Ask { decide } else { Decide::Deny };
+    let before = arrived(house, "team").await?.len();
+    let verdict = decided(house, stage, wanted, Verdict::Deny).await?;
+    let end = ended(house, &second).await?;
+    tell_end(house, stage, &end, verdict).await?;
+    if verdict == Verdict::Deny && arrived(house, "team").await?.len() != before {
+        return Err(Failed::Refused("a denied message arrived".into()));
+    }
+
+    let broken = house.hub.store().read(|db| audit::first_broken(db)).await.map_err(store)?;
+    if let Some(row) = broken {
+        return Err(Failed::Refused(format!("the audit's chain is broken at row {row}")));
+    }
+    stage.say("");
+    stage.say("Done. Every step is in the audit, and its chain of hashes is whole.");
+    Ok(())
+}
+
+/// Ann writes; the context of the turn that this starts.
+async fn heard(house: &House) -> Result<String, Failed> {
+    let body = json!({"agent": house::AGENT, "channel": "local", "peer": "ann", "text": "How did the night go?"});
+    let answer = house.operator.call(Method::POST, "/v1/inbound", with(body)).await?;
+    Ok(text(&answer, "context").to_owned())
+}
+
+/// The agent's call, as any agent would make it.
+async fn say(house: &House, call: Value, wait: u64) -> Result<Value, Failed> {
+    let request = Request {
+        query: vec![("wait", wait.to_string())],
+        body: Some(call),
+        wait: Duration::from_secs(wait),
+    };
+    house.agent.call(Method::POST, "/v1/messages", request).await
+}
+
+/// Waits for the person's decision on the card that is open.
+async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) -> Result<Verdict, Failed> {
+    let verdict = match decide {
+        Decide::Ask => {
+            stage.say(match hint {
+                Verdict::Approve => "Read it with short presses of [a]; hold [a] to approve, press [d] to deny. [q] leaves.",
+                Verdict::Deny => "This one is to be denied: press [d]. (It is yours to decide.)",
+            });
+            return stage.decision(PATIENCE).await;
+        }
+        Decide::Approve => Verdict::Approve,
+        Decide::Deny => Verdict::Deny,
+    };
+    stage.say(match verdict {
+        Verdict::Approve => "The scripted person reads every page, then holds Approve.",
+        Verdict::Deny => "The scripted person presses Deny.",
+    });
+    person::decide(&house.companion, verdict, SCRIPTED).await.map_err(Failed::refused)?;
+    Ok(verdict)
+}
+
+/// The message's end, as its agent sees it.
+async fn ended(house: &House, receipt: &Value) -> Result<Value, Failed> {
+    let path = format!("/v1/messages/{}", text(receipt, "id"));
+    let request =
+        Request { query: vec![("wait", "20".into())], wait: Duration::from_secs(20), ..Request::default() };
+    house.agent.call(Method::GET, &path, request).await
+}
+
+/// Checks a message's end against the decision, and tells it.
+async fn tell_end(house: &House, stage: &Stage, end: &Value, verdict: Verdict) -> Result<(), Failed> {
+    match verdict {
+        Verdict::Approve => {
+            expect(end, "sent", "the approved message")?;
+            stage.say(&format!("Approved, signed, verified, and sent: {} parts.", text(end, "sent")));
+            for (number, part) in (1..).zip(parts(end)) {
+                let (state, id) = (text(part, "state"), text(part, "platform_id"));
+                stage.say(&format!("  receipt for part {number}: {state} as {id}"));
+            }
+        }
+        Verdict::Deny => {
+            expect(end, "denied", "the refused message")?;
+            let answer = house.agent.call(Method::GET, "/v1/inbox", Request::default()).await?;
+            let notices = answer.get("notices").and_then(Value::as_array).cloned().unwrap_or_default();
+            let told = notices.iter().filter_map(|notice| notice.get("receipt"));
+            let Some(notice) = told.into_iter().find(|receipt| text(receipt, "id") == text(end, "id")) else {
+                return Err(Failed::Refused("the agent was not told that its message was denied".into()));
+            };
+            stage.say(&format!(
+                "Denied. The agent is told, in its inbox: {}, {} ({})",
+                text(notice, "state"),
+                text(notice, "error"),
+                text(notice, "hint")
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn show_arrived(house: &House, stage: &Stage, address: &str, least: usize) -> Result<(), Failed> {
+    let arrived = arrived(house, address).await?;
+    if arrived.len() < least {
+        let found = arrived.len();
+        return Err(Failed::Refused(format!("{found} parts arrived at local:{address}, not {least} or more")));
+    }
+    for (number, part) in (1..).zip(&arrived) {
+        stage.say(&format!("--- local:{address}, part {number} of {} ---", arrived.len()));
+        text(part, "text").lines().for_each(|line| stage.say(line));
+    }
+    stage.say("---");
+    Ok(())
+}
+
+async fn nothing_arrived(house: &House, address: &str) -> Result<(), Failed> {
+    match arrived(house, address).await?.len() {
+        0 => Ok(()),
+        found => Err(Failed::Refused(format!("{found} parts of a denied message arrived"))),
+    }
+}
+
+async fn arrived(house: &House, address: &str) -> Result<Vec<Value>, Failed> {
+    let query = vec![("address", address.to_owned()), ("after", house.before.to_string())];
+    let answer = house.operator.call(Method::GET, "/v1/local", Request { query, ..Request::default() }).await?;
+    Ok(answer.get("arrived").and_then(Value::as_array).cloned().unwrap_or_default())
+}
+
+fn expect(receipt: &Value, state: &str, what: &str) -> Result<(), Failed> {
+    match text(receipt, "state") {
+        found if found == state => Ok(()),
+        found => Err(Failed::Refused(format!("{what} is {found}, not {state}: {}", text(receipt, "error")))),
+    }
+}
+
+fn parts(receipt: &Value) -> impl Iterator<Item = &Value> {
+    receipt.get("parts").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+fn with(body: Value) -> Request<'static> {
+    Request { body: Some(body), ..Request::default() }
+}
+
+fn store(error: StoreError) -> Failed {
+    Failed::refused(error)
+}
+
+/// A client of the demo's hub with this token.
+fn client(base: &str, token: &str) -> Result<Client, Failed> {
+    Client::new(base.to_owned(), token.to_owned())
+}

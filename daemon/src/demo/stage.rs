@@ -1,0 +1,161 @@
+//! How the demo is told: lines, and the companion's screen.
+
+use std::{
+    io::{IsTerminal as _, stdin, stdout},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use gatepost_companion::{Screen, View};
+use gatepost_desktop::{
+    Companion,
+    terminal::{self, Keyboard},
+};
+use gatepost_link::decision::Verdict;
+use tokio::{sync::watch, task::JoinHandle};
+
+use crate::cli::Failed;
+
+type Shared = Arc<Mutex<Option<terminal::Stage>>>;
+
+/// Where the demo is told.
+pub(super) struct Stage {
+    /// The terminal, if there is one to draw in.
+    terminal: Option<Shared>,
+    screens: Option<watch::Receiver<Screen>>,
+    drawing: Option<JoinHandle<()>>,
+}
+
+/// The person's wish to leave.
+pub(super) struct Interruption(Option<Keyboard>);
+
+impl Stage {
+    /// In this terminal, with its keyboard.
+    pub(super) fn in_terminal() -> Result<Self, Failed> {
+        if !(stdin().is_terminal() && stdout().is_terminal()) {
+            let text = "there is no terminal to ask in: use --decide approve or --decide deny";
+            return Err(Failed::Usage(text.into()));
+        }
+        Ok(Self { terminal: Some(Arc::default()), screens: None, drawing: None })
+    }
+
+    /// Lines on stdout; each new screen is printed once.
+    pub(super) fn unattended() -> Self {
+        Self { terminal: None, screens: None, drawing: None }
+    }
+
+    /// Shows this companion's screen from now on, and connects the keyboard to its buttons.
+    pub(super) fn attach(&mut self, companion: &Companion) -> Result<Interruption, Failed> {
+        let mut screens = companion.screens();
+        self.screens = Some(screens.clone());
+        let terminal = self.terminal.clone();
+        let mut keyboard = None;
+        if let Some(shared) = &terminal {
+            let stage = terminal::Stage::open().map_err(Failed::refused)?;
+            let listening = Keyboard::listen(stage.protocol(), companion.buttons());
+            keyboard = Some(listening.map_err(Failed::refused)?);
+            *lock(shared) = Some(stage);
+        }
+        self.drawing = Some(tokio::spawn(async move {
+            let mut last = None;
+            while screens.changed().await.is_ok() {
+                let screen = screens.borrow_and_update().clone();
+                match &terminal {
+                    Some(shared) => {
+                        if let Some(stage) = lock(shared).as_mut()
+                            && let Err(error) = stage.show(&screen)
+                        {
+                            tracing::error!(%error, "cannot draw the companion's screen");
+                        }
+                    }
+                    None => {
+                        let scene = scene(&screen.view);
+                        if scene.is_some() && last != scene {
+                            println!("{}", terminal::plain(&screen));
+                        }
+                        last = scene;
+                    }
+                }
+            }
+        }));
+        Ok(Interruption(keyboard))
+    }
+
+    /// Tells a line.
+    pub(super) fn say(&self, line: &str) {
+        if let Some(shared) = &self.terminal
+            && let Some(stage) = lock(shared).as_mut()
+        {
+            if let Err(error) = stage.say(line) {
+                tracing::error!(%error, "cannot write to the terminal");
+            }
+            return;
+        }
+        println!("{line}");
+    }
+
+    /// Waits until the companion shows that the hub has taken a decision.
+    pub(super) async fn decision(&self, within: Duration) -> Result<Verdict, Failed> {
+        let mut screens = self.screens.clone().ok_or(Failed::Said)?;
+        // A decision on an earlier card may still be on the screen; the next card comes first.
+        let wait = async {
+            screens.wait_for(|screen| matches!(screen.view, View::Card(_))).await?;
+            let done = screens.wait_for(|screen| {
+                matches!(screen.view, View::Done { .. } | View::Closed { .. })
+            });
+            Ok::<_, watch::error::RecvError>(done.await?.view)
+        };
+        match tokio::time::timeout(within, wait).await {
+            Ok(Ok(View::Done { verdict, .. })) => Ok(verdict),
+            Ok(Ok(view)) => Err(Failed::Refused(format!("the card closed without a decision: {view:?}"))),
+            Ok(Err(_)) => Err(Failed::Refused("the companion stopped".into())),
+            Err(_) => Err(Failed::Refused("nobody decided in time".into())),
+        }
+    }
+
+    /// Gives the terminal back.
+    pub(super) fn close(&mut self) {
+        if let Some(drawing) = self.drawing.take() {
+            drawing.abort();
+        }
+        if let Some(shared) = &self.terminal
+            && let Some(stage) = lock(shared).take()
+            && let Err(error) = stage.close()
+        {
+            eprintln!("gatepost: cannot restore the terminal: {error}");
+        }
+    }
+}
+
+impl Interruption {
+    /// Returns when the person wants to leave.
+    pub(super) async fn comes(&mut self) {
+        match &mut self.0 {
+            Some(keyboard) => keyboard.interrupted().await,
+            None => {
+                if tokio::signal::ctrl_c().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
+    }
+}
+
+/// What makes a screen a new one when it is printed: not its clock and not its progress bar.
+#[derive(PartialEq, Eq)]
+enum Scene {
+    Page(gatepost_link::RequestId, u16),
+    End(View),
+}
+
+fn scene(view: &View) -> Option<Scene> {
+    match view {
+        View::Card(card) => Some(Scene::Page(card.request, card.page)),
+        View::Done { .. } | View::Closed { .. } => Some(Scene::End(*view)),
+        View::Offline | View::Connecting | View::Idle | View::Fetching { .. } | View::Sending { .. } => None,
+    }
+}
+
+fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Option<terminal::Stage>> {
+    shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,263 @@
+//! The hub: built from the configuration, started, stopped. The one place that knows everyone.
+
+mod identity;
+mod operator;
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use gatepost_link::decision::PublicKey;
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+pub use identity::IdentityError;
+pub use operator::token_path as operator_token_path;
+
+use crate::{
+    agents::AgentError,
+    approval::{
+        Approvals,
+        device::{self, Device},
+    },
+    channels::registry::{Accounts, NoAccount, OpenError, Opening, kind},
+    companion::{
+        broker::{self, Address, BrokerError},
+        link::{self, Link},
+    },
+    config::{
+        Config,
+        secret::{Secret, SecretError},
+    },
+    delivery::{AgentRules, Pipeline, Shared},
+    intake::http::Door,
+    outbox::{Outbox, transition::TransitionError},
+    store::{Store, StoreError},
+};
+
+/// How long open requests may take to end when the hub stops.
+const GRACE: Duration = Duration::from_secs(5);
+/// A platform that cannot be reached within this is away.
+const CONNECT: Duration = Duration::from_secs(10);
+/// A platform that has not answered within this will not.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// Why the hub cannot start. Each text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum HubError {
+    /// The data directory or the database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The hub's key.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The operator's token.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The operator's token file.
+    #[error("cannot write the operator's token to {}: {}", .0.display(), .1)]
+    TokenFile(PathBuf, std::io::Error),
+    /// A channel's account.
+    #[error("channels.{channel}.{account}: {error}")]
+    Channel {
+        /// The channel.
+        channel: String,
+        /// The account.
+        account: String,
+        /// What is wrong with it.
+        error: OpenError,
+    },
+    /// An agent is bound to an account that is not there.
+    #[error("agents.{0}.accounts: {1}")]
+    Account(String, NoAccount),
+    /// The broker.
+    #[error(transparent)]
+    Broker(#[from] BrokerError),
+    /// The broker's password.
+    #[error("broker.password: {0}")]
+    BrokerPassword(#[from] SecretError),
+    /// The HTTP door.
+    #[error("cannot listen on {0}: {1} (set [hub] listen to another port)")]
+    Listen(SocketAddr, std::io::Error),
+    /// The HTTP client.
+    #[error("cannot set up the HTTP client: {0}")]
+    Http(#[from] reqwest::Error),
+    /// What the last process left.
+    #[error("cannot take up the queue: {0}")]
+    Recover(#[from] TransitionError),
+}
+
+/// What a hub is given beside its configuration.
+#[derive(Default)]
+pub struct Extras {
+    /// Users of the embedded broker, beside the hub.
+    pub broker_users: Vec<(String, Secret)>,
+    /// A companion registered at the start, until companions can be paired.
+    pub companion: Option<Device>,
+}
+
+/// A running hub.
+pub struct Hub {
+    address: SocketAddr,
+    key: PublicKey,
+    store: Store,
+    pipeline: Pipeline,
+    _link: Link,
+    dispatcher: JoinHandle<()>,
+    server: JoinHandle<()>,
+    stop: oneshot::Sender<()>,
+}
+
+/// Makes ring the one provider of cryptography for TLS.
+pub fn install_tls_provider() {
+    // A second call finds it installed; that is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// Opens every account of the configuration.
+pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubError> {
+    install_tls_provider();
+    let http = reqwest::Client::builder()
+        .connect_timeout(CONNECT)
+        .timeout(ANSWER)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("gatepost/", env!("CARGO_PKG_VERSION")))
+        .build()?;
+    let mut accounts = Accounts::default();
+    for (channel, named) in &config.channels {
+        for (account, settings) in named {
+            let opening =
+                Opening { account, settings: settings.clone(), http: http.clone(), store: store.clone() };
+            let failed = |error| HubError::Channel { channel: channel.clone(), account: account.clone(), error };
+            let kind = kind(channel).ok_or_else(|| failed(OpenError::Invalid("no such channel".into())))?;
+            accounts.add(channel, account, (kind.open)(opening).map_err(failed)?);
+        }
+    }
+    Ok(accounts)
+}
+
+impl Hub {
+    /// Starts a hub. When this returns it takes messages.
+    pub async fn start(config: &Config, extras: Extras) -> Result<Self, HubError> {
+        let listener = TcpListener::bind(config.hub.listen)
+            .await
+            .map_err(|error| HubError::Listen(config.hub.listen, error))?;
+        let address =
+            listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
+        let store = Store::open(&config.hub.data_dir)?;
+        let key = identity::load_or_create(store.directory())?;
+        operator::ensure(&store).await?;
+        if let Some(device) = extras.companion {
+            device::register(&store, device).await?;
+        }
+
+        let outbox = Outbox::new(store.clone());
+        let software = config.approval.allow_software_companion;
+        let approvals = Approvals::new(outbox.clone(), key, software);
+        let accounts = open_accounts(config, &store)?;
+        let pipeline = Pipeline::new(Shared {
+            outbox: outbox.clone(),
+            approvals: approvals.clone(),
+            agents: agents(config, &accounts)?,
+            accounts,
+            ttl: config.hub.ttl.0,
+            hold_ttl: config.approval.ttl.0,
+            wake: tokio::sync::Notify::new(),
+        });
+        pipeline.recover().await?;
+
+        let broker = meet(config, &extras.broker_users)?;
+        let devices = device::accepted(&store, software).await?;
+        if devices.is_empty() {
+            tracing::warn!("no companion is registered: messages that need a person will expire");
+        }
+        let link = link::start(&broker, key, devices, approvals, outbox);
+        let dispatcher = tokio::spawn(pipeline.clone().dispatch());
+        let routes =
+            Door::new(pipeline.clone(), store.clone(), config.contexts.ttl.0).routes(config.hub.max_body);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server = tokio::spawn(async move {
+            let serve = axum::serve(listener, routes).with_graceful_shutdown(async {
+                // The sender going away means the same as its word.
+                let _ = stopped.await;
+            });
+            if let Err(error) = serve.await {
+                tracing::error!(%error, "the HTTP door failed");
+            }
+        });
+        tracing::info!(%address, "the hub is ready");
+        Ok(Self { address, key, store, pipeline, _link: link, dispatcher, server, stop })
+    }
+
+    /// Where the HTTP door listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The hub's public key.
+    pub fn key(&self) -> PublicKey {
+        self.key
+    }
+
+    /// The hub's database.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The hub's pipeline.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// Stops: ends open requests, stops dispatching, closes the database. What is on its way is taken up at the next
+    /// start.
+    pub async fn stop(self) {
+        let _ = self.stop.send(());
+        if tokio::time::timeout(GRACE, self.server).await.is_err() {
+            tracing::warn!("some requests did not end in time");
+        }
+        self.dispatcher.abort();
+        self.store.close();
+    }
+}
+
+/// The hub's public key, without starting it.
+pub fn key_of(directory: &Path) -> Result<PublicKey, IdentityError> {
+    identity::load_or_create(directory)
+}
+
+fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, AgentRules>, HubError> {
+    let mut agents = BTreeMap::new();
+    for (name, agent) in &config.agents {
+        for (channel, account) in &agent.accounts {
+            accounts.pick(channel, Some(account)).map_err(|error| HubError::Account(name.clone(), error))?;
+        }
+        let rights = agent.rights().expect("checked when the configuration was read");
+        let rules = AgentRules { rights, decorate: agent.decorate, accounts: agent.accounts.clone() };
+        agents.insert(name.clone(), rules);
+    }
+    Ok(agents)
+}
+
+/// The broker to meet companions at: the embedded one, started, or the one that somebody runs.
+fn meet(config: &Config, users: &[(String, Secret)]) -> Result<Address, HubError> {
+    let broker = &config.broker;
+    if let Some(url) = &broker.url {
+        let login = match (&broker.user, &broker.password) {
+            (Some(user), Some(password)) => Some((user.clone(), password.read()?)),
+            _ => None,
+        };
+        return Ok(broker::parse_url(url, login)?);
+    }
+    let password = Secret::from(crate::random::hex::<16>().as_str());
+    let mut logins = vec![("hub", &password)];
+    logins.extend(users.iter().map(|(user, secret)| (user.as_str(), secret)));
+    broker::start(broker.listen, &logins)?;
+    Ok(Address {
+        host: broker.listen.ip().to_string(),
+        port: broker.listen.port(),
+        login: Some(("hub".into(), password.clone())),
+    })
+}

@@ -1,0 +1,94 @@
+//! What a bridge reports: somebody wrote to an agent.
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{State, rejection::BytesRejection},
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse as _, Response},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Door, caller};
+use crate::{
+    agents::Role,
+    message::{
+        refusal::{Code, Refusal},
+        target::MAX_ADDRESS,
+    },
+    sessions::{self, Inbound},
+    store::now_ms,
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Report {
+    agent: String,
+    channel: String,
+    #[serde(default)]
+    account_id: Option<String>,
+    peer: String,
+    #[serde(default)]
+    thread_id: Option<String>,
+    #[serde(default)]
+    session: Option<String>,
+    #[serde(default)]
+    sender: Option<String>,
+    #[serde(default)]
+    message_id: Option<String>,
+    #[serde(default)]
+    text: String,
+}
+
+pub(super) async fn receive(
+    State(door): State<Door>,
+    headers: HeaderMap,
+    bytes: Result<Bytes, BytesRejection>,
+) -> Response {
+    door.with_caller("POST /v1/inbound", &headers, &[Role::Bridge, Role::Operator], async |caller| {
+        let report: Report = caller::json(&caller::body(bytes)?)?;
+        let inbound = checked(&door, report)?;
+        let ttl = i64::try_from(door.0.context_ttl.as_millis()).unwrap_or(i64::MAX);
+        let expires_at = now_ms().saturating_add(ttl);
+        let context = sessions::receive(&door.0.store, inbound, expires_at, &caller.to_string())
+            .await
+            .map_err(caller::broken)?;
+        let body = json!({"ok": true, "context": context, "expires_at": expires_at});
+        Ok((StatusCode::CREATED, Json(body)).into_response())
+    })
+    .await
+}
+
+fn checked(door: &Door, report: Report) -> Result<Inbound, Refusal> {
+    let short = [&report.thread_id, &report.session, &report.sender, &report.message_id];
+    if short.into_iter().flatten().any(|text| text.is_empty() || text.len() > MAX_ADDRESS) {
+        let error = format!("an id is empty or longer than {MAX_ADDRESS} bytes");
+        return Err(Refusal::input(error, "leave out what you do not know"));
+    }
+    if !door.0.pipeline.knows(&report.agent) {
+        let error = format!("there is no agent {:?}", report.agent.chars().take(40).collect::<String>());
+        let hint = "agents are the [agents.NAME] sections of the configuration";
+        return Err(Refusal::input(error, hint).because("unknown_agent"));
+    }
+    let accounts = door.0.pipeline.accounts();
+    let (account, adapter) =
+        accounts.pick(&report.channel, report.account_id.as_deref()).map_err(|error| {
+            Refusal::new(Code::ExecutionFailed, error.to_string(), "give the channel and account as configured")
+        })?;
+    let peer = adapter
+        .resolve(&report.peer)
+        .map_err(|error| Refusal::input(error.to_string(), error.hint).because("bad_address"))?;
+    Ok(Inbound {
+        agent: report.agent,
+        channel: report.channel,
+        account: account.to_owned(),
+        peer,
+        // An adapter without threads has none, whatever the bridge says.
+        thread: report.thread_id.filter(|_| adapter.capabilities().threads),
+        session: report.session.unwrap_or_else(|| "main".into()),
+        sender: report.sender,
+        platform_id: report.message_id,
+        text: report.text,
+    })
+}

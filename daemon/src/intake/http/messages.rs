@@ -1,0 +1,177 @@
+//! Messages: taking, showing, listing and cancelling them, and the agent's inbox.
+
+use std::time::Duration;
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{Path, Query, State, rejection::BytesRejection},
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse as _, Response},
+};
+use gatepost_link::Digest;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Door, caller, views};
+use crate::{
+    agents::{Caller, Role},
+    channels::registry::KINDS,
+    delivery::submit::Idempotency,
+    message::{
+        call::Call,
+        receipt::Receipt,
+        refusal::{Code, Refusal},
+        state::{Actor, State as MessageState},
+    },
+    outbox::{Filter, row::MessageRow},
+};
+
+/// The longest idempotency key, in bytes.
+const MAX_KEY: usize = 200;
+/// Rows in a listing when the caller does not say, and at most.
+const LISTED: u32 = 50;
+const MOST_LISTED: u32 = 1_000;
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Wait {
+    /// Seconds.
+    wait: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Listing {
+    state: Option<String>,
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Since {
+    after: Option<i64>,
+    limit: Option<u32>,
+}
+
+const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
+
+pub(super) async fn submit(
+    State(door): State<Door>,
+    Query(wait): Query<Wait>,
+    headers: HeaderMap,
+    bytes: Result<Bytes, BytesRejection>,
+) -> Response {
+    let key = headers.get("idempotency-key").cloned();
+    door.with_caller("POST /v1/messages", &headers, SENDERS, async |caller| {
+        let bytes = caller::body(bytes)?;
+        let value: Value = caller::json(&bytes)?;
+        let call = Call::parse(&value, &KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())?;
+        let pipeline = &door.0.pipeline;
+        if call.dry_run {
+            return Ok(Json(pipeline.dry_run(caller.agent(), &call).await?).into_response());
+        }
+        let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
+        // The value and not the bytes: the same call with other white space is the same call.
+        let fingerprint = Digest::of(value.to_string().as_bytes()).0;
+        let receipt = pipeline.submit(caller.agent(), call, Idempotency { key, fingerprint }).await?;
+        let receipt = match wait.wait {
+            Some(seconds) if !receipt.state.is_final() => {
+                let message = own(&door, &caller, &receipt.id.0).await?;
+                let wait = Duration::from_secs(seconds);
+                pipeline.wait(message.seq, wait).await.map_err(caller::broken)?
+            }
+            _ => receipt,
+        };
+        Ok(answer(receipt))
+    })
+    .await
+}
+
+pub(super) async fn list(
+    State(door): State<Door>,
+    Query(listing): Query<Listing>,
+    headers: HeaderMap,
+) -> Response {
+    door.with_caller("GET /v1/messages", &headers, SENDERS, async |caller| {
+        let state = listing.state.as_deref().map(state).transpose()?;
+        let filter = Filter {
+            agent: (caller.role == Role::Agent).then(|| caller.name.clone()),
+            state,
+            limit: listing.limit.unwrap_or(LISTED).min(MOST_LISTED),
+        };
+        let rows = door.0.pipeline.outbox().list(filter).await.map_err(caller::broken)?;
+        let messages: Vec<Value> = rows.iter().map(views::summary).collect();
+        Ok(Json(json!({"ok": true, "messages": messages})).into_response())
+    })
+    .await
+}
+
+pub(super) async fn show(
+    State(door): State<Door>,
+    Path(id): Path<String>,
+    Query(wait): Query<Wait>,
+    headers: HeaderMap,
+) -> Response {
+    door.with_caller("GET /v1/messages/{id}", &headers, SENDERS, async |caller| {
+        let message = own(&door, &caller, &id).await?;
+        let wait = Duration::from_secs(wait.wait.unwrap_or(0));
+        let receipt = door.0.pipeline.wait(message.seq, wait).await.map_err(caller::broken)?;
+        let message = door.0.pipeline.outbox().get(message.seq).await.map_err(caller::broken)?;
+        let parts = door.0.pipeline.outbox().parts(message.seq).await.map_err(caller::broken)?;
+        Ok(Json(views::whole(&message, &receipt, &parts)).into_response())
+    })
+    .await
+}
+
+pub(super) async fn cancel(State(door): State<Door>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    door.with_caller("POST /v1/messages/{id}/cancel", &headers, SENDERS, async |caller| {
+        let message = own(&door, &caller, &id).await?;
+        let actor = match caller.role {
+            Role::Operator => Actor::Operator,
+            Role::Agent | Role::Bridge => Actor::Agent,
+        };
+        let receipt = door.0.pipeline.cancel(message.seq, actor, &caller.to_string()).await?;
+        Ok(Json(receipt).into_response())
+    })
+    .await
+}
+
+pub(super) async fn inbox(
+    State(door): State<Door>,
+    Query(since): Query<Since>,
+    headers: HeaderMap,
+) -> Response {
+    door.with_caller("GET /v1/inbox", &headers, SENDERS, async |caller| {
+        let limit = since.limit.unwrap_or(LISTED).min(MOST_LISTED);
+        let outbox = door.0.pipeline.outbox();
+        let notices =
+            outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await.map_err(caller::broken)?;
+        Ok(Json(json!({"ok": true, "notices": notices})).into_response())
+    })
+    .await
+}
+
+/// The message, if this caller may see it. To everybody else it does not exist.
+async fn own(door: &Door, caller: &Caller, id: &str) -> Result<MessageRow, Refusal> {
+    let found = door.0.pipeline.outbox().find(id).await.map_err(caller::broken)?;
+    found.filter(|message| caller.role == Role::Operator || message.agent == caller.name).ok_or_else(|| {
+        Refusal::new(Code::NotFound, "there is no such message", "list yours with GET /v1/messages")
+    })
+}
+
+fn answer(receipt: Receipt) -> Response {
+    let status = if receipt.state.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    (status, Json(receipt)).into_response()
+}
+
+fn idempotency_key(key: Option<&str>) -> Result<String, Refusal> {
+    key.filter(|key| (1..=MAX_KEY).contains(&key.len())).map(str::to_owned).ok_or_else(|| {
+        let hint = format!("use 1 to {MAX_KEY} printable characters");
+        Refusal::input("the Idempotency-Key cannot be used", hint).because("idempotency_key")
+    })
+}
+
+fn state(word: &str) -> Result<MessageState, Refusal> {
+    MessageState::from_word(word).ok_or_else(|| {
+        let known: Vec<&str> = MessageState::ALL.iter().map(|state| state.word()).collect();
+        Refusal::input("there is no such state", format!("states are: {}", known.join(", ")))
+    })
+}

@@ -1,0 +1,95 @@
+//! The HTTP door: bearer tokens, JSON, RFC 9457 problems.
+//!
+//! | call | role | does |
+//! |---|---|---|
+//! | `POST /v1/messages[?wait=S]` | agent, operator | takes a message; 202 with its receipt, 200 if it has ended |
+//! | `GET /v1/messages[?state=S&limit=N]` | agent (its own), operator | lists messages, newest first |
+//! | `GET /v1/messages/{id}[?wait=S]` | agent (its own), operator | one message and its receipt |
+//! | `POST /v1/messages/{id}/cancel` | agent (its own), operator | takes it back |
+//! | `GET /v1/inbox[?after=N]` | agent | what the hub has to tell it |
+//! | `POST /v1/inbound` | bridge, operator | records what a person wrote; the context of the agent's turn |
+//! | `GET /v1/local[?address=A&after=N]` | operator | the `local` inbox |
+//! | `GET`, `POST /v1/agents`, `DELETE /v1/agents/{name}` | operator | tokens |
+//! | `GET /healthz`, `/readyz` | anybody | whether the hub lives, and whether it takes messages |
+
+mod agents;
+mod caller;
+mod inbound;
+mod local;
+mod messages;
+mod problem;
+mod views;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+    routing::{delete, get, post},
+};
+
+use super::refused::Refused;
+use crate::{delivery::Pipeline, message::refusal::Refusal, store::Store};
+
+/// What the handlers share.
+#[derive(Clone)]
+pub struct Door(Arc<Shared>);
+
+struct Shared {
+    pipeline: Pipeline,
+    store: Store,
+    refused: Refused,
+    context_ttl: Duration,
+}
+
+impl Door {
+    /// A door to this pipeline. Contexts that it issues are valid for `context_ttl`.
+    pub fn new(pipeline: Pipeline, store: Store, context_ttl: Duration) -> Self {
+        let refused = Refused::new(store.clone());
+        Self(Arc::new(Shared { pipeline, store, refused, context_ttl }))
+    }
+
+    /// The routes. Bodies over `max_body` bytes are refused.
+    pub fn routes(self, max_body: usize) -> Router {
+        Router::new()
+            .route("/v1/messages", post(messages::submit).get(messages::list))
+            .route("/v1/messages/{id}", get(messages::show))
+            .route("/v1/messages/{id}/cancel", post(messages::cancel))
+            .route("/v1/inbox", get(messages::inbox))
+            .route("/v1/inbound", post(inbound::receive))
+            .route("/v1/local", get(local::read))
+            .route("/v1/agents", get(agents::list).post(agents::add))
+            .route("/v1/agents/{name}", delete(agents::revoke))
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(ready))
+            .fallback(nowhere)
+            .method_not_allowed_fallback(no_method)
+            .layer(DefaultBodyLimit::max(max_body))
+            .with_state(self)
+    }
+}
+
+async fn ready(axum::extract::State(door): axum::extract::State<Door>) -> Response {
+    match door.0.pipeline.outbox().totals().await {
+        Ok(_) => "ready\n".into_response(),
+        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response(),
+    }
+}
+
+async fn nowhere() -> Response {
+    let refusal = Refusal::new(
+        crate::message::refusal::Code::NotFound,
+        "there is nothing at this path",
+        "messages go to POST /v1/messages",
+    );
+    problem::response(&refusal)
+}
+
+async fn no_method() -> Response {
+    let refusal = Refusal::input("this path does not take this method", "see the README for the calls that there are");
+    let mut response = problem::response(&refusal);
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
+}

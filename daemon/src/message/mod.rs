@@ -1,0 +1,36 @@
+//! The vocabulary of messages. No I/O, and no knowledge of any other module.
+//!
+//! - [`target`]: where a message goes;
+//! - [`call`]: what an agent asks for, parsed from the `message` tool's parameters into types;
+//! - [`state`]: the states of a message and of its parts, and every legal way between them;
+//! - [`refusal`]: the errors that a caller sees;
+//! - [`receipt`]: what a caller is told of a message.
+
+pub mod call;
+pub mod receipt;
+pub mod refusal;
+pub mod state;
+pub mod target;
+
+/// Names a message for good. Time-ordered, so that listings sort by it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+pub struct MessageId(pub String);
+
+impl MessageId {
+    /// A new id: `m` and a version 7 UUID without dashes.
+    pub fn new() -> Self {
+        Self(format!("m{}", uuid::Uuid::now_v7().simple()))
+    }
+}
+
+impl Default for MessageId {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Display for MessageId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,67 @@
+//! Receipts: what a caller is told of a message.
+
+use serde::Serialize;
+
+use super::{
+    MessageId,
+    state::{PartState, State},
+};
+
+/// A message's state, and how far it came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Receipt {
+    /// False only for an end other than `sent`.
+    pub ok: bool,
+    /// The message.
+    pub id: MessageId,
+    /// Where it is.
+    pub state: State,
+    /// For an end other than `sent`: the kind of error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Why it is where it is, as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the caller can do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<&'static str>,
+    /// Where it goes, as `channel:address[#thread]`.
+    pub to: String,
+    /// `k of n` parts confirmed, once it is split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
+    /// Each part.
+    pub parts: Vec<PartReceipt>,
+}
+
+/// One part's state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PartReceipt {
+    /// Where it is.
+    pub state: PartState,
+    /// The platform's id of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform_id: Option<String>,
+    /// The platform's words on why it did not arrive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Receipt {
+    /// What an agent can do about a message in this state.
+    pub const fn hint(state: State) -> Option<&'static str> {
+        match state {
+            State::Held => Some("a person is being asked; ask again later, and do not send it a second time"),
+            State::Denied => Some("a person refused it; do not send it again unchanged"),
+            State::Expired => Some("nobody decided in time; send it again if it still matters"),
+            State::Failed => Some("the hub has given up on it; read the error before sending it again"),
+            State::Unknown => {
+                Some("it may have arrived; do not send it again without asking the person it was for")
+            }
+            State::Accepted | State::Ready | State::Sending => {
+                Some("it is on its way; do not send it a second time")
+            }
+            State::Sent | State::Cancelled => None,
+        }
+    }
+}

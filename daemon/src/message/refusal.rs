@@ -1,0 +1,95 @@
+//! The errors that a caller sees: one shape at every door.
+
+use serde::Serialize;
+
+/// What kind of error it is. Agents decide by this word, so it never changes its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// Missing, malformed or contradictory input; or, with the reason `not_allowed`, a target that is not allowed.
+    InputInvalid,
+    /// No valid token.
+    Unauthorized,
+    /// A valid token that may not do this.
+    Forbidden,
+    /// There is no such thing, or none that this caller may see.
+    NotFound,
+    /// No adapter, or the adapter's refusal, in the platform's words.
+    ExecutionFailed,
+    /// A body or a text over its bound.
+    TooLarge,
+    /// The same idempotency key with another body, or a change that the state does not allow.
+    Conflict,
+    /// A person refused it.
+    Denied,
+    /// Nobody decided in time.
+    Expired,
+    /// It was taken back.
+    Cancelled,
+    /// It may or may not have arrived.
+    UnknownOutcome,
+}
+
+impl Code {
+    /// The HTTP status.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InputInvalid => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::ExecutionFailed => 502,
+            Self::TooLarge => 413,
+            Self::Conflict => 409,
+            Self::Denied | Self::Expired | Self::Cancelled | Self::UnknownOutcome => 200,
+        }
+    }
+
+    /// The word on the wire and in the database.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::InputInvalid => "input_invalid",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not_found",
+            Self::ExecutionFailed => "execution_failed",
+            Self::TooLarge => "too_large",
+            Self::Conflict => "conflict",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::UnknownOutcome => "unknown_outcome",
+        }
+    }
+}
+
+/// Why a call was refused, and what the caller can do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Refusal {
+    /// The kind.
+    pub code: Code,
+    /// A finer word where one code has several causes, such as `not_allowed`.
+    pub reason: Option<&'static str>,
+    /// What is wrong, as a sentence.
+    pub error: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Refusal {
+    /// A refusal without a finer reason.
+    pub fn new(code: Code, error: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code, reason: None, error: error.into(), hint: hint.into() }
+    }
+
+    /// Bad input.
+    pub fn input(error: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Code::InputInvalid, error, hint)
+    }
+
+    /// The same with a finer reason.
+    pub fn because(self, reason: &'static str) -> Self {
+        Self { reason: Some(reason), ..self }
+    }
+}

@@ -1,0 +1,115 @@
+//! Targets: `channel:address[#thread]`.
+//!
+//! The address is the platform's own; a `user:`, `channel:` or `chat:` in front of it only says which kind of id
+//! follows. Whether an address is one, only its channel can tell.
+
+use std::fmt;
+
+/// The longest address or thread, in bytes. An e-mail address can have 254 (RFC 5321, 4.5.3.1.3), a Matrix id 255.
+pub const MAX_ADDRESS: usize = 320;
+
+/// Where a message goes: an address on a channel, maybe a thread in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Target {
+    /// The channel's name.
+    pub channel: String,
+    /// The address on the platform.
+    pub address: String,
+    /// The thread in that conversation.
+    pub thread: Option<String>,
+}
+
+/// What an agent named as its target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// `current`: the conversation of the turn.
+    Current,
+    /// An address, with its channel where it was named.
+    Address {
+        /// The channel, where it stood in the target itself.
+        channel: Option<String>,
+        /// The address.
+        address: String,
+        /// The thread behind a `#`.
+        thread: Option<String>,
+    },
+}
+
+/// Why a text is not a target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a target: write \"channel:address\", \"channel:address#thread\" or \"current\"")]
+pub struct NotATarget(pub String);
+
+impl Destination {
+    /// Reads a target. `channels` are the names that count as a channel before a colon.
+    pub fn parse(text: &str, channels: &[&str]) -> Result<Self, NotATarget> {
+        let refused = || NotATarget(text.chars().take(80).collect());
+        let text = text.trim();
+        if text == "current" {
+            return Ok(Self::Current);
+        }
+        let (channel, rest) = match text.split_once(':') {
+            Some((head, rest)) if channels.contains(&head) => (Some(head.to_owned()), rest),
+            _ => (None, text),
+        };
+        let rest = ["user:", "channel:", "chat:"]
+            .iter()
+            .find_map(|prefix| rest.strip_prefix(prefix))
+            .unwrap_or(rest);
+        // A room alias starts with '#'; only a '#' further in begins a thread.
+        let thread_at = rest.char_indices().skip(1).find(|&(_, c)| c == '#').map(|(at, _)| at);
+        let (address, thread) = match thread_at {
+            Some(at) => (&rest[..at], Some(&rest[at + 1..])),
+            None => (rest, None),
+        };
+        let usable = |text: &str| {
+            !text.is_empty() && text.len() <= MAX_ADDRESS && !text.contains(|c: char| c.is_control())
+        };
+        if !usable(address) || thread.is_some_and(|thread| !usable(thread)) {
+            return Err(refused());
+        }
+        Ok(Self::Address { channel, address: address.to_owned(), thread: thread.map(str::to_owned) })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.channel, self.address)?;
+        self.thread.as_ref().map_or(Ok(()), |thread| write!(f, "#{thread}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Destination, NotATarget> {
+        Destination::parse(text, &["matrix", "email", "local", "telegram"])
+    }
+
+    fn address(channel: Option<&str>, address: &str, thread: Option<&str>) -> Destination {
+        Destination::Address {
+            channel: channel.map(Into::into),
+            address: address.into(),
+            thread: thread.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn targets_are_read_in_all_their_forms() {
+        assert_eq!(parse("current"), Ok(Destination::Current));
+        assert_eq!(parse("telegram:-100123"), Ok(address(Some("telegram"), "-100123", None)));
+        assert_eq!(parse("telegram:chat:-100123#7"), Ok(address(Some("telegram"), "-100123", Some("7"))));
+        assert_eq!(parse("user:ann"), Ok(address(None, "ann", None)));
+        assert_eq!(parse("matrix:!abc:hub.test"), Ok(address(Some("matrix"), "!abc:hub.test", None)));
+        assert_eq!(parse("matrix:#room:hub.test"), Ok(address(Some("matrix"), "#room:hub.test", None)));
+        assert_eq!(parse("!abc:hub.test"), Ok(address(None, "!abc:hub.test", None)));
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused() {
+        for text in ["", "matrix:", "local:ann#", "local:a\nb", &format!("local:{}", "x".repeat(400))] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+}

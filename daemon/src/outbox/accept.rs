@@ -1,0 +1,128 @@
+//! The write that precedes the answer.
+
+use rusqlite::{OptionalExtension as _, params};
+use serde_json::json;
+
+use super::{
+    Outbox,
+    row::{self, MessageRow},
+};
+use crate::{
+    audit::{self, Entry},
+    message::{MessageId, state::State, target::Target},
+    policy::Origin,
+    store::{StoreError, now_ms},
+};
+
+/// A message that passed the checks at the door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewMessage {
+    /// Whose it is.
+    pub agent: String,
+    /// What is done.
+    pub action: &'static str,
+    /// Where it goes.
+    pub target: Target,
+    /// The account it goes from.
+    pub account: String,
+    /// The message it answers.
+    pub reply_to: Option<String>,
+    /// Without a notification.
+    pub silent: bool,
+    /// The conversation its turn came from.
+    pub origin: Option<Origin>,
+    /// What the agent wrote.
+    pub text: String,
+    /// Milliseconds since 1970.
+    pub deadline: i64,
+    /// The caller's own name for this call.
+    pub idempotency_key: Option<String>,
+    /// SHA-256 of the call.
+    pub fingerprint: [u8; 32],
+}
+
+/// Why a message was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// The idempotency key belongs to another call.
+    #[error("this idempotency key was used for another message, {0}")]
+    KeyReused(String),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for AcceptError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// A message in the outbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepted {
+    /// It is new.
+    New(i64),
+    /// The same call was taken before, under the same idempotency key.
+    Before(i64),
+}
+
+impl Outbox {
+    /// Writes a message down. When this returns, it is on disk.
+    pub async fn accept(&self, new: NewMessage) -> Result<Accepted, AcceptError> {
+        let accepted = self.store.write(move |tx| insert(tx, &new)).await?;
+        if let Accepted::New(seq) = accepted {
+            self.changed(seq);
+        }
+        Ok(accepted)
+    }
+}
+
+fn insert(tx: &rusqlite::Transaction<'_>, new: &NewMessage) -> Result<Accepted, AcceptError> {
+    if let Some(key) = &new.idempotency_key {
+        let before = tx.query_row(row::BY_KEY, params![new.agent, key], MessageRow::read).optional()?;
+        if let Some(before) = before {
+            let fingerprint: [u8; 32] = tx.query_row(
+                "SELECT fingerprint FROM messages WHERE seq = ?",
+                [before.seq],
+                |row| row.get(0),
+            )?;
+            return match fingerprint == new.fingerprint {
+                true => Ok(Accepted::Before(before.seq)),
+                false => Err(AcceptError::KeyReused(before.id)),
+            };
+        }
+    }
+    let (id, now) = (MessageId::new(), now_ms());
+    let origin =
+        new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
+    tx.prepare_cached(
+        "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
+            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?
+    .execute(params![
+        id.0,
+        new.agent,
+        State::Accepted,
+        new.action,
+        new.target.channel,
+        new.account,
+        new.target.address,
+        new.target.thread,
+        new.reply_to,
+        new.silent,
+        origin,
+        new.text,
+        new.idempotency_key,
+        new.fingerprint,
+        now,
+        new.deadline,
+        now,
+    ])?;
+    let seq = tx.last_insert_rowid();
+    let actor = format!("agent:{}", new.agent);
+    let detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
+    audit::append(tx, &Entry { actor: &actor, event: "message.accepted", message: Some(&id.0), detail })?;
+    Ok(Accepted::New(seq))
+}

@@ -1,0 +1,192 @@
+//! The outbox: every message is a row on disk before anything is done with it.
+//!
+//! A caller gets an id only after its row is committed, so a kill at any instruction loses nothing accepted. States
+//! change in one place ([`transition`]), by the table in [`crate::message::state`], in one transaction with the audit
+//! row and, for an end that the agent must hear of, the notice to it. Nothing is deleted: failed, denied and expired
+//! messages keep their payload and their reason.
+//!
+//! - [`row`]: messages and parts as they lie in the database;
+//! - [`accept`]: the write that precedes the answer;
+//! - [`transition`]: every later change;
+//! - [`notices`]: what agents are told.
+
+pub mod accept;
+pub mod notices;
+pub mod row;
+pub mod transition;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use tokio::sync::broadcast;
+
+use crate::{
+    message::{
+        MessageId,
+        receipt::{PartReceipt, Receipt},
+        state::{PartState, State},
+    },
+    store::{Store, StoreError},
+};
+use row::{MessageRow, PartRow};
+use transition::TransitionError;
+
+/// How many changes a slow watcher may fall behind before it has to look again.
+const WATCH: usize = 256;
+
+/// A handle on the outbox. Clones share it.
+#[derive(Clone)]
+pub struct Outbox {
+    store: Store,
+    changes: broadcast::Sender<i64>,
+    sent: Arc<AtomicU32>,
+}
+
+/// Which messages to list.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only this agent's.
+    pub agent: Option<String>,
+    /// Only those in this state.
+    pub state: Option<State>,
+    /// At most this many, newest first.
+    pub limit: u32,
+}
+
+impl Outbox {
+    /// The outbox in `store`.
+    pub fn new(store: Store) -> Self {
+        Self { store, changes: broadcast::channel(WATCH).0, sent: Arc::default() }
+    }
+
+    /// The database, for modules whose rows change together with a message's.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Sequence numbers of messages whose rows have changed, as they change.
+    pub fn changes(&self) -> broadcast::Receiver<i64> {
+        self.changes.subscribe()
+    }
+
+    /// Tells watchers that a message has changed; call it after the commit.
+    pub fn changed(&self, seq: i64) {
+        // No watcher is no error.
+        let _ = self.changes.send(seq);
+    }
+
+    /// Runs `work` on the message's row and tells watchers.
+    pub async fn change<T: Send + 'static>(
+        &self,
+        seq: i64,
+        work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T, TransitionError> + Send + 'static,
+    ) -> Result<T, TransitionError> {
+        let value = self.store.write(work).await?;
+        self.changed(seq);
+        Ok(value)
+    }
+
+    /// The message with this id.
+    pub async fn find(&self, id: &str) -> Result<Option<MessageRow>, StoreError> {
+        let id = id.to_owned();
+        self.store
+            .read(move |db| Ok(db.query_row(row::BY_ID, [id], MessageRow::read).optional()?))
+            .await
+    }
+
+    /// The message in this row.
+    pub async fn get(&self, seq: i64) -> Result<MessageRow, StoreError> {
+        self.store.read(move |db| Ok(db.query_row(row::BY_SEQ, [seq], MessageRow::read)?)).await
+    }
+
+    /// Messages, newest first.
+    pub async fn list(&self, filter: Filter) -> Result<Vec<MessageRow>, StoreError> {
+        self.store
+            .read(move |db| {
+                let mut rows = db.prepare(row::FILTERED)?;
+                let rows = rows.query_map(
+                    params![filter.agent, filter.state.map(State::word), filter.limit],
+                    MessageRow::read,
+                )?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    /// Messages in one state, oldest first.
+    pub async fn in_state(&self, state: State) -> Result<Vec<MessageRow>, StoreError> {
+        self.store
+            .read(move |db| {
+                let mut rows = db.prepare(row::IN_STATE)?;
+                let rows = rows.query_map([state], MessageRow::read)?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    /// The first message of every lane that has one.
+    pub async fn heads(&self) -> Result<Vec<MessageRow>, StoreError> {
+        self.store
+            .read(|db| {
+                let mut rows = db.prepare_cached(row::HEADS)?;
+                let rows = rows.query_map([], MessageRow::read)?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    /// How many messages are on their way, and how many have arrived since the hub started.
+    pub async fn totals(&self) -> Result<(u16, u32), StoreError> {
+        let queued: i64 = self
+            .store
+            .read(|db| {
+                let sql = "SELECT count(*) FROM messages WHERE state IN ('accepted', 'ready', 'sending')";
+                Ok::<_, StoreError>(db.query_row(sql, [], |row| row.get(0))?)
+            })
+            .await?;
+        Ok((u16::try_from(queued).unwrap_or(u16::MAX), self.sent.load(Ordering::Relaxed)))
+    }
+
+    /// Counts a message that arrived.
+    pub fn arrived(&self) {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A message's parts, in order.
+    pub async fn parts(&self, seq: i64) -> Result<Vec<PartRow>, StoreError> {
+        self.store.read(move |db| PartRow::all(db, seq)).await
+    }
+
+    /// What a caller is told of a message.
+    pub async fn receipt(&self, seq: i64) -> Result<Receipt, StoreError> {
+        self.store
+            .read(move |db| {
+                let message = db.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+                receipt(db, message)
+            })
+            .await
+    }
+}
+
+/// What a caller is told of a message.
+pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
+    let parts = PartRow::all(db, message.seq)?;
+    let confirmed = parts.iter().filter(|part| part.state == PartState::Confirmed).count();
+    Ok(Receipt {
+        ok: !message.state.is_final() || message.state == State::Sent,
+        id: MessageId(message.id.clone()),
+        state: message.state,
+        to: message.target().to_string(),
+        hint: Receipt::hint(message.state),
+        code: message.code,
+        error: message.reason,
+        sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),
+        parts: parts
+            .into_iter()
+            .map(|part| PartReceipt { state: part.state, platform_id: part.platform_id, error: part.error })
+            .collect(),
+    })
+}

@@ -1,0 +1,54 @@
+//! What agents are told: every end other than `sent`, with its reason.
+//!
+//! Elsewhere an agent believed that it had spoken when its message had long failed. A notice is written in the
+//! transaction of the end that it tells of.
+
+use rusqlite::{Transaction, params};
+use serde_json::Value;
+
+use super::{Outbox, receipt, row::MessageRow, transition::TransitionError};
+use crate::store::{StoreError, now_ms};
+
+/// One notice.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Notice {
+    /// Its number; ask for those after the last one read.
+    pub seq: i64,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// The message's receipt as it was then.
+    pub receipt: Value,
+}
+
+/// Tells a message's agent of its end.
+pub(super) fn tell(tx: &Transaction<'_>, message: &MessageRow) -> Result<(), TransitionError> {
+    let receipt = serde_json::to_string(&receipt(tx, message.clone())?).expect("a receipt is plain data");
+    tx.execute(
+        "INSERT INTO inbox (agent, message, notice, at) VALUES (?, ?, ?, ?)",
+        params![message.agent, message.id, receipt, now_ms()],
+    )?;
+    Ok(())
+}
+
+impl Outbox {
+    /// What `agent` is told, after the notice numbered `after`, oldest first, at most `limit`.
+    pub async fn notices(&self, agent: &str, after: i64, limit: u32) -> Result<Vec<Notice>, StoreError> {
+        let agent = agent.to_owned();
+        self.store
+            .read(move |db| {
+                let mut rows = db.prepare(
+                    "SELECT seq, at, notice FROM inbox WHERE agent = ? AND seq > ? ORDER BY seq LIMIT ?",
+                )?;
+                let rows = rows.query_map(params![agent, after, limit], |row| {
+                    let receipt: String = row.get(2)?;
+                    Ok(Notice {
+                        seq: row.get(0)?,
+                        at: row.get(1)?,
+                        receipt: serde_json::from_str(&receipt).unwrap_or(Value::Null),
+                    })
+                })?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+}

@@ -1,0 +1,186 @@
+//! Messages and parts as they lie in the database.
+
+use rusqlite::{Connection, Row};
+
+use crate::{
+    message::{
+        state::{PartState, State},
+        target::Target,
+    },
+    policy::Origin,
+    store::StoreError,
+};
+
+macro_rules! columns {
+    () => {
+        "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
+         accepted_at, deadline, due_at, attempts, code, reason, ended_at FROM messages "
+    };
+}
+
+pub(super) const BY_ID: &str = concat!(columns!(), "WHERE id = ?");
+pub(super) const BY_SEQ: &str = concat!(columns!(), "WHERE seq = ?");
+pub(super) const BY_KEY: &str = concat!(columns!(), "WHERE agent = ? AND idempotency_key = ?");
+pub(super) const IN_STATE: &str = concat!(columns!(), "WHERE state = ? ORDER BY seq");
+pub(super) const HEADS: &str = concat!(
+    columns!(),
+    "WHERE seq IN (SELECT min(seq) FROM messages WHERE state IN ('ready', 'sending') \
+     GROUP BY channel, account, address) ORDER BY seq"
+);
+pub(super) const FILTERED: &str = concat!(
+    columns!(),
+    "WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3"
+);
+
+/// A message. Times are milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageRow {
+    /// Its place in the order of acceptance.
+    pub seq: i64,
+    /// Its id, for callers.
+    pub id: String,
+    /// Whose it is.
+    pub agent: String,
+    /// Where it is on its way.
+    pub state: State,
+    /// What is done.
+    pub action: String,
+    /// The channel it goes to.
+    pub channel: String,
+    /// The account it goes from.
+    pub account: String,
+    /// The address it goes to.
+    pub address: String,
+    /// The thread it goes to.
+    pub thread: Option<String>,
+    /// The message it answers.
+    pub reply_to: Option<String>,
+    /// Without a notification.
+    pub silent: bool,
+    /// The conversation its turn came from.
+    pub origin: Option<Origin>,
+    /// What the agent wrote.
+    pub text: String,
+    /// When it was accepted.
+    pub accepted_at: i64,
+    /// After this it is not sent any more.
+    pub deadline: i64,
+    /// Before this it is not sent again.
+    pub due_at: i64,
+    /// Attempts that failed.
+    pub attempts: u32,
+    /// For an end other than `sent`: the kind of error.
+    pub code: Option<String>,
+    /// Why it is where it is.
+    pub reason: Option<String>,
+    /// When it came to its end.
+    pub ended_at: Option<i64>,
+}
+
+impl MessageRow {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            seq: row.get(0)?,
+            id: row.get(1)?,
+            agent: row.get(2)?,
+            state: row.get(3)?,
+            action: row.get(4)?,
+            channel: row.get(5)?,
+            account: row.get(6)?,
+            address: row.get(7)?,
+            thread: row.get(8)?,
+            reply_to: row.get(9)?,
+            silent: row.get(10)?,
+            origin: origin(row)?,
+            text: row.get(12)?,
+            accepted_at: row.get(13)?,
+            deadline: row.get(14)?,
+            due_at: row.get(15)?,
+            attempts: row.get(16)?,
+            code: row.get(17)?,
+            reason: row.get(18)?,
+            ended_at: row.get(19)?,
+        })
+    }
+
+    /// Where it goes.
+    pub fn target(&self) -> Target {
+        Target {
+            channel: self.channel.clone(),
+            address: self.address.clone(),
+            thread: self.thread.clone(),
+        }
+    }
+
+    /// The lane that it travels in: one message at a time to one conversation, in order.
+    pub fn lane(&self) -> Lane {
+        Lane {
+            channel: self.channel.clone(),
+            account: self.account.clone(),
+            address: self.address.clone(),
+        }
+    }
+}
+
+/// An origin that cannot be read is an error and not "no origin": policy must not judge by a lost fact.
+fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Origin>> {
+    let text: Option<String> = row.get(11)?;
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(11, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// All messages to one conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Lane {
+    /// The channel.
+    pub channel: String,
+    /// The account.
+    pub account: String,
+    /// The address.
+    pub address: String,
+}
+
+/// One platform request that a message becomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartRow {
+    /// Counted from zero.
+    pub index: u32,
+    /// Its name for good, the same at every attempt.
+    pub key: String,
+    /// Where it is on its way.
+    pub state: PartState,
+    /// Its visible text, as a person is shown it.
+    pub shown: String,
+    /// The platform request, canonical JSON.
+    pub wire: String,
+    /// When its request first left.
+    pub first_sent_at: Option<i64>,
+    /// The platform's id of it.
+    pub platform_id: Option<String>,
+    /// Why it did not arrive.
+    pub error: Option<String>,
+}
+
+impl PartRow {
+    /// A message's parts, in order.
+    pub(crate) fn all(db: &Connection, message: i64) -> Result<Vec<Self>, StoreError> {
+        let mut rows = db.prepare_cached(
+            "SELECT idx, key, state, shown, wire, first_sent_at, platform_id, error FROM parts
+             WHERE message = ? ORDER BY idx",
+        )?;
+        let rows = rows.query_map([message], |row| {
+            Ok(Self {
+                index: row.get(0)?,
+                key: row.get(1)?,
+                state: row.get(2)?,
+                shown: row.get(3)?,
+                wire: row.get(4)?,
+                first_sent_at: row.get(5)?,
+                platform_id: row.get(6)?,
+                error: row.get(7)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}

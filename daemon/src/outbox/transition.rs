@@ -1,0 +1,135 @@
+//! Every change of a message after it was accepted.
+
+use rusqlite::{Transaction, params};
+use serde_json::json;
+
+use super::{
+    notices,
+    row::{self, MessageRow, PartRow},
+};
+use crate::{
+    audit::{self, Entry},
+    message::{
+        refusal::Code,
+        state::{Actor, Event, IllegalTransition, PartState, State, next},
+    },
+    store::{StoreError, now_ms},
+};
+
+/// Why a message's row did not change.
+#[derive(Debug, thiserror::Error)]
+pub enum TransitionError {
+    /// The table of states does not know this way.
+    #[error(transparent)]
+    Illegal(#[from] IllegalTransition),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for TransitionError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// A change, and what is written down with it.
+#[derive(Debug, Clone)]
+pub struct Change<'a> {
+    /// What happens.
+    pub event: Event,
+    /// Who makes it happen.
+    pub actor: Actor,
+    /// Their name, for the audit: `agent:engineer`, `companion:kitchen`, `hub`.
+    pub by: &'a str,
+    /// For an end other than `sent`: the kind of error.
+    pub code: Option<Code>,
+    /// Why, as a sentence.
+    pub reason: Option<&'a str>,
+}
+
+impl<'a> Change<'a> {
+    /// The hub's own doing.
+    pub const fn hub(event: Event, reason: Option<&'a str>) -> Self {
+        Self { event, actor: Actor::Hub, by: "hub", code: None, reason }
+    }
+
+    /// The same with a kind of error.
+    pub const fn code(self, code: Code) -> Self {
+        Self { code: Some(code), ..self }
+    }
+}
+
+/// Makes a change happen: the row, its audit entry and, where the agent must hear of it, a notice. Returns the new row.
+pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<MessageRow, TransitionError> {
+    let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+    let state = next(before.state, change.event, change.actor)?;
+    let ended_at = state.is_final().then(now_ms);
+    tx.prepare_cached("UPDATE messages SET state = ?, code = ?, reason = ?, ended_at = ? WHERE seq = ?")?
+        .execute(params![state, change.code.map(Code::word), change.reason, ended_at, seq])?;
+    let event = format!("message.{state}");
+    let detail = json!({"event": change.event, "code": change.code, "reason": change.reason});
+    audit::append(tx, &Entry { actor: change.by, event: &event, message: Some(&before.id), detail })?;
+    let after = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+    if state.is_final() && state != State::Sent {
+        notices::tell(tx, &after)?;
+    }
+    Ok(after)
+}
+
+/// Sets back to `due_at`, and counts the attempt if it is to count.
+pub fn postpone(tx: &Transaction<'_>, seq: i64, due_at: i64, counts: bool) -> Result<(), TransitionError> {
+    tx.prepare_cached("UPDATE messages SET due_at = ?, attempts = attempts + ? WHERE seq = ?")?
+        .execute(params![due_at, u32::from(counts), seq])?;
+    Ok(())
+}
+
+/// A part that is about to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewPart {
+    /// Its name for good.
+    pub key: String,
+    /// Its visible text.
+    pub shown: String,
+    /// The platform request, canonical JSON.
+    pub wire: String,
+}
+
+/// Stores a message's parts, all planned.
+pub fn store_parts(tx: &Transaction<'_>, seq: i64, parts: &[NewPart]) -> Result<(), TransitionError> {
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO parts (message, idx, key, state, shown, wire) VALUES (?, ?, ?, ?, ?, ?)",
+    )?;
+    for (index, part) in (0_u32..).zip(parts) {
+        insert.execute(params![seq, index, part.key, PartState::Planned, part.shown, part.wire])?;
+    }
+    Ok(())
+}
+
+/// Writes down that a part's request is about to leave. Before it does.
+pub fn part_in_flight(tx: &Transaction<'_>, seq: i64, index: u32) -> Result<(), TransitionError> {
+    tx.prepare_cached(
+        "UPDATE parts SET state = ?, first_sent_at = coalesce(first_sent_at, ?) WHERE message = ? AND idx = ?",
+    )?
+    .execute(params![PartState::InFlight, now_ms(), seq, index])?;
+    Ok(())
+}
+
+/// Writes down what became of a part.
+pub fn settle_part(
+    tx: &Transaction<'_>,
+    seq: i64,
+    index: u32,
+    state: PartState,
+    platform_id: Option<&str>,
+    error: Option<&str>,
+) -> Result<(), TransitionError> {
+    tx.prepare_cached("UPDATE parts SET state = ?, platform_id = ?, error = ? WHERE message = ? AND idx = ?")?
+        .execute(params![state, platform_id, error, seq, index])?;
+    Ok(())
+}
+
+/// A message's parts, within a transaction.
+pub fn parts(tx: &Transaction<'_>, seq: i64) -> Result<Vec<PartRow>, TransitionError> {
+    Ok(PartRow::all(tx, seq)?)
+}

@@ -1,0 +1,212 @@
+//! Who may write where. Pure: facts in, verdict out.
+//!
+//! Default deny, and two questions. Is the target on the agent's allowlist? If not, the answer is no, in the words of
+//! the seed's tool. Does the message leave the conversation that its turn came from? If it does, `cross_context`
+//! decides, and by default a person is asked: elsewhere a private heartbeat's text reached an employee because crossing
+//! was allowed by default. A turn outside any conversation (a timer, the shell) crosses with everything it sends.
+
+mod allowlist;
+
+pub use allowlist::{Allowlist, Pattern, PatternError};
+use serde::{Deserialize, Serialize};
+
+use crate::message::{
+    refusal::{Code, Refusal},
+    target::Target,
+};
+
+/// What happens to a message that leaves its own conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Crossing {
+    /// A person is asked.
+    #[default]
+    Hold,
+    /// It is sent.
+    Allow,
+    /// It is refused.
+    Deny,
+}
+
+/// The rights of one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights {
+    /// Targets that it may write to.
+    pub allow: Allowlist,
+    /// Targets that it may write to, but out of context only after a person approved.
+    pub hold: Allowlist,
+    /// What happens to crossings towards targets under `allow`.
+    pub cross_context: Crossing,
+}
+
+/// The conversation that a turn came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The hub's account there.
+    pub account: String,
+    /// The conversation, and the thread in it.
+    pub place: Target,
+}
+
+/// What policy says of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Send it.
+    Allow(&'static str),
+    /// Ask a person, for this reason.
+    Hold(String),
+    /// Refuse it.
+    Deny(Refusal),
+}
+
+/// Judges a message of an agent with `rights`, from `origin` to `account` and `target`.
+pub fn judge(rights: &Rights, origin: Option<&Origin>, account: &str, target: &Target) -> Verdict {
+    if !rights.permits(target) {
+        return Verdict::Deny(not_allowed(rights, target));
+    }
+    if !crosses(origin, account, target) {
+        return Verdict::Allow("it stays in its own conversation");
+    }
+    let leaves = match origin {
+        Some(origin) => format!("it leaves its conversation, {}", origin.place),
+        None => "its turn is in no conversation".to_owned(),
+    };
+    if rights.hold.contains(target) {
+        return Verdict::Hold(format!("{leaves}, and {target} is under `hold`"));
+    }
+    match rights.cross_context {
+        Crossing::Allow => Verdict::Allow("crossing is allowed to this agent"),
+        Crossing::Hold => Verdict::Hold(leaves),
+        Crossing::Deny => Verdict::Deny(
+            Refusal::new(
+                Code::Forbidden,
+                format!("the message may not be sent to {target}: {leaves}"),
+                "answer in the conversation you were asked in, or ask the operator for cross_context = \"hold\"",
+            )
+            .because("cross_context"),
+        ),
+    }
+}
+
+/// Whether a message leaves the conversation that its turn came from.
+pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target) -> bool {
+    !origin.is_some_and(|origin| same_conversation(origin, account, target))
+}
+
+impl Rights {
+    /// Whether a target is on either list.
+    pub fn permits(&self, target: &Target) -> bool {
+        self.allow.contains(target) || self.hold.contains(target)
+    }
+}
+
+/// The thread counts: one thread of a group is not the other's conversation. An origin without a thread is the whole
+/// conversation.
+fn same_conversation(origin: &Origin, account: &str, target: &Target) -> bool {
+    origin.account == account
+        && origin.place.channel == target.channel
+        && origin.place.address == target.address
+        && (origin.place.thread == target.thread || origin.place.thread.is_none())
+}
+
+fn not_allowed(rights: &Rights, target: &Target) -> Refusal {
+    let mut known: Vec<String> = rights.allow.iter().chain(rights.hold.iter()).map(ToString::to_string).collect();
+    if known.is_empty() {
+        known.push("(none)".into());
+    }
+    // The seed's words, which agents know.
+    let error = format!(
+        "Target \"{}:{}\" is not in the personality's allowed messaging targets. Allowed: {}",
+        target.channel,
+        target.address,
+        known.join(", ")
+    );
+    Refusal::input(error, "use one of the allowed targets, or ask the operator to allow this one").because("not_allowed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(text: &str) -> Target {
+        let (channel, rest) = text.split_once(':').unwrap();
+        let (address, thread) = match rest.split_once('#') {
+            Some((address, thread)) => (address, Some(thread.to_owned())),
+            None => (rest, None),
+        };
+        Target { channel: channel.into(), address: address.into(), thread }
+    }
+
+    fn rights(allow: &[&str], hold: &[&str], cross_context: Crossing) -> Rights {
+        let list = |texts: &[&str]| Allowlist::parse(texts.iter().map(|text| (*text).to_owned())).unwrap();
+        Rights { allow: list(allow), hold: list(hold), cross_context }
+    }
+
+    fn origin(place: &str) -> Option<Origin> {
+        Some(Origin { account: "home".into(), place: target(place) })
+    }
+
+    fn verdict(rights: &Rights, from: Option<Origin>, to: &str) -> &'static str {
+        match judge(rights, from.as_ref(), "home", &target(to)) {
+            Verdict::Allow(_) => "allow",
+            Verdict::Hold(_) => "hold",
+            Verdict::Deny(refusal) => refusal.reason.unwrap(),
+        }
+    }
+
+    #[test]
+    fn without_an_entry_nothing_is_sent_not_even_in_its_own_conversation() {
+        let none = rights(&[], &[], Crossing::Allow);
+        assert_eq!(verdict(&none, origin("local:ann"), "local:ann"), "not_allowed");
+        assert_eq!(verdict(&none, None, "local:ann"), "not_allowed");
+    }
+
+    #[test]
+    fn the_refusal_speaks_the_seeds_words() {
+        let rights = rights(&["slack:C0123", "local:*"], &[], Crossing::Hold);
+        let Verdict::Deny(refusal) = judge(&rights, None, "home", &target("slack:C9")) else { panic!() };
+        assert_eq!(
+            refusal.error,
+            "Target \"slack:C9\" is not in the personality's allowed messaging targets. Allowed: slack:C0123, local:*"
+        );
+    }
+
+    #[test]
+    fn its_own_conversation_never_asks() {
+        let rights = rights(&["local:ann"], &["email:*"], Crossing::Deny);
+        assert_eq!(verdict(&rights, origin("local:ann"), "local:ann"), "allow");
+        assert_eq!(verdict(&rights, origin("email:a@b.test"), "email:a@b.test"), "allow");
+    }
+
+    #[test]
+    fn crossing_is_held_by_default() {
+        let rights = rights(&["*"], &[], Crossing::default());
+        assert_eq!(verdict(&rights, origin("local:ann"), "local:bob"), "hold");
+        assert_eq!(verdict(&rights, origin("local:ann"), "email:ann"), "hold");
+    }
+
+    #[test]
+    fn a_turn_in_no_conversation_crosses_with_everything() {
+        assert_eq!(verdict(&rights(&["*"], &[], Crossing::Hold), None, "local:ann"), "hold");
+        assert_eq!(verdict(&rights(&["*"], &[], Crossing::Deny), None, "local:ann"), "cross_context");
+        assert_eq!(verdict(&rights(&["*"], &[], Crossing::Allow), None, "local:ann"), "allow");
+    }
+
+    #[test]
+    fn a_target_under_hold_asks_even_where_crossing_is_free() {
+        let rights = rights(&["*"], &["email:*"], Crossing::Allow);
+        assert_eq!(verdict(&rights, origin("local:ann"), "email:a@b.test"), "hold");
+        assert_eq!(verdict(&rights, origin("local:ann"), "local:bob"), "allow");
+    }
+
+    #[test]
+    fn another_thread_or_account_is_another_conversation() {
+        let rights = rights(&["*"], &[], Crossing::Hold);
+        assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann#1"), "allow");
+        assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann#2"), "hold");
+        assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann"), "hold");
+        assert_eq!(verdict(&rights, origin("local:ann"), "local:ann#2"), "allow");
+        let elsewhere = Origin { account: "work".into(), place: target("local:ann") };
+        assert!(matches!(judge(&rights, Some(&elsewhere), "home", &target("local:ann")), Verdict::Hold(_)));
+    }
+}

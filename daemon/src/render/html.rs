@@ -1,0 +1,290 @@
+//! Parts as HTML, each balanced by itself.
+//!
+//! Everything that an agent wrote is escaped; only tags from the list in the Matrix specification (client-server API,
+//! `org.matrix.custom.html`) come out, and only addresses that a reader expects behind a link become one.
+
+use super::Dialect;
+use super::layout::{Block, Form, LaidTable, Layout};
+use super::plain;
+use super::split::Piece;
+use super::text::{Link, Links, Look, Text};
+use super::tree::Container;
+
+/// The schemes that may stand behind a link. Others, such as `javascript:`, are shown as text.
+const SCHEMES: [&str; 4] = ["http://", "https://", "mailto:", "matrix:"];
+
+pub(super) fn write(layout: &Layout, pieces: &[Piece], dialect: Dialect) -> String {
+    let mut writer = Writer { layout, dialect, out: String::new(), open: Vec::new(), bare: None };
+    for piece in pieces {
+        writer.piece(piece, &pieces[0]);
+    }
+    writer.close_to(0);
+    writer.out
+}
+
+struct Writer<'a> {
+    layout: &'a Layout,
+    dialect: Dialect,
+    out: String,
+    /// The containers whose tags are open.
+    open: Vec<usize>,
+    /// The item that text without a paragraph of its own was last written to.
+    bare: Option<usize>,
+}
+
+impl Writer<'_> {
+    fn piece(&mut self, piece: &Piece, first: &Piece) {
+        let laid = &self.layout.leaves[piece.leaf];
+        let path = self.containers(laid.parent, first);
+        let shared = self.open.iter().zip(&path).take_while(|(a, b)| a == b).count();
+        self.close_to(shared);
+        for at in shared..path.len() {
+            self.open_container(path[at], path.get(at + 1).copied());
+        }
+        let bare = path.last().copied().filter(|node| self.is_tight_item(*node));
+        let was_bare = self.bare.take();
+        match &laid.block {
+            Block::Text { heading: None, text } if bare.is_some() => {
+                if was_bare == bare {
+                    self.out.push_str("<br>");
+                }
+                inline(text, piece, &mut self.out);
+                self.bare = bare;
+            }
+            Block::Text { heading, text } => {
+                let tag = heading.map_or_else(|| "p".to_owned(), |level| format!("h{level}"));
+                self.out.push_str(&format!("<{tag}>"));
+                inline(text, piece, &mut self.out);
+                self.out.push_str(&format!("</{tag}>"));
+            }
+            Block::Table(table) if table.form == Form::Native => self.table(table, piece),
+            Block::Table(table) if table.form == Form::Plain => self.rows(table, piece),
+            Block::Code { .. } | Block::Table(_) => self.code(piece),
+            Block::Rule => self.out.push_str("<hr>"),
+        }
+    }
+
+    /// The containers to open around a leaf. An item that began in an earlier part is not begun again: a second mark
+    /// would read as a second item.
+    fn containers(&self, parent: Option<usize>, first: &Piece) -> Vec<usize> {
+        let began_before = |node: usize| {
+            let leaf = self.layout.first_leaf(node);
+            leaf < first.leaf || (leaf == first.leaf && !first.begins)
+        };
+        let mut path: Vec<usize> = Vec::new();
+        for node in self.layout.path(parent) {
+            match self.layout.nodes[node].kind {
+                Container::Item { .. } if began_before(node) => {
+                    path.pop();
+                }
+                _ => path.push(node),
+            }
+        }
+        path
+    }
+
+    fn is_tight_item(&self, node: usize) -> bool {
+        let item = &self.layout.nodes[node];
+        let list = item.parent.map(|list| self.layout.nodes[list].kind);
+        matches!(item.kind, Container::Item { .. })
+            && matches!(list, Some(Container::List { tight: true, .. }))
+    }
+
+    fn open_container(&mut self, node: usize, inner: Option<usize>) {
+        let tag = match self.layout.nodes[node].kind {
+            Container::Quote => "<blockquote>".to_owned(),
+            Container::Item { .. } => "<li>".to_owned(),
+            Container::List { ordered: false, .. } => "<ul>".to_owned(),
+            Container::List { ordered: true, .. } => match inner.map(|item| self.layout.nodes[item].kind) {
+                Some(Container::Item { number: Some(number) }) if number != 1 => {
+                    format!("<ol start=\"{number}\">")
+                }
+                _ => "<ol>".to_owned(),
+            },
+        };
+        self.out.push_str(&tag);
+        self.open.push(node);
+        self.bare = None;
+    }
+
+    fn close_to(&mut self, depth: usize) {
+        while self.open.len() > depth {
+            let Some(node) = self.open.pop() else { break };
+            self.out.push_str(match self.layout.nodes[node].kind {
+                Container::Quote => "</blockquote>",
+                Container::Item { .. } => "</li>",
+                Container::List { ordered: true, .. } => "</ol>",
+                Container::List { ordered: false, .. } => "</ul>",
+            });
+            self.bare = None;
+        }
+    }
+
+    fn code(&mut self, piece: &Piece) {
+        let Some(code) = plain::code(self.layout, piece) else { return };
+        self.out.push_str(self.styled("<pre>", "<pre style=\"background:#f4f4f4;padding:8px\">"));
+        match &self.layout.leaves[piece.leaf].block {
+            Block::Code { language, .. } if is_language(language) => {
+                self.out.push_str(&format!("<code class=\"language-{language}\">"));
+            }
+            _ => self.out.push_str("<code>"),
+        }
+        escape(&code, &mut self.out);
+        self.out.push_str("</code></pre>");
+    }
+
+    fn table(&mut self, table: &LaidTable, piece: &Piece) {
+        self.out.push_str(self.styled("<table>", "<table style=\"border-collapse:collapse\">"));
+        self.out.push_str("<thead>");
+        self.row(table, None, "th");
+        self.out.push_str("</thead>");
+        if !piece.range.is_empty() {
+            self.out.push_str("<tbody>");
+            for row in piece.range.clone() {
+                self.row(table, Some(row), "td");
+            }
+            self.out.push_str("</tbody>");
+        }
+        self.out.push_str("</table>");
+    }
+
+    fn row(&mut self, table: &LaidTable, row: Option<usize>, tag: &str) {
+        self.out.push_str("<tr>");
+        for cell in table.table.cells(row) {
+            let style = self.styled("", " style=\"border:1px solid #ccc;padding:4px 8px;text-align:left\"");
+            self.out.push_str(&format!("<{tag}{style}>"));
+            inline_all(cell, &mut self.out);
+            self.out.push_str(&format!("</{tag}>"));
+        }
+        self.out.push_str("</tr>");
+    }
+
+    /// A table without columns: a line for each row.
+    fn rows(&mut self, table: &LaidTable, piece: &Piece) {
+        self.out.push_str("<p>");
+        inline_all(&table.table.text_line(None), &mut self.out);
+        for row in piece.range.clone() {
+            self.out.push_str("<br>");
+            inline_all(&table.table.text_line(Some(row)), &mut self.out);
+        }
+        self.out.push_str("</p>");
+    }
+
+    fn styled(&self, matrix: &'static str, email: &'static str) -> &'static str {
+        match self.dialect {
+            Dialect::Matrix => matrix,
+            Dialect::Email => email,
+        }
+    }
+}
+
+fn inline_all(text: &Text, out: &mut String) {
+    write_inline(text, 0..text.as_str().len(), out);
+}
+
+fn inline(text: &Text, piece: &Piece, out: &mut String) {
+    write_inline(text, piece.range.clone(), out);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    Link(usize),
+    Strong,
+    Emphasis,
+    Strike,
+    Code,
+}
+
+fn write_inline(text: &Text, range: std::ops::Range<usize>, out: &mut String) {
+    let mut open: Vec<Tag> = Vec::new();
+    for (at, slice, look) in text.located(range) {
+        let link = look.link.map(|link| (link, &text.links()[link]));
+        let tags = tags(look, link);
+        let shared = open.iter().zip(&tags).take_while(|(a, b)| a == b).count();
+        close_tags(&mut open, shared, out);
+        for tag in &tags[shared..] {
+            match tag {
+                Tag::Link(link) => {
+                    out.push_str("<a href=\"");
+                    escape_attribute(&text.links()[*link].url, out);
+                    out.push_str("\">");
+                }
+                Tag::Strong => out.push_str("<strong>"),
+                Tag::Emphasis => out.push_str("<em>"),
+                Tag::Strike => out.push_str("<del>"),
+                Tag::Code => out.push_str("<code>"),
+            }
+            open.push(*tag);
+        }
+        for (n, line) in slice.split('\n').enumerate() {
+            if n > 0 {
+                out.push_str("<br>");
+            }
+            escape(line, out);
+        }
+        // An address that may not become a link is still shown.
+        if let Some((_, link)) =
+            link.filter(|(_, link)| !may_link(link) && at + slice.len() == link.range.end)
+            && let Some(address) = Links::Round.address(&text.as_str()[link.range.clone()], &link.url)
+        {
+            escape(&address, out);
+        }
+    }
+    close_tags(&mut open, 0, out);
+}
+
+fn tags(look: Look, link: Option<(usize, &Link)>) -> Vec<Tag> {
+    [
+        link.filter(|(_, link)| may_link(link)).map(|(index, _)| Tag::Link(index)),
+        look.strong.then_some(Tag::Strong),
+        look.emphasis.then_some(Tag::Emphasis),
+        look.strike.then_some(Tag::Strike),
+        look.code.then_some(Tag::Code),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn close_tags(open: &mut Vec<Tag>, depth: usize, out: &mut String) {
+    for tag in open.drain(depth..).rev() {
+        out.push_str(match tag {
+            Tag::Link(_) => "</a>",
+            Tag::Strong => "</strong>",
+            Tag::Emphasis => "</em>",
+            Tag::Strike => "</del>",
+            Tag::Code => "</code>",
+        });
+    }
+}
+
+fn may_link(link: &Link) -> bool {
+    SCHEMES
+        .iter()
+        .any(|scheme| link.url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme)))
+}
+
+fn is_language(language: &str) -> bool {
+    !language.is_empty()
+        && language.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '#' | '.'))
+}
+
+fn escape(text: &str, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c => out.push(c),
+        }
+    }
+}
+
+fn escape_attribute(text: &str, out: &mut String) {
+    for (n, piece) in text.split('"').enumerate() {
+        if n > 0 {
+            out.push_str("&quot;");
+        }
+        escape(piece, out);
+    }
+}

@@ -1,0 +1,248 @@
+//! Markdown to a [`Document`].
+//!
+//! Everything that can be read is kept: raw HTML, footnotes and the state of tasks become text, an image becomes a
+//! link to it. Line breaks stay where the agent put them, as chat platforms show them.
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
+
+use super::table::Table;
+use super::text::{Links, Look, Text};
+use super::tree::{Container, Content, DEEPEST, Document, Leaf, Node};
+
+/// Parses CommonMark with tables, strikethrough, task lists and footnotes. Any text is a document.
+pub fn parse(markdown: &str) -> Document {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES;
+    let mut builder = Builder::default();
+    for event in Parser::new_ext(markdown, options) {
+        builder.event(event);
+    }
+    builder.end_text(Content::Paragraph);
+    builder.document
+}
+
+#[derive(Default)]
+struct Builder {
+    document: Document,
+    /// The containers that are open, and how many more inside them lie too deep to be kept.
+    open: Vec<usize>,
+    too_deep: usize,
+    /// The number of the next item, for each open list.
+    numbers: Vec<Option<u64>>,
+    text: Text,
+    code: Option<(String, String)>,
+    table: Option<Table>,
+    strong: usize,
+    emphasis: usize,
+    strike: usize,
+    links: Vec<OpenLink>,
+}
+
+struct OpenLink {
+    url: String,
+    start: usize,
+    /// Its index in the text; `None` for an image in a link, whose address becomes text.
+    index: Option<usize>,
+}
+
+impl Builder {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match &mut self.code {
+                Some((_, code)) => code.push_str(&text),
+                None => self.push(&text),
+            },
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                let look = Look { code: true, ..self.look() };
+                self.text.push(&text, look);
+            }
+            Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
+            Event::FootnoteReference(label) => self.push(&format!("[^{label}]")),
+            // A link stays on one line, so that its cost does not depend on where it stands.
+            Event::SoftBreak | Event::HardBreak if !self.links.is_empty() => self.push(" "),
+            Event::SoftBreak | Event::HardBreak => self.push("\n"),
+            Event::Rule => self.leaf(Content::Rule),
+            Event::TaskListMarker(done) => self.push(if done { "[x] " } else { "[ ] " }),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.loosen(),
+            Tag::BlockQuote(_) => self.open(Container::Quote),
+            Tag::List(first) => {
+                self.open(Container::List { ordered: first.is_some(), tight: true });
+                self.numbers.push(first);
+            }
+            Tag::Item => {
+                let number = self.numbers.last_mut().and_then(|next| {
+                    let number = *next;
+                    *next = next.map(|n| n.saturating_add(1));
+                    number
+                });
+                self.open(Container::Item { number });
+            }
+            Tag::CodeBlock(kind) => {
+                self.end_text(Content::Paragraph);
+                let language = match kind {
+                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or("").to_owned(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((language, String::new()));
+            }
+            Tag::Table(_) => {
+                self.end_text(Content::Paragraph);
+                self.table = Some(Table::default());
+            }
+            Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
+            Tag::FootnoteDefinition(label) => {
+                self.end_text(Content::Paragraph);
+                self.push(&format!("[^{label}]: "));
+            }
+            Tag::Heading { .. } | Tag::HtmlBlock => self.end_text(Content::Paragraph),
+            Tag::Strong => self.strong += 1,
+            Tag::Emphasis => self.emphasis += 1,
+            Tag::Strikethrough => self.strike += 1,
+            Tag::Link { link_type: LinkType::Email, dest_url, .. } => {
+                self.open_link(format!("mailto:{dest_url}"))
+            }
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.open_link(dest_url.into_string())
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::FootnoteDefinition | TagEnd::HtmlBlock => {
+                self.end_text(Content::Paragraph)
+            }
+            TagEnd::Heading(level) => self.end_text(|text| Content::Heading(level_number(level), text)),
+            TagEnd::BlockQuote(_) | TagEnd::Item => self.close(),
+            TagEnd::List(_) => {
+                self.numbers.pop();
+                self.close();
+            }
+            TagEnd::CodeBlock => {
+                if let Some((language, text)) = self.code.take() {
+                    let text = text.replace("\r\n", "\n").trim_end_matches('\n').to_owned();
+                    if !text.trim().is_empty() {
+                        self.leaf(Content::Code { language, text });
+                    }
+                }
+            }
+            TagEnd::Table => {
+                if let Some(table) = self.table.take().filter(|table| !table.is_blank()) {
+                    self.leaf(Content::Table(table));
+                }
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.text);
+                if let Some(table) = &mut self.table {
+                    table.rows.last_mut().unwrap_or(&mut table.header).push(cell);
+                }
+            }
+            TagEnd::Strong => self.strong = self.strong.saturating_sub(1),
+            TagEnd::Emphasis => self.emphasis = self.emphasis.saturating_sub(1),
+            TagEnd::Strikethrough => self.strike = self.strike.saturating_sub(1),
+            TagEnd::Link | TagEnd::Image => self.close_link(),
+            _ => {}
+        }
+    }
+
+    fn look(&self) -> Look {
+        Look {
+            strong: self.strong > 0,
+            emphasis: self.emphasis > 0,
+            strike: self.strike > 0,
+            code: false,
+            link: self.links.first().and_then(|link| link.index),
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        let look = self.look();
+        self.text.push(text, look);
+    }
+
+    fn open_link(&mut self, url: String) {
+        let start = self.text.as_str().len();
+        let index = (self.links.is_empty() && !url.is_empty()).then(|| self.text.open_link(url.clone()));
+        self.links.push(OpenLink { url, start, index });
+    }
+
+    fn close_link(&mut self) {
+        let Some(link) = self.links.pop() else { return };
+        if let Some(index) = link.index {
+            self.text.close_link(index);
+        } else if let Some(address) = Links::Round.address(&self.text.as_str()[link.start..], &link.url) {
+            self.push(&address);
+        }
+    }
+
+    fn open(&mut self, kind: Container) {
+        self.end_text(Content::Paragraph);
+        let parent = self.open.last().copied();
+        let depth = parent.map_or(0, |parent| self.document.nodes[parent].depth + 1);
+        // A list takes two containers, itself and its item; they are kept or left out together.
+        let fits = depth + 1 < DEEPEST || matches!(kind, Container::Item { .. });
+        if self.too_deep > 0 || !fits {
+            self.too_deep += 1;
+            return;
+        }
+        self.open.push(self.document.nodes.len());
+        self.document.nodes.push(Node { parent, depth, kind });
+    }
+
+    fn close(&mut self) {
+        self.end_text(Content::Paragraph);
+        match self.too_deep.checked_sub(1) {
+            Some(fewer) => self.too_deep = fewer,
+            None => _ = self.open.pop(),
+        }
+    }
+
+    /// A paragraph of its own in an item means empty lines between the items.
+    fn loosen(&mut self) {
+        let Some(item) = self.open.last().filter(|_| self.too_deep == 0) else { return };
+        let Node { parent: Some(list), kind: Container::Item { .. }, .. } = self.document.nodes[*item] else {
+            return;
+        };
+        if let Container::List { tight, .. } = &mut self.document.nodes[list].kind {
+            *tight = false;
+        }
+    }
+
+    fn end_text(&mut self, content: impl FnOnce(Text) -> Content) {
+        let mut text = std::mem::take(&mut self.text);
+        text.trim_end();
+        if !text.is_blank() {
+            self.leaf(content(text));
+        }
+    }
+
+    fn leaf(&mut self, content: Content) {
+        let parent = self.open.last().copied();
+        self.document.leaves.push(Leaf { parent, content });
+    }
+}
+
+fn level_number(level: HeadingLevel) -> u8 {
+    match level {
+        HeadingLevel::H1 => 1,
+        HeadingLevel::H2 => 2,
+        HeadingLevel::H3 => 3,
+        HeadingLevel::H4 => 4,
+        HeadingLevel::H5 => 5,
+        HeadingLevel::H6 => 6,
+    }
+}

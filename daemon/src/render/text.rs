@@ -1,0 +1,183 @@
+//! Styled text: characters, how they look, and the links in them.
+//!
+//! Looks are flat runs, not a tree, so a slice of a text has its looks at hand and markup made from it is balanced by
+//! construction. Links do not nest and have a label that is never empty.
+
+use std::ops::Range;
+
+/// How a stretch of text looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Look {
+    pub(super) strong: bool,
+    pub(super) emphasis: bool,
+    pub(super) strike: bool,
+    pub(super) code: bool,
+    /// Index of the link that it belongs to.
+    pub(super) link: Option<usize>,
+}
+
+/// A link; its label is the text at `range`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) range: Range<usize>,
+    pub(super) url: String,
+}
+
+/// How a link's address is written behind its label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// `label (url)`, for readers.
+    Round,
+    /// `label <url>`, for approvers.
+    Angle,
+}
+
+impl Links {
+    /// What follows `label`, unless the label is the address itself.
+    pub(super) fn address(self, label: &str, url: &str) -> Option<String> {
+        if url.is_empty() || label == url || url.strip_prefix("mailto:") == Some(label) {
+            return None;
+        }
+        Some(match self {
+            Self::Round => format!(" ({url})"),
+            Self::Angle => format!(" <{url}>"),
+        })
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Text {
+    text: String,
+    /// Where each look begins; in order, without equal neighbours.
+    runs: Vec<(usize, Look)>,
+    links: Vec<Link>,
+}
+
+impl Text {
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
+    pub(super) fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    pub(super) fn push(&mut self, text: &str, look: Look) {
+        if text.is_empty() {
+            return;
+        }
+        if self.runs.last().is_none_or(|(_, last)| *last != look) {
+            self.runs.push((self.text.len(), look));
+        }
+        self.text.push_str(text);
+    }
+
+    /// Begins a link to `url`; the text pushed next with the returned index is its label.
+    pub(super) fn open_link(&mut self, url: String) -> usize {
+        self.links.push(Link { range: self.text.len()..self.text.len(), url });
+        self.links.len() - 1
+    }
+
+    /// Ends a link. One without a label gets its address for one.
+    pub(super) fn close_link(&mut self, link: usize) {
+        if self.links[link].range.start == self.text.len() {
+            let url = self.links[link].url.clone();
+            self.push(&url, Look { link: Some(link), ..Look::default() });
+        }
+        self.links[link].range.end = self.text.len();
+    }
+
+    /// Adds `other` at the end.
+    pub(super) fn append(&mut self, other: &Self) {
+        let (offset, links) = (self.text.len(), self.links.len());
+        for (slice, look) in other.slices(0..other.text.len()) {
+            self.push(slice, Look { link: look.link.map(|link| link + links), ..look });
+        }
+        self.links.extend(other.links.iter().map(|link| Link {
+            range: link.range.start + offset..link.range.end + offset,
+            url: link.url.clone(),
+        }));
+    }
+
+    /// The text with each link that `too_long` picks replaced by its label and its bare address.
+    pub(super) fn without_links(&self, too_long: impl Fn(&Link) -> bool) -> Self {
+        let mut text = Self::default();
+        let mut kept = None;
+        for (at, slice, look) in self.located(0..self.text.len()) {
+            let Some(link) = look.link.map(|link| &self.links[link]) else {
+                text.push(slice, look);
+                continue;
+            };
+            let ends = at + slice.len() == link.range.end;
+            if too_long(link) {
+                text.push(slice, Look { link: None, ..look });
+                if ends && Links::Round.address(&self.text[link.range.clone()], &link.url).is_some() {
+                    text.push(" ", Look::default());
+                    text.push(&link.url, Look::default());
+                }
+                continue;
+            }
+            let open = *kept.get_or_insert_with(|| text.open_link(link.url.clone()));
+            text.push(slice, Look { link: Some(open), ..look });
+            if ends {
+                text.close_link(open);
+                kept = None;
+            }
+        }
+        text
+    }
+
+    /// The text without line breaks at its end.
+    pub(super) fn trim_end(&mut self) {
+        let end = self.text.trim_end_matches(['\n', '\r']).len();
+        self.text.truncate(end);
+        self.runs.retain(|(start, _)| *start < end);
+        for link in &mut self.links {
+            link.range.end = link.range.end.min(end);
+        }
+    }
+
+    /// The stretches of `range` that look alike.
+    pub(super) fn slices(&self, range: Range<usize>) -> impl Iterator<Item = (&str, Look)> {
+        self.located(range).map(|(_, slice, look)| (slice, look))
+    }
+
+    /// As [`Text::slices`], each with its place in the text.
+    pub(super) fn located(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &str, Look)> {
+        let first = self.runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
+        self.runs[first..].iter().enumerate().map_while(move |(n, (start, look))| {
+            let end = self.runs.get(first + n + 1).map_or(self.text.len(), |(next, _)| *next);
+            let slice = (*start).max(range.start)..end.min(range.end);
+            (slice.start < slice.end).then(|| (slice.start, &self.text[slice], *look))
+        })
+    }
+
+    /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
+    pub(super) fn write(&self, range: Range<usize>, links: Links, newline: &str, out: &mut String) {
+        for (at, slice, look) in self.located(range) {
+            for (n, line) in slice.split('\n').enumerate() {
+                if n > 0 {
+                    out.push_str(newline);
+                }
+                out.push_str(line);
+            }
+            if let Some(link) = look.link.map(|link| &self.links[link])
+                && at + slice.len() == link.range.end
+                && let Some(address) = links.address(&self.text[link.range.clone()], &link.url)
+            {
+                out.push_str(&address);
+            }
+        }
+    }
+
+    /// The whole text on its own, with addresses.
+    pub(super) fn written(&self, links: Links) -> String {
+        let mut out = String::with_capacity(self.text.len());
+        self.write(0..self.text.len(), links, "\n", &mut out);
+        out
+    }
+}

@@ -1,0 +1,118 @@
+//! A parsed document: leaves in reading order, each knowing the containers that it lies in.
+//!
+//! Flat on purpose. A part of a message is a stretch of leaves; what is open around it follows from the containers, so
+//! nothing here recurses, however deep an agent nests its quotes.
+
+use super::table::Table;
+use super::text::{Links, Look, Text};
+
+/// Containers deeper than this are read as if they were not there: their text is kept, their marks are not.
+pub(super) const DEEPEST: usize = 12;
+
+/// An agent's message, parsed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Document {
+    pub(super) nodes: Vec<Node>,
+    pub(super) leaves: Vec<Leaf>,
+}
+
+/// A container: something that has blocks in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) parent: Option<usize>,
+    pub(super) depth: usize,
+    pub(super) kind: Container,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Container {
+    Quote,
+    /// A list; a tight one has no empty lines between its items.
+    List {
+        ordered: bool,
+        tight: bool,
+    },
+    Item {
+        number: Option<u64>,
+    },
+}
+
+/// A block that has no blocks in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Leaf {
+    pub(super) parent: Option<usize>,
+    pub(super) content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    Paragraph(Text),
+    Heading(u8, Text),
+    Code { language: String, text: String },
+    Table(Table),
+    Rule,
+}
+
+impl Document {
+    /// Puts `prefix` in front of the message, as literal text: into its first paragraph if it begins with one, else as
+    /// a paragraph of its own.
+    pub fn decorate(&mut self, prefix: &str) {
+        let mut text = Text::default();
+        match self.leaves.first_mut() {
+            Some(Leaf { parent: None, content: Content::Paragraph(first) }) => {
+                text.push(prefix, Look::default());
+                text.append(first);
+                *first = text;
+            }
+            _ if prefix.trim().is_empty() => {}
+            _ => {
+                text.push(prefix.trim_end(), Look::default());
+                self.leaves.insert(0, Leaf { parent: None, content: Content::Paragraph(text) });
+            }
+        }
+    }
+
+    /// Whether there is nothing to see.
+    pub fn is_blank(&self) -> bool {
+        self.leaves.is_empty()
+    }
+
+    /// The first visible line in at most `max_chars` characters, for the subject of an e-mail. Cut at a word, a longer
+    /// one ends in `…`.
+    pub fn headline(&self, max_chars: usize) -> String {
+        let line = self.leaves.iter().find_map(|leaf| {
+            let text = match &leaf.content {
+                Content::Paragraph(text) | Content::Heading(_, text) => text.as_str().to_owned(),
+                Content::Code { text, .. } => text.clone(),
+                Content::Table(table) => table.plain_line(None, Links::Round),
+                Content::Rule => return None,
+            };
+            let line = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            line.into_iter().find(|line| !line.is_empty())
+        });
+        shorten(&line.unwrap_or_default(), max_chars)
+    }
+}
+
+fn shorten(line: &str, max_chars: usize) -> String {
+    if line.chars().count() <= max_chars {
+        return line.to_owned();
+    }
+    let Some(room) = max_chars.checked_sub(1) else { return String::new() };
+    let end = line.char_indices().nth(room).map_or(line.len(), |(at, _)| at);
+    // A word that ends exactly there counts; a single long one is cut between clusters.
+    let cut = match line[..end].rfind(' ') {
+        _ if line[end..].starts_with(' ') => &line[..end],
+        Some(space) => &line[..space],
+        None => gatepost_chunk::split(
+            &line[..end],
+            room,
+            gatepost_chunk::Unit::CodePoints,
+            gatepost_chunk::Mode::Length,
+        )
+        .ok()
+        .and_then(|mut chunks| chunks.next())
+        .map_or("", |chunk| chunk.text),
+    };
+    format!("{}…", cut.trim_end())
+}

@@ -1,0 +1,152 @@
+//! Contexts: the proof that a turn came from a conversation.
+//!
+//! When somebody writes to an agent, a bridge (or the `local` inbox) records it here and gets a token for the agent's
+//! turn. The token is random and only its hash is kept, so an agent can neither make one nor change what it says; it
+//! belongs to one agent and expires. Whatever the agent then sends is judged against it.
+
+use rusqlite::{OptionalExtension as _, params};
+use serde_json::json;
+
+use crate::{
+    agents,
+    audit::{self, Entry},
+    message::target::Target,
+    policy::Origin,
+    store::{Store, StoreError, now_ms},
+};
+
+/// A message that somebody wrote to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inbound {
+    /// The agent that it is for.
+    pub agent: String,
+    /// The channel.
+    pub channel: String,
+    /// The hub's account there.
+    pub account: String,
+    /// The conversation.
+    pub peer: String,
+    /// The thread in it.
+    pub thread: Option<String>,
+    /// The agent's session.
+    pub session: String,
+    /// Who wrote it.
+    pub sender: Option<String>,
+    /// The platform's id of it.
+    pub platform_id: Option<String>,
+    /// What it says.
+    pub text: String,
+}
+
+/// Why a context does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ContextError {
+    /// Nobody issued it.
+    #[error("this context was not issued by the hub")]
+    Unknown,
+    /// It was issued to another agent.
+    #[error("this context belongs to another agent")]
+    Foreign,
+    /// It was valid once.
+    #[error("this context has expired")]
+    Expired,
+}
+
+/// Records an inbound message and issues the context of the turn that it starts, valid until `expires_at`.
+pub async fn receive(store: &Store, inbound: Inbound, expires_at: i64, by: &str) -> Result<String, StoreError> {
+    let token = format!("gpc_{}", crate::random::hex::<32>());
+    let (hash, by) = (agents::hash(&token), by.to_owned());
+    store
+        .write(move |tx| {
+            let now = now_ms();
+            tx.execute(
+                "INSERT INTO inbound (channel, account, peer, thread, sender, platform_id, text, at)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                params![
+                    inbound.channel,
+                    inbound.account,
+                    inbound.peer,
+                    inbound.thread,
+                    inbound.sender,
+                    inbound.platform_id,
+                    inbound.text,
+                    now
+                ],
+            )?;
+            tx.execute(
+                "INSERT INTO contexts (hash, inbound, agent, session, expires_at) VALUES (?, ?, ?, ?, ?)",
+                params![hash, tx.last_insert_rowid(), inbound.agent, inbound.session, expires_at],
+            )?;
+            // Kept past its end for a while, so that a late answer is told "expired" and not "unknown".
+            tx.execute("DELETE FROM contexts WHERE expires_at < ?", [now - 7 * 86_400_000])?;
+            let detail = json!({
+                "agent": inbound.agent, "channel": inbound.channel, "account": inbound.account,
+                "peer": inbound.peer, "thread": inbound.thread,
+            });
+            audit::append(tx, &Entry { actor: &by, event: "context.issued", message: None, detail })?;
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    Ok(token)
+}
+
+/// The conversation that a context stands for, if it is this agent's and still valid.
+pub async fn origin(store: &Store, agent: &str, token: &str) -> Result<Result<Origin, ContextError>, StoreError> {
+    let hash = agents::hash(token);
+    let found = store
+        .read(move |db| {
+            Ok::<_, StoreError>(
+                db.query_row(
+                    "SELECT agent, expires_at, channel, account, peer, thread
+                     FROM contexts JOIN inbound ON inbound.seq = contexts.inbound WHERE hash = ?",
+                    [hash],
+                    |row| {
+                        let place = Target { channel: row.get(2)?, address: row.get(4)?, thread: row.get(5)? };
+                        let origin = Origin { account: row.get(3)?, place };
+                        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, origin))
+                    },
+                )
+                .optional()?,
+            )
+        })
+        .await?;
+    Ok(match found {
+        None => Err(ContextError::Unknown),
+        Some((owner, ..)) if owner != agent => Err(ContextError::Foreign),
+        Some((_, expires_at, _)) if expires_at <= now_ms() => Err(ContextError::Expired),
+        Some((.., origin)) => Ok(origin),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inbound() -> Inbound {
+        Inbound {
+            agent: "engineer".into(),
+            channel: "local".into(),
+            account: "home".into(),
+            peer: "ann".into(),
+            thread: None,
+            session: "main".into(),
+            sender: None,
+            platform_id: None,
+            text: "hello".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_context_counts_for_its_agent_and_until_it_expires() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let valid = receive(&store, inbound(), now_ms() + 60_000, "bridge:b").await.unwrap();
+        let place = origin(&store, "engineer", &valid).await.unwrap().unwrap().place;
+        assert_eq!(place.to_string(), "local:ann");
+        assert_eq!(origin(&store, "writer", &valid).await.unwrap(), Err(ContextError::Foreign));
+        assert_eq!(origin(&store, "engineer", "gpc_00").await.unwrap(), Err(ContextError::Unknown));
+
+        let stale = receive(&store, inbound(), now_ms() - 1, "bridge:b").await.unwrap();
+        assert_eq!(origin(&store, "engineer", &stale).await.unwrap(), Err(ContextError::Expired));
+    }
+}

@@ -1,0 +1,52 @@
+//! The exclusive lock on the data directory.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// Held as long as a process uses a data directory. The kernel frees it when the process ends, however it ends.
+#[derive(Debug)]
+pub struct DirectoryLock {
+    _file: File,
+}
+
+/// Why the directory cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// It cannot be made or written.
+    #[error("cannot use the data directory {}: {}", .0.display(), .1)]
+    Directory(PathBuf, io::Error),
+    /// Another process has it.
+    #[error("the data directory {} is in use by process {}: stop that hub first, or give this one a data_dir of its own", .0.display(), .1)]
+    Held(PathBuf, String),
+}
+
+impl DirectoryLock {
+    /// Makes the directory (readable by its owner only) if need be, and locks it.
+    pub fn take(directory: &Path) -> Result<Self, LockError> {
+        let failed = |error| LockError::Directory(directory.into(), error);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(directory.join("lock"))
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                let _ = (&mut file).take(20).read_to_string(&mut pid);
+                return Err(LockError::Held(directory.into(), pid.trim().to_owned()));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(failed)?;
+        Ok(Self { _file: file })
+    }
+}

@@ -1,0 +1,155 @@
+//! The tables, and how an older database becomes a current one.
+//!
+//! `user_version` counts the migrations that a file has seen. A newer program runs those that are missing, in one
+//! transaction; an older program refuses a newer file, because it would not know what it must keep.
+//!
+//! Times are milliseconds since 1970. Ids that people or programs see are text; hashes and keys are blobs.
+
+use rusqlite::Connection;
+
+use super::StoreError;
+
+const MIGRATIONS: &[&str] = &["
+-- Who may speak to the hub. Only the hash of a token is kept.
+CREATE TABLE tokens (
+    hash BLOB PRIMARY KEY,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT;
+
+-- What people wrote to agents, and the tokens with which agents answer there.
+CREATE TABLE inbound (
+    seq INTEGER PRIMARY KEY,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    peer TEXT NOT NULL,
+    thread TEXT,
+    sender TEXT,
+    platform_id TEXT,
+    text TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE contexts (
+    hash BLOB PRIMARY KEY,
+    inbound INTEGER NOT NULL REFERENCES inbound (seq),
+    agent TEXT NOT NULL,
+    session TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+
+-- The outbox. A row is written before anything is done with it, and outlives its end.
+CREATE TABLE messages (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    agent TEXT NOT NULL,
+    state TEXT NOT NULL,
+    action TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    thread TEXT,
+    reply_to TEXT,
+    silent INTEGER NOT NULL,
+    origin TEXT,
+    text TEXT NOT NULL,
+    idempotency_key TEXT,
+    fingerprint BLOB NOT NULL,
+    accepted_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    code TEXT,
+    reason TEXT,
+    ended_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX messages_idempotency ON messages (agent, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX messages_live ON messages (state, channel, account, address, seq)
+    WHERE state IN ('accepted', 'held', 'ready', 'sending');
+CREATE TABLE parts (
+    message INTEGER NOT NULL REFERENCES messages (seq),
+    idx INTEGER NOT NULL,
+    key TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL,
+    shown TEXT NOT NULL,
+    wire TEXT NOT NULL,
+    first_sent_at INTEGER,
+    platform_id TEXT,
+    error TEXT,
+    PRIMARY KEY (message, idx)
+) STRICT;
+
+-- What waits, or waited, for a person.
+CREATE TABLE approvals (
+    request BLOB PRIMARY KEY,
+    message INTEGER NOT NULL REFERENCES messages (seq),
+    document BLOB NOT NULL,
+    deadline INTEGER NOT NULL,
+    decided_at INTEGER,
+    verdict TEXT,
+    device BLOB,
+    counter INTEGER,
+    session BLOB,
+    signature BLOB
+) STRICT;
+CREATE INDEX approvals_open ON approvals (deadline) WHERE decided_at IS NULL;
+CREATE TABLE devices (
+    key BLOB PRIMARY KEY,
+    name TEXT NOT NULL,
+    software INTEGER NOT NULL,
+    counter INTEGER NOT NULL DEFAULT 0,
+    added_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT;
+
+-- What the hub has to tell agents.
+CREATE TABLE inbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    agent TEXT NOT NULL,
+    message TEXT NOT NULL,
+    notice TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX inbox_agent ON inbox (agent, seq);
+
+-- The `local` channel: what arrived in the house itself.
+CREATE TABLE local (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    thread TEXT,
+    reply_to TEXT,
+    part_key TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX local_address ON local (account, address, seq);
+
+-- Everything that happened. Each row's hash covers the one before it.
+CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    event TEXT NOT NULL,
+    message TEXT,
+    detail TEXT NOT NULL,
+    hash BLOB NOT NULL
+) STRICT;
+"];
+
+/// Brings the database to the newest version.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let known = u32::try_from(MIGRATIONS.len()).expect("a handful of migrations");
+    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found > known {
+        return Err(StoreError::Newer { found, known });
+    }
+    let transaction = connection.transaction()?;
+    for migration in &MIGRATIONS[found as usize..] {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", known)?;
+    transaction.commit()?;
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! A document put together piece by piece.
+//!
+//! One piece is asked for at a time, in order, so that a document needs one buffer and a lost answer costs one
+//! question more. Whether the bytes are the offered ones is settled by their hash, once, when all are there.
+
+use gatepost_link::{
+    document::MAX_DOCUMENT,
+    frame::{Offer, PIECE, Refusal, Up},
+};
+use heapless::Vec;
+
+use crate::Millis;
+
+/// The document's bytes; the application has room for one.
+pub type Buffer = Vec<u8, MAX_DOCUMENT>;
+
+/// After this many milliseconds without an answer the piece is asked for again.
+pub const ASK_AGAIN: u64 = 2_000;
+
+/// A document on its way.
+#[derive(Debug)]
+pub struct Fetch {
+    /// What was offered.
+    pub offer: Offer,
+    /// When it expires.
+    pub deadline: Millis,
+    asked: Millis,
+}
+
+/// What a piece led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Not the piece that was asked for; nothing changed.
+    Ignored,
+    /// More to ask for.
+    Ask(Up),
+    /// All bytes are there.
+    Complete,
+}
+
+/// Whether an offer's document can be fetched at all.
+pub fn admissible(offer: &Offer) -> Result<(), Refusal> {
+    match usize::try_from(offer.length) {
+        Ok(0) => Err(Refusal::Malformed),
+        Ok(length) if length <= MAX_DOCUMENT => Ok(()),
+        _ => Err(Refusal::TooLong),
+    }
+}
+
+impl Fetch {
+    /// Starts over an emptied `buffer`; send the returned question. The offer must be [`admissible`].
+    pub fn start(now: Millis, offer: Offer, deadline: Millis, buffer: &mut Buffer) -> (Self, Up) {
+        buffer.clear();
+        let fetch = Self { offer, deadline, asked: now };
+        let first = fetch.question(buffer);
+        (fetch, first)
+    }
+
+    /// Takes piece number `piece`.
+    pub fn piece(&mut self, now: Millis, piece: u16, bytes: &[u8], buffer: &mut Buffer) -> Progress {
+        let length = self.offer.length as usize;
+        let expected = PIECE.min(length.saturating_sub(buffer.len()));
+        if usize::from(piece) != buffer.len() / PIECE
+            || bytes.len() != expected
+            || buffer.extend_from_slice(bytes).is_err()
+        {
+            return Progress::Ignored;
+        }
+        if buffer.len() == length {
+            return Progress::Complete;
+        }
+        self.asked = now;
+        Progress::Ask(self.question(buffer))
+    }
+
+    /// Asks again if it is time to.
+    pub fn tick(&mut self, now: Millis, buffer: &Buffer) -> Option<Up> {
+        if now < self.next_tick() {
+            return None;
+        }
+        self.asked = now;
+        Some(self.question(buffer))
+    }
+
+    /// When [`Fetch::tick`] will ask again.
+    pub fn next_tick(&self) -> Millis {
+        self.asked.after(ASK_AGAIN)
+    }
+
+    fn question(&self, buffer: &Buffer) -> Up {
+        let piece = u16::try_from(buffer.len() / PIECE).expect("MAX_DOCUMENT has few pieces");
+        Up::Fetch { request: self.offer.request, piece }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatepost_link::{Digest, RequestId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const REQUEST: RequestId = RequestId([1; 16]);
+
+    fn offer(length: u32) -> Offer {
+        Offer { request: REQUEST, document: Digest([0; 32]), length, expires_ms: 1 }
+    }
+
+    fn ask(piece: u16) -> Up {
+        Up::Fetch { request: REQUEST, piece }
+    }
+
+    #[test]
+    fn pieces_are_asked_for_one_after_the_other_until_all_bytes_are_there() {
+        let mut buffer = Buffer::new();
+        let (mut fetch, first) = Fetch::start(Millis(0), offer(2_500), Millis(9), &mut buffer);
+        assert_eq!(first, ask(0));
+        assert_eq!(fetch.piece(Millis(1), 0, &[1; PIECE], &mut buffer), Progress::Ask(ask(1)));
+        assert_eq!(fetch.piece(Millis(2), 1, &[2; PIECE], &mut buffer), Progress::Ask(ask(2)));
+        assert_eq!(fetch.piece(Millis(3), 2, &[3; 452], &mut buffer), Progress::Complete);
+        assert_eq!((buffer[0], buffer[1_024], buffer[2_499]), (1, 2, 3));
+    }
+
+    #[test]
+    fn a_document_of_whole_pieces_has_no_empty_last_one() {
+        let mut buffer = Buffer::new();
+        let (mut fetch, _) = Fetch::start(Millis(0), offer(PIECE as u32), Millis(9), &mut buffer);
+        assert_eq!(fetch.piece(Millis(1), 0, &[1; PIECE], &mut buffer), Progress::Complete);
+    }
+
+    #[test]
+    fn another_piece_or_another_length_is_ignored() {
+        let mut buffer = Buffer::new();
+        let (mut fetch, _) = Fetch::start(Millis(0), offer(2_500), Millis(9), &mut buffer);
+        assert_eq!(fetch.piece(Millis(1), 1, &[1; PIECE], &mut buffer), Progress::Ignored);
+        assert_eq!(fetch.piece(Millis(1), 0, &[1; PIECE - 1], &mut buffer), Progress::Ignored);
+        assert_eq!(fetch.piece(Millis(1), 0, &[], &mut buffer), Progress::Ignored);
+        assert!(buffer.is_empty());
+    }
+
+    #[test]
+    fn a_question_without_an_answer_is_asked_again() {
+        let mut buffer = Buffer::new();
+        let (mut fetch, _) = Fetch::start(Millis(0), offer(10), Millis(9), &mut buffer);
+        assert_eq!(fetch.tick(Millis(1_999), &buffer), None);
+        assert_eq!(fetch.tick(Millis(2_000), &buffer), Some(ask(0)));
+        assert_eq!(fetch.tick(Millis(3_999), &buffer), None);
+        assert_eq!(fetch.tick(Millis(4_000), &buffer), Some(ask(0)));
+    }
+
+    #[test]
+    fn a_document_of_impossible_length_is_refused_before_it_is_fetched() {
+        assert_eq!(admissible(&offer(0)), Err(Refusal::Malformed));
+        assert_eq!(admissible(&offer(8_192)), Ok(()));
+        assert_eq!(admissible(&offer(8_193)), Err(Refusal::TooLong));
+        assert_eq!(admissible(&offer(u32::MAX)), Err(Refusal::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn no_pieces_overrun_the_buffer(
+            length in 1..=MAX_DOCUMENT as u32,
+            pieces in proptest::collection::vec((0..10u16, 0..2_000usize), 0..30),
+        ) {
+            let mut buffer = Buffer::new();
+            let (mut fetch, _) = Fetch::start(Millis(0), offer(length), Millis(9), &mut buffer);
+            for (piece, size) in pieces {
+                let _ = fetch.piece(Millis(0), piece, &std::vec![0; size], &mut buffer);
+                prop_assert!(buffer.len() <= length as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The frames that leave, bounded.
+//!
+//! What matters is said again until it is answered, so a frame that finds no room is dropped, and one that still
+//! waits here is not queued twice.
+
+use gatepost_link::frame::{self, MAX_FRAME, Up};
+use heapless::{Deque, Vec};
+
+/// Room for frames; the last [`KEPT`] places are not for refusals, which nobody repeats and nobody waits for.
+const CAPACITY: usize = 16;
+const KEPT: usize = 4;
+
+/// An encoded frame.
+pub type Frame = Vec<u8, MAX_FRAME>;
+
+/// The queue.
+#[derive(Debug, Default)]
+pub struct Outbound {
+    frames: Deque<Up, CAPACITY>,
+}
+
+impl Outbound {
+    /// Queues a frame.
+    pub fn push(&mut self, frame: Up) {
+        let room = match frame {
+            Up::Refuse { .. } => CAPACITY - KEPT,
+            _ => CAPACITY,
+        };
+        if self.frames.len() < room && !self.frames.iter().any(|queued| *queued == frame) {
+            self.frames.push_back(frame).expect("the length was checked");
+        }
+    }
+
+    /// Takes the next frame, encoded.
+    pub fn next(&mut self) -> Option<Frame> {
+        let frame = self.frames.pop_front()?;
+        let mut bytes = Frame::new();
+        bytes.resize_default(MAX_FRAME).expect("a frame's buffer holds MAX_FRAME bytes");
+        let buffer = bytes.as_mut_slice().try_into().expect("resized to MAX_FRAME");
+        let length = frame::encode(&frame, buffer).expect("no frame of the companion grows so large").len();
+        bytes.truncate(length);
+        Some(bytes)
+    }
+
+    /// Drops all: they belonged to a session that is over.
+    pub fn clear(&mut self) {
+        self.frames.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatepost_link::{RequestId, frame::Refusal, session::Nonce};
+
+    use super::*;
+
+    #[test]
+    fn a_frame_that_still_waits_is_not_queued_again() {
+        let mut outbound = Outbound::default();
+        let fetch = Up::Fetch { request: RequestId([1; 16]), piece: 0 };
+        outbound.push(fetch);
+        outbound.push(fetch);
+        assert_eq!(frame::decode::<Up>(&outbound.next().unwrap()), Ok(fetch));
+        assert_eq!(outbound.next(), None);
+    }
+
+    #[test]
+    fn a_flood_of_refusals_leaves_room_for_what_matters() {
+        let mut outbound = Outbound::default();
+        for id in 0..100 {
+            outbound.push(Up::Refuse { request: RequestId([id; 16]), reason: Refusal::Busy });
+        }
+        let hello = Up::Hello { nonce: Nonce([1; 16]) };
+        outbound.push(hello);
+        let mut last = None;
+        while let Some(frame) = outbound.next() {
+            last = Some(frame);
+        }
+        assert_eq!(frame::decode::<Up>(&last.unwrap()), Ok(hello));
+    }
+}

@@ -1,0 +1,60 @@
+//! Servers that we did not write, started by the tests that talk to them.
+//!
+//! A stand-in of our own agrees with our own mistakes; these do not. Each peer listens on loopback, on ports and in a
+//! folder of its own, so tests and test binaries run side by side; each is ready when `start` returns, and is stopped
+//! when its value is dropped, when its test panics, and when the test's process is killed.
+//!
+//! A peer that is not installed fails the test that wants it: `tests/run --setup-only` installs them all.
+//!
+//! Read `leash` first: it is how a peer lives and dies.
+
+mod html;
+mod leash;
+mod mail;
+mod mosquitto;
+mod ports;
+mod synapse;
+
+pub use html::html_check;
+pub use mail::Mail;
+pub use mosquitto::{Credentials, Mosquitto};
+pub use synapse::{Account, Synapse};
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+
+/// A file below `tests/peers`.
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
+}
+
+/// The Python that `tests/run` installed Synapse into.
+fn python() -> Result<PathBuf> {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join(".venv/bin/python");
+    if !python.exists() {
+        bail!("{} is missing: run `tests/run --setup-only`", python.display());
+    }
+    Ok(python)
+}
+
+/// Writes the template `name` of `tests/peers` to `to`, each `@WORD@` replaced.
+///
+/// # Errors
+/// A placeholder without a value, or the file system's errors.
+fn fill_in(name: &str, to: &Path, values: &[(&str, &str)]) -> Result<()> {
+    let template = file(name);
+    let mut text =
+        fs::read_to_string(&template).with_context(|| format!("cannot read {}", template.display()))?;
+    for (word, value) in values {
+        text = text.replace(&format!("@{word}@"), value);
+    }
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    if let Some(word) = text.split('@').find(|word| is_word(word)) {
+        bail!("{name} wants a value for @{word}@");
+    }
+    fs::write(to, text).with_context(|| format!("cannot write {}", to.display()))
+}
