@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::broadcast::error::TryRecvError;
+
 use super::Pipeline;
 use crate::{
     message::{
@@ -32,7 +34,10 @@ impl Pipeline {
     /// Sends what is due and expires what is over, for ever.
     pub async fn dispatch(self) {
         let busy = Busy::default();
+        let mut changes = self.0.outbox.changes();
         loop {
+            // What is read next shows everything that these were about.
+            while !matches!(changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
             let next = match self.round(&busy).await {
                 Ok(next) => next.map(|at| Duration::from_millis(u64::try_from(at - now_ms()).unwrap_or(0))),
                 Err(error) => {
@@ -40,10 +45,10 @@ impl Pipeline {
                     Some(RECOVER)
                 }
             };
+            // Any change wakes up, missed ones too; so does the time that matters next.
             match next {
-                None => self.0.wake.notified().await,
-                // A time-out is the other way to wake up.
-                Some(wait) => drop(tokio::time::timeout(wait, self.0.wake.notified()).await),
+                None => drop(changes.recv().await),
+                Some(wait) => drop(tokio::time::timeout(wait, changes.recv()).await),
             }
         }
     }
@@ -73,7 +78,7 @@ impl Pipeline {
                         tokio::time::sleep(RECOVER).await;
                     }
                     free(&busy, &head.lane());
-                    pipeline.0.wake.notify_one();
+                    pipeline.0.outbox.changed(head.seq);
                 });
             }
         }

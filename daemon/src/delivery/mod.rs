@@ -16,8 +16,6 @@ pub mod submit;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use tokio::sync::Notify;
-
 use crate::{approval::Approvals, channels::registry::Accounts, outbox::Outbox, policy::Rights};
 
 /// Everything that the stages share. Clones share it.
@@ -38,8 +36,6 @@ pub struct Shared {
     pub ttl: Duration,
     /// How long a message waits for a person.
     pub hold_ttl: Duration,
-    /// Wakes the dispatcher.
-    pub wake: Notify,
 }
 
 /// What the configuration says of one agent.

@@ -47,7 +47,6 @@ impl Pipeline {
                 }
             }
         }
-        self.0.wake.notify_one();
         Ok(())
     }
 

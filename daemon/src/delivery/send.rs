@@ -88,7 +88,6 @@ impl Pipeline {
         tracing::warn!(message = message.id, part = index, %failure, "a part did not go through");
         let end = Ending::of(failure, resendable(adapter, first_sent_at, now_ms()), message);
         self.0.outbox.change(seq, move |tx| end.write(tx, seq, index)).await?;
-        self.0.wake.notify_one();
         Ok(false)
     }
 

@@ -49,7 +49,10 @@ pub(super) struct House {
 
 impl House {
     /// Starts it all, in `directory` or in a temporary one.
-    pub(super) async fn open(directory: Option<&Path>) -> Result<Self, Failed> {
+    pub(super) async fn open(
+        directory: Option<&Path>,
+        app: gatepost_companion::Settings,
+    ) -> Result<Self, Failed> {
         let (directory, temporary) = match directory {
             Some(directory) => (directory.to_owned(), None),
             None => {
@@ -84,7 +87,7 @@ impl House {
             hub: hub.key(),
             geometry: Geometry::LARGE,
             counter: CounterStore::Memory(0),
-            app: gatepost_companion::Settings::default(),
+            app,
         });
 
         let base = format!("http://{}", hub.address());

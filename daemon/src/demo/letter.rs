@@ -15,7 +15,7 @@ pub(super) fn report() -> String {
         "# Nightly report\n\n\
          All **three** jobs ran; see the [dashboard](https://hub.home/jobs?night=1) for the graphs.\n\n\
          | Job | Result | Took |\n|---|---|---:|\n\
-         | backup | ok | 4 min |\n| photos → archive | ok | 11 min |\n| mail index | ok, 2 warnings | 52 s |\n\n\
+         | backup | ok | 4 min |\n| photos → archive | ok | 11 min |\n| mail index | 2 warnings | 52 s |\n\n\
          What I would do next:\n\n\
          1. Look at the two warnings of `mail index`.\n\
          2. Move the backup to *before* the photos:\n   - it reads the same disk,\n   - and it is the one that matters.\n\

@@ -68,7 +68,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Failed> {
         Decide::Ask => Stage::in_terminal()?,
         Decide::Approve | Decide::Deny => Stage::unattended(),
     };
-    let house = House::open(arguments.dir.as_deref()).await?;
+    let house = House::open(arguments.dir.as_deref(), stage.settings()).await?;
     let mut interruption = stage.attach(&house.companion)?;
     let played = tokio::select! {
         played = play(&house, &stage, arguments.decide) => played,

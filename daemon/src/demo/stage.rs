@@ -9,6 +9,7 @@ use std::{
 use gatepost_companion::{Screen, View};
 use gatepost_desktop::{
     Companion,
+    keys::Protocol,
     terminal::{self, Keyboard},
 };
 use gatepost_link::decision::Verdict;
@@ -36,12 +37,27 @@ impl Stage {
             let text = "there is no terminal to ask in: use --decide approve or --decide deny";
             return Err(Failed::Usage(text.into()));
         }
-        Ok(Self { terminal: Some(Arc::default()), screens: None, drawing: None })
+        let stage = terminal::Stage::open().map_err(Failed::refused)?;
+        Ok(Self { terminal: Some(Arc::new(Mutex::new(Some(stage)))), screens: None, drawing: None })
     }
 
     /// Lines on stdout; each new screen is printed once.
     pub(super) fn unattended() -> Self {
         Self { terminal: None, screens: None, drawing: None }
+    }
+
+    /// What the companion must know of the keys that stand for its buttons.
+    pub(super) fn settings(&self) -> gatepost_companion::Settings {
+        let settings = gatepost_companion::Settings::default();
+        match self.protocol() {
+            Some(protocol) => gatepost_companion::Settings { short_approve: protocol.short_approve(), ..settings },
+            None => settings,
+        }
+    }
+
+    fn protocol(&self) -> Option<Protocol> {
+        let stage = lock(self.terminal.as_ref()?);
+        stage.as_ref().map(terminal::Stage::protocol)
     }
 
     /// Shows this companion's screen from now on, and connects the keyboard to its buttons.
@@ -50,11 +66,9 @@ impl Stage {
         self.screens = Some(screens.clone());
         let terminal = self.terminal.clone();
         let mut keyboard = None;
-        if let Some(shared) = &terminal {
-            let stage = terminal::Stage::open().map_err(Failed::refused)?;
-            let listening = Keyboard::listen(stage.protocol(), companion.buttons());
+        if let Some(protocol) = self.protocol() {
+            let listening = Keyboard::listen(protocol, companion.buttons());
             keyboard = Some(listening.map_err(Failed::refused)?);
-            *lock(shared) = Some(stage);
         }
         self.drawing = Some(tokio::spawn(async move {
             let mut last = None;

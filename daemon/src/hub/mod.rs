@@ -164,7 +164,6 @@ impl Hub {
             accounts,
             ttl: config.hub.ttl.0,
             hold_ttl: config.approval.ttl.0,
-            wake: tokio::sync::Notify::new(),
         });
         pipeline.recover().await?;
 

@@ -225,7 +225,7 @@ impl<C: Counter> App<C> {
 
     /// The next frame to publish on the `up` topic.
     pub fn next_frame(&mut self) -> Option<Frame> {
-        self.outbound.next()
+        self.outbound.pop()
     }
 
     /// How many frames from outside were ignored because they were damaged or made no sense.

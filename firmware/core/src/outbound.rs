@@ -32,7 +32,7 @@ impl Outbound {
     }
 
     /// Takes the next frame, encoded.
-    pub fn next(&mut self) -> Option<Frame> {
+    pub fn pop(&mut self) -> Option<Frame> {
         let frame = self.frames.pop_front()?;
         let mut bytes = Frame::new();
         bytes.resize_default(MAX_FRAME).expect("a frame's buffer holds MAX_FRAME bytes");
@@ -60,8 +60,8 @@ mod tests {
         let fetch = Up::Fetch { request: RequestId([1; 16]), piece: 0 };
         outbound.push(fetch);
         outbound.push(fetch);
-        assert_eq!(frame::decode::<Up>(&outbound.next().unwrap()), Ok(fetch));
-        assert_eq!(outbound.next(), None);
+        assert_eq!(frame::decode::<Up>(&outbound.pop().unwrap()), Ok(fetch));
+        assert_eq!(outbound.pop(), None);
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
         let hello = Up::Hello { nonce: Nonce([1; 16]) };
         outbound.push(hello);
         let mut last = None;
-        while let Some(frame) = outbound.next() {
+        while let Some(frame) = outbound.pop() {
             last = Some(frame);
         }
         assert_eq!(frame::decode::<Up>(&last.unwrap()), Ok(hello));

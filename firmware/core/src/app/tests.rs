@@ -92,6 +92,15 @@ fn a_press_before_the_card_never_approves() {
 }
 
 #[test]
+fn a_short_press_that_began_before_the_card_turns_no_page() {
+    let mut bench = Bench::online(SMALL);
+    bench.edge(Approve, Pressed);
+    bench.offer(&document());
+    bench.edge(Approve, Released);
+    assert!(matches!(bench.screen().view, View::Card(card) if card.page == 1));
+}
+
+#[test]
 fn a_press_before_the_card_never_denies() {
     let mut bench = Bench::online(SMALL);
     bench.edge(Deny, Pressed);

@@ -49,7 +49,7 @@ fn broker(port: u16) {
         v4: Some(HashMap::from([("test".into(), server)])),
         ..rumqttd::Config::default()
     };
-    std::thread::spawn(move || rumqttd::Broker::new(config).start());
+    std::thread::spawn(move || rumqttd::Broker::new(config).start().unwrap());
 }
 
 fn document(text: &str, buffer: &mut [u8; MAX_DOCUMENT]) -> Vec<u8> {
@@ -153,9 +153,24 @@ impl Hub {
     }
 }
 
+/// A cable to the broker that can be pulled.
+async fn cable(broker: u16, port: u16) {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+    loop {
+        let (mut near, _) = listener.accept().await.unwrap();
+        let mut far = tokio::net::TcpStream::connect(("127.0.0.1", broker)).await.unwrap();
+        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+    }
+}
+
 /// Broker, hub and companion.
 async fn house(text: &str) -> (Companion, mpsc::Receiver<Heard>) {
     let port = free_port();
+    wired_house(text, port, port).await
+}
+
+/// The same with the companion on another port than the broker.
+async fn wired_house(text: &str, port: u16, companion_port: u16) -> (Companion, mpsc::Receiver<Heard>) {
     broker(port);
     while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
         sleep(Duration::from_millis(20)).await;
@@ -177,7 +192,7 @@ async fn house(text: &str) -> (Companion, mpsc::Receiver<Heard>) {
 
     let companion = Companion::start(Settings {
         host: "127.0.0.1".into(),
-        port,
+        port: companion_port,
         user: "companion".into(),
         password: "word".into(),
         key,
@@ -218,6 +233,22 @@ async fn a_person_who_denies_is_confirmed() {
     assert_eq!((decision.verdict, verified), (Verdict::Deny, true));
     drop(companion);
     assert_eq!(ears.recv().await, Some(Heard::Presence("0".into())), "the last will");
+}
+
+#[tokio::test]
+async fn a_companion_whose_link_was_cut_connects_again_and_its_card_goes_on() {
+    let (port, companion_port) = (free_port(), free_port());
+    let wire = tokio::spawn(cable(port, companion_port));
+    let (companion, mut ears) = wired_house("No.", port, companion_port).await;
+    let deniable = |wanted: bool| move |screen: &Screen| matches!(screen.view, View::Card(card) if card.deniable == wanted);
+    let mut screens = companion.screens();
+    screens.wait_for(deniable(true)).await.unwrap();
+    wire.abort();
+    screens.wait_for(deniable(false)).await.unwrap();
+    tokio::spawn(cable(port, companion_port));
+    screens.wait_for(deniable(true)).await.unwrap();
+    person::decide(&companion, Verdict::Deny, Duration::from_secs(30)).await.unwrap();
+    assert!(decision(&mut ears).await.1, "signed for the second session");
 }
 
 #[tokio::test]
