@@ -1,1 +1,11 @@
+//! What the whole-system tests stand on.
+//!
+//! - [`peers`]: servers that we did not write;
+//! - [`hub`]: hubs that they meet: one in this process, with a companion, and one that is a process of its own;
+//! - [`main_job`]: the way of one message, as every broker and channel must let it go.
+//!
+//! The tests themselves are in `tests/tests`, a file for each thing that they are about.
+
+pub mod hub;
+pub mod main_job;
 pub mod peers;

@@ -109,7 +109,13 @@ pub async fn add(store: &Store, name: &str, role: Role, by: &str) -> Result<Stri
 }
 
 /// Registers a token that exists already.
-pub async fn register(store: &Store, name: &str, role: Role, token: &str, by: &str) -> Result<(), AgentError> {
+pub async fn register(
+    store: &Store,
+    name: &str,
+    role: Role,
+    token: &str,
+    by: &str,
+) -> Result<(), AgentError> {
     if !is_name(name) {
         return Err(AgentError::Name(name.chars().take(60).collect()));
     }
@@ -206,14 +212,11 @@ mod tests {
         assert_eq!(token.len(), 3 + 64);
         let caller = recognise(&store, &token).await.unwrap().unwrap();
         assert_eq!(caller.to_string(), "agent:engineer");
-        assert!(matches!(
-            add(&store, "engineer", Role::Agent, "operator").await,
-            Err(AgentError::Exists(_))
-        ));
+        assert!(matches!(add(&store, "engineer", Role::Agent, "operator").await, Err(AgentError::Exists(_))));
 
         for entry in std::fs::read_dir(directory.path()).unwrap() {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-            let hex = token[3..].as_bytes();
+            let hex = &token.as_bytes()[3..];
             assert!(!bytes.windows(hex.len()).any(|window| window == hex));
         }
 

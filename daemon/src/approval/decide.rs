@@ -71,11 +71,8 @@ impl Approvals {
         decision: Decision,
     ) -> Result<Outcome, DecisionError> {
         let (hub, software) = (self.hub, self.software);
-        let taken = self
-            .outbox
-            .store()
-            .write(move |tx| consume(tx, hub, software, device, session, decision))
-            .await;
+        let taken =
+            self.outbox.store().write(move |tx| consume(tx, hub, software, device, session, decision)).await;
         match taken {
             Ok((seq, outcome)) => {
                 self.outbox.changed(seq);

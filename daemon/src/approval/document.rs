@@ -14,13 +14,19 @@ use crate::outbox::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentRefused {
     /// More text than a person should be asked to read on a companion.
-    #[error("the text has {0} bytes, and a companion shows at most {MAX_TEXT} for approval: shorten it, or send it as several messages")]
+    #[error(
+        "the text has {0} bytes, and a companion shows at most {MAX_TEXT} for approval: shorten it, or send it as several messages"
+    )]
     Text(usize),
     /// More parts than a document lists.
-    #[error("the message becomes {0} parts, and a companion shows at most {MAX_PARTS} for approval: shorten it, or send it as several messages")]
+    #[error(
+        "the message becomes {0} parts, and a companion shows at most {MAX_PARTS} for approval: shorten it, or send it as several messages"
+    )]
     Parts(usize),
     /// The rest (addresses, ids) is too long.
-    #[error("the message with all its addresses is too long for a companion to show ({MAX_DOCUMENT} bytes at most)")]
+    #[error(
+        "the message with all its addresses is too long for a companion to show ({MAX_DOCUMENT} bytes at most)"
+    )]
     Document,
 }
 

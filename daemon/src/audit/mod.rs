@@ -28,9 +28,8 @@ pub struct Entry<'a> {
 
 /// The hash of the newest row; zeros before the first.
 pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
-    let hash = db
-        .query_row("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0))
-        .optional()?;
+    let hash =
+        db.query_row("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).optional()?;
     Ok(hash.unwrap_or_default())
 }
 
@@ -47,7 +46,8 @@ pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError>
 
 /// Walks the whole chain; the number of the first row that does not fit, if any.
 pub fn first_broken(db: &Connection) -> Result<Option<i64>, StoreError> {
-    let mut rows = db.prepare("SELECT seq, at, actor, event, message, detail, hash FROM audit ORDER BY seq")?;
+    let mut rows =
+        db.prepare("SELECT seq, at, actor, event, message, detail, hash FROM audit ORDER BY seq")?;
     let mut rows = rows.query([])?;
     let (mut previous, mut expected) = ([0; 32], 1);
     while let Some(row) = rows.next()? {

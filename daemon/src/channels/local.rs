@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// The keys of `[channels.local.ACCOUNT]`.
-pub const KEYS: &[Key] = &[key("limit", "1500", "The most characters in one part. Without it, messages are not split.")];
+pub const KEYS: &[Key] =
+    &[key("limit", "1500", "The most characters in one part. Without it, messages are not split.")];
 
 const CAPABILITIES: Capabilities = Capabilities {
     channel: "local",
@@ -71,7 +72,12 @@ pub struct Arrived {
 
 /// Plain text, not split.
 pub fn flavour() -> Flavour {
-    Flavour { markup: Markup::Plain, limit: None, unit: gatepost_chunk::Unit::CodePoints, tables: Tables::Code }
+    Flavour {
+        markup: Markup::Plain,
+        limit: None,
+        unit: gatepost_chunk::Unit::CodePoints,
+        tables: Tables::Code,
+    }
 }
 
 /// Opens an account.

@@ -53,7 +53,9 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             eprintln!("this is the one time that the token is shown");
             if role == Role::Agent && !config.agents.contains_key(&name) {
                 let file = place.config.display();
-                eprintln!("{name} may not send anything yet: add [agents.{name}] to {file} and restart the hub");
+                eprintln!(
+                    "{name} may not send anything yet: add [agents.{name}] to {file} and restart the hub"
+                );
             }
         }
         Command::List { json } => {
@@ -95,7 +97,8 @@ impl Tokens {
         match self {
             Self::Here(store) => agents::add(store, name, role, "operator").await.map_err(Failed::refused),
             Self::Hub(client) => {
-                let request = Request { body: Some(json!({"name": name, "role": role})), ..Request::default() };
+                let request =
+                    Request { body: Some(json!({"name": name, "role": role})), ..Request::default() };
                 let answer = client.call(Method::POST, "/v1/agents", request).await?;
                 Ok(output::text(&answer, "token").to_owned())
             }

@@ -27,7 +27,12 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     // The adapters want a database; while the hub runs, its own is not to be touched.
     let scratch = ScratchStore::open().map_err(Failed::refused)?;
     let accounts = open_accounts(&config, &scratch.store).map_err(Failed::refused)?;
-    eprintln!("{} is valid: {} agents, {} accounts", path.display(), config.agents.len(), accounts.iter().count());
+    eprintln!(
+        "{} is valid: {} agents, {} accounts",
+        path.display(),
+        config.agents.len(),
+        accounts.iter().count()
+    );
     if arguments.offline {
         return Ok(());
     }

@@ -18,7 +18,10 @@ pub(super) fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed> {
         return Ok(());
     }
     let failed = |error: std::io::Error| {
-        Failed::Refused(format!("cannot write {}: {error} (an existing file is never overwritten)", path.display()))
+        Failed::Refused(format!(
+            "cannot write {}: {error} (an existing file is never overwritten)",
+            path.display()
+        ))
     };
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
     file.write_all(template().as_bytes()).map_err(failed)?;

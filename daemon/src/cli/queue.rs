@@ -65,7 +65,9 @@ fn list(messages: &[Value]) -> String {
     let rows: Vec<Vec<String>> = messages
         .iter()
         .map(|message| {
-            ["id", "state", "agent", "to", "accepted_at", "error"].map(|name| text(message, name).into()).into()
+            ["id", "state", "agent", "to", "accepted_at", "error"]
+                .map(|name| text(message, name).into())
+                .into()
         })
         .collect();
     output::table(&["ID", "STATE", "AGENT", "TO", "ACCEPTED", "WHY"], &rows)

@@ -74,8 +74,8 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
 
 pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Result<(), Failed> {
     let text = stdin()?;
-    let call = serde_json::from_str(&text)
-        .map_err(|error| Failed::Usage(format!("stdin is not JSON: {error}")))?;
+    let call =
+        serde_json::from_str(&text).map_err(|error| Failed::Usage(format!("stdin is not JSON: {error}")))?;
     let client = Client::at(place)?;
     let (_, answer) = client.ask(Method::POST, "/v1/messages", request(call, arguments.wait)).await?;
     println!("{answer}");

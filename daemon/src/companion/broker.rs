@@ -57,9 +57,7 @@ pub fn start(listen: SocketAddr, users: &[(&str, &Secret)]) -> Result<(), Broker
             connection_timeout_ms: 5_000,
             max_payload_size: MAX_PAYLOAD,
             max_inflight_count: 100,
-            auth: Some(
-                users.iter().map(|(user, secret)| ((*user).into(), secret.expose().into())).collect(),
-            ),
+            auth: Some(users.iter().map(|(user, secret)| ((*user).into(), secret.expose().into())).collect()),
             external_auth: None,
             dynamic_filters: true,
         },

@@ -107,14 +107,17 @@ impl Serving {
     }
 
     /// Never waits: the queue it fills is emptied by the loop that calls it.
-    fn subscribe(&self) {
-        for companion in self.companions.values() {
+    fn subscribe(&mut self) {
+        for companion in self.companions.values_mut() {
             for topic in [&companion.topics.up, &companion.topics.presence] {
                 if let Err(error) = self.client.try_subscribe(topic.as_str(), QoS::AtLeastOnce) {
                     tracing::warn!(%error, "cannot subscribe at the MQTT broker");
                 }
             }
+            // A companion that stayed connected while the hub was away knows of no reason for a hello.
+            companion.session.greet();
         }
+        self.flush();
     }
 
     async fn received(&mut self, publish: &Publish) {
@@ -174,10 +177,7 @@ impl Serving {
         self.flush();
     }
 
-    #[expect(clippy::type_complexity, reason = "read in one place, taken apart in one place")]
-    async fn facts(
-        &self,
-    ) -> Result<(Vec<Waiting>, HashMap<RequestId, Withdrawal>, (u16, u32)), StoreError> {
+    async fn facts(&self) -> Result<(Vec<Waiting>, HashMap<RequestId, Withdrawal>, (u16, u32)), StoreError> {
         let waiting = self.approvals.waiting().await?;
         let mut over = HashMap::new();
         for request in self.companions.values().flat_map(|companion| companion.session.offered()) {

@@ -114,7 +114,9 @@ impl Session {
 
     fn fetch(&mut self, request: RequestId, piece: u16) {
         let Some(document) = self.offered.get(&request) else {
+            // Over before it was read; the companion need not ask again.
             self.faults += 1;
+            self.push(&Down::Withdraw { request, reason: Withdrawal::Expired });
             return;
         };
         let start = usize::from(piece) * PIECE;
@@ -191,6 +193,11 @@ impl Session {
         }
     }
 
+    /// Asks a companion that may believe in an older session for a hello.
+    pub fn greet(&mut self) {
+        self.push(&Down::Greet);
+    }
+
     /// The next frame to send.
     pub fn next_frame(&mut self) -> Option<Vec<u8>> {
         self.out.pop_front()
@@ -216,7 +223,12 @@ mod tests {
     }
 
     fn waiting(id: u8) -> Waiting {
-        Waiting { request: RequestId([id; 16]), message: i64::from(id), document: vec![id; 1500], deadline: 5_000 }
+        Waiting {
+            request: RequestId([id; 16]),
+            message: i64::from(id),
+            document: vec![id; 1500],
+            deadline: 5_000,
+        }
     }
 
     fn frames(session: &mut Session) -> Vec<String> {
@@ -253,10 +265,13 @@ mod tests {
         session.received(Instant::now(), &encoded(&Up::Hello { nonce: Nonce([3; 16]) })).unwrap();
         session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
         frames(&mut session);
-        for (request, piece, answers) in [(1, 0, 1), (1, 1, 1), (1, 2, 0), (1, u16::MAX, 0), (9, 0, 0)] {
-            let fetch = encoded(&Up::Fetch { request: RequestId([request; 16]), piece });
+        let (piece, withdraw): (&[&str], &[&str]) = (&["Piece"], &["Withdraw"]);
+        for (request, number, answers) in
+            [(1, 0, piece), (1, 1, piece), (1, 2, &[]), (1, u16::MAX, &[]), (9, 0, withdraw)]
+        {
+            let fetch = encoded(&Up::Fetch { request: RequestId([request; 16]), piece: number });
             session.received(Instant::now(), &fetch).unwrap();
-            assert_eq!(frames(&mut session).len(), answers, "{request} {piece}");
+            assert_eq!(frames(&mut session), answers, "{request} {number}");
         }
         assert_eq!(session.faults, 3);
     }

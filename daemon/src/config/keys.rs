@@ -21,10 +21,22 @@ pub const fn key(name: &'static str, value: &'static str, doc: &'static str) -> 
 
 /// `[hub]`.
 pub const HUB: &[Key] = &[
-    key("data_dir", "\"gatepost-data\"", "Where the queue, the keys and the audit live. Relative to this file. One hub at a time."),
-    key("listen", "\"127.0.0.1:8787\"", "Where agents and the command line reach the hub. Keep it on loopback unless a proxy with TLS stands before it."),
+    key(
+        "data_dir",
+        "\"gatepost-data\"",
+        "Where the queue, the keys and the audit live. Relative to this file. One hub at a time.",
+    ),
+    key(
+        "listen",
+        "\"127.0.0.1:8787\"",
+        "Where agents and the command line reach the hub. Keep it on loopback unless a proxy with TLS stands before it.",
+    ),
     key("max_body", "262144", "The longest request body that is read, in bytes."),
-    key("ttl", "\"24h\"", "How long a message may try to arrive when its sender does not say, and the most that a sender may say."),
+    key(
+        "ttl",
+        "\"24h\"",
+        "How long a message may try to arrive when its sender does not say, and the most that a sender may say.",
+    ),
 ];
 
 /// `[broker]`.
@@ -37,20 +49,43 @@ pub const BROKER: &[Key] = &[
 
 /// `[agents.NAME]`.
 pub const AGENT: &[Key] = &[
-    key("allow", "[\"slack:C0123ABC\", \"telegram:-100123\"]", "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send."),
-    key("hold", "[\"email:*\"]", "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says."),
-    key("cross_context", "\"hold\"", "What happens to a message that leaves the conversation its turn came from: \"hold\" asks a person, \"allow\" sends, \"deny\" refuses."),
+    key(
+        "allow",
+        "[\"slack:C0123ABC\", \"telegram:-100123\"]",
+        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send.",
+    ),
+    key(
+        "hold",
+        "[\"email:*\"]",
+        "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says.",
+    ),
+    key(
+        "cross_context",
+        "\"hold\"",
+        "What happens to a message that leaves the conversation its turn came from: \"hold\" asks a person, \"allow\" sends, \"deny\" refuses.",
+    ),
     key("decorate", "true", "Puts \"[agent, from channel] \" before a message that leaves its conversation."),
-    key("accounts", "{ email = \"work\" }", "The account that this agent uses on a channel with several. A channel with one account needs no entry."),
+    key(
+        "accounts",
+        "{ email = \"work\" }",
+        "The account that this agent uses on a channel with several. A channel with one account needs no entry.",
+    ),
 ];
 
 /// `[approval]`.
 pub const APPROVAL: &[Key] = &[
     key("ttl", "\"10m\"", "How long a message waits for a person. After that it is expired and not sent."),
     key("approvers", "[\"companion\"]", "Who may decide. Only companions, for now."),
-    key("allow_software_companion", "false", "Accepts decisions from a companion that is a program on a computer, not a device with buttons of its own."),
+    key(
+        "allow_software_companion",
+        "false",
+        "Accepts decisions from a companion that is a program on a computer, not a device with buttons of its own.",
+    ),
 ];
 
 /// `[contexts]`.
-pub const CONTEXTS: &[Key] =
-    &[key("ttl", "\"24h\"", "How long an agent may answer in a conversation after the message that it answers.")];
+pub const CONTEXTS: &[Key] = &[key(
+    "ttl",
+    "\"24h\"",
+    "How long an agent may answer in a conversation after the message that it answers.",
+)];

@@ -166,7 +166,11 @@ impl TryFrom<String> for Span {
             .and_then(|span| Duration::try_from(span).ok())
             .filter(|span| (Duration::from_secs(1)..=Duration::from_hours(24 * 366)).contains(span))
             .map(Self)
-            .ok_or_else(|| format!("{text:?} is not a length of time: write \"30s\", \"10m\", \"24h\", at least one second"))
+            .ok_or_else(|| {
+                format!(
+                    "{text:?} is not a length of time: write \"30s\", \"10m\", \"24h\", at least one second"
+                )
+            })
     }
 }
 
@@ -245,12 +249,15 @@ impl Config {
             let rights = agent.rights().map_err(|error| invalid(&key, error.to_string()))?;
             for pattern in rights.allow.iter().chain(rights.hold.iter()) {
                 if pattern.channel().is_some_and(|channel| !is_name(channel)) {
-                    return Err(invalid(&key, format!("{pattern} does not begin with the name of a channel")));
+                    return Err(invalid(
+                        &key,
+                        format!("{pattern} does not begin with the name of a channel"),
+                    ));
                 }
             }
         }
         for (channel, accounts) in &self.channels {
-            for account in accounts.keys().filter(|account| !is_name(account)) {
+            if let Some(account) = accounts.keys().find(|account| !is_name(account)) {
                 let problem = "names have letters, digits, `-` and `_`, at most 40 of them";
                 return Err(invalid(format!("channels.{channel}.{account}"), problem));
             }
@@ -259,7 +266,10 @@ impl Config {
             }
         }
         if self.approval.approvers.is_empty() {
-            return Err(invalid("approval.approvers", "somebody must be able to decide: write [\"companion\"]"));
+            return Err(invalid(
+                "approval.approvers",
+                "somebody must be able to decide: write [\"companion\"]",
+            ));
         }
         Ok(())
     }

@@ -31,7 +31,9 @@ pub struct Secret(String);
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The value is not a pointer.
-    #[error("a secret is never written into the configuration: use \"file:PATH\", \"env:NAME\" or \"credential:NAME\"")]
+    #[error(
+        "a secret is never written into the configuration: use \"file:PATH\", \"env:NAME\" or \"credential:NAME\""
+    )]
     Inline,
     /// The file cannot be read.
     #[error("cannot read the secret in {path}: {source}")]
@@ -45,7 +47,9 @@ pub enum SecretError {
     #[error("the environment variable {0} is not set")]
     Env(String),
     /// The hub does not run under systemd, or the unit loads no such credential.
-    #[error("no systemd credential {0}: set LoadCredential={0}:PATH in the unit (CREDENTIALS_DIRECTORY is not set)")]
+    #[error(
+        "no systemd credential {0}: set LoadCredential={0}:PATH in the unit (CREDENTIALS_DIRECTORY is not set)"
+    )]
     Credential(String),
     /// There is a source, but what it holds cannot be a secret.
     #[error("the secret in {0} is empty, too long, or has a line break in it")]
@@ -80,9 +84,8 @@ impl fmt::Display for SecretSource {
 impl SecretSource {
     /// Reads the secret.
     pub fn read(&self) -> Result<Secret, SecretError> {
-        let file = |path: PathBuf| {
-            fs::read_to_string(&path).map_err(|source| SecretError::File { path, source })
-        };
+        let file =
+            |path: PathBuf| fs::read_to_string(&path).map_err(|source| SecretError::File { path, source });
         let value = match self {
             Self::File(path) => file(path.clone())?,
             Self::Env(name) => std::env::var(name).map_err(|_| SecretError::Env(name.clone()))?,

@@ -27,7 +27,10 @@ pub fn template() -> String {
          A turn in no conversation, such as a timer's or the shell's, crosses with everything that it sends.",
     );
     section(&mut file, "agents.engineer", AGENT, false);
-    comment(&mut file, "You, at the shell: gatepost send. Yours are no agent's messages, so they cross freely.");
+    comment(
+        &mut file,
+        "You, at the shell: gatepost send. Yours are no agent's messages, so they cross freely.",
+    );
     file.push_str("[agents.shell]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\n");
     comment(&mut file, "Channels: [channels.CHANNEL.ACCOUNT], as many accounts as you like.");
     for kind in KINDS {

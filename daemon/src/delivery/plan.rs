@@ -100,7 +100,11 @@ pub struct Content<'a> {
 }
 
 /// Renders and splits a message into the platform requests that it becomes, under fresh keys.
-pub fn parts(adapter: &dyn Adapter, rules: &AgentRules, content: &Content<'_>) -> Result<Vec<NewPart>, Refusal> {
+pub fn parts(
+    adapter: &dyn Adapter,
+    rules: &AgentRules,
+    content: &Content<'_>,
+) -> Result<Vec<NewPart>, Refusal> {
     let mut document = render::parse(content.text);
     if document.is_blank() {
         return Err(Refusal::input("the message shows nothing", "write some visible text").because("blank"));

@@ -53,12 +53,12 @@ impl Pipeline {
     fn judged(&self, message: &MessageRow) -> Result<(Judgement, Vec<NewPart>), Refusal> {
         let rules = self.rules(&message.agent)?;
         let target = message.target();
-        let judgement =
-            match policy::judge(&rules.rights, message.origin.as_ref(), &message.account, &target) {
-                Verdict::Allow(_) => Judgement::Send,
-                Verdict::Hold(reason) => Judgement::Ask(reason),
-                Verdict::Deny(refusal) => return Err(refusal),
-            };
+        let judgement = match policy::judge(&rules.rights, message.origin.as_ref(), &message.account, &target)
+        {
+            Verdict::Allow(_) => Judgement::Send,
+            Verdict::Hold(reason) => Judgement::Ask(reason),
+            Verdict::Deny(refusal) => return Err(refusal),
+        };
         let (_, adapter) = self
             .0
             .accounts

@@ -67,7 +67,12 @@ pub struct DryPart {
 
 impl Pipeline {
     /// Takes a message: checks it, writes it down, and judges it. The receipt says how far it has come by then.
-    pub async fn submit(&self, agent: &str, call: Call, idempotency: Idempotency) -> Result<Receipt, Refusal> {
+    pub async fn submit(
+        &self,
+        agent: &str,
+        call: Call,
+        idempotency: Idempotency,
+    ) -> Result<Receipt, Refusal> {
         let origin = self.origin(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
@@ -201,7 +206,8 @@ impl Pipeline {
 
     pub(super) fn rules(&self, agent: &str) -> Result<&super::AgentRules, Refusal> {
         self.0.agents.get(agent).ok_or_else(|| {
-            let error = format!("the agent {agent:?} has no section in the configuration, so it may send nothing");
+            let error =
+                format!("the agent {agent:?} has no section in the configuration, so it may send nothing");
             let hint = "ask the operator to add [agents.NAME] with an allowlist, and to restart the hub";
             Refusal::new(Code::Forbidden, error, hint).because("unknown_agent")
         })
@@ -220,5 +226,9 @@ fn not_accepted(error: AcceptError) -> Refusal {
 
 fn unavailable(error: StoreError) -> Refusal {
     tracing::error!(%error, "the database failed");
-    Refusal::new(Code::ExecutionFailed, "the hub cannot use its database", "nothing was sent; try again later")
+    Refusal::new(
+        Code::ExecutionFailed,
+        "the hub cannot use its database",
+        "nothing was sent; try again later",
+    )
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 /// The answer in the conversation itself.
-pub(super) const SHORT: &str = "The night went **well**: 3 jobs done, none failed. I'll send the team the details.";
+pub(super) const SHORT: &str =
+    "The night went **well**: 3 jobs done, none failed. I'll send the team the details.";
 
 /// What nobody should get.
 pub(super) const SECOND: &str =

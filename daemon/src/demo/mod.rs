@@ -35,6 +35,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// How long the scripted person may take.
 const SCRIPTED: Duration = Duration::from_secs(60);
 
+/// How long the companion and the hub may take to find each other.
+const MEETING: Duration = Duration::from_secs(10);
+
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Keep the hub's data in this directory; without it, a temporary one goes with the demo.
@@ -81,16 +84,20 @@ pub async fn run(arguments: Arguments) -> Result<(), Failed> {
 
 async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), Failed> {
     stage.say("The hub is up: HTTP door, embedded MQTT broker, embedded database, the `local` channel.");
+    stage.met(MEETING).await?;
     stage.say("A companion is connected. Its key was registered just now; nothing else may decide.");
 
     let context = heard(house).await?;
     stage.say("Ann wrote to the agent `engineer`. The agent answers her where she wrote: nobody is asked.");
-    let answer = say(house, json!({"to": "current", "message": letter::SHORT, "context": context}), 10).await?;
+    let answer =
+        say(house, json!({"to": "current", "message": letter::SHORT, "context": context}), 10).await?;
     expect(&answer, "sent", "the answer in its own conversation")?;
     show_arrived(house, stage, "ann", 1).await?;
 
     stage.say("");
-    stage.say("Now the agent sends a long report to another conversation, `local:team`. That leaves the house's");
+    stage.say(
+        "Now the agent sends a long report to another conversation, `local:team`. That leaves the house's",
+    );
     stage.say("rule \"answer where you were asked\", so it is held, and the companion asks.");
     let report = json!({"to": "local:team", "message": letter::report(), "context": context});
     let held = say(house, report, 0).await?;
@@ -107,7 +114,8 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), Failed
 
     stage.say("");
     stage.say("The agent tries once more: a message that nobody should get.");
-    let second = say(house, json!({"to": "local:team", "message": letter::SECOND, "context": context}), 0).await?;
+    let second =
+        say(house, json!({"to": "local:team", "message": letter::SECOND, "context": context}), 0).await?;
     expect(&second, "held", "the second message")?;
     let wanted = if decide == Decide::Ask { decide } else { Decide::Deny };
     let before = arrived(house, "team").await?.len();
@@ -118,7 +126,7 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), Failed
         return Err(Failed::Refused("a denied message arrived".into()));
     }
 
-    let broken = house.hub.store().read(|db| audit::first_broken(db)).await.map_err(store)?;
+    let broken = house.hub.store().read(audit::first_broken).await.map_err(store)?;
     if let Some(row) = broken {
         return Err(Failed::Refused(format!("the audit's chain is broken at row {row}")));
     }
@@ -129,7 +137,8 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), Failed
 
 /// Ann writes; the context of the turn that this starts.
 async fn heard(house: &House) -> Result<String, Failed> {
-    let body = json!({"agent": house::AGENT, "channel": "local", "peer": "ann", "text": "How did the night go?"});
+    let body =
+        json!({"agent": house::AGENT, "channel": "local", "peer": "ann", "text": "How did the night go?"});
     let answer = house.operator.call(Method::POST, "/v1/inbound", with(body)).await?;
     Ok(text(&answer, "context").to_owned())
 }
@@ -149,7 +158,9 @@ async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) ->
     let verdict = match decide {
         Decide::Ask => {
             stage.say(match hint {
-                Verdict::Approve => "Read it with short presses of [a]; hold [a] to approve, press [d] to deny. [q] leaves.",
+                Verdict::Approve => {
+                    "Read it with short presses of [a]; hold [a] to approve, press [d] to deny. [q] leaves."
+                }
                 Verdict::Deny => "This one is to be denied: press [d]. (It is yours to decide.)",
             });
             return stage.decision(PATIENCE).await;
@@ -207,7 +218,9 @@ async fn show_arrived(house: &House, stage: &Stage, address: &str, least: usize)
     let arrived = arrived(house, address).await?;
     if arrived.len() < least {
         let found = arrived.len();
-        return Err(Failed::Refused(format!("{found} parts arrived at local:{address}, not {least} or more")));
+        return Err(Failed::Refused(format!(
+            "{found} parts arrived at local:{address}, not {least} or more"
+        )));
     }
     for (number, part) in (1..).zip(&arrived) {
         stage.say(&format!("--- local:{address}, part {number} of {} ---", arrived.len()));
@@ -226,7 +239,8 @@ async fn nothing_arrived(house: &House, address: &str) -> Result<(), Failed> {
 
 async fn arrived(house: &House, address: &str) -> Result<Vec<Value>, Failed> {
     let query = vec![("address", address.to_owned()), ("after", house.before.to_string())];
-    let answer = house.operator.call(Method::GET, "/v1/local", Request { query, ..Request::default() }).await?;
+    let answer =
+        house.operator.call(Method::GET, "/v1/local", Request { query, ..Request::default() }).await?;
     Ok(answer.get("arrived").and_then(Value::as_array).cloned().unwrap_or_default())
 }
 

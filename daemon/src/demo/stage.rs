@@ -50,7 +50,9 @@ impl Stage {
     pub(super) fn settings(&self) -> gatepost_companion::Settings {
         let settings = gatepost_companion::Settings::default();
         match self.protocol() {
-            Some(protocol) => gatepost_companion::Settings { short_approve: protocol.short_approve(), ..settings },
+            Some(protocol) => {
+                gatepost_companion::Settings { short_approve: protocol.short_approve(), ..settings }
+            }
             None => settings,
         }
     }
@@ -108,15 +110,24 @@ impl Stage {
         println!("{line}");
     }
 
+    /// Waits until the companion and the hub have found each other.
+    pub(super) async fn met(&self, within: Duration) -> Result<(), Failed> {
+        let mut screens = self.screens.clone().ok_or(Failed::Said)?;
+        let met = screens.wait_for(|screen| matches!(screen.view, View::Idle));
+        match tokio::time::timeout(within, met).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Failed::Refused("the companion and the hub did not find each other in time".into())),
+        }
+    }
+
     /// Waits until the companion shows that the hub has taken a decision.
     pub(super) async fn decision(&self, within: Duration) -> Result<Verdict, Failed> {
         let mut screens = self.screens.clone().ok_or(Failed::Said)?;
         // A decision on an earlier card may still be on the screen; the next card comes first.
         let wait = async {
             screens.wait_for(|screen| matches!(screen.view, View::Card(_))).await?;
-            let done = screens.wait_for(|screen| {
-                matches!(screen.view, View::Done { .. } | View::Closed { .. })
-            });
+            let done =
+                screens.wait_for(|screen| matches!(screen.view, View::Done { .. } | View::Closed { .. }));
             Ok::<_, watch::error::RecvError>(done.await?.view)
         };
         match tokio::time::timeout(within, wait).await {

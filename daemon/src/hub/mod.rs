@@ -67,7 +67,7 @@ pub enum HubError {
         /// The account.
         account: String,
         /// What is wrong with it.
-        error: OpenError,
+        error: Box<OpenError>,
     },
     /// An agent is bound to an account that is not there.
     #[error("agents.{0}.accounts: {1}")]
@@ -130,7 +130,11 @@ pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubErro
         for (account, settings) in named {
             let opening =
                 Opening { account, settings: settings.clone(), http: http.clone(), store: store.clone() };
-            let failed = |error| HubError::Channel { channel: channel.clone(), account: account.clone(), error };
+            let failed = |error| HubError::Channel {
+                channel: channel.clone(),
+                account: account.clone(),
+                error: Box::new(error),
+            };
             let kind = kind(channel).ok_or_else(|| failed(OpenError::Invalid("no such channel".into())))?;
             accounts.add(channel, account, (kind.open)(opening).map_err(failed)?);
         }
@@ -144,8 +148,7 @@ impl Hub {
         let listener = TcpListener::bind(config.hub.listen)
             .await
             .map_err(|error| HubError::Listen(config.hub.listen, error))?;
-        let address =
-            listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
+        let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
         let store = Store::open(&config.hub.data_dir)?;
         let key = identity::load_or_create(store.directory())?;
         operator::ensure(&store).await?;

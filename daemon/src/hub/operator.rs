@@ -34,12 +34,7 @@ pub(super) async fn ensure(store: &Store) -> Result<(), HubError> {
     }
     let token = agents::add(store, NAME, Role::Operator, "hub").await?;
     let failed = |error| HubError::TokenFile(path.clone(), error);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(failed)?;
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path).map_err(failed)?;
     writeln!(file, "{token}").and_then(|()| file.sync_all()).map_err(failed)
 }

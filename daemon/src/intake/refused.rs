@@ -11,7 +11,7 @@ use crate::{
     agents::Caller,
     audit::{self, Entry},
     message::refusal::Refusal,
-    store::{Store, StoreError},
+    store::Store,
 };
 
 /// Lines a minute that callers without a valid token can cause. Beyond them the audit would be theirs to fill.
@@ -42,7 +42,7 @@ impl Refused {
             .store
             .write(move |tx| {
                 let entry = Entry { actor: &actor, event: "call.refused", message: None, detail };
-                audit::append(tx, &entry).map_err(StoreError::from)
+                audit::append(tx, &entry)
             })
             .await;
         if let Err(error) = written {

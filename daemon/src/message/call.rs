@@ -77,9 +77,9 @@ const PARAMETERS: &[&[&str]] = &[
 impl Call {
     /// Reads a call. `channels` are the names of all channels that the hub knows.
     pub fn parse(value: &Value, channels: &[&str]) -> Result<Self, Refusal> {
-        let fields = value
-            .as_object()
-            .ok_or_else(|| Refusal::input("the call is not a JSON object", "send {\"to\": …, \"message\": …}"))?;
+        let fields = value.as_object().ok_or_else(|| {
+            Refusal::input("the call is not a JSON object", "send {\"to\": …, \"message\": …}")
+        })?;
         refuse_unknown(fields)?;
         let action = match text(fields, "action")?.as_deref() {
             None | Some("send") => Action::Send,
@@ -143,17 +143,20 @@ fn refuse_unknown(fields: &Map<String, Value>) -> Result<(), Refusal> {
 /// The known word that a misspelt one most likely stands for.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(40).collect();
+    // A slip in every third letter is a misspelling; more is another word.
+    let slips = (word.chars().count() / 3).max(1);
     known
-        .map(|candidate| (strsim::jaro_winkler(&word, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= slips)
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
 /// The one value of a parameter under any of its names; two that differ contradict each other.
 fn value<'a>(fields: &'a Map<String, Value>, name: &'static str) -> Result<Option<&'a Value>, Refusal> {
     let names = PARAMETERS.iter().find(|names| names[0] == name).copied().unwrap_or(&[]);
-    let mut given = names.iter().filter_map(|alias| Some((*alias, fields.get(*alias).filter(|v| !v.is_null())?)));
+    let mut given =
+        names.iter().filter_map(|alias| Some((*alias, fields.get(*alias).filter(|v| !v.is_null())?)));
     let Some((first_name, first)) = given.next() else { return Ok(None) };
     match given.find(|(_, other)| *other != first) {
         None => Ok(Some(first)),
@@ -179,8 +182,11 @@ fn text(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String
 fn short(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String>, Refusal> {
     let text = text(fields, name)?;
     match &text {
-        Some(text) if text.is_empty() || text.len() > MAX_ADDRESS || text.contains(|c: char| c.is_control()) => {
-            let error = format!("{name:?} is empty, longer than {MAX_ADDRESS} bytes, or has control characters");
+        Some(text)
+            if text.is_empty() || text.len() > MAX_ADDRESS || text.contains(|c: char| c.is_control()) =>
+        {
+            let error =
+                format!("{name:?} is empty, longer than {MAX_ADDRESS} bytes, or has control characters");
             Err(Refusal::input(error, "leave it out, or give the platform's own id"))
         }
         _ => Ok(text),

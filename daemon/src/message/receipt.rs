@@ -52,12 +52,10 @@ impl Receipt {
     pub const fn hint(state: State) -> Option<&'static str> {
         match state {
             State::Held => Some("a person is being asked; ask again later, and do not send it a second time"),
-            State::Denied => Some("a person refused it; do not send it again unchanged"),
-            State::Expired => Some("nobody decided in time; send it again if it still matters"),
-            State::Failed => Some("the hub has given up on it; read the error before sending it again"),
-            State::Unknown => {
-                Some("it may have arrived; do not send it again without asking the person it was for")
-            }
+            State::Denied => Some("do not send it again unchanged"),
+            State::Expired => Some("send it again if it still matters"),
+            State::Failed => Some("the hub has given up on it; read the error before you send it again"),
+            State::Unknown => Some("do not send it again without asking the person it was for"),
             State::Accepted | State::Ready | State::Sending => {
                 Some("it is on its way; do not send it a second time")
             }

@@ -82,11 +82,10 @@ fn insert(tx: &rusqlite::Transaction<'_>, new: &NewMessage) -> Result<Accepted, 
     if let Some(key) = &new.idempotency_key {
         let before = tx.query_row(row::BY_KEY, params![new.agent, key], MessageRow::read).optional()?;
         if let Some(before) = before {
-            let fingerprint: [u8; 32] = tx.query_row(
-                "SELECT fingerprint FROM messages WHERE seq = ?",
-                [before.seq],
-                |row| row.get(0),
-            )?;
+            let fingerprint: [u8; 32] =
+                tx.query_row("SELECT fingerprint FROM messages WHERE seq = ?", [before.seq], |row| {
+                    row.get(0)
+                })?;
             return match fingerprint == new.fingerprint {
                 true => Ok(Accepted::Before(before.seq)),
                 false => Err(AcceptError::KeyReused(before.id)),

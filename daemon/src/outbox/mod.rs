@@ -92,9 +92,7 @@ impl Outbox {
     /// The message with this id.
     pub async fn find(&self, id: &str) -> Result<Option<MessageRow>, StoreError> {
         let id = id.to_owned();
-        self.store
-            .read(move |db| Ok(db.query_row(row::BY_ID, [id], MessageRow::read).optional()?))
-            .await
+        self.store.read(move |db| Ok(db.query_row(row::BY_ID, [id], MessageRow::read).optional()?)).await
     }
 
     /// The message in this row.

@@ -105,20 +105,12 @@ impl MessageRow {
 
     /// Where it goes.
     pub fn target(&self) -> Target {
-        Target {
-            channel: self.channel.clone(),
-            address: self.address.clone(),
-            thread: self.thread.clone(),
-        }
+        Target { channel: self.channel.clone(), address: self.address.clone(), thread: self.thread.clone() }
     }
 
     /// The lane that it travels in: one message at a time to one conversation, in order.
     pub fn lane(&self) -> Lane {
-        Lane {
-            channel: self.channel.clone(),
-            account: self.account.clone(),
-            address: self.address.clone(),
-        }
+        Lane { channel: self.channel.clone(), account: self.account.clone(), address: self.address.clone() }
     }
 }
 

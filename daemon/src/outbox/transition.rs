@@ -124,8 +124,10 @@ pub fn settle_part(
     platform_id: Option<&str>,
     error: Option<&str>,
 ) -> Result<(), TransitionError> {
-    tx.prepare_cached("UPDATE parts SET state = ?, platform_id = ?, error = ? WHERE message = ? AND idx = ?")?
-        .execute(params![state, platform_id, error, seq, index])?;
+    tx.prepare_cached(
+        "UPDATE parts SET state = ?, platform_id = ?, error = ? WHERE message = ? AND idx = ?",
+    )?
+    .execute(params![state, platform_id, error, seq, index])?;
     Ok(())
 }
 

@@ -110,7 +110,8 @@ fn same_conversation(origin: &Origin, account: &str, target: &Target) -> bool {
 }
 
 fn not_allowed(rights: &Rights, target: &Target) -> Refusal {
-    let mut known: Vec<String> = rights.allow.iter().chain(rights.hold.iter()).map(ToString::to_string).collect();
+    let mut known: Vec<String> =
+        rights.allow.iter().chain(rights.hold.iter()).map(ToString::to_string).collect();
     if known.is_empty() {
         known.push("(none)".into());
     }
@@ -121,7 +122,8 @@ fn not_allowed(rights: &Rights, target: &Target) -> Refusal {
         target.address,
         known.join(", ")
     );
-    Refusal::input(error, "use one of the allowed targets, or ask the operator to allow this one").because("not_allowed")
+    Refusal::input(error, "use one of the allowed targets, or ask the operator to allow this one")
+        .because("not_allowed")
 }
 
 #[cfg(test)]

@@ -53,7 +53,12 @@ pub enum ContextError {
 }
 
 /// Records an inbound message and issues the context of the turn that it starts, valid until `expires_at`.
-pub async fn receive(store: &Store, inbound: Inbound, expires_at: i64, by: &str) -> Result<String, StoreError> {
+pub async fn receive(
+    store: &Store,
+    inbound: Inbound,
+    expires_at: i64,
+    by: &str,
+) -> Result<String, StoreError> {
     let token = format!("gpc_{}", crate::random::hex::<32>());
     let (hash, by) = (agents::hash(&token), by.to_owned());
     store
@@ -91,7 +96,11 @@ pub async fn receive(store: &Store, inbound: Inbound, expires_at: i64, by: &str)
 }
 
 /// The conversation that a context stands for, if it is this agent's and still valid.
-pub async fn origin(store: &Store, agent: &str, token: &str) -> Result<Result<Origin, ContextError>, StoreError> {
+pub async fn origin(
+    store: &Store,
+    agent: &str,
+    token: &str,
+) -> Result<Result<Origin, ContextError>, StoreError> {
     let hash = agents::hash(token);
     let found = store
         .read(move |db| {
@@ -101,7 +110,8 @@ pub async fn origin(store: &Store, agent: &str, token: &str) -> Result<Result<Or
                      FROM contexts JOIN inbound ON inbound.seq = contexts.inbound WHERE hash = ?",
                     [hash],
                     |row| {
-                        let place = Target { channel: row.get(2)?, address: row.get(4)?, thread: row.get(5)? };
+                        let place =
+                            Target { channel: row.get(2)?, address: row.get(4)?, thread: row.get(5)? };
                         let origin = Origin { account: row.get(3)?, place };
                         Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, origin))
                     },

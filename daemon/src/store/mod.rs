@@ -31,7 +31,9 @@ pub enum StoreError {
     #[error("the database failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
     /// Written by a newer Gatepost.
-    #[error("the database has schema version {found}, this gatepost knows up to {known}: run the newer one again")]
+    #[error(
+        "the database has schema version {found}, this gatepost knows up to {known}: run the newer one again"
+    )]
     Newer {
         /// The file's version.
         found: u32,
@@ -164,15 +166,17 @@ mod tests {
         let store = Store::open(directory.path()).unwrap();
         let failed: Result<(), StoreError> = store
             .write(|tx| {
-                tx.execute("INSERT INTO devices (key, name, software, added_at) VALUES (x'00', 'a', 0, 0)", [])?;
+                tx.execute(
+                    "INSERT INTO devices (key, name, software, added_at) VALUES (x'00', 'a', 0, 0)",
+                    [],
+                )?;
                 Err(StoreError::Closed)
             })
             .await;
         assert!(failed.is_err());
         let rows: i64 = store
             .read(|db| {
-                db.query_row("SELECT count(*) FROM devices", [], |row| row.get(0))
-                    .map_err(StoreError::from)
+                db.query_row("SELECT count(*) FROM devices", [], |row| row.get(0)).map_err(StoreError::from)
             })
             .await
             .unwrap();

@@ -3,6 +3,9 @@
 //! One card is open at a time and one thing happens to it: it is decided, withdrawn, or expires. Whatever comes from
 //! outside is bounded and may be anything; what makes no sense now is counted and ignored. Nothing is decided
 //! without a session in which the hub offered the card, nor with a counter that was not stored before.
+//!
+//! Longer than its neighbours on purpose: every change of stage is in this one file, so that a reader can see that
+//! none other sends a decision than `act` and `offered_again`.
 
 use ed25519_dalek::SigningKey;
 use gatepost_link::{
@@ -251,6 +254,7 @@ impl<C: Counter> App<C> {
         }
         match frame {
             Down::Welcome { .. } => false,
+            Down::Greet => self.greeted(now),
             Down::Offer(offer) => self.offered(now, offer),
             Down::Piece { request, piece, bytes } => self.piece(now, request, piece, bytes),
             Down::Consumed { request } => match &self.stage {
@@ -274,6 +278,13 @@ impl<C: Counter> App<C> {
                 true
             }
         }
+    }
+
+    /// The hub lost the session; a connection that broke would have told the same.
+    fn greeted(&mut self, now: Millis) -> bool {
+        let Link::Ready { nonce, .. } = self.link else { return false };
+        self.connected(now, nonce.next());
+        true
     }
 
     fn welcomed(&mut self, now: Millis, answers: Nonce, hub_nonce: Nonce) -> bool {

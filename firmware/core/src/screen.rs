@@ -161,7 +161,7 @@ impl Screen {
         rows
     }
 
-    /// Sets the header, see [`ends`].
+    /// Sets the header; `left` is cut where both do not fit.
     pub fn set_header(&mut self, left: &str, right: &str) {
         self.header = ends(self.geometry, left, right);
     }

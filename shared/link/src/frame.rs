@@ -94,6 +94,8 @@ pub enum Down<'a> {
         /// Messages that arrived since the hub started.
         sent: u32,
     },
+    /// The hub has lost the session, by a restart for one, and wants a hello.
+    Greet,
 }
 
 /// A message that waits for a decision.

@@ -14,6 +14,19 @@ const DOMAIN: &[u8] = b"gatepost/session/1";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nonce(pub [u8; 16]);
 
+impl Nonce {
+    /// The nonce of the next session, for a device that has no randomness at hand: nobody has seen it before, and the
+    /// hub's half is random again.
+    pub fn next(self) -> Self {
+        let mut hash = Sha256::new_with_prefix(b"gatepost/nonce/1");
+        hash.update(self.0);
+        let digest: [u8; 32] = hash.finalize().into();
+        let mut nonce = [0; 16];
+        nonce.copy_from_slice(&digest[..16]);
+        Self(nonce)
+    }
+}
+
 /// Identifies one session between one hub and one device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionHash(pub [u8; 32]);

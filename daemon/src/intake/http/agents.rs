@@ -40,8 +40,7 @@ pub(super) async fn add(
 ) -> Response {
     door.with_caller("POST /v1/agents", &headers, OPERATOR, async |caller| {
         let New { name, role } = caller::json(&caller::body(bytes)?)?;
-        let token =
-            agents::add(&door.0.store, &name, role, &caller.to_string()).await.map_err(refused)?;
+        let token = agents::add(&door.0.store, &name, role, &caller.to_string()).await.map_err(refused)?;
         let configured = role != Role::Agent || door.0.pipeline.knows(&name);
         let body = json!({"ok": true, "name": name, "role": role, "token": token, "configured": configured});
         Ok((StatusCode::CREATED, Json(body)).into_response())

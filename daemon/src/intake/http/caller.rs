@@ -110,12 +110,21 @@ pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
 /// The database does not answer.
 pub(super) fn broken(error: impl std::fmt::Display) -> Refusal {
     tracing::error!(%error, "the database failed");
-    Refusal::new(Code::ExecutionFailed, "the hub cannot use its database", "nothing was changed; try again later")
+    Refusal::new(
+        Code::ExecutionFailed,
+        "the hub cannot use its database",
+        "nothing was changed; try again later",
+    )
 }
 
 fn wrong_role(caller: &Caller, roles: &[Role]) -> Refusal {
     let wanted: Vec<&str> = roles.iter().map(|role| role.word()).collect();
-    let error = format!("{} has the role {}, and this call is for: {}", caller.name, caller.role.word(), wanted.join(", "));
+    let error = format!(
+        "{} has the role {}, and this call is for: {}",
+        caller.name,
+        caller.role.word(),
+        wanted.join(", ")
+    );
     Refusal::new(Code::Forbidden, error, "use a token with that role").because("role")
 }
 

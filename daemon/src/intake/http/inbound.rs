@@ -74,7 +74,11 @@ fn checked(door: &Door, report: Report) -> Result<Inbound, Refusal> {
     let accounts = door.0.pipeline.accounts();
     let (account, adapter) =
         accounts.pick(&report.channel, report.account_id.as_deref()).map_err(|error| {
-            Refusal::new(Code::ExecutionFailed, error.to_string(), "give the channel and account as configured")
+            Refusal::new(
+                Code::ExecutionFailed,
+                error.to_string(),
+                "give the channel and account as configured",
+            )
         })?;
     let peer = adapter
         .resolve(&report.peer)

@@ -18,7 +18,11 @@ pub(super) struct Which {
     after: Option<i64>,
 }
 
-pub(super) async fn read(State(door): State<Door>, Query(which): Query<Which>, headers: HeaderMap) -> Response {
+pub(super) async fn read(
+    State(door): State<Door>,
+    Query(which): Query<Which>,
+    headers: HeaderMap,
+) -> Response {
     door.with_caller("GET /v1/local", &headers, &[Role::Operator], async |_| {
         let arrived = local::read(&door.0.store, which.address, which.after.unwrap_or(0), 1_000)
             .await

@@ -88,7 +88,8 @@ async fn nowhere() -> Response {
 }
 
 async fn no_method() -> Response {
-    let refusal = Refusal::input("this path does not take this method", "see the README for the calls that there are");
+    let refusal =
+        Refusal::input("this path does not take this method", "see the README for the calls that there are");
     let mut response = problem::response(&refusal);
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response

@@ -62,6 +62,24 @@ fn a_read_and_held_card_is_approved_with_a_signature_over_what_was_shown() {
 }
 
 #[test]
+fn a_hub_that_lost_the_session_gets_a_fresh_hello_and_the_card_goes_on() {
+    let mut bench = Bench::online(SMALL);
+    let offer = bench.offer(&document());
+    bench.read();
+    let before = bench.sent.len();
+    bench.down(&Down::Greet);
+    bench.down(&Down::Greet);
+    let hellos = bench.sent[before..].to_vec();
+    let [Up::Hello { nonce }] = hellos[..] else {
+        panic!("one hello, however often it is asked for: {hellos:?}")
+    };
+    assert_ne!(nonce, Nonce([1; 16]), "never the nonce of an earlier session");
+    bench.down(&Down::Welcome { answers: nonce, nonce: Nonce([9; 16]) });
+    bench.down(&Down::Offer(offer));
+    assert_eq!(open_request(&bench.screen()), Some(offer.request));
+}
+
+#[test]
 fn a_short_deny_press_denies_on_any_page() {
     let mut bench = Bench::online(SMALL);
     let offer = bench.offer(&document());

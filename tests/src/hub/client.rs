@@ -1,0 +1,193 @@
+//! A hub's HTTP door, from outside.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use ureq::http::{Method, Request};
+
+use super::{PATIENCE, eventually};
+
+/// Beyond [`PATIENCE`], for the answer itself.
+const SLACK: Duration = Duration::from_secs(30);
+/// A problem or a receipt is far smaller.
+const MAX_ANSWER: u64 = 16 * 1024 * 1024;
+
+/// Somebody who speaks to a hub.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: ureq::Agent,
+    base: String,
+    token: Option<String>,
+}
+
+/// What the hub answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The media type.
+    pub kind: String,
+    /// The body; text where it is no JSON.
+    pub body: Value,
+}
+
+impl Client {
+    /// Somebody with this token, or without one, at the hub at `base`, such as `http://127.0.0.1:8787`.
+    pub fn new(base: &str, token: Option<&str>) -> Self {
+        let http = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .proxy(None)
+            .timeout_global(Some(PATIENCE + SLACK))
+            .build()
+            .new_agent();
+        Self { http, base: base.to_owned(), token: token.map(str::to_owned) }
+    }
+
+    /// The token.
+    pub fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or("")
+    }
+
+    /// Any request at all.
+    ///
+    /// # Errors
+    /// There was no answer. A refusal is one.
+    pub fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
+        let mut request =
+            Request::builder().method(Method::from_bytes(method.as_bytes())?).uri(format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = match body {
+            [] => self.http.run(request.body(())?),
+            body => self.http.run(request.header("content-type", "application/json").body(body)?),
+        };
+        let mut answer = answer.with_context(|| format!("{method} {path}"))?;
+        let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or("").to_owned();
+        let text = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_string()?;
+        let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        Ok(Answer { status: answer.status().as_u16(), kind, body })
+    }
+
+    /// GET.
+    ///
+    /// # Errors
+    /// There was no answer.
+    pub fn get(&self, path: &str) -> Result<Answer> {
+        self.raw("GET", path, &[], &[])
+    }
+
+    /// POST.
+    ///
+    /// # Errors
+    /// There was no answer.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Answer> {
+        self.raw("POST", path, &[], body.to_string().as_bytes())
+    }
+
+    /// Hands in a message; its receipt.
+    ///
+    /// # Errors
+    /// The hub did not take it.
+    pub fn send(&self, call: &Value) -> Result<Value> {
+        self.post("/v1/messages", call)?.taken()
+    }
+
+    /// Hands in a message and waits for its end; its receipt.
+    ///
+    /// # Errors
+    /// The hub did not take it.
+    pub fn send_and_wait(&self, call: &Value) -> Result<Value> {
+        self.post(&format!("/v1/messages?wait={}", PATIENCE.as_secs()), call)?.taken()
+    }
+
+    /// A message, as its agent or the operator sees it.
+    ///
+    /// # Errors
+    /// The hub knows of no such message that this caller may see.
+    pub fn message(&self, id: &str) -> Result<Value> {
+        self.get(&format!("/v1/messages/{id}"))?.taken()
+    }
+
+    /// Waits for a message's end, as its agent or the operator sees it.
+    ///
+    /// # Errors
+    /// It ended otherwise than in `state`, or not at all.
+    pub fn ended(&self, id: &str, state: &str) -> Result<Value> {
+        let message = self.get(&format!("/v1/messages/{id}?wait={}", PATIENCE.as_secs()))?.taken()?;
+        ensure!(message["state"] == state, "{id} is not {state}: {message}");
+        Ok(message)
+    }
+
+    /// Waits until a message is in `state`, which need not be its end.
+    ///
+    /// # Errors
+    /// It did not come there.
+    pub fn until(&self, id: &str, state: &str) -> Result<Value> {
+        eventually(&format!("{id} is {state}"), || Ok(Some(self.message(id)?).filter(|m| m["state"] == state)))
+    }
+
+    /// All messages that this caller may see, newest first.
+    ///
+    /// # Errors
+    /// The hub refused.
+    pub fn queue(&self) -> Result<Vec<Value>> {
+        list(self.get("/v1/messages?limit=1000")?.taken()?, "messages")
+    }
+
+    /// What the hub told this agent about the message `id`: the receipt, once it is there.
+    ///
+    /// # Errors
+    /// It was told nothing.
+    pub fn told_of(&self, id: &str) -> Result<Value> {
+        eventually(&format!("the agent is told of {id}"), || {
+            let notices = list(self.get("/v1/inbox?limit=1000")?.taken()?, "notices")?;
+            Ok(notices.into_iter().map(|notice| notice["receipt"].clone()).find(|receipt| receipt["id"] == id))
+        })
+    }
+
+    /// What arrived at `local:address`, oldest first. For the operator.
+    ///
+    /// # Errors
+    /// The hub refused.
+    pub fn arrived(&self, address: &str) -> Result<Vec<Value>> {
+        list(self.get(&format!("/v1/local?address={address}"))?.taken()?, "arrived")
+    }
+
+    /// Reports what `peer` wrote to the agent on `local`; the context to answer with. For a bridge or the operator.
+    ///
+    /// # Errors
+    /// The hub refused.
+    pub fn heard(&self, agent: &str, peer: &str) -> Result<String> {
+        let report = json!({"agent": agent, "channel": "local", "peer": peer, "sender": peer, "text": "And?"});
+        let answer = self.post("/v1/inbound", &report)?.taken()?;
+        Ok(answer["context"].as_str().context("an answer with a context")?.to_owned())
+    }
+}
+
+impl Answer {
+    /// The body of a success.
+    ///
+    /// # Errors
+    /// It was none.
+    pub fn taken(self) -> Result<Value> {
+        ensure!((200..300).contains(&self.status), "refused with {}: {}", self.status, self.body);
+        Ok(self.body)
+    }
+}
+
+/// A member of an answer that is a text; empty where there is none.
+pub fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or("")
+}
+
+fn list(mut answer: Value, member: &str) -> Result<Vec<Value>> {
+    match answer[member].take() {
+        Value::Array(values) => Ok(values),
+        other => anyhow::bail!("{member} is {other}"),
+    }
+}

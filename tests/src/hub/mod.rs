@@ -1,0 +1,51 @@
+//! Hubs under test.
+//!
+//! - [`client`]: speaks to a hub's HTTP door, as an agent, a bridge or the operator;
+//! - [`inside`]: a hub in this process, with a companion of its own, that can be stopped and started again;
+//! - [`spawned`]: the `gatepost` program as a process, that can be killed, and its command line;
+//! - [`database`]: what a hub wrote down, read behind its back;
+//! - [`broker`]: somebody at the broker who listens, and says what is not his to say.
+//!
+//! Nothing here waits for a fixed time: what must happen is looked for again and again, for at most [`PATIENCE`].
+
+pub mod broker;
+pub mod client;
+pub mod database;
+pub mod inside;
+pub mod spawned;
+
+pub use broker::Eavesdropper;
+pub use client::{Answer, Client};
+pub use inside::TestHub;
+pub use spawned::{Ended, SpawnedHub, gatepost};
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+
+/// How long something that must happen may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Looks until there is something to see.
+///
+/// Blocks its thread: in a test that runs on several threads, tasks go on meanwhile.
+///
+/// # Errors
+/// There was nothing within [`PATIENCE`], or looking failed.
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let start = Instant::now();
+    loop {
+        if let Some(seen) = look()? {
+            return Ok(seen);
+        }
+        if start.elapsed() > PATIENCE {
+            bail!("{what}: not within {PATIENCE:?}");
+        }
+        thread::sleep(PAUSE);
+    }
+}
