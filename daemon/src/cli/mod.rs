@@ -140,7 +140,8 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
 
 fn log_to_stderr(command: &Command) {
     let default = match command {
-        Command::Run => "info,rumqttd=error,rumqttc=error",
+        // The broker calls every visitor who leaves an error; what matters of it, the hub says itself.
+        Command::Run => "info,rumqttd=off,rumqttc=error",
         _ => "error,rumqttd=off,rumqttc=off",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("GATEPOST_LOG")

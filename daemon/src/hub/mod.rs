@@ -145,11 +145,12 @@ pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubErro
 impl Hub {
     /// Starts a hub. When this returns it takes messages.
     pub async fn start(config: &Config, extras: Extras) -> Result<Self, HubError> {
+        // First, so that a second hub hears whose directory this is, and not that a port is taken.
+        let store = Store::open(&config.hub.data_dir)?;
         let listener = TcpListener::bind(config.hub.listen)
             .await
             .map_err(|error| HubError::Listen(config.hub.listen, error))?;
         let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
-        let store = Store::open(&config.hub.data_dir)?;
         let key = identity::load_or_create(store.directory())?;
         operator::ensure(&store).await?;
         if let Some(device) = extras.companion {

@@ -61,7 +61,9 @@ impl Eavesdropper {
     /// # Errors
     /// The client's queue is full.
     pub fn say(&self, frame: &[u8]) -> Result<()> {
-        self.client.try_publish(self.topics.up.as_str(), QoS::AtLeastOnce, false, frame).context("speaking up")
+        self.client
+            .try_publish(self.topics.up.as_str(), QoS::AtLeastOnce, false, frame)
+            .context("speaking up")
     }
 
     /// Says that this was decided, in the companion's name.
@@ -70,7 +72,8 @@ impl Eavesdropper {
     /// The client's queue is full.
     pub fn say_decision(&self, decision: Decision) -> Result<()> {
         let mut buffer = [0; MAX_FRAME];
-        let bytes = frame::encode(&Up::Decision(decision), &mut buffer).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let bytes = frame::encode(&Up::Decision(decision), &mut buffer)
+            .map_err(|error| anyhow::anyhow!("{error}"))?;
         self.say(bytes)
     }
 
@@ -95,7 +98,10 @@ impl Eavesdropper {
 
     /// How many offers the hub made.
     pub fn offers(&self) -> usize {
-        lock(&self.heard).iter().filter(|(topic, bytes)| *topic == *self.topics.down && offer(bytes).is_some()).count()
+        lock(&self.heard)
+            .iter()
+            .filter(|(topic, bytes)| *topic == *self.topics.down && offer(bytes).is_some())
+            .count()
     }
 
     /// How many frames the hub sent.

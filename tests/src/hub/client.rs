@@ -54,8 +54,9 @@ impl Client {
     /// # Errors
     /// There was no answer. A refusal is one.
     pub fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
-        let mut request =
-            Request::builder().method(Method::from_bytes(method.as_bytes())?).uri(format!("{}{path}", self.base));
+        let mut request = Request::builder()
+            .method(Method::from_bytes(method.as_bytes())?)
+            .uri(format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
@@ -67,7 +68,8 @@ impl Client {
             body => self.http.run(request.header("content-type", "application/json").body(body)?),
         };
         let mut answer = answer.with_context(|| format!("{method} {path}"))?;
-        let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or("").to_owned();
+        let kind =
+            answer.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or("").to_owned();
         let text = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_string()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
         Ok(Answer { status: answer.status().as_u16(), kind, body })
@@ -128,7 +130,10 @@ impl Client {
     /// # Errors
     /// It did not come there.
     pub fn until(&self, id: &str, state: &str) -> Result<Value> {
-        eventually(&format!("{id} is {state}"), || Ok(Some(self.message(id)?).filter(|m| m["state"] == state)))
+        eventually(
+            &format!("{id} is {state}"),
+            || Ok(Some(self.message(id)?).filter(|m| m["state"] == state)),
+        )
     }
 
     /// All messages that this caller may see, newest first.
@@ -146,7 +151,10 @@ impl Client {
     pub fn told_of(&self, id: &str) -> Result<Value> {
         eventually(&format!("the agent is told of {id}"), || {
             let notices = list(self.get("/v1/inbox?limit=1000")?.taken()?, "notices")?;
-            Ok(notices.into_iter().map(|notice| notice["receipt"].clone()).find(|receipt| receipt["id"] == id))
+            Ok(notices
+                .into_iter()
+                .map(|notice| notice["receipt"].clone())
+                .find(|receipt| receipt["id"] == id))
         })
     }
 
@@ -163,7 +171,8 @@ impl Client {
     /// # Errors
     /// The hub refused.
     pub fn heard(&self, agent: &str, peer: &str) -> Result<String> {
-        let report = json!({"agent": agent, "channel": "local", "peer": peer, "sender": peer, "text": "And?"});
+        let report =
+            json!({"agent": agent, "channel": "local", "peer": peer, "sender": peer, "text": "And?"});
         let answer = self.post("/v1/inbound", &report)?.taken()?;
         Ok(answer["context"].as_str().context("an answer with a context")?.to_owned())
     }

@@ -18,6 +18,7 @@ mod synapse;
 pub use html::html_check;
 pub use mail::Mail;
 pub use mosquitto::{Credentials, Mosquitto};
+pub use ports::free as free_port;
 pub use synapse::{Account, Synapse};
 
 use std::{

@@ -20,7 +20,10 @@ const COUNT: u16 = 12_000;
 static TAKEN: LazyLock<Mutex<HashSet<u16>>> = LazyLock::new(Mutex::default);
 
 /// A TCP port on loopback that nobody listens on, never the same one twice in a process.
-pub(super) fn free() -> Result<u16> {
+///
+/// # Errors
+/// All are taken.
+pub fn free() -> Result<u16> {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let random = RandomState::new();
     for attempt in 0..1_000_u32 {

@@ -579,6 +579,10 @@ impl Onlooker {
     }
 
     fn edge(&mut self, button: Button, edge: Edge, now: u64) {
+        if edge == Released && !self.down.contains(&button) {
+            // A button that was up and stays up has done nothing.
+            return;
+        }
         self.down.retain(|down| *down != button);
         self.hold = None;
         if edge == Pressed {

@@ -1,0 +1,356 @@
+//! A hub in this process, with a companion of its own.
+//!
+//! It is built as `gatepost run` builds it; only the companion is registered beside it, as in the demo. It can be
+//! stopped, and started again over the same data. The embedded broker knows no end but the process's, so each start
+//! has one on a port of its own.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail};
+use ed25519_dalek::SigningKey;
+use gatepost::{
+    agents::{self, Role},
+    approval::device::Device,
+    audit,
+    config::{Config, secret::Secret},
+    hub::{Extras, Hub, HubError, operator_token_path},
+    random,
+    store::{LockError, StoreError},
+};
+use gatepost_companion::{Geometry, Screen};
+use gatepost_desktop::{
+    Companion, CounterStore, Settings,
+    person::{self, Seen},
+};
+use gatepost_link::decision::{PublicKey, Verdict};
+use tempfile::TempDir;
+
+use super::{
+    Client, Eavesdropper, PATIENCE,
+    client::text,
+    database::{self, Line},
+    eventually,
+};
+use crate::peers::{Mosquitto, free_port};
+
+/// The embedded broker's name for companions.
+const COMPANION: &str = "companion";
+
+/// A running hub with its companion.
+pub struct TestHub {
+    folder: Arc<TempDir>,
+    config: Config,
+    key: SigningKey,
+    registered: bool,
+    login: (String, String),
+    running: Option<Running>,
+    tokens: BTreeMap<String, String>,
+}
+
+struct Running {
+    hub: Hub,
+    companion: Option<Companion>,
+    port: u16,
+}
+
+impl TestHub {
+    /// Starts a hub with the embedded broker. `config` is a whole configuration, but for addresses and folders; with
+    /// `allow_software_companion` there is a companion too.
+    ///
+    /// # Errors
+    /// It did not start.
+    pub async fn start(config: &str) -> Result<Self> {
+        Self::start_in(Arc::new(tempfile::tempdir()?), config).await
+    }
+
+    /// The same at a broker that is not ours.
+    ///
+    /// # Errors
+    /// It did not start.
+    pub async fn start_at(broker: &Mosquitto, config: &str) -> Result<Self> {
+        let folder = Arc::new(tempfile::tempdir()?);
+        let (hub, companion) = (broker.hub_credentials(), broker.companion_credentials());
+        let password = folder.path().join("broker.password");
+        fs::write(&password, hub.password)?;
+        let config = format!(
+            "{config}\n[broker]\nurl = \"mqtt://127.0.0.1:{}\"\nuser = \"{}\"\npassword = \"file:{}\"\n",
+            broker.port(),
+            hub.username,
+            password.display()
+        );
+        let mut house = Self::new(folder, &config)?;
+        house.login = (companion.username.into(), companion.password.into());
+        house.run().await?;
+        Ok(house)
+    }
+
+    /// The same over what another hub left in `folder`.
+    ///
+    /// # Errors
+    /// It did not start.
+    pub async fn start_in(folder: Arc<TempDir>, config: &str) -> Result<Self> {
+        let mut house = Self::new(folder, config)?;
+        house.run().await?;
+        Ok(house)
+    }
+
+    fn new(folder: Arc<TempDir>, config: &str) -> Result<Self> {
+        let mut config = Config::parse(config, Path::new("test"))?;
+        config.hub.data_dir = data_dir(&folder);
+        config.hub.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Ok(Self {
+            folder,
+            config,
+            key: SigningKey::from_bytes(&random::bytes()),
+            registered: false,
+            login: (COMPANION.into(), random::hex::<16>()),
+            running: None,
+            tokens: BTreeMap::new(),
+        })
+    }
+
+    async fn run(&mut self) -> Result<()> {
+        let software = self.config.approval.allow_software_companion;
+        let hub = self.start_hub(software).await?;
+        self.registered |= software;
+        let port = match &self.config.broker.url {
+            Some(url) => url.rsplit_once(':').context("a URL with a port")?.1.parse()?,
+            None => self.config.broker.listen.port(),
+        };
+        let companion = software.then(|| self.companion_at(port, hub.key()));
+        self.running = Some(Running { hub, companion, port });
+        Ok(())
+    }
+
+    async fn start_hub(&mut self, software: bool) -> Result<Hub> {
+        let start = Instant::now();
+        loop {
+            self.config.broker.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+            let device = Device { key: self.device(), name: "test".into(), software: true };
+            let extras = Extras {
+                broker_users: vec![(self.login.0.clone(), Secret::from(self.login.1.as_str()))],
+                companion: Some(device).filter(|_| software && !self.registered),
+            };
+            match Hub::start(&self.config, extras).await {
+                Ok(hub) => return Ok(hub),
+                // The last hub's tasks are still letting go.
+                Err(HubError::Store(StoreError::Lock(LockError::Held(..)))) if start.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn companion_at(&self, port: u16, hub: PublicKey) -> Companion {
+        Companion::start(Settings {
+            host: Ipv4Addr::LOCALHOST.to_string(),
+            port,
+            user: self.login.0.clone(),
+            password: self.login.1.clone(),
+            key: self.key.clone(),
+            hub,
+            geometry: Geometry::LARGE,
+            counter: CounterStore::File(self.folder.path().join("counter")),
+            app: gatepost_companion::Settings::default(),
+        })
+    }
+
+    /// Stops the hub and its companion in good order.
+    pub async fn stop(&mut self) {
+        if let Some(Running { hub, companion, .. }) = self.running.take() {
+            drop(companion);
+            hub.stop().await;
+        }
+    }
+
+    /// Stops it, and starts it again over the same data, with the same companion.
+    ///
+    /// # Errors
+    /// It did not start.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.stop().await;
+        self.run().await
+    }
+
+    /// The same with another configuration. The companion runs whether the hub takes it for one or not.
+    ///
+    /// # Errors
+    /// It did not start.
+    pub async fn restart_with(&mut self, config: &str) -> Result<()> {
+        self.stop().await;
+        let next = Self::new(Arc::clone(&self.folder), config)?;
+        self.config = next.config;
+        self.run().await?;
+        let port = self.running()?.port;
+        let companion = self.companion_at(port, self.hub()?.key());
+        self.running.as_mut().context("it runs")?.companion.get_or_insert(companion);
+        Ok(())
+    }
+
+    fn running(&self) -> Result<&Running> {
+        self.running.as_ref().context("the hub is stopped")
+    }
+
+    /// The hub.
+    ///
+    /// # Errors
+    /// It is stopped.
+    pub fn hub(&self) -> Result<&Hub> {
+        Ok(&self.running()?.hub)
+    }
+
+    /// The companion.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn companion(&self) -> Result<&Companion> {
+        self.running()?.companion.as_ref().context("there is no companion")
+    }
+
+    /// The companion's key.
+    pub fn device(&self) -> PublicKey {
+        PublicKey(self.key.verifying_key().to_bytes())
+    }
+
+    /// The folder that all of it lives in.
+    pub fn folder(&self) -> &Arc<TempDir> {
+        &self.folder
+    }
+
+    /// The hub's data directory.
+    pub fn data_dir(&self) -> PathBuf {
+        data_dir(&self.folder)
+    }
+
+    /// Somebody who knows the companion's password at the broker.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the broker let nobody in.
+    pub fn eavesdropper(&self) -> Result<Eavesdropper> {
+        let login = (self.login.0.as_str(), self.login.1.as_str());
+        Eavesdropper::listen(self.running()?.port, login, self.hub()?.key(), self.device())
+    }
+
+    /// The agent of this name, with a token.
+    ///
+    /// # Errors
+    /// The hub gave none.
+    pub async fn agent(&mut self, name: &str) -> Result<Client> {
+        self.caller(name, Role::Agent).await
+    }
+
+    /// The bridge of this name, with a token.
+    ///
+    /// # Errors
+    /// The hub gave none.
+    pub async fn bridge(&mut self, name: &str) -> Result<Client> {
+        self.caller(name, Role::Bridge).await
+    }
+
+    async fn caller(&mut self, name: &str, role: Role) -> Result<Client> {
+        if !self.tokens.contains_key(name) {
+            let token = agents::add(self.hub()?.store(), name, role, "operator").await?;
+            self.tokens.insert(name.to_owned(), token);
+        }
+        self.anybody(self.tokens.get(name).map(String::as_str))
+    }
+
+    /// The operator.
+    ///
+    /// # Errors
+    /// There is no token.
+    pub fn operator(&self) -> Result<Client> {
+        let token = fs::read_to_string(operator_token_path(&self.data_dir()))?;
+        self.anybody(Some(token.trim()))
+    }
+
+    /// Whoever has this token, or none.
+    ///
+    /// # Errors
+    /// The hub is stopped.
+    pub fn anybody(&self, token: Option<&str>) -> Result<Client> {
+        Ok(Client::new(&format!("http://{}", self.hub()?.address()), token))
+    }
+
+    /// Lets the scripted person decide on the next card.
+    ///
+    /// # Errors
+    /// There was none, or the hub did not take the decision.
+    pub async fn decide(&self, verdict: Verdict) -> Result<Seen> {
+        Ok(person::decide(self.companion()?, verdict, PATIENCE).await?)
+    }
+
+    /// Waits until the companion's screen is as wanted.
+    ///
+    /// # Errors
+    /// It did not become so.
+    pub fn screen(&self, what: &str, wanted: impl Fn(&Screen) -> bool) -> Result<Screen> {
+        let screens = self.companion()?.screens();
+        eventually(what, || Ok(Some(screens.borrow().clone()).filter(&wanted)))
+            .with_context(|| format!("the screen shows {:?}", screens.borrow().view))
+    }
+
+    /// Runs `work` on the hub's database, as the hub does.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub async fn write(&self, sql: &'static str, of: &str) -> Result<()> {
+        let of = of.to_owned();
+        let changed =
+            self.hub()?.store().write(move |tx| Ok::<_, StoreError>(tx.execute(sql, [of])?)).await?;
+        match changed {
+            0 => bail!("nothing to change: {sql}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the hub has written down.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn database(&self) -> Result<rusqlite::Connection> {
+        database::open(&self.data_dir())
+    }
+
+    /// The audit's lines of this event, oldest first.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn audit(&self, event: &str) -> Result<Vec<Line>> {
+        Ok(database::audit(&self.database()?)?.into_iter().filter(|line| line.event == event).collect())
+    }
+
+    /// Checks the audit's chain of hashes.
+    ///
+    /// # Errors
+    /// It is broken.
+    pub async fn audit_is_whole(&self) -> Result<()> {
+        match self.hub()?.store().read(|db| audit::first_broken(db)).await? {
+            None => Ok(()),
+            Some(row) => bail!("the audit is broken at row {row}"),
+        }
+    }
+
+    /// Everything that arrived at `local:address`, part after part.
+    ///
+    /// # Errors
+    /// The hub refused.
+    pub fn arrived(&self, address: &str) -> Result<Vec<String>> {
+        let arrived = self.operator()?.arrived(address)?;
+        Ok(arrived.iter().map(|part| text(part, "text").to_owned()).collect())
+    }
+}
+
+/// Where the hub in `folder` keeps its data.
+pub fn data_dir(folder: &TempDir) -> PathBuf {
+    folder.path().join("data")
+}

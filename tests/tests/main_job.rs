@@ -1,0 +1,277 @@
+//! The main job with nothing but what is in the house: embedded broker, embedded database, the `local` channel.
+
+use anyhow::{Context as _, Result, ensure};
+use ed25519_dalek::SigningKey;
+use gatepost_companion::{Ended, View};
+use gatepost_link::{
+    Digest,
+    decision::{Decision, PublicKey, Statement, Verdict},
+    frame::Withdrawal,
+    session::SessionHash,
+};
+use gatepost_tests::{
+    hub::{TestHub, client::text, database, eventually},
+    main_job::{self, CONFIG},
+};
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_arrives_in_order_as_it_was_shown_and_a_denied_one_does_not() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    main_job::goes_well(&mut house).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_in_its_own_conversation_asks_nobody() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let (agent, bridge) = (house.agent("engineer").await?, house.bridge("porch").await?);
+    // A bridge and the hub's own inbox take the same way.
+    for (somebody, peer) in [(bridge, "ann"), (house.operator()?, "bob")] {
+        let context = somebody.heard("engineer", peer)?;
+        let sent =
+            agent.send_and_wait(&json!({"to": "current", "message": "All **well**.", "context": context}))?;
+        ensure!(sent["state"] == "sent" && text(&sent, "to") == format!("local:{peer}"), "{sent}");
+        let sent = agent.send_and_wait(
+            &json!({"to": format!("local:{peer}"), "message": "And you?", "context": context}),
+        )?;
+        ensure!(sent["state"] == "sent", "{sent}");
+        let arrived = house.arrived(peer)?;
+        ensure!(arrived.len() == 2 && arrived[0].contains("well") && arrived[1] == "And you?", "{arrived:?}");
+    }
+    ensure!(house.audit("message.held")?.is_empty());
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_without_a_context_crosses_and_is_held() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({"to": "local:ann", "message": "A timer went off."}))?;
+    ensure!(held["state"] == "held", "{held}");
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let arrived = main_job::arrived_as_shown(&house, &sent, &seen, "ann")?;
+    ensure!(arrived == ["[engineer] A timer went off."], "{arrived:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_nobody_answers_expires_and_the_agent_is_told() -> Result<()> {
+    let config = CONFIG.replace("[approval]", "[approval]\nttl = \"2s\"");
+    let mut house = TestHub::start(&config).await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({"to": "local:team", "message": "Anybody there?"}))?;
+    let id = text(&held, "id");
+    let expired = agent.ended(id, "expired")?;
+    ensure!(expired["ok"] == false && expired["code"] == "expired", "{expired}");
+    let told = agent.told_of(id)?;
+    ensure!(told["state"] == "expired" && text(&told, "error").contains("nobody decided"), "{told}");
+    house.screen("the card is gone", |screen| !matches!(screen.view, View::Card(_)))?;
+    ensure!(house.arrived("team")?.is_empty());
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn taking_a_held_message_back_closes_its_card_and_nothing_arrives() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({"to": "local:team", "message": "On second thoughts"}))?;
+    let id = text(&held, "id");
+    house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
+    let cancelled = agent.post(&format!("/v1/messages/{id}/cancel"), &json!({}))?.taken()?;
+    ensure!(cancelled["state"] == "cancelled" && cancelled["code"] == "cancelled", "{cancelled}");
+    let withdrawn = Ended::Withdrawn(Withdrawal::Cancelled);
+    house.screen(
+        "the card is withdrawn",
+        |screen| matches!(screen.view, View::Closed { why, .. } if why == withdrawn),
+    )?;
+    let again = agent.post(&format!("/v1/messages/{id}/cancel"), &json!({}))?;
+    ensure!((again.status, &again.body["code"]) == (409, &json!("conflict")), "{again:?}");
+
+    // The lane is not blocked, and nothing of it is left behind.
+    let held = agent.send(&json!({"to": "local:team", "message": "Dinner is ready."}))?;
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    let arrived = house.arrived("team")?;
+    ensure!(arrived == ["[engineer] Dinner is ready."], "{arrived:?}");
+    ensure!(agent.message(id)?["state"] == "cancelled");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forged_and_altered_decisions_on_the_broker_approve_nothing() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let first = agent.send(&json!({"to": "local:team", "message": "The first."}))?;
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&first, "id"), "sent")?;
+    let genuine = mallory.decision()?;
+
+    let second = agent.send(&json!({"to": "local:team", "message": "The second."}))?;
+    let offer = eventually("the second offer", || {
+        Ok(Some(mallory.offer()?).filter(|o| o.request != genuine.request))
+    })?;
+    let forger = SigningKey::from_bytes(&[7; 32]);
+    let statement = Statement {
+        hub: house.hub()?.key(),
+        device: PublicKey(forger.verifying_key().to_bytes()),
+        request: offer.request,
+        document: offer.document,
+        verdict: Verdict::Approve,
+        counter: genuine.counter + 5,
+        session: SessionHash([1; 32]),
+    };
+    let decisions = [
+        ("signed by another key", statement.sign(&forger)),
+        (
+            "signed by another key in the companion's name",
+            Statement { device: house.device(), ..statement }.sign(&forger),
+        ),
+        ("given for another request", Decision { request: offer.request, ..genuine }),
+        (
+            "with a counter of its own",
+            Decision { request: offer.request, counter: genuine.counter + 1, ..genuine },
+        ),
+        ("turned round", Decision { verdict: Verdict::Deny, ..genuine }),
+    ];
+    for (number, (what, decision)) in (1..).zip(decisions) {
+        mallory.say_decision(decision)?;
+        let rejected = eventually(&format!("a decision {what} is rejected"), || {
+            Ok(Some(house.audit("decision.rejected")?).filter(|lines| lines.len() >= number))
+        })?;
+        let line = rejected.last().context("a line")?;
+        ensure!(
+            rejected.len() == number && text(&line.detail, "why").contains("signature"),
+            "{what}: {line:?}"
+        );
+        ensure!(agent.message(text(&second, "id"))?["state"] == "held", "a decision {what} was taken");
+    }
+
+    ensure!(house.arrived("team")?.len() == 1);
+    let approval = database::approval(&house.database()?, text(&second, "id"))?;
+    ensure!(!approval.is_signed(house.hub()?.key(), house.device(), Verdict::Approve));
+    ensure!(offer.document == Digest::of(&approval.document));
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_said_again_approves_no_other_message_and_nothing_twice() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let first = agent.send(&json!({"to": "local:team", "message": "The first."}))?;
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&first, "id"), "sent")?;
+    let genuine = mallory.decision()?;
+    let second = agent.send(&json!({"to": "local:team", "message": "The second."}))?;
+    house.screen(
+        "the second card",
+        |screen| matches!(screen.view, View::Card(card) if card.request != genuine.request),
+    )?;
+
+    // In its own session a decision may come twice: its first answer may have been lost.
+    let frames = mallory.frames_from_the_hub();
+    mallory.say_decision(genuine)?;
+    eventually("the hub confirms a decision said again", || {
+        Ok((mallory.frames_from_the_hub() > frames).then_some(()))
+    })?;
+    ensure!(agent.message(text(&second, "id"))?["state"] == "held");
+    ensure!(house.arrived("team")?.len() == 1);
+
+    // In the next session it is worth nothing at all.
+    house.restart().await?;
+    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
+    house.screen("the second card again", |screen| matches!(screen.view, View::Card(_)))?;
+    mallory.say_decision(genuine)?;
+    eventually("the old decision is rejected", || Ok(house.audit("decision.rejected")?.pop()))?;
+    ensure!(agent.message(text(&second, "id"))?["state"] == "held");
+    ensure!(house.arrived("team")?.len() == 1);
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_forged_decision_the_person_is_still_asked() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
+    house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
+    let offer = mallory.offer()?;
+    let statement = Statement {
+        hub: house.hub()?.key(),
+        device: house.device(),
+        request: offer.request,
+        document: offer.document,
+        verdict: Verdict::Approve,
+        counter: 1_000,
+        session: SessionHash([1; 32]),
+    };
+    mallory.say_decision(statement.sign(&SigningKey::from_bytes(&[7; 32])))?;
+    eventually("the forged decision is rejected", || Ok(house.audit("decision.rejected")?.pop()))?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stored_part_that_was_changed_after_it_was_shown_is_not_sent() -> Result<()> {
+    let changes = [
+        "UPDATE parts SET wire = replace(wire, 'ten', 'ten thousand') WHERE message = (SELECT seq FROM messages WHERE id = ?)",
+        "UPDATE parts SET shown = replace(shown, 'ten', 'two') WHERE message = (SELECT seq FROM messages WHERE id = ?)",
+        "DELETE FROM parts WHERE message = (SELECT seq FROM messages WHERE id = ?)",
+    ];
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    for change in changes {
+        let held = agent.send(&json!({"to": "local:shop", "message": "Please send ten eggs."}))?;
+        let id = text(&held, "id");
+        house.write(change, id).await?;
+        house.decide(Verdict::Approve).await?;
+        let failed = agent.ended(id, "failed")?;
+        ensure!(failed["code"] == "execution_failed", "{failed}");
+        ensure!(text(&failed, "error").contains("not the one that was approved"), "{failed}");
+        ensure!(agent.told_of(id)?["state"] == "failed");
+    }
+    ensure!(house.arrived("shop")?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_nobody_allowed_is_neither_asked_nor_heard() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let (agent, listener) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
+    let id = text(&held, "id");
+    house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
+    let offer = listener.offer()?;
+    ensure!(listener.offers() > 0);
+
+    // The registry still has it; the configuration does not want programs any more.
+    house
+        .restart_with(&CONFIG.replace("allow_software_companion = true", "allow_software_companion = false"))
+        .await?;
+    let (agent, listener) = (house.agent("engineer").await?, house.eavesdropper()?);
+    house.screen("the companion says hello and is not answered", |screen| {
+        matches!(screen.view, View::Connecting)
+    })?;
+    let statement = Statement {
+        hub: house.hub()?.key(),
+        device: house.device(),
+        request: offer.request,
+        document: offer.document,
+        verdict: Verdict::Approve,
+        counter: 1_000,
+        session: SessionHash([1; 32]),
+    };
+    listener.say_decision(statement.sign(&SigningKey::from_bytes(&[7; 32])))?;
+    listener.decision()?;
+
+    // Something that the hub surely did after all of that.
+    let other = agent.send(&json!({"to": "local:team", "message": "Or shall I not?"}))?;
+    ensure!(other["state"] == "held", "{other}");
+    ensure!(agent.message(id)?["state"] == "held");
+    ensure!(listener.offers() == 0 && listener.frames_from_the_hub() == 0, "the hub spoke to a program");
+    ensure!(house.audit("decision.rejected")?.is_empty() && house.audit("message.ready")?.is_empty());
+
+    // Not even the pipeline itself takes its word.
+    Ok(())
+}
