@@ -1,10 +1,19 @@
 //! Gatepost: the gate that an AI agent's outgoing messages pass on their way out of the house.
 //!
-//! A message moves one way: [`intake`] → [`message`] → [`policy`] → [`outbox`] → [`approval`] → [`delivery`] →
-//! [`render`] → [`channels`]. A module knows the ones after it and never those before. Beside the way stand the things
-//! that it leans on: [`store`] (the database), [`agents`] (tokens), [`sessions`] (contexts), [`audit`], [`config`], and
-//! [`companion`] (the device with the buttons). [`hub`] builds all of it and is the one place that knows everyone;
-//! [`cli`] is the command line, [`demo`] the whole main job on one machine.
+//! A message moves one way: [`intake`] → [`delivery`] → [`channels`]. Delivery is the pipeline: it asks [`policy`], writes
+//! to the [`outbox`], has the message [`render`]ed, lets [`approval`] ask a person, and hands each part to its channel.
+//!
+//! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
+//!
+//! 1. [`random`], [`spelling`], [`settings`] (keys, names, secrets), [`store`] (the database), [`audit`]
+//! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts)
+//! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts)
+//! 4. [`outbox`] (the queue), [`channels`] (the platforms)
+//! 5. [`approval`] (what waits for a person), [`config`] (the file)
+//! 6. [`delivery`] (the pipeline), [`companion`] (the device with the buttons)
+//! 7. [`intake`] (the doors)
+//! 8. [`hub`], which builds all of it and is the one place that knows everyone
+//! 9. [`client`] (speaks to a hub), [`demo`], [`cli`]
 #![forbid(unsafe_code)]
 
 pub mod agents;
@@ -12,6 +21,7 @@ pub mod approval;
 pub mod audit;
 pub mod channels;
 pub mod cli;
+pub mod client;
 pub mod companion;
 pub mod config;
 pub mod delivery;
@@ -24,4 +34,6 @@ pub mod policy;
 pub mod random;
 pub mod render;
 pub mod sessions;
+pub mod settings;
+pub mod spelling;
 pub mod store;

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     audit::{self, Entry},
-    config::is_name,
+    settings::is_name,
     store::{Store, StoreError, now_ms},
 };
 

@@ -170,18 +170,17 @@ fn consume(
         ],
     )?;
     let by = format!("companion:{name}");
-    let change = match decision.verdict {
-        Verdict::Approve => {
-            Change { event: Event::Approve, actor: Actor::Approver, by: &by, code: None, reason: None }
-        }
-        Verdict::Deny => Change {
-            event: Event::Deny,
-            actor: Actor::Approver,
-            by: &by,
-            code: Some(Code::Denied),
-            reason: Some("a person refused it"),
-        },
+    let (event, code, reason) = match decision.verdict {
+        Verdict::Approve => (Event::Approve, None, None),
+        Verdict::Deny => (Event::Deny, Some(Code::Denied), Some("a person refused it")),
     };
+    // Into the chain, so that the signature itself cannot be exchanged later.
+    let facts = json!({
+        "request": decision.request.to_string(), "document": statement.document.to_string(),
+        "device": crate::random::to_hex(&device.0), "counter": given,
+        "session": crate::random::to_hex(&session.0), "signature": crate::random::to_hex(&decision.signature.0),
+    });
+    let change = Change { event, actor: Actor::Approver, by: &by, code, reason, facts: Some(facts) };
     transition::apply(tx, seq, &change)?;
     Ok((seq, Outcome::Consumed))
 }

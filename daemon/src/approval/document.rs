@@ -30,6 +30,18 @@ pub enum DocumentRefused {
     Document,
 }
 
+/// Whether a companion could show these parts.
+pub(crate) fn check(parts: &[NewPart]) -> Result<(), DocumentRefused> {
+    let text: usize = parts.iter().map(|part| part.shown.len()).sum();
+    if text > MAX_TEXT {
+        return Err(DocumentRefused::Text(text));
+    }
+    if parts.len() > MAX_PARTS {
+        return Err(DocumentRefused::Parts(parts.len()));
+    }
+    Ok(())
+}
+
 /// The document's bytes for a message and the parts that it will become.
 pub(super) fn write(
     request: RequestId,
@@ -37,18 +49,12 @@ pub(super) fn write(
     message: &MessageRow,
     parts: &[NewPart],
 ) -> Result<Vec<u8>, DocumentRefused> {
-    let text: usize = parts.iter().map(|part| part.shown.len()).sum();
-    if text > MAX_TEXT {
-        return Err(DocumentRefused::Text(text));
-    }
+    check(parts)?;
     let shown = parts.iter().map(|part| Part {
         text: &part.shown,
         wire: Digest::of(part.wire.as_bytes()),
         wire_alt: None,
     });
-    if parts.len() > MAX_PARTS {
-        return Err(DocumentRefused::Parts(parts.len()));
-    }
     let origin = message.origin.as_ref().map(|origin| origin.place.to_string());
     let document = Document {
         request,
@@ -70,10 +76,15 @@ pub(super) fn write(
     document.encode(&mut buffer).map(<[u8]>::to_vec).map_err(|_| DocumentRefused::Document)
 }
 
-/// Whether the stored parts are the ones that the document lists: their requests by hash, their texts by letter.
-pub(super) fn covers(document: &[u8], parts: &[PartRow]) -> bool {
+/// Whether the stored message is the one that the document describes: where it goes by letter, its requests by hash, its
+/// texts by letter.
+pub(super) fn covers(document: &[u8], message: &MessageRow, parts: &[PartRow]) -> bool {
     let Ok(document) = Document::decode(document) else { return false };
-    document.parts.len() == parts.len()
+    document.channel == message.channel
+        && document.account == message.account
+        && document.address == message.address
+        && document.thread == message.thread.as_deref()
+        && document.parts.len() == parts.len()
         && document.parts.iter().zip(parts).all(|(approved, stored)| {
             approved.wire == Digest::of(stored.wire.as_bytes()) && approved.text == stored.shown
         })

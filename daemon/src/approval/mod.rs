@@ -15,7 +15,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 use crate::{
     message::{
         refusal::Code,
-        state::{Event, PartState, State},
+        state::{Event, State},
     },
     outbox::{
         Outbox,
@@ -25,6 +25,10 @@ use crate::{
     store::{StoreError, now_ms},
 };
 use document::DocumentRefused;
+
+/// All that waits, oldest first. A request is open exactly as long as its message is held.
+pub(crate) const WAITING: &str =
+    "SELECT request, message, document, deadline FROM approvals WHERE decided_at IS NULL ORDER BY message";
 
 /// A handle on what waits. Clones share it.
 #[derive(Clone)]
@@ -103,11 +107,7 @@ impl Approvals {
         self.outbox
             .store()
             .read(|db| {
-                let mut rows = db.prepare_cached(
-                    "SELECT request, message, document, approvals.deadline FROM approvals
-                     JOIN messages ON messages.seq = approvals.message
-                     WHERE decided_at IS NULL AND state = 'held' ORDER BY message",
-                )?;
+                let mut rows = db.prepare_cached(WAITING)?;
                 let rows = rows.query_map([], |row| {
                     Ok(Waiting {
                         request: RequestId(row.get(0)?),
@@ -140,9 +140,19 @@ impl Approvals {
     /// Ends every hold whose deadline has passed; says when the next one will.
     pub async fn expire(&self) -> Result<Option<i64>, TransitionError> {
         let now = now_ms();
-        let waiting = self.waiting().await?;
-        for due in waiting.iter().filter(|waiting| waiting.deadline <= now) {
-            let seq = due.message;
+        let deadlines: Vec<(i64, i64)> = self
+            .outbox
+            .store()
+            .read(|db| {
+                let mut rows =
+                    db.prepare_cached("SELECT message, deadline FROM approvals WHERE decided_at IS NULL")?;
+                let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok::<_, StoreError>(rows.collect::<Result<_, _>>()?)
+            })
+            .await?;
+        let (due, later): (Vec<_>, Vec<_>) =
+            deadlines.into_iter().partition(|(_, deadline)| *deadline <= now);
+        for (seq, _) in due {
             let expired = self.outbox.change(seq, move |tx| expire(tx, seq)).await;
             match expired {
                 // Somebody decided between the look and the write.
@@ -150,7 +160,7 @@ impl Approvals {
                 other => other?,
             }
         }
-        Ok(waiting.iter().map(|waiting| waiting.deadline).filter(|deadline| *deadline > now).min())
+        Ok(later.into_iter().map(|(_, deadline)| deadline).min())
     }
 
     /// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
@@ -158,14 +168,17 @@ impl Approvals {
         self.outbox
             .store()
             .read(move |db| {
-                let document: Option<Vec<u8>> = db
-                    .query_row("SELECT document FROM approvals WHERE message = ?", [seq], |row| row.get(0))
+                let message = MessageRow::get(db, seq)?;
+                let approved: Option<(Vec<u8>, Option<String>)> = db
+                    .query_row("SELECT document, verdict FROM approvals WHERE message = ?", [seq], |row| {
+                        Ok((row.get(0)?, row.get(1)?))
+                    })
                     .optional()?;
                 let parts = PartRow::all(db, seq)?;
-                Ok(match document {
-                    Some(document) if !document::covers(&document, &parts) => Released::Changed,
-                    _ => Released::Parts(parts),
-                })
+                let released = approved.is_none_or(|(document, verdict)| {
+                    verdict.as_deref() == Some("approve") && document::covers(&document, &message, &parts)
+                });
+                Ok(if released { Released::Parts(parts) } else { Released::Changed })
             })
             .await
     }
@@ -183,13 +196,5 @@ pub enum Released {
 fn expire(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
     let change = Change::hub(Event::Expire, Some("nobody decided in time")).code(Code::Expired);
     transition::apply(tx, seq, &change)?;
-    tx.execute(
-        "UPDATE approvals SET decided_at = ?, verdict = 'expired' WHERE message = ? AND decided_at IS NULL",
-        params![now_ms(), seq],
-    )?;
-    tx.execute(
-        "UPDATE parts SET error = 'not sent' WHERE message = ? AND state = ?",
-        params![seq, PartState::Planned],
-    )?;
     Ok(())
 }

@@ -15,8 +15,8 @@ use super::{
     registry::{OpenError, Opening},
 };
 use crate::{
-    config::keys::{Key, key},
     render::{Flavour, Markup, Tables},
+    settings::{Key, key},
     store::{Store, StoreError, now_ms},
 };
 

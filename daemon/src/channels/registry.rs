@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Adapter, email, local, matrix};
-use crate::{config::keys::Key, render::Flavour, store::Store};
+use crate::{render::Flavour, settings::Key, store::Store};
 
 /// What an account is built from.
 pub struct Opening<'a> {
@@ -25,7 +25,7 @@ pub enum OpenError {
     Settings(#[from] toml::de::Error),
     /// A secret cannot be read.
     #[error("{0}")]
-    Secret(#[from] crate::config::secret::SecretError),
+    Secret(#[from] crate::settings::secret::SecretError),
     /// The values do not go together.
     #[error("{0}")]
     Invalid(String),

@@ -3,11 +3,8 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{
-    Failed,
-    client::{Client, Place, Request},
-    output,
-};
+use super::{Failed, output};
+use crate::client::{Client, Place, Request};
 use crate::{
     agents::{self, Role},
     config::Config,
@@ -88,7 +85,7 @@ impl Tokens {
     fn open(place: &Place, config: &Config) -> Result<Self, Failed> {
         match Store::open(&config.hub.data_dir) {
             Ok(store) => Ok(Self::Here(store)),
-            Err(StoreError::Lock(LockError::Held(..))) => Client::at(place).map(Self::Hub),
+            Err(StoreError::Lock(LockError::Held(..))) => Ok(Self::Hub(Client::at(place)?)),
             Err(error) => Err(Failed::refused(error)),
         }
     }
@@ -122,10 +119,11 @@ impl Tokens {
         match self {
             Self::Here(store) => agents::revoke(store, name, "operator").await.map_err(Failed::refused),
             Self::Hub(client) => {
-                if !crate::config::is_name(name) {
+                if !crate::settings::is_name(name) {
                     return Err(Failed::refused(agents::AgentError::Name(name.into())));
                 }
-                client.call(Method::DELETE, &format!("/v1/agents/{name}"), Request::default()).await.map(drop)
+                client.call(Method::DELETE, &format!("/v1/agents/{name}"), Request::default()).await?;
+                Ok(())
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     channels::registry::Accounts,
     config::Config,
     hub::open_accounts,
-    store::{LockError, Store, StoreError},
+    store::{Store, StoreError},
 };
 
 #[derive(Debug, clap::Args)]
@@ -84,8 +84,6 @@ struct ScratchStore {
 impl ScratchStore {
     fn open() -> Result<Self, StoreError> {
         let directory = std::env::temp_dir().join(format!("gatepost-check-{}", crate::random::hex::<8>()));
-        std::fs::create_dir(&directory)
-            .map_err(|error| StoreError::Lock(LockError::Directory(directory.clone(), error)))?;
         Ok(Self { store: Store::open(&directory)?, directory })
     }
 }

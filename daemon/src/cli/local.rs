@@ -3,11 +3,8 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{
-    Failed,
-    client::{Client, Place, Request},
-    output::text,
-};
+use super::{Failed, output::text};
+use crate::client::{Client, Place, Request};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {

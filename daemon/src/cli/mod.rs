@@ -1,11 +1,10 @@
 //! The command line.
 //!
 //! Results go to stdout, progress and errors to stderr; exit status 0 is done, 1 refused or failed, 2 usage. Commands
-//! that need a running hub speak to its HTTP door ([`client`]), the same as agents do.
+//! that need a running hub speak to its HTTP door ([`crate::client`]), the same as agents do.
 
 mod agent;
 mod check;
-pub mod client;
 mod init;
 mod local;
 mod output;
@@ -18,7 +17,11 @@ use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use crate::{config::DEFAULT_FILE, demo};
+use crate::{
+    client::{ClientError, Place},
+    config::DEFAULT_FILE,
+    demo::{self, DemoError},
+};
 
 /// The gate that an AI agent's outgoing messages pass on their way out of the house.
 ///
@@ -87,6 +90,21 @@ impl Failed {
     }
 }
 
+impl From<ClientError> for Failed {
+    fn from(error: ClientError) -> Self {
+        Self::refused(error)
+    }
+}
+
+impl From<DemoError> for Failed {
+    fn from(error: DemoError) -> Self {
+        match error {
+            DemoError::NoTerminal => Self::Usage(error.to_string()),
+            _ => Self::refused(error),
+        }
+    }
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -122,9 +140,9 @@ pub fn main() -> ExitCode {
 
 async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
     let Arguments { config, hub, command } = arguments;
-    let place = client::Place { config, hub };
+    let place = Place { config, hub };
     match command {
-        Command::Demo(arguments) => demo::run(arguments).await,
+        Command::Demo(arguments) => Ok(demo::run(arguments).await?),
         Command::Init(arguments) => init::run(&place.config, &arguments),
         Command::Check(arguments) => check::run(&place.config, &arguments).await,
         Command::Run => run::run(&place.config).await,

@@ -7,15 +7,6 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
-/// A refusal as one or two sentences.
-pub(super) fn refusal(problem: &Value) -> String {
-    let (code, error, hint) = (text(problem, "code"), text(problem, "error"), text(problem, "hint"));
-    match hint {
-        "" => format!("{code}: {error}"),
-        hint => format!("{code}: {error}\n  {hint}"),
-    }
-}
-
 /// A receipt as a few lines.
 pub(super) fn receipt(receipt: &Value) -> String {
     let mut lines = format!("{} {} to {}", text(receipt, "id"), text(receipt, "state"), text(receipt, "to"));

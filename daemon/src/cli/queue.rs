@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{
     Failed,
-    client::{Client, Place, Request},
     output::{self, text},
 };
+use crate::client::{Client, Place, Request};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {

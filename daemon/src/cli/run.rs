@@ -14,13 +14,18 @@ use crate::{
 pub(super) async fn run(path: &Path) -> Result<(), Failed> {
     let config = Config::load(path).map_err(Failed::refused)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failed::refused)?;
-    let hub = Hub::start(&config, Extras::default()).await.map_err(Failed::refused)?;
+    let mut hub = Hub::start(&config, Extras::default()).await.map_err(Failed::refused)?;
     eprintln!("gatepost: ready at http://{}", hub.address());
     tell_systemd(NotifyState::Ready);
     let watchdog = tokio::spawn(pet_the_watchdog());
-    tokio::select! {
-        _ = terminate.recv() => {}
-        result = tokio::signal::ctrl_c() => result.map_err(Failed::refused)?,
+    let asked = tokio::select! {
+        _ = terminate.recv() => true,
+        result = tokio::signal::ctrl_c() => result.map(|()| true).map_err(Failed::refused)?,
+        () = hub.broken() => false,
+    };
+    if !asked {
+        // Whoever watches over the hub starts it anew, and that takes up what was on its way.
+        return Err(Failed::Refused("a part of the hub ended by itself; see the log".into()));
     }
     eprintln!("gatepost: stopping");
     tell_systemd(NotifyState::Stopping);

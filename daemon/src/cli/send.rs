@@ -8,11 +8,8 @@ use std::{
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use super::{
-    Failed,
-    client::{Client, Place, Request},
-    output,
-};
+use super::{Failed, output};
+use crate::client::{Client, Place, Request};
 use crate::message::call::MAX_TEXT;
 
 #[derive(Debug, clap::Args)]
@@ -83,7 +80,7 @@ pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Resu
 }
 
 async fn post(place: &Place, call: Value, wait: u64) -> Result<Value, Failed> {
-    Client::at(place)?.call(Method::POST, "/v1/messages", request(call, wait)).await
+    Ok(Client::at(place)?.call(Method::POST, "/v1/messages", request(call, wait)).await?)
 }
 
 fn request(call: Value, wait: u64) -> Request<'static> {

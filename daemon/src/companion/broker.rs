@@ -12,7 +12,7 @@ use std::{
 
 use rumqttd::{ConnectionSettings, RouterConfig, ServerSettings};
 
-use crate::config::secret::Secret;
+use crate::settings::secret::Secret;
 
 /// How long the broker may take to listen.
 const START: Duration = Duration::from_secs(5);

@@ -11,15 +11,24 @@ use gatepost_link::{
     frame::{MAX_FRAME, Withdrawal},
     topic::{self, Topics},
 };
-use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, Publish, QoS};
-use tokio::{sync::broadcast::error::RecvError, task::JoinHandle};
+use rumqttc::{
+    AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS, SubscribeReasonCode,
+};
+use tokio::{
+    sync::{broadcast::error::RecvError, mpsc},
+    task::{AbortHandle, JoinHandle},
+};
 
 use super::{
     broker::Address,
     session::{Asked, Session},
 };
 use crate::{
-    approval::{Approvals, Waiting, decide::Outcome, device::Device},
+    approval::{
+        Approvals, Waiting,
+        decide::{DecisionError, Outcome},
+        device::Device,
+    },
     message::state::State,
     outbox::Outbox,
     store::{StoreError, now_ms},
@@ -29,6 +38,10 @@ use crate::{
 const RECONNECT: Duration = Duration::from_secs(1);
 /// MQTT's keep-alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// Packets that may be on their way from or to the broker; more for each companion.
+const IN_FLIGHT: usize = 64;
+/// The largest MQTT packet: a frame, its topic, and room to see what is too large instead of breaking off.
+const MAX_PACKET: usize = 4 * MAX_FRAME;
 
 /// The running link. Stops when dropped.
 pub struct Link(JoinHandle<()>);
@@ -41,20 +54,12 @@ impl Drop for Link {
 
 /// Starts serving these companions at the broker.
 pub fn start(
-    address: &Address,
+    address: Address,
     hub: PublicKey,
     devices: Vec<Device>,
     approvals: Approvals,
     outbox: Outbox,
 ) -> Link {
-    let mut options =
-        MqttOptions::new(format!("gatepost-hub-{}", topic::name(hub)), &address.host, address.port);
-    options.set_keep_alive(KEEP_ALIVE);
-    options.set_max_packet_size(2 * MAX_FRAME, 2 * MAX_FRAME);
-    if let Some((user, password)) = &address.login {
-        options.set_credentials(user, password.expose());
-    }
-    let (client, events) = AsyncClient::new(options, 64);
     let companions = devices
         .into_iter()
         .map(|device| {
@@ -63,8 +68,8 @@ pub fn start(
             (topics.up.as_str().to_owned(), Companion { device, topics, session })
         })
         .collect();
-    let serving = Serving { client, companions, approvals, outbox };
-    Link(tokio::spawn(serving.run(events)))
+    let serving = Serving { address, hub, companions, approvals, outbox };
+    Link(tokio::spawn(serving.run()))
 }
 
 struct Companion {
@@ -74,25 +79,92 @@ struct Companion {
 }
 
 struct Serving {
-    client: AsyncClient,
+    address: Address,
+    hub: PublicKey,
     companions: HashMap<String, Companion>,
     approvals: Approvals,
     outbox: Outbox,
 }
 
+/// One connection to the broker; dropping it closes the socket.
+struct Connection {
+    client: AsyncClient,
+    /// Ends when the connection does.
+    events: mpsc::Receiver<Packet>,
+    pump: AbortHandle,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.pump.abort();
+    }
+}
+
+/// Works the socket until it breaks. On a task of its own: what the hub does meanwhile must not interrupt it.
+async fn pump(mut events: EventLoop, packets: mpsc::Sender<Packet>) {
+    loop {
+        match events.poll().await {
+            Ok(Event::Incoming(packet)) => {
+                if packets.send(packet).await.is_err() {
+                    return;
+                }
+            }
+            Ok(Event::Outgoing(_)) => {}
+            Err(error) => {
+                tracing::warn!(%error, "the MQTT broker is away");
+                return;
+            }
+        }
+    }
+}
+
 impl Serving {
-    async fn run(mut self, mut events: EventLoop) {
+    async fn run(mut self) {
+        loop {
+            let mut connection = self.connect();
+            self.serve(&mut connection).await;
+            drop(connection);
+            // Nothing is said into the void: frames that pile up while the broker is away help nobody later.
+            self.companions.values_mut().for_each(|companion| companion.session.close());
+            tokio::time::sleep(RECONNECT).await;
+        }
+    }
+
+    fn connect(&self) -> Connection {
+        let name = format!("gatepost-hub-{}", topic::name(self.hub));
+        let mut options = MqttOptions::new(name, &self.address.host, self.address.port);
+        options.set_keep_alive(KEEP_ALIVE);
+        options.set_max_packet_size(MAX_PACKET, MAX_PACKET);
+        if let Some((user, password)) = &self.address.login {
+            options.set_credentials(user, password.expose());
+        }
+        let capacity = IN_FLIGHT + 16 * self.companions.len();
+        let (client, events) = AsyncClient::new(options, capacity);
+        let (packets, received) = mpsc::channel(IN_FLIGHT);
+        Connection { client, events: received, pump: tokio::spawn(pump(events, packets)).abort_handle() }
+    }
+
+    /// Serves the companions on a connection until that breaks.
+    async fn serve(&mut self, connection: &mut Connection) {
         let mut changes = self.outbox.changes();
         loop {
             tokio::select! {
-                event = events.poll() => match event {
-                    Ok(Event::Incoming(Packet::ConnAck(_))) => self.subscribe(),
-                    Ok(Event::Incoming(Packet::Publish(publish))) => self.received(&publish).await,
-                    Ok(_) => {}
-                    Err(error) => {
-                        tracing::warn!(%error, "the MQTT broker is away");
-                        tokio::time::sleep(RECONNECT).await;
+                packet = connection.events.recv() => match packet {
+                    None => return,
+                    Some(Packet::ConnAck(_)) => {
+                        if let Err(error) = self.subscribe(&connection.client) {
+                            tracing::warn!(%error, "cannot subscribe at the MQTT broker");
+                            return;
+                        }
                     }
+                    Some(Packet::SubAck(ack))
+                        if ack.return_codes.contains(&SubscribeReasonCode::Failure) =>
+                    {
+                        tracing::warn!("the MQTT broker refuses the hub's subscription: check its access rules");
+                        return;
+                    }
+                    Some(Packet::Publish(publish)) => self.received(&publish).await,
+                    Some(_) => {}
                 },
                 change = changes.recv() => match change {
                     // Missed changes make no difference: what waits is read anew.
@@ -103,21 +175,21 @@ impl Serving {
                     Err(RecvError::Closed) => return,
                 },
             }
+            if let Err(error) = self.flush(&connection.client) {
+                tracing::warn!(%error, "the MQTT broker takes no more frames");
+                return;
+            }
         }
     }
 
-    /// Never waits: the queue it fills is emptied by the loop that calls it.
-    fn subscribe(&mut self) {
+    fn subscribe(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         for companion in self.companions.values_mut() {
-            for topic in [&companion.topics.up, &companion.topics.presence] {
-                if let Err(error) = self.client.try_subscribe(topic.as_str(), QoS::AtLeastOnce) {
-                    tracing::warn!(%error, "cannot subscribe at the MQTT broker");
-                }
-            }
+            client.try_subscribe(companion.topics.up.as_str(), QoS::AtLeastOnce)?;
+            client.try_subscribe(companion.topics.presence.as_str(), QoS::AtLeastOnce)?;
             // A companion that stayed connected while the hub was away knows of no reason for a hello.
             companion.session.greet();
         }
-        self.flush();
+        Ok(())
     }
 
     async fn received(&mut self, publish: &Publish) {
@@ -126,12 +198,11 @@ impl Serving {
             return;
         };
         let name = companion.device.name.clone();
-        let result = match companion.session.received(Instant::now(), &publish.payload) {
-            Ok(Asked::Nothing) => Ok(()),
+        match companion.session.received(Instant::now(), &publish.payload) {
+            Ok(Asked::Nothing) => {}
             Ok(Asked::Begun) => {
                 tracing::info!(companion = name, "a companion is here");
                 self.update().await;
-                return;
             }
             Ok(Asked::Decide(session, decision)) => {
                 let taken = self.approvals.decide(companion.device.key, session, decision).await;
@@ -140,27 +211,33 @@ impl Serving {
                     Ok(Outcome::Over(state)) => {
                         companion.session.withdraw(decision.request, withdrawal(state));
                     }
+                    // The hub's own trouble says nothing about the decision; the companion sends it again.
+                    Err(DecisionError::Transition(error)) => {
+                        tracing::error!(companion = name, %error, "a decision could not be written down");
+                    }
                     Err(error) => {
                         tracing::warn!(companion = name, %error, "a decision was rejected");
                         companion.session.rejected(decision.request);
+                        if matches!(error, DecisionError::Signature) {
+                            // It may have been given in a session that the hub has left.
+                            companion.session.greet();
+                        }
+                        self.update().await;
                     }
                 }
-                Ok(())
             }
             Ok(Asked::CannotShow(request, reason)) => {
                 tracing::warn!(companion = name, %request, ?reason, "a companion cannot show a request");
-                Ok(())
             }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = result {
-            tracing::warn!(companion = name, %error, "a frame was refused");
+            Err(error) => tracing::warn!(companion = name, %error, "a frame was refused"),
         }
-        self.flush();
     }
 
     /// Tells every companion what waits now.
     async fn update(&mut self) {
+        if self.companions.is_empty() {
+            return;
+        }
         match self.facts().await {
             Ok((waiting, over, (queued, sent))) => {
                 let now = now_ms();
@@ -174,7 +251,6 @@ impl Serving {
             }
             Err(error) => tracing::error!(%error, "cannot read what waits"),
         }
-        self.flush();
     }
 
     async fn facts(&self) -> Result<(Vec<Waiting>, HashMap<RequestId, Withdrawal>, (u16, u32)), StoreError> {
@@ -188,16 +264,15 @@ impl Serving {
         Ok((waiting, over, self.outbox.totals().await?))
     }
 
-    fn flush(&mut self) {
+    /// An offer is made once in a session, so a frame for which there is no room ends the connection, and with it
+    /// every session.
+    fn flush(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         for companion in self.companions.values_mut() {
             while let Some(frame) = companion.session.next_frame() {
-                let topic = companion.topics.down.as_str();
-                // The client's own queue is bounded; a frame it has no room for is asked for again by the companion.
-                if let Err(error) = self.client.try_publish(topic, QoS::AtLeastOnce, false, frame) {
-                    tracing::warn!(%error, "cannot publish at the MQTT broker");
-                }
+                client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, frame)?;
             }
         }
+        Ok(())
     }
 }
 

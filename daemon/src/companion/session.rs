@@ -2,7 +2,8 @@
 //!
 //! A session begins with the companion's hello and ends with its next one. Nothing that was said before counts in it:
 //! all that waits is offered again. A companion that sends nonsense is answered with silence, and after
-//! [`MAX_FAULTS`] faults it is not listened to until it says hello again.
+//! [`MAX_FAULTS`] faults in a minute it is not listened to until that minute is over: anybody on the broker can speak
+//! in its name, and must not be able to keep the hub busy or to fill the audit.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,8 +19,9 @@ use gatepost_link::{
 
 use crate::approval::Waiting;
 
-/// Faults after which a companion is not listened to.
+/// Faults in a minute after which a companion is not listened to.
 pub const MAX_FAULTS: u32 = 20;
+const MINUTE: Duration = Duration::from_secs(60);
 /// Requests that a companion is offered at once; the others wait here.
 pub const MAX_OFFERED: usize = 8;
 /// A companion that says hello more often than this is not answered.
@@ -33,6 +35,7 @@ pub struct Session {
     open: Option<SessionHash>,
     last_hello: Option<Instant>,
     faults: u32,
+    faults_since: Option<Instant>,
     offered: HashMap<RequestId, Vec<u8>>,
     refused: Vec<RequestId>,
     out: VecDeque<Vec<u8>>,
@@ -60,6 +63,7 @@ impl Session {
             open: None,
             last_hello: None,
             faults: 0,
+            faults_since: None,
             offered: HashMap::new(),
             refused: Vec::new(),
             out: VecDeque::new(),
@@ -68,6 +72,10 @@ impl Session {
 
     /// Takes a frame from the companion.
     pub fn received(&mut self, now: Instant, bytes: &[u8]) -> Result<Asked, FrameError> {
+        if self.faults_since.is_none_or(|since| now - since >= MINUTE) {
+            self.faults_since = Some(now);
+            self.faults = 0;
+        }
         if self.faults >= MAX_FAULTS && !matches!(frame::decode(bytes), Ok(Up::Hello { .. })) {
             return Ok(Asked::Nothing);
         }
@@ -104,12 +112,21 @@ impl Session {
         self.last_hello = Some(now);
         let ours = Nonce(crate::random::bytes());
         self.open = Some(SessionHash::new(self.hub, self.device, nonce, ours));
-        self.faults = 0;
+        self.forget();
+        self.push(&Down::Welcome { answers: nonce, nonce: ours });
+        Asked::Begun
+    }
+
+    /// The connection is gone, and the session with it.
+    pub fn close(&mut self) {
+        self.open = None;
+        self.forget();
+    }
+
+    fn forget(&mut self) {
         self.offered.clear();
         self.refused.clear();
         self.out.clear();
-        self.push(&Down::Welcome { answers: nonce, nonce: ours });
-        Asked::Begun
     }
 
     fn fetch(&mut self, request: RequestId, piece: u16) {
@@ -294,7 +311,9 @@ mod tests {
             assert!(session.received(now, &[1, 99]).is_err());
         }
         assert_eq!(session.received(now, &[1, 99]), Ok(Asked::Nothing));
-        let later = now + Duration::from_secs(1);
-        assert_eq!(session.received(later, &encoded(&Up::Hello { nonce: Nonce([4; 16]) })), Ok(Asked::Begun));
+        let hello = encoded(&Up::Hello { nonce: Nonce([4; 16]) });
+        assert_eq!(session.received(now + Duration::from_secs(1), &hello), Ok(Asked::Begun));
+        assert_eq!(session.received(now, &[1, 99]), Ok(Asked::Nothing), "a hello forgives nothing");
+        assert!(session.received(now + MINUTE, &[1, 99]).is_err(), "time does");
     }
 }

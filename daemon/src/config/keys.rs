@@ -1,23 +1,9 @@
 //! Every key that the configuration knows, with its documentation: one table, two uses.
 //!
 //! `gatepost init` writes the commented file from it and the loader checks a file against it, so a key cannot exist
-//! without being documented, and an unknown one is answered with its nearest neighbour.
+//! without being documented, and an unknown one is answered with its nearest neighbour. Channels bring their own.
 
-/// One key.
-#[derive(Debug, Clone, Copy)]
-pub struct Key {
-    /// Its name within its table.
-    pub name: &'static str,
-    /// Its default, or an example where there is no default, as TOML.
-    pub value: &'static str,
-    /// What it does, in a sentence or two.
-    pub doc: &'static str,
-}
-
-/// Shorthand for tables of keys.
-pub const fn key(name: &'static str, value: &'static str, doc: &'static str) -> Key {
-    Key { name, value, doc }
-}
+use crate::settings::{Key, key};
 
 /// `[hub]`.
 pub const HUB: &[Key] = &[

@@ -2,12 +2,11 @@
 //!
 //! Every key is in [`keys`], so every key is documented. An unknown one is an error that names its line and its nearest
 //! neighbour: a misspelt `cross_context` that is quietly ignored is a message that quietly leaves. Secrets are pointers
-//! ([`secret`]).
+//! ([`crate::settings::secret`]).
 //!
 //! [`Config::load`] reads and checks; [`template`] writes the file that `gatepost init` gives a newcomer.
 
 pub mod keys;
-pub mod secret;
 mod template;
 mod unknown;
 
@@ -23,9 +22,9 @@ use serde::Deserialize;
 
 use crate::{
     channels::registry::kind,
-    policy::{Allowlist, Crossing, PatternError, Rights},
+    policy::{Allowlist, Crossing, Pattern, PatternError, Rights},
+    settings::{is_name, secret::SecretSource},
 };
-use secret::SecretSource;
 pub use template::template;
 
 /// The file looked for when none is named.
@@ -255,6 +254,11 @@ impl Config {
                     ));
                 }
             }
+            // An entry of `allow` that matches nothing allows nothing; one of `hold` would ask nobody.
+            let unknown = rights.hold.iter().filter_map(Pattern::channel).find(|name| kind(name).is_none());
+            if let Some(channel) = unknown {
+                return Err(invalid(format!("{key}.hold"), format!("there is no channel {channel:?}")));
+            }
         }
         for (channel, accounts) in &self.channels {
             if let Some(account) = accounts.keys().find(|account| !is_name(account)) {
@@ -264,6 +268,9 @@ impl Config {
             if kind(channel).is_none() {
                 return Err(invalid(format!("channels.{channel}"), "there is no such channel"));
             }
+        }
+        if self.broker.user.is_some() != self.broker.password.is_some() {
+            return Err(invalid("broker", "user and password go together: give both or none"));
         }
         if self.approval.approvers.is_empty() {
             return Err(invalid(
@@ -284,12 +291,6 @@ impl Agent {
             cross_context: self.cross_context,
         })
     }
-}
-
-/// Whether a text can name an agent, a token or an account.
-pub fn is_name(text: &str) -> bool {
-    (1..=40).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 fn invalid(key: impl Into<String>, problem: impl Into<String>) -> ConfigError {
@@ -332,6 +333,8 @@ mod tests {
         assert!(error.contains("line 2") && error.contains("maybe"), "{error}");
         let error = parse("[approval]\nttl = \"soon\"\n").unwrap_err().to_string();
         assert!(error.contains("\"soon\" is not a length of time"), "{error}");
+        let error = parse("[agents.engineer]\nhold = [\"emial:*\"]\n").unwrap_err().to_string();
+        assert!(error.contains("no channel \"emial\""), "{error}");
         let error = parse("[agents.engineer]\nallow = [\"slack\"]\n").unwrap_err().to_string();
         assert!(error.contains("channel:address"), "{error}");
     }

@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HUB, Key};
-use crate::channels::registry::KINDS;
+use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HUB};
+use crate::{channels::registry::KINDS, settings::Key};
 
 const WIDTH: usize = 100;
 

@@ -7,7 +7,8 @@ use toml::de::{DeTable, DeValue};
 use super::{ConfigError, keys};
 use crate::{
     channels::registry::{KINDS, kind},
-    message::call::nearest,
+    settings::Key,
+    spelling::nearest,
 };
 
 const SECTIONS: &[&str] = &["hub", "broker", "agents", "approval", "contexts", "channels"];
@@ -57,7 +58,7 @@ fn tables<'a, 'i>(table: &'a DeTable<'i>) -> impl Iterator<Item = (&'a str, &'a 
 }
 
 impl Check<'_> {
-    fn keys(&self, section: &str, table: &DeTable<'_>, known: &[keys::Key]) -> Result<(), ConfigError> {
+    fn keys(&self, section: &str, table: &DeTable<'_>, known: &[Key]) -> Result<(), ConfigError> {
         self.table(section, table, &known.iter().map(|key| key.name).collect::<Vec<_>>())
     }
 

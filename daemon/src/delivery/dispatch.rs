@@ -1,8 +1,10 @@
 //! Who goes next: one message at a time to one conversation, in order, when it is due.
 //!
-//! The head of a lane blocks its lane until it is final, also while it waits for its next attempt: what was written
-//! second must not arrive first. Nothing here polls: the loop sleeps until something changes or the next time that
-//! matters, whichever comes first.
+//! A message joins its lane when it is released; the head blocks its lane until it is final, also while it waits for its
+//! next attempt: what was written second must not arrive first. Nothing here polls: the loop sleeps until something
+//! changes or the next time that matters, whichever comes first.
+//!
+//! What the loop read may be old by the time it acts, so whoever takes a lane looks again before touching its head.
 
 use std::{
     collections::HashSet,
@@ -10,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::broadcast::error::TryRecvError;
+use tokio::{
+    sync::{broadcast::error::TryRecvError, oneshot},
+    task::JoinSet,
+};
 
 use super::Pipeline;
 use crate::{
@@ -26,63 +31,94 @@ use crate::{
 };
 
 /// After a failure of the database, before trying again.
-const RECOVER: Duration = Duration::from_secs(1);
+pub(super) const RECOVER: Duration = Duration::from_secs(1);
 
-type Busy = Arc<Mutex<HashSet<Lane>>>;
+#[derive(Clone, Default)]
+struct Lanes(Arc<Mutex<HashSet<Lane>>>);
+
+/// A lane that is taken; free again when this goes, however it goes.
+struct Claim {
+    lanes: Lanes,
+    lane: Lane,
+}
+
+impl Lanes {
+    fn claim(&self, lane: Lane) -> Option<Claim> {
+        let free = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(lane.clone());
+        free.then(|| Claim { lanes: self.clone(), lane })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.lanes.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).remove(&self.lane);
+    }
+}
 
 impl Pipeline {
-    /// Sends what is due and expires what is over, for ever.
-    pub async fn dispatch(self) {
-        let busy = Busy::default();
+    /// Sends what is due and expires what is over, until `stop`; then lets what is on its way come to its end.
+    pub async fn dispatch(self, mut stop: oneshot::Receiver<()>) {
+        let (lanes, mut sending) = (Lanes::default(), JoinSet::new());
         let mut changes = self.0.outbox.changes();
         loop {
             // What is read next shows everything that these were about.
             while !matches!(changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
-            let next = match self.round(&busy).await {
+            while sending.try_join_next().is_some() {}
+            let next = match self.round(&lanes, &mut sending).await {
                 Ok(next) => next.map(|at| Duration::from_millis(u64::try_from(at - now_ms()).unwrap_or(0))),
                 Err(error) => {
                     tracing::error!(%error, "cannot look after the queue");
                     Some(RECOVER)
                 }
             };
-            // Any change wakes up, missed ones too; so does the time that matters next.
-            match next {
-                None => drop(changes.recv().await),
-                Some(wait) => drop(tokio::time::timeout(wait, changes.recv()).await),
+            tokio::select! {
+                // Any change wakes up, missed ones too.
+                _ = changes.recv() => {}
+                () = tokio::time::sleep(next.unwrap_or(Duration::MAX)) => {}
+                _ = &mut stop => break,
             }
         }
+        sending.join_all().await;
     }
 
     /// Starts everything that is due; says when something else will be.
-    async fn round(&self, busy: &Busy) -> Result<Option<i64>, TransitionError> {
-        let expiry = self.0.approvals.expire().await?;
+    async fn round(&self, lanes: &Lanes, sending: &mut JoinSet<()>) -> Result<Option<i64>, TransitionError> {
+        let mut next = self.0.approvals.expire().await?;
         let now = now_ms();
-        let mut next = expiry;
-        let mut sooner = |at: i64| next = Some(next.map_or(at, |next: i64| next.min(at)));
         for head in self.0.outbox.heads().await? {
-            if head.deadline <= now && head.state == State::Ready {
-                self.give_up(&head).await?;
-                sooner(now);
-            } else if head.due_at > now {
-                sooner(head.due_at.min(head.deadline));
-            } else if claim(busy, &head.lane()) {
-                let (pipeline, busy) = (self.clone(), Arc::clone(busy));
-                tokio::spawn(async move {
-                    let done = match head.state {
-                        // Nobody has its lane: writing down what became of it failed the last time.
-                        State::Sending => pipeline.take_up(&head).await,
-                        _ => pipeline.send(head.seq).await,
-                    };
-                    if let Err(error) = done {
+            let due = head.due_at.min(head.deadline);
+            if due > now {
+                next = Some(next.map_or(due, |next| next.min(due)));
+            } else if let Some(claim) = lanes.claim(head.lane()) {
+                let pipeline = self.clone();
+                sending.spawn(async move {
+                    if let Err(error) = pipeline.advance(head.seq).await {
                         tracing::error!(message = head.id, %error, "cannot write down what became of a message");
                         tokio::time::sleep(RECOVER).await;
                     }
-                    free(&busy, &head.lane());
+                    drop(claim);
                     pipeline.0.outbox.changed(head.seq);
                 });
             }
         }
         Ok(next)
+    }
+
+    /// Takes a lane's head as far as it goes now.
+    async fn advance(&self, seq: i64) -> Result<(), TransitionError> {
+        let (head, now) = (self.0.outbox.get(seq).await?, now_ms());
+        let done = match head.state {
+            State::Ready if head.deadline <= now => self.give_up(&head).await,
+            State::Ready if head.due_at <= now => self.send(seq).await,
+            // Nobody has its lane: writing down what became of it failed the last time.
+            State::Sending => self.take_up(&head).await,
+            _ => Ok(()),
+        };
+        match done {
+            // Somebody was faster, with a cancellation for one.
+            Err(TransitionError::Illegal(_)) => Ok(()),
+            done => done,
+        }
     }
 
     async fn give_up(&self, head: &MessageRow) -> Result<(), TransitionError> {
@@ -100,13 +136,4 @@ impl Pipeline {
             .await?;
         Ok(())
     }
-}
-
-/// Whether the lane was free; it is taken now.
-fn claim(busy: &Busy, lane: &Lane) -> bool {
-    busy.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(lane.clone())
-}
-
-fn free(busy: &Busy, lane: &Lane) {
-    busy.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).remove(lane);
 }

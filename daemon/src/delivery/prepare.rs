@@ -4,6 +4,7 @@
 
 use super::{
     Pipeline,
+    dispatch::RECOVER,
     plan::{self, Content},
 };
 use crate::{
@@ -17,11 +18,27 @@ use crate::{
         transition::{self, Change, NewPart, TransitionError},
     },
     policy::{self, Verdict},
+    store::StoreError,
 };
 
 impl Pipeline {
-    /// Takes an accepted message to `held`, `ready` or `failed`.
-    pub(super) async fn prepare(&self, seq: i64) -> Result<(), TransitionError> {
+    /// Takes an accepted message to `held`, `ready` or `failed`, however often the database must be asked.
+    pub(super) async fn prepare(&self, seq: i64) {
+        loop {
+            match self.try_to_prepare(seq).await {
+                // A cancellation was faster.
+                Ok(()) | Err(TransitionError::Illegal(_)) => return,
+                // The hub is stopping; the next start takes the message up.
+                Err(TransitionError::Store(StoreError::Closed)) => return,
+                Err(error) => {
+                    tracing::error!(%error, "cannot prepare a message; trying again");
+                    tokio::time::sleep(RECOVER).await;
+                }
+            }
+        }
+    }
+
+    async fn try_to_prepare(&self, seq: i64) -> Result<(), TransitionError> {
         let message = self.0.outbox.get(seq).await?;
         match self.judged(&message) {
             Err(refusal) => self.refuse(seq, refusal).await?,

@@ -24,10 +24,10 @@ const LOST: &str = "the hub stopped while it was being sent, and the platform ca
 impl Pipeline {
     /// Takes up where the last process stopped. Runs before anything is dispatched.
     pub async fn recover(&self) -> Result<(), TransitionError> {
-        for message in self.0.outbox.in_state(State::Accepted).await? {
-            self.prepare(message.seq).await?;
+        for message in self.0.outbox.live_in_state(State::Accepted).await? {
+            self.prepare(message.seq).await;
         }
-        for message in self.0.outbox.in_state(State::Sending).await? {
+        for message in self.0.outbox.live_in_state(State::Sending).await? {
             self.take_up(&message).await?;
         }
         Ok(())
@@ -58,7 +58,8 @@ impl Pipeline {
 
 fn go_on(tx: &Transaction<'_>, seq: i64, part: Option<u32>, now: i64) -> Result<(), TransitionError> {
     if let Some(index) = part {
-        transition::settle_part(tx, seq, index, PartState::Planned, None, None)?;
+        // Its fate stays open; whether it may be sent again is asked once more when it would be.
+        transition::settle_part(tx, seq, index, PartState::Unknown, None, Some(LOST))?;
     }
     transition::apply(tx, seq, &Change::hub(Event::Postpone, Some("the hub was restarted")))?;
     transition::postpone(tx, seq, now, false)

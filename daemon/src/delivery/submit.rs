@@ -10,6 +10,7 @@ use super::{
     plan::{self, Content, Resolved},
 };
 use crate::{
+    approval::document,
     message::{
         call::Call,
         receipt::Receipt,
@@ -27,6 +28,9 @@ use crate::{
 
 /// The longest that a caller can wait for a message's end.
 pub const MAX_WAIT: Duration = Duration::from_secs(600);
+
+/// How long a caller is kept from its receipt while its message is judged.
+const PREPARED: Duration = Duration::from_secs(5);
 
 /// A caller's own name for a call, and what the call said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +77,17 @@ impl Pipeline {
         call: Call,
         idempotency: Idempotency,
     ) -> Result<Receipt, Refusal> {
+        // First: a repeated call gets its receipt, also when what it stood on is gone by now.
+        if let Some(key) = &idempotency.key
+            && let Some(seq) = self
+                .0
+                .outbox
+                .accepted_before(agent, key, idempotency.fingerprint)
+                .await
+                .map_err(not_accepted)?
+        {
+            return self.0.outbox.receipt(seq).await.map_err(unavailable);
+        }
         let origin = self.origin(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
@@ -100,9 +115,8 @@ impl Pipeline {
                 // On a task of its own: a caller that hangs up does not leave its message half-way.
                 let pipeline = self.clone();
                 let prepared = tokio::spawn(async move { pipeline.prepare(seq).await });
-                if let Err(error) = prepared.await.unwrap_or_else(|_| Err(StoreError::Closed.into())) {
-                    tracing::error!(%error, "cannot prepare a message; it is taken up at the next start");
-                }
+                // It goes on after this; the receipt then says `accepted`.
+                let _ = tokio::time::timeout(PREPARED, prepared).await;
                 seq
             }
         };
@@ -131,7 +145,12 @@ impl Pipeline {
             origin: origin.as_ref(),
             text: &call.text,
         };
-        let parts = plan::parts(adapter.as_ref(), rules, &content)?
+        let parts = plan::parts(adapter.as_ref(), rules, &content)?;
+        if verdict == "hold" {
+            document::check(&parts)
+                .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;
+        }
+        let parts = parts
             .into_iter()
             .map(|part| DryPart {
                 request: serde_json::from_str(&part.wire).unwrap_or_default(),
@@ -151,7 +170,8 @@ impl Pipeline {
                 return Ok(receipt);
             }
             // A missed change makes no difference: the row is read anew.
-            let _ = tokio::time::timeout_at(until, changes.recv()).await;
+            let changed = async { while changes.recv().await.is_ok_and(|changed| changed != seq) {} };
+            let _ = tokio::time::timeout_at(until, changed).await;
         }
     }
 
@@ -168,6 +188,7 @@ impl Pipeline {
                     by: &by,
                     code: Some(Code::Cancelled),
                     reason: Some("it was taken back"),
+                    facts: None,
                 };
                 transition::apply(tx, seq, &change)
             })

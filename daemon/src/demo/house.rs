@@ -11,14 +11,15 @@ use gatepost_companion::Geometry;
 use gatepost_desktop::{Companion, CounterStore, Settings};
 use gatepost_link::decision::PublicKey;
 
-use super::client;
+use super::{DemoError, client};
 use crate::{
     agents::{self, AgentError, Role},
     approval::device::Device,
     channels::local,
-    cli::{Failed, client::Client},
-    config::{Config, secret::Secret},
+    client::Client,
+    config::Config,
     hub::{Extras, Hub, operator_token_path},
+    settings::secret::Secret,
 };
 
 /// The demo's agent.
@@ -52,17 +53,16 @@ impl House {
     pub(super) async fn open(
         directory: Option<&Path>,
         app: gatepost_companion::Settings,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, DemoError> {
         let (directory, temporary) = match directory {
             Some(directory) => (directory.to_owned(), None),
             None => {
                 let directory =
                     std::env::temp_dir().join(format!("gatepost-demo-{}", crate::random::hex::<8>()));
-                fs::create_dir(&directory).map_err(Failed::refused)?;
                 (directory.clone(), Some(directory))
             }
         };
-        let mut config = Config::parse(CONFIG, Path::new("demo")).map_err(Failed::refused)?;
+        let mut config = Config::parse(CONFIG, Path::new("demo")).map_err(DemoError::failed)?;
         config.hub.data_dir = directory.clone();
         config.hub.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         config.broker.listen = free_port()?;
@@ -77,7 +77,7 @@ impl House {
                 software: true,
             }),
         };
-        let hub = Hub::start(&config, extras).await.map_err(Failed::refused)?;
+        let hub = Hub::start(&config, extras).await.map_err(DemoError::failed)?;
         let companion = Companion::start(Settings {
             host: config.broker.listen.ip().to_string(),
             port: config.broker.listen.port(),
@@ -91,13 +91,13 @@ impl House {
         });
 
         let base = format!("http://{}", hub.address());
-        let operator = fs::read_to_string(operator_token_path(&directory)).map_err(Failed::refused)?;
+        let operator = fs::read_to_string(operator_token_path(&directory)).map_err(DemoError::failed)?;
         match agents::revoke(hub.store(), AGENT, "operator").await {
             Ok(()) | Err(AgentError::Missing(_)) => {}
-            Err(error) => return Err(Failed::refused(error)),
+            Err(error) => return Err(DemoError::failed(error)),
         }
         let token =
-            agents::add(hub.store(), AGENT, Role::Agent, "operator").await.map_err(Failed::refused)?;
+            agents::add(hub.store(), AGENT, Role::Agent, "operator").await.map_err(DemoError::failed)?;
         let arrived = local::read(hub.store(), None, 0, u32::MAX).await.map_err(super::store)?;
         Ok(Self {
             agent: client(&base, &token)?,
@@ -121,7 +121,7 @@ impl House {
     }
 }
 
-fn free_port() -> Result<SocketAddr, Failed> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Failed::refused)?;
-    listener.local_addr().map_err(Failed::refused)
+fn free_port() -> Result<SocketAddr, DemoError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(DemoError::failed)?;
+    listener.local_addr().map_err(DemoError::failed)
 }

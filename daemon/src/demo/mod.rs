@@ -21,10 +21,7 @@ use serde_json::{Value, json};
 
 use crate::{
     audit,
-    cli::{
-        Failed,
-        client::{Client, Request},
-    },
+    client::{Client, ClientError, Request},
     store::StoreError,
 };
 use house::House;
@@ -64,8 +61,28 @@ enum CompanionKind {
     Desktop,
 }
 
+/// Why the demo did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// Nobody can be asked.
+    #[error("there is no terminal to ask in: use --decide approve or --decide deny")]
+    NoTerminal,
+    /// The demo's hub refused a call, or was not there.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// A step did not happen as it should have.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl DemoError {
+    fn failed(error: impl std::fmt::Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 /// Runs the demo.
-pub async fn run(arguments: Arguments) -> Result<(), Failed> {
+pub async fn run(arguments: Arguments) -> Result<(), DemoError> {
     let CompanionKind::Desktop = arguments.companion;
     let mut stage = match arguments.decide {
         Decide::Ask => Stage::in_terminal()?,
@@ -75,14 +92,14 @@ pub async fn run(arguments: Arguments) -> Result<(), Failed> {
     let mut interruption = stage.attach(&house.companion)?;
     let played = tokio::select! {
         played = play(&house, &stage, arguments.decide) => played,
-        () = interruption.comes() => Err(Failed::Refused("interrupted".into())),
+        () = interruption.comes() => Err(DemoError::Failed("interrupted".into())),
     };
     stage.close();
     house.close().await;
     played
 }
 
-async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), Failed> {
+async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), DemoError> {
     stage.say("The hub is up: HTTP door, embedded MQTT broker, embedded database, the `local` channel.");
     stage.met(MEETING).await?;
     stage.say("A companion is connected. Its key was registered just now; nothing else may decide.");
@@ -123,12 +140,12 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), Failed
     let end = ended(house, &second).await?;
     tell_end(house, stage, &end, verdict).await?;
     if verdict == Verdict::Deny && arrived(house, "team").await?.len() != before {
-        return Err(Failed::Refused("a denied message arrived".into()));
+        return Err(DemoError::Failed("a denied message arrived".into()));
     }
 
     let broken = house.hub.store().read(audit::first_broken).await.map_err(store)?;
     if let Some(row) = broken {
-        return Err(Failed::Refused(format!("the audit's chain is broken at row {row}")));
+        return Err(DemoError::Failed(format!("the audit's chain is broken at row {row}")));
     }
     stage.say("");
     stage.say("Done. Every step is in the audit, and its chain of hashes is whole.");
@@ -136,7 +153,7 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), Failed
 }
 
 /// Ann writes; the context of the turn that this starts.
-async fn heard(house: &House) -> Result<String, Failed> {
+async fn heard(house: &House) -> Result<String, DemoError> {
     let body =
         json!({"agent": house::AGENT, "channel": "local", "peer": "ann", "text": "How did the night go?"});
     let answer = house.operator.call(Method::POST, "/v1/inbound", with(body)).await?;
@@ -144,17 +161,17 @@ async fn heard(house: &House) -> Result<String, Failed> {
 }
 
 /// The agent's call, as any agent would make it.
-async fn say(house: &House, call: Value, wait: u64) -> Result<Value, Failed> {
+async fn say(house: &House, call: Value, wait: u64) -> Result<Value, DemoError> {
     let request = Request {
         query: vec![("wait", wait.to_string())],
         body: Some(call),
         wait: Duration::from_secs(wait),
     };
-    house.agent.call(Method::POST, "/v1/messages", request).await
+    Ok(house.agent.call(Method::POST, "/v1/messages", request).await?)
 }
 
 /// Waits for the person's decision on the card that is open.
-async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) -> Result<Verdict, Failed> {
+async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) -> Result<Verdict, DemoError> {
     let verdict = match decide {
         Decide::Ask => {
             stage.say(match hint {
@@ -172,20 +189,20 @@ async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) ->
         Verdict::Approve => "The scripted person reads every page, then holds Approve.",
         Verdict::Deny => "The scripted person presses Deny.",
     });
-    person::decide(&house.companion, verdict, SCRIPTED).await.map_err(Failed::refused)?;
+    person::decide(&house.companion, verdict, SCRIPTED).await.map_err(DemoError::failed)?;
     Ok(verdict)
 }
 
 /// The message's end, as its agent sees it.
-async fn ended(house: &House, receipt: &Value) -> Result<Value, Failed> {
+async fn ended(house: &House, receipt: &Value) -> Result<Value, DemoError> {
     let path = format!("/v1/messages/{}", text(receipt, "id"));
     let request =
         Request { query: vec![("wait", "20".into())], wait: Duration::from_secs(20), ..Request::default() };
-    house.agent.call(Method::GET, &path, request).await
+    Ok(house.agent.call(Method::GET, &path, request).await?)
 }
 
 /// Checks a message's end against the decision, and tells it.
-async fn tell_end(house: &House, stage: &Stage, end: &Value, verdict: Verdict) -> Result<(), Failed> {
+async fn tell_end(house: &House, stage: &Stage, end: &Value, verdict: Verdict) -> Result<(), DemoError> {
     match verdict {
         Verdict::Approve => {
             expect(end, "sent", "the approved message")?;
@@ -201,7 +218,7 @@ async fn tell_end(house: &House, stage: &Stage, end: &Value, verdict: Verdict) -
             let notices = answer.get("notices").and_then(Value::as_array).cloned().unwrap_or_default();
             let told = notices.iter().filter_map(|notice| notice.get("receipt"));
             let Some(notice) = told.into_iter().find(|receipt| text(receipt, "id") == text(end, "id")) else {
-                return Err(Failed::Refused("the agent was not told that its message was denied".into()));
+                return Err(DemoError::Failed("the agent was not told that its message was denied".into()));
             };
             stage.say(&format!(
                 "Denied. The agent is told, in its inbox: {}, {} ({})",
@@ -214,11 +231,11 @@ async fn tell_end(house: &House, stage: &Stage, end: &Value, verdict: Verdict) -
     Ok(())
 }
 
-async fn show_arrived(house: &House, stage: &Stage, address: &str, least: usize) -> Result<(), Failed> {
+async fn show_arrived(house: &House, stage: &Stage, address: &str, least: usize) -> Result<(), DemoError> {
     let arrived = arrived(house, address).await?;
     if arrived.len() < least {
         let found = arrived.len();
-        return Err(Failed::Refused(format!(
+        return Err(DemoError::Failed(format!(
             "{found} parts arrived at local:{address}, not {least} or more"
         )));
     }
@@ -230,24 +247,26 @@ async fn show_arrived(house: &House, stage: &Stage, address: &str, least: usize)
     Ok(())
 }
 
-async fn nothing_arrived(house: &House, address: &str) -> Result<(), Failed> {
+async fn nothing_arrived(house: &House, address: &str) -> Result<(), DemoError> {
     match arrived(house, address).await?.len() {
         0 => Ok(()),
-        found => Err(Failed::Refused(format!("{found} parts of a denied message arrived"))),
+        found => Err(DemoError::Failed(format!("{found} parts of a denied message arrived"))),
     }
 }
 
-async fn arrived(house: &House, address: &str) -> Result<Vec<Value>, Failed> {
+async fn arrived(house: &House, address: &str) -> Result<Vec<Value>, DemoError> {
     let query = vec![("address", address.to_owned()), ("after", house.before.to_string())];
     let answer =
         house.operator.call(Method::GET, "/v1/local", Request { query, ..Request::default() }).await?;
     Ok(answer.get("arrived").and_then(Value::as_array).cloned().unwrap_or_default())
 }
 
-fn expect(receipt: &Value, state: &str, what: &str) -> Result<(), Failed> {
+fn expect(receipt: &Value, state: &str, what: &str) -> Result<(), DemoError> {
     match text(receipt, "state") {
         found if found == state => Ok(()),
-        found => Err(Failed::Refused(format!("{what} is {found}, not {state}: {}", text(receipt, "error")))),
+        found => {
+            Err(DemoError::Failed(format!("{what} is {found}, not {state}: {}", text(receipt, "error"))))
+        }
     }
 }
 
@@ -263,11 +282,11 @@ fn with(body: Value) -> Request<'static> {
     Request { body: Some(body), ..Request::default() }
 }
 
-fn store(error: StoreError) -> Failed {
-    Failed::refused(error)
+fn store(error: StoreError) -> DemoError {
+    DemoError::failed(error)
 }
 
 /// A client of the demo's hub with this token.
-fn client(base: &str, token: &str) -> Result<Client, Failed> {
-    Client::new(base.to_owned(), token.to_owned())
+fn client(base: &str, token: &str) -> Result<Client, DemoError> {
+    Ok(Client::new(base.to_owned(), token.to_owned())?)
 }

@@ -15,7 +15,7 @@ use gatepost_desktop::{
 use gatepost_link::decision::Verdict;
 use tokio::{sync::watch, task::JoinHandle};
 
-use crate::cli::Failed;
+use super::DemoError;
 
 type Shared = Arc<Mutex<Option<terminal::Stage>>>;
 
@@ -32,12 +32,11 @@ pub(super) struct Interruption(Option<Keyboard>);
 
 impl Stage {
     /// In this terminal, with its keyboard.
-    pub(super) fn in_terminal() -> Result<Self, Failed> {
+    pub(super) fn in_terminal() -> Result<Self, DemoError> {
         if !(stdin().is_terminal() && stdout().is_terminal()) {
-            let text = "there is no terminal to ask in: use --decide approve or --decide deny";
-            return Err(Failed::Usage(text.into()));
+            return Err(DemoError::NoTerminal);
         }
-        let stage = terminal::Stage::open().map_err(Failed::refused)?;
+        let stage = terminal::Stage::open().map_err(DemoError::failed)?;
         Ok(Self { terminal: Some(Arc::new(Mutex::new(Some(stage)))), screens: None, drawing: None })
     }
 
@@ -63,14 +62,14 @@ impl Stage {
     }
 
     /// Shows this companion's screen from now on, and connects the keyboard to its buttons.
-    pub(super) fn attach(&mut self, companion: &Companion) -> Result<Interruption, Failed> {
+    pub(super) fn attach(&mut self, companion: &Companion) -> Result<Interruption, DemoError> {
         let mut screens = companion.screens();
         self.screens = Some(screens.clone());
         let terminal = self.terminal.clone();
         let mut keyboard = None;
         if let Some(protocol) = self.protocol() {
             let listening = Keyboard::listen(protocol, companion.buttons());
-            keyboard = Some(listening.map_err(Failed::refused)?);
+            keyboard = Some(listening.map_err(DemoError::failed)?);
         }
         self.drawing = Some(tokio::spawn(async move {
             let mut last = None;
@@ -111,18 +110,20 @@ impl Stage {
     }
 
     /// Waits until the companion and the hub have found each other.
-    pub(super) async fn met(&self, within: Duration) -> Result<(), Failed> {
-        let mut screens = self.screens.clone().ok_or(Failed::Said)?;
+    pub(super) async fn met(&self, within: Duration) -> Result<(), DemoError> {
+        let mut screens =
+            self.screens.clone().ok_or_else(|| DemoError::Failed("no companion is attached".into()))?;
         let met = screens.wait_for(|screen| matches!(screen.view, View::Idle));
         match tokio::time::timeout(within, met).await {
             Ok(Ok(_)) => Ok(()),
-            _ => Err(Failed::Refused("the companion and the hub did not find each other in time".into())),
+            _ => Err(DemoError::Failed("the companion and the hub did not find each other in time".into())),
         }
     }
 
     /// Waits until the companion shows that the hub has taken a decision.
-    pub(super) async fn decision(&self, within: Duration) -> Result<Verdict, Failed> {
-        let mut screens = self.screens.clone().ok_or(Failed::Said)?;
+    pub(super) async fn decision(&self, within: Duration) -> Result<Verdict, DemoError> {
+        let mut screens =
+            self.screens.clone().ok_or_else(|| DemoError::Failed("no companion is attached".into()))?;
         // A decision on an earlier card may still be on the screen; the next card comes first.
         let wait = async {
             screens.wait_for(|screen| matches!(screen.view, View::Card(_))).await?;
@@ -132,9 +133,9 @@ impl Stage {
         };
         match tokio::time::timeout(within, wait).await {
             Ok(Ok(View::Done { verdict, .. })) => Ok(verdict),
-            Ok(Ok(view)) => Err(Failed::Refused(format!("the card closed without a decision: {view:?}"))),
-            Ok(Err(_)) => Err(Failed::Refused("the companion stopped".into())),
-            Err(_) => Err(Failed::Refused("nobody decided in time".into())),
+            Ok(Ok(view)) => Err(DemoError::Failed(format!("the card closed without a decision: {view:?}"))),
+            Ok(Err(_)) => Err(DemoError::Failed("the companion stopped".into())),
+            Err(_) => Err(DemoError::Failed("nobody decided in time".into())),
         }
     }
 

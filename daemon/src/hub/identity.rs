@@ -1,14 +1,14 @@
 //! The hub's key: a file of its own, outside the database and its backups, readable by its owner only.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use ed25519_dalek::SigningKey;
 use gatepost_link::decision::PublicKey;
+
+use super::private_file;
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +36,7 @@ pub(super) fn load_or_create(directory: &Path) -> Result<PublicKey, IdentityErro
 
 fn create(path: &Path) -> io::Result<Vec<u8>> {
     let secret = crate::random::bytes::<32>();
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(&secret)?;
-    file.sync_all()?;
+    private_file::write(path, &secret)?;
     Ok(secret.to_vec())
 }
 

@@ -2,6 +2,7 @@
 
 mod identity;
 mod operator;
+mod private_file;
 
 use std::{
     collections::BTreeMap,
@@ -27,18 +28,19 @@ use crate::{
         broker::{self, Address, BrokerError},
         link::{self, Link},
     },
-    config::{
-        Config,
-        secret::{Secret, SecretError},
-    },
+    config::Config,
     delivery::{AgentRules, Pipeline, Shared},
     intake::http::Door,
+    message::target::Destination,
     outbox::{Outbox, transition::TransitionError},
+    settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };
 
 /// How long open requests may take to end when the hub stops.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long messages on their way may take to end when the hub stops: less than the 90 s that systemd waits.
+const SENDING: Duration = Duration::from_secs(30);
 /// A platform that cannot be reached within this is away.
 const CONNECT: Duration = Duration::from_secs(10);
 /// A platform that has not answered within this will not.
@@ -72,6 +74,9 @@ pub enum HubError {
     /// An agent is bound to an account that is not there.
     #[error("agents.{0}.accounts: {1}")]
     Account(String, NoAccount),
+    /// An agent's list names what is no address.
+    #[error("agents.{0}: {1}")]
+    Allowlist(String, String),
     /// The broker.
     #[error(transparent)]
     Broker(#[from] BrokerError),
@@ -106,6 +111,7 @@ pub struct Hub {
     pipeline: Pipeline,
     _link: Link,
     dispatcher: JoinHandle<()>,
+    rest: oneshot::Sender<()>,
     server: JoinHandle<()>,
     stop: oneshot::Sender<()>,
 }
@@ -176,10 +182,11 @@ impl Hub {
         if devices.is_empty() {
             tracing::warn!("no companion is registered: messages that need a person will expire");
         }
-        let link = link::start(&broker, key, devices, approvals, outbox);
-        let dispatcher = tokio::spawn(pipeline.clone().dispatch());
+        let link = link::start(broker, key, devices, approvals, outbox);
+        let (rest, resting) = oneshot::channel();
+        let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
         let routes =
-            Door::new(pipeline.clone(), store.clone(), config.contexts.ttl.0).routes(config.hub.max_body);
+            Door::new(pipeline.clone(), store.clone(), config.contexts.ttl.0, config.hub.max_body).routes();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let serve = axum::serve(listener, routes).with_graceful_shutdown(async {
@@ -191,7 +198,7 @@ impl Hub {
             }
         });
         tracing::info!(%address, "the hub is ready");
-        Ok(Self { address, key, store, pipeline, _link: link, dispatcher, server, stop })
+        Ok(Self { address, key, store, pipeline, _link: link, dispatcher, rest, server, stop })
     }
 
     /// Where the HTTP door listens.
@@ -214,14 +221,27 @@ impl Hub {
         &self.pipeline
     }
 
-    /// Stops: ends open requests, stops dispatching, closes the database. What is on its way is taken up at the next
-    /// start.
+    /// Returns if a part of the hub ends that should not; the hub is of no use then.
+    pub async fn broken(&mut self) {
+        tokio::select! {
+            _ = &mut self.dispatcher => tracing::error!("the dispatcher ended"),
+            _ = &mut self.server => tracing::error!("the HTTP door ended"),
+        }
+    }
+
+    /// Stops: takes no more calls, lets what is on its way come to its end, closes the database. What does not end in
+    /// time is taken up at the next start.
     pub async fn stop(self) {
-        let _ = self.stop.send(());
+        // A receiver that is gone has stopped already.
+        let _ = (self.stop.send(()), self.rest.send(()));
         if tokio::time::timeout(GRACE, self.server).await.is_err() {
             tracing::warn!("some requests did not end in time");
         }
-        self.dispatcher.abort();
+        let mut dispatcher = self.dispatcher;
+        if tokio::time::timeout(SENDING, &mut dispatcher).await.is_err() {
+            tracing::warn!("some messages are still on their way; the next start takes them up");
+            dispatcher.abort();
+        }
         self.store.close();
     }
 }
@@ -237,11 +257,32 @@ fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, Agent
         for (channel, account) in &agent.accounts {
             accounts.pick(channel, Some(account)).map_err(|error| HubError::Account(name.clone(), error))?;
         }
-        let rights = agent.rights().expect("checked when the configuration was read");
+        let mut rights = agent.rights().expect("checked when the configuration was read");
+        let spell = |channel: &str, address: &str| canonical(accounts, channel, address);
+        let failed = |problem| HubError::Allowlist(name.clone(), problem);
+        rights.allow = rights.allow.respelt(spell).map_err(failed)?;
+        rights.hold = rights.hold.respelt(spell).map_err(failed)?;
         let rules = AgentRules { rights, decorate: agent.decorate, accounts: agent.accounts.clone() };
         agents.insert(name.clone(), rules);
     }
     Ok(agents)
+}
+
+/// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,
+/// and sends nothing either.
+fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String, String> {
+    let Some((.., adapter)) = accounts.iter().find(|(open, ..)| *open == channel) else {
+        return Ok(address.to_owned());
+    };
+    match Destination::parse(address, &[]) {
+        Ok(Destination::Address { address, thread: None, .. }) => {
+            adapter.resolve(&address).map_err(|error| error.to_string())
+        }
+        Ok(Destination::Address { thread: Some(_), .. }) => {
+            Err(format!("{channel}:{address}: an entry names a whole conversation, without a thread"))
+        }
+        Ok(Destination::Current) | Err(_) => Err(format!("{channel}:{address} is not a target")),
+    }
 }
 
 /// The broker to meet companions at: the embedded one, started, or the one that somebody runs.

@@ -1,13 +1,11 @@
 //! The operator's token: a file in the data directory, so that whoever may read it needs no other login.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
+    fs,
     path::{Path, PathBuf},
 };
 
-use super::HubError;
+use super::{HubError, private_file};
 use crate::{
     agents::{self, AgentError, Role},
     store::Store,
@@ -33,8 +31,6 @@ pub(super) async fn ensure(store: &Store) -> Result<(), HubError> {
         Err(error) => return Err(error.into()),
     }
     let token = agents::add(store, NAME, Role::Operator, "hub").await?;
-    let failed = |error| HubError::TokenFile(path.clone(), error);
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path).map_err(failed)?;
-    writeln!(file, "{token}").and_then(|()| file.sync_all()).map_err(failed)
+    private_file::write(&path, format!("{token}\n").as_bytes())
+        .map_err(|error| HubError::TokenFile(path, error))
 }

@@ -1,11 +1,12 @@
 //! The audit's line for a call that was refused at the door.
 
 use std::{
+    collections::HashMap,
     sync::Mutex,
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     agents::Caller,
@@ -14,35 +15,46 @@ use crate::{
     store::Store,
 };
 
-/// Lines a minute that callers without a valid token can cause. Beyond them the audit would be theirs to fill.
-const NOBODYS_LINES: u32 = 60;
+/// Lines a minute that one caller can cause; all callers without a valid token are one. Beyond them the audit, and the
+/// disk's patience, would be theirs to use up. The next minute's first line says how many were left out.
+const LINES: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Writes refusals down.
 pub(super) struct Refused {
     store: Store,
-    nobody: Mutex<(Instant, u32)>,
+    /// By caller; there are as many as there are tokens.
+    windows: Mutex<HashMap<String, Window>>,
+}
+
+struct Window {
+    since: Instant,
+    lines: u32,
 }
 
 impl Refused {
     pub(super) fn new(store: Store) -> Self {
-        Self { store, nobody: Mutex::new((Instant::now(), 0)) }
+        Self { store, windows: Mutex::default() }
     }
 
     /// Writes down that `caller` (nobody, without a valid token) was refused at `door`.
     pub(super) async fn note(&self, caller: Option<&Caller>, door: &str, refusal: &Refusal) {
-        if caller.is_none() && !self.room_for_nobody() {
-            return;
-        }
         let actor = caller.map_or_else(|| "nobody".to_owned(), ToString::to_string);
-        let detail = json!({
+        let Some(left_out) = self.room(&actor, Instant::now()) else { return };
+        let mut detail = json!({
             "door": door, "code": refusal.code, "reason": refusal.reason, "error": refusal.error,
         });
+        if left_out > 0 {
+            detail["left_out_before"] = left_out.into();
+        }
+        self.write(actor, detail).await;
+    }
+
+    async fn write(&self, actor: String, detail: Value) {
         let written = self
             .store
             .write(move |tx| {
-                let entry = Entry { actor: &actor, event: "call.refused", message: None, detail };
-                audit::append(tx, &entry)
+                audit::append(tx, &Entry { actor: &actor, event: "call.refused", message: None, detail })
             })
             .await;
         if let Err(error) = written {
@@ -50,12 +62,33 @@ impl Refused {
         }
     }
 
-    fn room_for_nobody(&self) -> bool {
-        let mut window = self.nobody.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if window.0.elapsed() >= MINUTE {
-            *window = (Instant::now(), 0);
+    /// How many lines were left out since the last one, if there is room for another.
+    fn room(&self, actor: &str, now: Instant) -> Option<u32> {
+        let mut windows = self.windows.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let window = windows.entry(actor.to_owned()).or_insert(Window { since: now, lines: 0 });
+        let mut left_out = 0;
+        if now - window.since >= MINUTE {
+            left_out = window.lines.saturating_sub(LINES);
+            *window = Window { since: now, lines: 0 };
         }
-        window.1 += 1;
-        window.1 <= NOBODYS_LINES
+        window.lines = window.lines.saturating_add(1);
+        (window.lines <= LINES).then_some(left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_caller_cannot_fill_the_audit_and_what_is_left_out_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let refused = Refused::new(Store::open(directory.path()).unwrap());
+        let now = Instant::now();
+        let lines = (0..200).filter(|_| refused.room("nobody", now).is_some()).count();
+        assert_eq!(lines, 60);
+        assert_eq!(refused.room("agent:a", now), Some(0), "another caller has room of its own");
+        assert_eq!(refused.room("nobody", now + MINUTE), Some(140));
+        assert_eq!(refused.room("nobody", now + MINUTE), Some(0));
     }
 }

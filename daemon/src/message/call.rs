@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::spelling::nearest;
+
 use super::{
     refusal::{Code, Refusal},
-    target::{Destination, MAX_ADDRESS},
+    target::{Destination, KINDS_OF_ID, MAX_ADDRESS},
 };
 
 /// The longest text of one message, in bytes.
@@ -102,9 +104,10 @@ impl Call {
             return Err(Refusal::input(error, format!("{missing} is missing or empty")).because("missing"));
         }
         if let Some(channel) = channel.as_deref().filter(|name| !channels.contains(name)) {
-            let error = format!("No adapter registered for platform \"{}\"", clip(channel));
-            let hint = format!("the hub knows: {}", channels.join(", "));
-            return Err(Refusal::new(Code::ExecutionFailed, error, hint));
+            return Err(no_adapter(channel, channels));
+        }
+        if let Some(channel) = unknown_channel(&target, channels) {
+            return Err(no_adapter(channel, channels));
         }
         let destination = Destination::parse(&target, channels).map_err(|error| {
             Refusal::input(error.to_string(), format!("channels are: {}", channels.join(", ")))
@@ -125,6 +128,20 @@ impl Call {
     }
 }
 
+/// What stands before a target's colon like a channel's name and is none. `tg:123` on a hub without Telegram must not
+/// become an address on the channel of the turn.
+fn unknown_channel<'a>(target: &'a str, channels: &[&str]) -> Option<&'a str> {
+    let (head, _) = target.trim().split_once(':')?;
+    let a_name = !head.is_empty() && head.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'-');
+    (a_name && !channels.contains(&head) && !KINDS_OF_ID.contains(&head)).then_some(head)
+}
+
+fn no_adapter(channel: &str, channels: &[&str]) -> Refusal {
+    // The words of the tool that agents know.
+    let error = format!("No adapter registered for platform \"{}\"", clip(channel));
+    Refusal::new(Code::ExecutionFailed, error, format!("the hub knows: {}", channels.join(", ")))
+}
+
 fn refuse_unknown(fields: &Map<String, Value>) -> Result<(), Refusal> {
     let known = || PARAMETERS.iter().flat_map(|names| names.iter().copied());
     match fields.keys().find(|name| !known().any(|known| known == name.as_str())) {
@@ -138,18 +155,6 @@ fn refuse_unknown(fields: &Map<String, Value>) -> Result<(), Refusal> {
             Err(Refusal::input(error, hint).because("unknown_parameter"))
         }
     }
-}
-
-/// The known word that a misspelt one most likely stands for.
-pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let word: String = word.chars().take(40).collect();
-    // A slip in every third letter is a misspelling; more is another word.
-    let slips = (word.chars().count() / 3).max(1);
-    known
-        .map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= slips)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
 }
 
 /// The one value of a parameter under any of its names; two that differ contradict each other.
@@ -265,9 +270,15 @@ mod tests {
 
     #[test]
     fn an_unknown_channel_is_refused_in_the_seeds_words() {
-        let refusal = parse(json!({"to": "x", "channel": "pigeon", "message": "hi"})).unwrap_err();
-        assert_eq!(refusal.code, Code::ExecutionFailed);
-        assert_eq!(refusal.error, "No adapter registered for platform \"pigeon\"");
+        for call in [
+            json!({"to": "x", "channel": "pigeon", "message": "hi"}),
+            json!({"to": "pigeon:x", "message": "hi"}),
+        ] {
+            let refusal = parse(call).unwrap_err();
+            assert_eq!(refusal.code, Code::ExecutionFailed);
+            assert_eq!(refusal.error, "No adapter registered for platform \"pigeon\"");
+        }
+        assert!(parse(json!({"to": "user:ann", "channel": "local", "message": "hi"})).is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The vocabulary of messages. No I/O, and no knowledge of any other module.
+//! The vocabulary of messages. No I/O: the database is known only as far as the states have words in it.
 //!
 //! - [`target`]: where a message goes;
 //! - [`call`]: what an agent asks for, parsed from the `message` tool's parameters into types;

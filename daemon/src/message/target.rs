@@ -8,6 +8,9 @@ use std::fmt;
 /// The longest address or thread, in bytes. An e-mail address can have 254 (RFC 5321, 4.5.3.1.3), a Matrix id 255.
 pub const MAX_ADDRESS: usize = 320;
 
+/// What may stand before an address to say which kind of id it is.
+pub const KINDS_OF_ID: &[&str] = &["user", "channel", "chat"];
+
 /// Where a message goes: an address on a channel, maybe a thread in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Target {
@@ -52,10 +55,8 @@ impl Destination {
             Some((head, rest)) if channels.contains(&head) => (Some(head.to_owned()), rest),
             _ => (None, text),
         };
-        let rest = ["user:", "channel:", "chat:"]
-            .iter()
-            .find_map(|prefix| rest.strip_prefix(prefix))
-            .unwrap_or(rest);
+        let rest =
+            KINDS_OF_ID.iter().find_map(|kind| rest.strip_prefix(kind)?.strip_prefix(':')).unwrap_or(rest);
         // A room alias starts with '#'; only a '#' further in begins a thread.
         let thread_at = rest.char_indices().skip(1).find(|&(_, c)| c == '#').map(|(at, _)| at);
         let (address, thread) = match thread_at {

@@ -1,6 +1,6 @@
 //! The write that precedes the answer.
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
 use super::{
@@ -76,21 +76,41 @@ impl Outbox {
         }
         Ok(accepted)
     }
+
+    /// The message that was taken from `agent` under this idempotency key, if any.
+    pub async fn accepted_before(
+        &self,
+        agent: &str,
+        key: &str,
+        fingerprint: [u8; 32],
+    ) -> Result<Option<i64>, AcceptError> {
+        let (agent, key) = (agent.to_owned(), key.to_owned());
+        self.store.read(move |db| before(db, &agent, &key, fingerprint)).await
+    }
+}
+
+/// The message that was taken under this key, if it was the same call.
+fn before(
+    db: &Connection,
+    agent: &str,
+    key: &str,
+    fingerprint: [u8; 32],
+) -> Result<Option<i64>, AcceptError> {
+    let Some(before) = db.query_row(row::BY_KEY, params![agent, key], MessageRow::read).optional()? else {
+        return Ok(None);
+    };
+    let sql = "SELECT fingerprint FROM messages WHERE seq = ?";
+    match db.query_row(sql, [before.seq], |row| row.get::<_, [u8; 32]>(0))? == fingerprint {
+        true => Ok(Some(before.seq)),
+        false => Err(AcceptError::KeyReused(before.id)),
+    }
 }
 
 fn insert(tx: &rusqlite::Transaction<'_>, new: &NewMessage) -> Result<Accepted, AcceptError> {
-    if let Some(key) = &new.idempotency_key {
-        let before = tx.query_row(row::BY_KEY, params![new.agent, key], MessageRow::read).optional()?;
-        if let Some(before) = before {
-            let fingerprint: [u8; 32] =
-                tx.query_row("SELECT fingerprint FROM messages WHERE seq = ?", [before.seq], |row| {
-                    row.get(0)
-                })?;
-            return match fingerprint == new.fingerprint {
-                true => Ok(Accepted::Before(before.seq)),
-                false => Err(AcceptError::KeyReused(before.id)),
-            };
-        }
+    if let Some(key) = &new.idempotency_key
+        && let Some(seq) = before(tx, &new.agent, key, new.fingerprint)?
+    {
+        return Ok(Accepted::Before(seq));
     }
     let (id, now) = (MessageId::new(), now_ms());
     let origin =

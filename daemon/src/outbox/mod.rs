@@ -104,7 +104,8 @@ impl Outbox {
     pub async fn list(&self, filter: Filter) -> Result<Vec<MessageRow>, StoreError> {
         self.store
             .read(move |db| {
-                let mut rows = db.prepare(row::FILTERED)?;
+                let sql = if filter.agent.is_some() { row::OF_AGENT } else { row::ALL };
+                let mut rows = db.prepare(sql)?;
                 let rows = rows.query_map(
                     params![filter.agent, filter.state.map(State::word), filter.limit],
                     MessageRow::read,
@@ -114,11 +115,11 @@ impl Outbox {
             .await
     }
 
-    /// Messages in one state, oldest first.
-    pub async fn in_state(&self, state: State) -> Result<Vec<MessageRow>, StoreError> {
+    /// Messages in one state that is not final, oldest first.
+    pub async fn live_in_state(&self, state: State) -> Result<Vec<MessageRow>, StoreError> {
         self.store
             .read(move |db| {
-                let mut rows = db.prepare(row::IN_STATE)?;
+                let mut rows = db.prepare(row::LIVE_IN_STATE)?;
                 let rows = rows.query_map([state], MessageRow::read)?;
                 Ok(rows.collect::<Result<_, _>>()?)
             })
@@ -140,10 +141,7 @@ impl Outbox {
     pub async fn totals(&self) -> Result<(u16, u32), StoreError> {
         let queued: i64 = self
             .store
-            .read(|db| {
-                let sql = "SELECT count(*) FROM messages WHERE state IN ('accepted', 'ready', 'sending')";
-                Ok::<_, StoreError>(db.query_row(sql, [], |row| row.get(0))?)
-            })
+            .read(|db| Ok::<_, StoreError>(db.query_row(row::QUEUED, [], |row| row.get(0))?))
             .await?;
         Ok((u16::try_from(queued).unwrap_or(u16::MAX), self.sent.load(Ordering::Relaxed)))
     }

@@ -21,16 +21,31 @@ macro_rules! columns {
 pub(super) const BY_ID: &str = concat!(columns!(), "WHERE id = ?");
 pub(super) const BY_SEQ: &str = concat!(columns!(), "WHERE seq = ?");
 pub(super) const BY_KEY: &str = concat!(columns!(), "WHERE agent = ? AND idempotency_key = ?");
-pub(super) const IN_STATE: &str = concat!(columns!(), "WHERE state = ? ORDER BY seq");
+/// The condition of the index `messages_live`. SQLite uses that index only where it stands word for word.
+macro_rules! live {
+    () => {
+        "state IN ('accepted', 'held', 'ready', 'sending')"
+    };
+}
+
+pub(super) const LIVE_IN_STATE: &str = concat!(columns!(), "WHERE ", live!(), " AND state = ? ORDER BY seq");
 pub(super) const HEADS: &str = concat!(
     columns!(),
-    "WHERE seq IN (SELECT min(seq) FROM messages WHERE state IN ('ready', 'sending') \
-     GROUP BY channel, account, address) ORDER BY seq"
+    "JOIN (SELECT channel AS c, account AS a, address AS d, min(released) AS first FROM messages WHERE ",
+    live!(),
+    " AND state IN ('ready', 'sending') GROUP BY c, a, d) ON channel = c AND account = a AND address = d \
+     AND released = first WHERE ",
+    live!(),
+    " AND state IN ('ready', 'sending')"
 );
-pub(super) const FILTERED: &str = concat!(
-    columns!(),
-    "WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3"
+pub(super) const QUEUED: &str = concat!(
+    "SELECT count(*) FROM messages WHERE ",
+    live!(),
+    " AND state IN ('accepted', 'ready', 'sending')"
 );
+pub(super) const ALL: &str = concat!(columns!(), "WHERE ?2 IS NULL OR state = ?2 ORDER BY seq DESC LIMIT ?3");
+pub(super) const OF_AGENT: &str =
+    concat!(columns!(), "WHERE agent = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3");
 
 /// A message. Times are milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +116,11 @@ impl MessageRow {
             reason: row.get(18)?,
             ended_at: row.get(19)?,
         })
+    }
+
+    /// The message in this row.
+    pub(crate) fn get(db: &Connection, seq: i64) -> Result<Self, StoreError> {
+        Ok(db.query_row(BY_SEQ, [seq], Self::read)?)
     }
 
     /// Where it goes.
@@ -174,5 +194,34 @@ impl PartRow {
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    /// Nothing is ever deleted from the queue, so a full scan costs more every day.
+    #[tokio::test]
+    async fn what_is_asked_all_the_time_is_answered_from_an_index() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        for sql in [BY_ID, BY_SEQ, BY_KEY, LIVE_IN_STATE, HEADS, QUEUED, OF_AGENT, crate::approval::WAITING] {
+            let plan: Vec<String> = store
+                .read(move |db| {
+                    let mut rows = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+                    let count = rows.parameter_count();
+                    let rows =
+                        rows.query_map(rusqlite::params_from_iter(vec![""; count]), |row| row.get(3))?;
+                    Ok::<_, StoreError>(rows.collect::<Result<_, _>>()?)
+                })
+                .await
+                .unwrap();
+            let scans = |line: &&String| {
+                line.starts_with("SCAN") && !line.contains("USING") && !line.contains("SCAN (subquery")
+            };
+            assert_eq!(plan.iter().find(scans), None, "{sql}\n{plan:#?}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Every change of a message after it was accepted.
 
 use rusqlite::{Transaction, params};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     notices,
@@ -46,17 +46,24 @@ pub struct Change<'a> {
     pub code: Option<Code>,
     /// Why, as a sentence.
     pub reason: Option<&'a str>,
+    /// What else the audit keeps of it.
+    pub facts: Option<Value>,
 }
 
 impl<'a> Change<'a> {
     /// The hub's own doing.
     pub const fn hub(event: Event, reason: Option<&'a str>) -> Self {
-        Self { event, actor: Actor::Hub, by: "hub", code: None, reason }
+        Self { event, actor: Actor::Hub, by: "hub", code: None, reason, facts: None }
     }
 
     /// The same with a kind of error.
-    pub const fn code(self, code: Code) -> Self {
+    pub fn code(self, code: Code) -> Self {
         Self { code: Some(code), ..self }
+    }
+
+    /// The same with facts for the audit.
+    pub fn facts(self, facts: Value) -> Self {
+        Self { facts: Some(facts), ..self }
     }
 }
 
@@ -67,8 +74,24 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
     let ended_at = state.is_final().then(now_ms);
     tx.prepare_cached("UPDATE messages SET state = ?, code = ?, reason = ?, ended_at = ? WHERE seq = ?")?
         .execute(params![state, change.code.map(Code::word), change.reason, ended_at, seq])?;
+    if state == State::Ready && before.state != State::Sending {
+        // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
+        tx.prepare_cached(
+            "UPDATE messages SET released = (SELECT coalesce(max(seq), 0) + 1 FROM audit) WHERE seq = ?",
+        )?
+        .execute([seq])?;
+    }
+    if before.state == State::Held {
+        tx.prepare_cached(
+            "UPDATE approvals SET decided_at = ?, verdict = ? WHERE message = ? AND decided_at IS NULL",
+        )?
+        .execute(params![now_ms(), state, seq])?;
+    }
     let event = format!("message.{state}");
-    let detail = json!({"event": change.event, "code": change.code, "reason": change.reason});
+    let mut detail = json!({"event": change.event, "code": change.code, "reason": change.reason});
+    if let Some(facts) = &change.facts {
+        detail["facts"] = facts.clone();
+    }
     audit::append(tx, &Entry { actor: change.by, event: &event, message: Some(&before.id), detail })?;
     let after = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
     if state.is_final() && state != State::Sent {

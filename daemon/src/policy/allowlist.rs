@@ -43,6 +43,17 @@ impl Pattern {
         }
     }
 
+    /// The same entry with its address spelt as `spell` has it.
+    pub fn respelt<E>(self, spell: impl FnOnce(&str, &str) -> Result<String, E>) -> Result<Self, E> {
+        match self {
+            Self::Address(channel, address) => {
+                let address = spell(&channel, &address)?;
+                Ok(Self::Address(channel, address))
+            }
+            other => Ok(other),
+        }
+    }
+
     fn matches(&self, target: &Target) -> bool {
         match self {
             Self::Any => true,
@@ -77,6 +88,22 @@ impl Allowlist {
         self.0.iter().any(|pattern| pattern.matches(target))
     }
 
+    /// Whether an entry matches when upper and lower case are the same. For lists that ask: an agent must not get around
+    /// a question by another spelling of the same mailbox.
+    pub fn contains_in_any_case(&self, target: &Target) -> bool {
+        self.0.iter().any(|pattern| match pattern {
+            Pattern::Address(channel, address) => {
+                *channel == target.channel && address.eq_ignore_ascii_case(&target.address)
+            }
+            other => other.matches(target),
+        })
+    }
+
+    /// The same list with every address spelt as `spell` has it, given its channel.
+    pub fn respelt<E>(self, mut spell: impl FnMut(&str, &str) -> Result<String, E>) -> Result<Self, E> {
+        self.0.into_iter().map(|pattern| pattern.respelt(&mut spell)).collect::<Result<_, _>>().map(Self)
+    }
+
     /// The entries.
     pub fn iter(&self) -> impl Iterator<Item = &Pattern> {
         self.0.iter()
@@ -99,6 +126,14 @@ mod tests {
         assert!(!list.contains(&target("slack", "C12")));
         assert!(list.contains(&target("email", "a@b.test")));
         assert!(!list.contains(&target("telegram", "C1")));
+    }
+
+    #[test]
+    fn a_list_that_asks_is_not_evaded_by_another_spelling() {
+        let hold = Allowlist::parse(["email:boss@example.org".to_owned()]).unwrap();
+        let target = Target { channel: "email".into(), address: "Boss@example.org".into(), thread: None };
+        assert!(hold.contains_in_any_case(&target));
+        assert!(!hold.contains(&target));
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, account: &str, target: &T
         Some(origin) => format!("it leaves its conversation, {}", origin.place),
         None => "its turn is in no conversation".to_owned(),
     };
-    if rights.hold.contains(target) {
+    if rights.hold.contains_in_any_case(target) {
         return Verdict::Hold(format!("{leaves}, and {target} is under `hold`"));
     }
     match rights.cross_context {

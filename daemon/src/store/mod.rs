@@ -11,6 +11,8 @@ mod lock;
 mod schema;
 
 use std::{
+    fs::OpenOptions,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, mpsc},
     thread,
@@ -64,6 +66,13 @@ impl Store {
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let lock = DirectoryLock::take(directory)?;
         let path = directory.join("gatepost.db");
+        // SQLite's own files take over its rights: messages are nobody else's to read.
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| LockError::Directory(directory.into(), error))?;
         let mut writer = Connection::open(&path)?;
         writer.pragma_update(None, "journal_mode", "wal")?;
         writer.pragma_update(None, "synchronous", "full")?;

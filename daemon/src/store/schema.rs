@@ -38,6 +38,7 @@ CREATE TABLE contexts (
     session TEXT NOT NULL,
     expires_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX contexts_expiry ON contexts (expires_at);
 
 -- The outbox. A row is written before anything is done with it, and outlives its end.
 CREATE TABLE messages (
@@ -59,14 +60,18 @@ CREATE TABLE messages (
     accepted_at INTEGER NOT NULL,
     deadline INTEGER NOT NULL,
     due_at INTEGER NOT NULL,
+    -- Its place in its lane: given when it is released, so that who was held joins at the end.
+    released INTEGER,
     attempts INTEGER NOT NULL DEFAULT 0,
     code TEXT,
     reason TEXT,
     ended_at INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX messages_idempotency ON messages (agent, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE INDEX messages_live ON messages (state, channel, account, address, seq)
+-- Small however long the history: whoever asks for what is under way repeats this condition, word for word.
+CREATE INDEX messages_live ON messages (state, channel, account, address, released)
     WHERE state IN ('accepted', 'held', 'ready', 'sending');
+CREATE INDEX messages_agent ON messages (agent, seq);
 CREATE TABLE parts (
     message INTEGER NOT NULL REFERENCES messages (seq),
     idx INTEGER NOT NULL,
@@ -93,7 +98,8 @@ CREATE TABLE approvals (
     session BLOB,
     signature BLOB
 ) STRICT;
-CREATE INDEX approvals_open ON approvals (deadline) WHERE decided_at IS NULL;
+CREATE UNIQUE INDEX approvals_message ON approvals (message);
+CREATE INDEX approvals_open ON approvals (message) WHERE decided_at IS NULL;
 CREATE TABLE devices (
     key BLOB PRIMARY KEY,
     name TEXT NOT NULL,
@@ -124,7 +130,6 @@ CREATE TABLE local (
     text TEXT NOT NULL,
     at INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX local_address ON local (account, address, seq);
 
 -- Everything that happened. Each row's hash covers the one before it.
 CREATE TABLE audit (

@@ -249,12 +249,14 @@ impl<C: Counter> App<C> {
         if let Down::Welcome { answers, nonce } = frame {
             return self.welcomed(now, answers, nonce);
         }
+        if frame == Down::Greet {
+            return self.greeted(now);
+        }
         if !self.ready() {
             return false;
         }
         match frame {
-            Down::Welcome { .. } => false,
-            Down::Greet => self.greeted(now),
+            Down::Welcome { .. } | Down::Greet => false,
             Down::Offer(offer) => self.offered(now, offer),
             Down::Piece { request, piece, bytes } => self.piece(now, request, piece, bytes),
             Down::Consumed { request } => match &self.stage {
@@ -282,8 +284,15 @@ impl<C: Counter> App<C> {
 
     /// The hub lost the session; a connection that broke would have told the same.
     fn greeted(&mut self, now: Millis) -> bool {
-        let Link::Ready { nonce, .. } = self.link else { return false };
-        self.connected(now, nonce.next());
+        match self.link {
+            Link::Down => return false,
+            // The hub came after the hello was said; the same one is enough.
+            Link::Greeting { nonce, .. } => {
+                self.link = Link::Greeting { nonce, greeted: now };
+                self.outbound.push(Up::Hello { nonce });
+            }
+            Link::Ready { nonce, .. } => self.connected(now, nonce.next()),
+        }
         true
     }
 

@@ -9,7 +9,7 @@ use super::{
     submission::{Login, Pace, Security, Submission, trust},
     wire::tests::{key, wire},
 };
-use crate::{channels::Failure, config::secret::Secret};
+use crate::{channels::Failure, settings::secret::Secret};
 
 fn to(double: &Double, security: Security) -> Submission {
     Submission {

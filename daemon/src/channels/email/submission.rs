@@ -35,7 +35,7 @@ use super::{
     judgement::{Phase, judge, no_answer},
     wire::Mail,
 };
-use crate::{channels::Failure, config::secret::Secret};
+use crate::{channels::Failure, settings::secret::Secret};
 
 /// How long the farewell may take, which nobody waits for.
 const FAREWELL: Duration = Duration::from_secs(5);

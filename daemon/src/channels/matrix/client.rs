@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     channels::{Failure, PartKey},
-    config::secret::Secret,
+    settings::secret::Secret,
 };
 
 /// For a whole request, from the connection to the end of the answer.

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     channels::{Adapter, Failure, Letter, PartKey},
-    config::secret::Secret,
     render::Part,
+    settings::secret::Secret,
 };
 
 pub(super) fn matrix(port: u16) -> Matrix {

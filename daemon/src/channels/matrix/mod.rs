@@ -27,11 +27,8 @@ use super::{
     registry::{OpenError, Opening},
 };
 use crate::{
-    config::{
-        keys::{Key, key},
-        secret::SecretSource,
-    },
     render::{Dialect, Flavour, Markup, Tables},
+    settings::{Key, key, secret::SecretSource},
 };
 
 /// `[channels.matrix.ACCOUNT]`.

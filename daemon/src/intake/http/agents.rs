@@ -2,9 +2,8 @@
 
 use axum::{
     Json,
-    body::Bytes,
-    extract::{Path, State, rejection::BytesRejection},
-    http::{HeaderMap, StatusCode},
+    extract::{Path, Request, State, rejection::PathRejection},
+    http::StatusCode,
     response::{IntoResponse as _, Response},
 };
 use serde::Deserialize;
@@ -25,21 +24,17 @@ struct New {
 
 const OPERATOR: &[Role] = &[Role::Operator];
 
-pub(super) async fn list(State(door): State<Door>, headers: HeaderMap) -> Response {
-    door.with_caller("GET /v1/agents", &headers, OPERATOR, async |_| {
+pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
+    door.serve("GET /v1/agents", OPERATOR, request, async |_, _| {
         let agents = agents::list(&door.0.store).await.map_err(refused)?;
         Ok(Json(json!({"ok": true, "agents": agents})).into_response())
     })
     .await
 }
 
-pub(super) async fn add(
-    State(door): State<Door>,
-    headers: HeaderMap,
-    bytes: Result<Bytes, BytesRejection>,
-) -> Response {
-    door.with_caller("POST /v1/agents", &headers, OPERATOR, async |caller| {
-        let New { name, role } = caller::json(&caller::body(bytes)?)?;
+pub(super) async fn add(State(door): State<Door>, request: Request) -> Response {
+    door.serve("POST /v1/agents", OPERATOR, request, async |caller, request| {
+        let New { name, role } = door.json(request).await?;
         let token = agents::add(&door.0.store, &name, role, &caller.to_string()).await.map_err(refused)?;
         let configured = role != Role::Agent || door.0.pipeline.knows(&name);
         let body = json!({"ok": true, "name": name, "role": role, "token": token, "configured": configured});
@@ -50,10 +45,11 @@ pub(super) async fn add(
 
 pub(super) async fn revoke(
     State(door): State<Door>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
+    name: Result<Path<String>, PathRejection>,
+    request: Request,
 ) -> Response {
-    door.with_caller("DELETE /v1/agents/{name}", &headers, OPERATOR, async |caller| {
+    door.serve("DELETE /v1/agents/{name}", OPERATOR, request, async |caller, _| {
+        let name = caller::path(name)?;
         agents::revoke(&door.0.store, &name, &caller.to_string()).await.map_err(refused)?;
         Ok(Json(json!({"ok": true})).into_response())
     })

@@ -1,13 +1,13 @@
 //! Who is calling, and the one way in which every handler refuses.
 
-use std::{borrow::Cow, future::Future};
+use std::{borrow::Cow, future::Future, time::Duration};
 
 use axum::{
-    body::Bytes,
-    extract::rejection::BytesRejection,
-    http::{HeaderMap, StatusCode, header},
+    extract::{Path, Query, Request, rejection::PathRejection},
+    http::{HeaderMap, header},
     response::Response,
 };
+use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
 use super::{Door, problem};
@@ -16,27 +16,31 @@ use crate::{
     message::refusal::{Code, Refusal},
 };
 
+/// How long a body may take to come.
+const BODY: Duration = Duration::from_secs(20);
+
 /// The agent as which the operator's own messages are judged.
 pub(super) const SHELL: &str = "shell";
 
 impl Door {
-    /// Recognises the caller, checks its role, and runs `work`. Refusals become problems and lines in the audit.
-    pub(super) async fn with_caller<F, W>(
+    /// Recognises the caller, checks its role, and only then runs `work`, which may read the body. Refusals become
+    /// problems and lines in the audit.
+    pub(super) async fn serve<F, W>(
         &self,
         door: &'static str,
-        headers: &HeaderMap,
         roles: &[Role],
+        request: Request,
         work: W,
     ) -> Response
     where
         F: Future<Output = Result<Response, Refusal>>,
-        W: FnOnce(Caller) -> F,
+        W: FnOnce(Caller, Request) -> F,
     {
-        let (caller, result) = match self.caller(headers).await {
+        let (caller, result) = match self.caller(request.headers()).await {
             Err(refusal) => (None, Err(refusal)),
             Ok(caller) => {
                 let result = match roles.contains(&caller.role) {
-                    true => work(caller.clone()).await,
+                    true => work(caller.clone(), request).await,
                     false => Err(wrong_role(&caller, roles)),
                 };
                 (Some(caller), result)
@@ -51,12 +55,30 @@ impl Door {
         }
     }
 
+    /// A request's body as JSON: bounded in size and time.
+    pub(super) async fn json<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
+        let read = axum::body::to_bytes(request.into_body(), self.0.max_body);
+        match tokio::time::timeout(BODY, read).await {
+            Ok(Ok(bytes)) => json(&bytes),
+            Ok(Err(error)) if over_the_bound(&error) => Err(Refusal::new(
+                Code::TooLarge,
+                format!("the body has more than {} bytes", self.0.max_body),
+                "shorten it; the operator's bound is [hub] max_body",
+            )),
+            Ok(Err(_)) => Err(Refusal::input("the body broke off", "send it again").because("broken_body")),
+            Err(_) => {
+                Err(Refusal::input("the body did not come in time", "send it faster").because("slow_body"))
+            }
+        }
+    }
+
     async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
         let token = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .map(str::trim)
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token.trim())
             .filter(|token| !token.is_empty())
             .ok_or_else(|| {
                 let hint = "send \"Authorization: Bearer TOKEN\"; the operator makes one with: gatepost agent add NAME";
@@ -79,22 +101,27 @@ impl Caller {
     }
 }
 
-/// A request's body, or why there is none.
-pub(super) fn body(bytes: Result<Bytes, BytesRejection>) -> Result<Bytes, Refusal> {
-    bytes.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
-            Code::TooLarge,
-            "the body is over the hub's bound",
-            "shorten it; the operator's bound is [hub] max_body",
-        ),
-        _ => Refusal::input("the body could not be read", "send it again").because("broken_body"),
+/// A request's query parameters.
+pub(super) fn query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+    Query::try_from_uri(request.uri()).map(|Query(query)| query).map_err(|error| {
+        Refusal::input(clip(&error.body_text()), "see the README for the parameters that there are")
+            .because("query")
     })
 }
 
+/// The one variable part of a request's path.
+pub(super) fn path(path: Result<Path<String>, PathRejection>) -> Result<String, Refusal> {
+    path.map(|Path(path)| path)
+        .map_err(|error| Refusal::input(clip(&error.body_text()), "use the id as it was given"))
+}
+
+fn over_the_bound(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
+}
+
 /// A body as JSON.
-pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).map_err(|error| {
-        // Where the text breaks off or a field is wrong; never the text itself.
         let at = match (error.line(), error.column()) {
             (0, _) => Cow::Borrowed(""),
             (line, column) => format!(" at line {line}, column {column}").into(),

@@ -2,9 +2,8 @@
 
 use axum::{
     Json,
-    body::Bytes,
-    extract::{State, rejection::BytesRejection},
-    http::{HeaderMap, StatusCode},
+    extract::{Request, State},
+    http::StatusCode,
     response::{IntoResponse as _, Response},
 };
 use serde::Deserialize;
@@ -41,13 +40,9 @@ struct Report {
     text: String,
 }
 
-pub(super) async fn receive(
-    State(door): State<Door>,
-    headers: HeaderMap,
-    bytes: Result<Bytes, BytesRejection>,
-) -> Response {
-    door.with_caller("POST /v1/inbound", &headers, &[Role::Bridge, Role::Operator], async |caller| {
-        let report: Report = caller::json(&caller::body(bytes)?)?;
+pub(super) async fn receive(State(door): State<Door>, request: Request) -> Response {
+    door.serve("POST /v1/inbound", &[Role::Bridge, Role::Operator], request, async |caller, request| {
+        let report: Report = door.json(request).await?;
         let inbound = checked(&door, report)?;
         let ttl = i64::try_from(door.0.context_ttl.as_millis()).unwrap_or(i64::MAX);
         let expires_at = now_ms().saturating_add(ttl);

@@ -2,8 +2,7 @@
 
 use axum::{
     Json,
-    extract::{Query, State},
-    http::HeaderMap,
+    extract::{Request, State},
     response::{IntoResponse as _, Response},
 };
 use serde::Deserialize;
@@ -18,12 +17,9 @@ pub(super) struct Which {
     after: Option<i64>,
 }
 
-pub(super) async fn read(
-    State(door): State<Door>,
-    Query(which): Query<Which>,
-    headers: HeaderMap,
-) -> Response {
-    door.with_caller("GET /v1/local", &headers, &[Role::Operator], async |_| {
+pub(super) async fn read(State(door): State<Door>, request: Request) -> Response {
+    door.serve("GET /v1/local", &[Role::Operator], request, async |_, request| {
+        let which: Which = caller::query(&request)?;
         let arrived = local::read(&door.0.store, which.address, which.after.unwrap_or(0), 1_000)
             .await
             .map_err(caller::broken)?;

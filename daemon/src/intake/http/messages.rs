@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    body::Bytes,
-    extract::{Path, Query, State, rejection::BytesRejection},
-    http::{HeaderMap, StatusCode},
+    extract::{Path, Request, State, rejection::PathRejection},
+    http::StatusCode,
     response::{IntoResponse as _, Response},
 };
 use gatepost_link::Digest;
@@ -53,16 +52,11 @@ pub(super) struct Since {
 
 const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
 
-pub(super) async fn submit(
-    State(door): State<Door>,
-    Query(wait): Query<Wait>,
-    headers: HeaderMap,
-    bytes: Result<Bytes, BytesRejection>,
-) -> Response {
-    let key = headers.get("idempotency-key").cloned();
-    door.with_caller("POST /v1/messages", &headers, SENDERS, async |caller| {
-        let bytes = caller::body(bytes)?;
-        let value: Value = caller::json(&bytes)?;
+pub(super) async fn submit(State(door): State<Door>, request: Request) -> Response {
+    door.serve("POST /v1/messages", SENDERS, request, async |caller, request| {
+        let wait: Wait = caller::query(&request)?;
+        let key = request.headers().get("idempotency-key").cloned();
+        let value: Value = door.json(request).await?;
         let call = Call::parse(&value, &KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())?;
         let pipeline = &door.0.pipeline;
         if call.dry_run {
@@ -85,12 +79,9 @@ pub(super) async fn submit(
     .await
 }
 
-pub(super) async fn list(
-    State(door): State<Door>,
-    Query(listing): Query<Listing>,
-    headers: HeaderMap,
-) -> Response {
-    door.with_caller("GET /v1/messages", &headers, SENDERS, async |caller| {
+pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
+    door.serve("GET /v1/messages", SENDERS, request, async |caller, request| {
+        let listing: Listing = caller::query(&request)?;
         let state = listing.state.as_deref().map(state).transpose()?;
         let filter = Filter {
             agent: (caller.role == Role::Agent).then(|| caller.name.clone()),
@@ -106,12 +97,12 @@ pub(super) async fn list(
 
 pub(super) async fn show(
     State(door): State<Door>,
-    Path(id): Path<String>,
-    Query(wait): Query<Wait>,
-    headers: HeaderMap,
+    id: Result<Path<String>, PathRejection>,
+    request: Request,
 ) -> Response {
-    door.with_caller("GET /v1/messages/{id}", &headers, SENDERS, async |caller| {
-        let message = own(&door, &caller, &id).await?;
+    door.serve("GET /v1/messages/{id}", SENDERS, request, async |caller, request| {
+        let wait: Wait = caller::query(&request)?;
+        let message = own(&door, &caller, &caller::path(id)?).await?;
         let wait = Duration::from_secs(wait.wait.unwrap_or(0));
         let receipt = door.0.pipeline.wait(message.seq, wait).await.map_err(caller::broken)?;
         let message = door.0.pipeline.outbox().get(message.seq).await.map_err(caller::broken)?;
@@ -121,9 +112,13 @@ pub(super) async fn show(
     .await
 }
 
-pub(super) async fn cancel(State(door): State<Door>, Path(id): Path<String>, headers: HeaderMap) -> Response {
-    door.with_caller("POST /v1/messages/{id}/cancel", &headers, SENDERS, async |caller| {
-        let message = own(&door, &caller, &id).await?;
+pub(super) async fn cancel(
+    State(door): State<Door>,
+    id: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    door.serve("POST /v1/messages/{id}/cancel", SENDERS, request, async |caller, _| {
+        let message = own(&door, &caller, &caller::path(id)?).await?;
         let actor = match caller.role {
             Role::Operator => Actor::Operator,
             Role::Agent | Role::Bridge => Actor::Agent,
@@ -134,12 +129,9 @@ pub(super) async fn cancel(State(door): State<Door>, Path(id): Path<String>, hea
     .await
 }
 
-pub(super) async fn inbox(
-    State(door): State<Door>,
-    Query(since): Query<Since>,
-    headers: HeaderMap,
-) -> Response {
-    door.with_caller("GET /v1/inbox", &headers, SENDERS, async |caller| {
+pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Response {
+    door.serve("GET /v1/inbox", SENDERS, request, async |caller, request| {
+        let since: Since = caller::query(&request)?;
         let limit = since.limit.unwrap_or(LISTED).min(MOST_LISTED);
         let outbox = door.0.pipeline.outbox();
         let notices =

@@ -24,14 +24,17 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
     http::StatusCode,
     response::{IntoResponse as _, Response},
     routing::{delete, get, post},
 };
 
 use super::refused::Refused;
-use crate::{delivery::Pipeline, message::refusal::Refusal, store::Store};
+use crate::{
+    delivery::Pipeline,
+    message::refusal::Refusal,
+    store::{Store, StoreError},
+};
 
 /// What the handlers share.
 #[derive(Clone)]
@@ -42,17 +45,19 @@ struct Shared {
     store: Store,
     refused: Refused,
     context_ttl: Duration,
+    max_body: usize,
 }
 
 impl Door {
-    /// A door to this pipeline. Contexts that it issues are valid for `context_ttl`.
-    pub fn new(pipeline: Pipeline, store: Store, context_ttl: Duration) -> Self {
+    /// A door to this pipeline. Contexts that it issues are valid for `context_ttl`; bodies over `max_body` bytes are
+    /// refused.
+    pub fn new(pipeline: Pipeline, store: Store, context_ttl: Duration, max_body: usize) -> Self {
         let refused = Refused::new(store.clone());
-        Self(Arc::new(Shared { pipeline, store, refused, context_ttl }))
+        Self(Arc::new(Shared { pipeline, store, refused, context_ttl, max_body }))
     }
 
-    /// The routes. Bodies over `max_body` bytes are refused.
-    pub fn routes(self, max_body: usize) -> Router {
+    /// The routes.
+    pub fn routes(self) -> Router {
         Router::new()
             .route("/v1/messages", post(messages::submit).get(messages::list))
             .route("/v1/messages/{id}", get(messages::show))
@@ -66,14 +71,14 @@ impl Door {
             .route("/readyz", get(ready))
             .fallback(nowhere)
             .method_not_allowed_fallback(no_method)
-            .layer(DefaultBodyLimit::max(max_body))
             .with_state(self)
     }
 }
 
 async fn ready(axum::extract::State(door): axum::extract::State<Door>) -> Response {
-    match door.0.pipeline.outbox().totals().await {
-        Ok(_) => "ready\n".into_response(),
+    // A write, for a hub that cannot write takes no messages.
+    match door.0.store.write(|_| Ok::<_, StoreError>(())).await {
+        Ok(()) => "ready\n".into_response(),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response(),
     }
 }

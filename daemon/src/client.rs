@@ -1,18 +1,43 @@
-//! The command line's side of the HTTP door.
+//! Speaks to a hub over its HTTP door, as agents do.
 
 use std::{fs, path::PathBuf, time::Duration};
 
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use super::Failed;
 use crate::{
-    config::Config,
+    config::{Config, ConfigError},
     hub::{install_tls_provider, operator_token_path},
 };
 
 /// Beyond what a call itself may wait.
 const SLACK: Duration = Duration::from_secs(15);
+
+/// Why a hub did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is no token to use.
+    #[error(
+        "cannot read the operator's token {}: {} (start the hub once with: gatepost run, or set GATEPOST_TOKEN)",
+        .0.display(), .1
+    )]
+    Token(PathBuf, std::io::Error),
+    /// Nobody listens.
+    #[error("no hub answers at {0}: start it with: gatepost run")]
+    Nobody(String),
+    /// The connection or the answer broke.
+    #[error("the hub at {0} did not answer: {1}")]
+    Broken(String, reqwest::Error),
+    /// The HTTP client.
+    #[error("cannot set up the HTTP client: {0}")]
+    Http(#[from] reqwest::Error),
+    /// The hub refused.
+    #[error("{}", refusal(.0))]
+    Refused(Value),
+}
 
 /// Where the hub is, as the command line was told.
 #[derive(Debug, Clone)]
@@ -44,37 +69,28 @@ pub struct Request<'a> {
 
 impl Client {
     /// Speaks to the hub of the configuration, with the operator's token, unless `GATEPOST_TOKEN` holds another.
-    pub fn at(place: &Place) -> Result<Self, Failed> {
+    pub fn at(place: &Place) -> Result<Self, ClientError> {
         let token = std::env::var("GATEPOST_TOKEN").ok();
         if let (Some(base), Some(token)) = (&place.hub, &token) {
             return Self::new(base.clone(), token.clone());
         }
-        let config = Config::load(&place.config).map_err(Failed::refused)?;
+        let config = Config::load(&place.config)?;
         let base = place.hub.clone().unwrap_or_else(|| format!("http://{}", config.hub.listen));
         let token = match token {
             Some(token) => token,
             None => {
                 let path = operator_token_path(&config.hub.data_dir);
-                fs::read_to_string(&path).map_err(|error| {
-                    Failed::Refused(format!(
-                        "cannot read the operator's token {}: {error} (start the hub once with: gatepost run, \
-                         or set GATEPOST_TOKEN)",
-                        path.display()
-                    ))
-                })?
+                fs::read_to_string(&path).map_err(|error| ClientError::Token(path, error))?
             }
         };
         Self::new(base, token.trim().to_owned())
     }
 
     /// Speaks to the hub at `base` with this token.
-    pub fn new(base: String, token: String) -> Result<Self, Failed> {
+    pub fn new(base: String, token: String) -> Result<Self, ClientError> {
         install_tls_provider();
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(Failed::refused)?;
+        let http =
+            reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
         Ok(Self { http, base: base.trim_end_matches('/').to_owned(), token })
     }
 
@@ -84,7 +100,7 @@ impl Client {
         method: Method,
         path: &str,
         request: Request<'_>,
-    ) -> Result<(StatusCode, Value), Failed> {
+    ) -> Result<(StatusCode, Value), ClientError> {
         let mut call = self
             .http
             .request(method, format!("{}{path}{}", self.base, query(&request.query)))
@@ -93,26 +109,35 @@ impl Client {
         if let Some(body) = &request.body {
             call = call.json(body);
         }
-        let answer = call.send().await.map_err(|error| self.away(&error))?;
+        let answer = call.send().await.map_err(|error| self.away(error))?;
         let status = answer.status();
-        let body = answer.json().await.map_err(|error| self.away(&error))?;
+        let body = answer.json().await.map_err(|error| self.away(error))?;
         Ok((status, body))
     }
 
     /// Makes a call; a refusal becomes an error that says what to do.
-    pub async fn call(&self, method: Method, path: &str, request: Request<'_>) -> Result<Value, Failed> {
+    pub async fn call(&self, method: Method, path: &str, request: Request<'_>) -> Result<Value, ClientError> {
         let (status, body) = self.ask(method, path, request).await?;
         match status.is_success() {
             true => Ok(body),
-            false => Err(Failed::Refused(super::output::refusal(&body))),
+            false => Err(ClientError::Refused(body)),
         }
     }
 
-    fn away(&self, error: &reqwest::Error) -> Failed {
-        Failed::Refused(match error.is_connect() {
-            true => format!("no hub answers at {}: start it with: gatepost run", self.base),
-            false => format!("the hub at {} did not answer: {error}", self.base),
-        })
+    fn away(&self, error: reqwest::Error) -> ClientError {
+        match error.is_connect() {
+            true => ClientError::Nobody(self.base.clone()),
+            false => ClientError::Broken(self.base.clone(), error),
+        }
+    }
+}
+
+/// A refusal as one or two sentences.
+fn refusal(problem: &Value) -> String {
+    let member = |name| problem.get(name).and_then(Value::as_str).unwrap_or("");
+    match (member("code"), member("error"), member("hint")) {
+        (code, error, "") => format!("{code}: {error}"),
+        (code, error, hint) => format!("{code}: {error}\n  {hint}"),
     }
 }
 

@@ -1,0 +1,27 @@
+//! What parts of the hub are told: keys with their documentation, names, and [`secret`]s.
+//!
+//! It knows nobody, so that channels can say which settings they take and the configuration can read them.
+
+pub mod secret;
+
+/// One key.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name within its table.
+    pub name: &'static str,
+    /// Its default, or an example where there is no default, as TOML.
+    pub value: &'static str,
+    /// What it does, in a sentence or two.
+    pub doc: &'static str,
+}
+
+/// Shorthand for tables of keys.
+pub const fn key(name: &'static str, value: &'static str, doc: &'static str) -> Key {
+    Key { name, value, doc }
+}
+
+/// Whether a text can name an agent, a token or an account.
+pub fn is_name(text: &str) -> bool {
+    (1..=40).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
