@@ -20,9 +20,10 @@ use gatepost::{
     agents::{self, Role},
     approval::device::Device,
     audit,
-    config::{Config, secret::Secret},
+    config::Config,
     hub::{Extras, Hub, HubError, operator_token_path},
     random,
+    settings::secret::Secret,
     store::{LockError, StoreError},
 };
 use gatepost_companion::{Geometry, Screen};
@@ -30,7 +31,7 @@ use gatepost_desktop::{
     Companion, CounterStore, Settings,
     person::{self, Seen},
 };
-use gatepost_link::decision::{PublicKey, Verdict};
+use gatepost_link::decision::{Decision, PublicKey, Statement, Verdict};
 use tempfile::TempDir;
 
 use super::{
@@ -221,6 +222,11 @@ impl TestHub {
         PublicKey(self.key.verifying_key().to_bytes())
     }
 
+    /// The statement with the companion's true signature.
+    pub fn sign(&self, statement: &Statement) -> Decision {
+        statement.sign(&self.key)
+    }
+
     /// The folder that all of it lives in.
     pub fn folder(&self) -> &Arc<TempDir> {
         &self.folder
@@ -299,10 +305,10 @@ impl TestHub {
             .with_context(|| format!("the screen shows {:?}", screens.borrow().view))
     }
 
-    /// Runs `work` on the hub's database, as the hub does.
+    /// Changes the hub's rows about `of`, through the hub's own connection.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite's; there are no such rows.
     pub async fn write(&self, sql: &'static str, of: &str) -> Result<()> {
         let of = of.to_owned();
         let changed =
@@ -334,7 +340,7 @@ impl TestHub {
     /// # Errors
     /// It is broken.
     pub async fn audit_is_whole(&self) -> Result<()> {
-        match self.hub()?.store().read(|db| audit::first_broken(db)).await? {
+        match self.hub()?.store().read(audit::first_broken).await? {
             None => Ok(()),
             Some(row) => bail!("the audit is broken at row {row}"),
         }

@@ -2,7 +2,8 @@
 //!
 //! - [`client`]: speaks to a hub's HTTP door, as an agent, a bridge or the operator;
 //! - [`inside`]: a hub in this process, with a companion of its own, that can be stopped and started again;
-//! - [`spawned`]: the `gatepost` program as a process, that can be killed, and its command line;
+//! - [`program`]: the `gatepost` program, as a command line;
+//! - [`spawned`]: a hub that is a process of its own and can be killed;
 //! - [`database`]: what a hub wrote down, read behind its back;
 //! - [`broker`]: somebody at the broker who listens, and says what is not his to say.
 //!
@@ -12,12 +13,14 @@ pub mod broker;
 pub mod client;
 pub mod database;
 pub mod inside;
+pub mod program;
 pub mod spawned;
 
 pub use broker::Eavesdropper;
 pub use client::{Answer, Client};
 pub use inside::TestHub;
-pub use spawned::{Ended, SpawnedHub, gatepost};
+pub use program::{Ended, gatepost};
+pub use spawned::SpawnedHub;
 
 use std::{
     thread,

@@ -1,142 +1,26 @@
-//! The `gatepost` program: as a hub that is a process of its own and can be killed, and as a command line.
+//! `gatepost run` as a process of its own, which can be killed.
 
 use std::{
     ffi::OsStr,
     fs::{self, File},
-    io::{Seek as _, Write as _},
     os::unix::process::ExitStatusExt as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::{Arc, LazyLock},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use serde_json::Value;
+use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 
-use super::{Client, PATIENCE, eventually};
+use super::{
+    Client, PATIENCE, eventually,
+    program::{Ended, bare, gatepost},
+};
 use crate::peers::free_port;
 
-/// The longest that a command may take.
-const LONGEST: Duration = Duration::from_secs(180);
 const KILLED: i32 = 9;
-
-/// The program, built once a test binary; Cargo has nothing to do if it is fresh.
-static PROGRAM: LazyLock<Result<PathBuf, String>> =
-    LazyLock::new(|| build().map_err(|error| format!("{error:#}")));
-
-fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command
-        .args(["build", "--package", "gatepost", "--locked", "--message-format", "json"])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-    // What Cargo says of this package to its tests, build scripts would take for news about theirs.
-    for (name, _) in std::env::vars_os() {
-        let name_text = name.to_string_lossy();
-        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]
-            .iter()
-            .any(|p| name_text.starts_with(p))
-        {
-            command.env_remove(&name);
-        }
-    }
-    let built = command.stderr(Stdio::piped()).output().context("cannot run cargo")?;
-    ensure!(built.status.success(), "cargo build: {}", String::from_utf8_lossy(&built.stderr));
-    String::from_utf8(built.stdout)?
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .find(|message| message["target"]["name"] == "gatepost" && message["executable"].is_string())
-        .and_then(|message| message["executable"].as_str().map(PathBuf::from))
-        .context("cargo built no gatepost")
-}
-
-fn program() -> Result<&'static Path> {
-    PROGRAM.as_deref().map_err(|error| anyhow!("{error}"))
-}
-
-/// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
-    /// The exit status; -1 where a signal ended it.
-    pub status: i32,
-    /// What it printed.
-    pub stdout: String,
-    /// What it said beside.
-    pub stderr: String,
-}
-
-impl Ended {
-    /// What it printed, if it did well.
-    ///
-    /// # Errors
-    /// It did not.
-    pub fn well(self) -> Result<String> {
-        ensure!(self.status == 0, "exit status {}: {}", self.status, self.stderr);
-        Ok(self.stdout)
-    }
-
-    /// What it printed, as JSON, if it did well.
-    ///
-    /// # Errors
-    /// It did not, or that is no JSON.
-    pub fn json(self) -> Result<Value> {
-        let printed = self.well()?;
-        serde_json::from_str(&printed).with_context(|| printed)
-    }
-}
-
-/// Runs `gatepost` with these arguments, without a terminal, `stdin` as its input; `environment` beside ours, less
-/// what would lead it to another hub.
-///
-/// # Errors
-/// It cannot be run, or does not end.
-pub fn gatepost<A: AsRef<OsStr>>(
-    arguments: &[A],
-    stdin: &[u8],
-    environment: &[(&str, &str)],
-) -> Result<Ended> {
-    // Files and not pipes: a full pipe would stop it.
-    let (mut input, mut output, mut errors) =
-        (tempfile::tempfile()?, tempfile::tempfile()?, tempfile::tempfile()?);
-    input.write_all(stdin)?;
-    input.rewind()?;
-    let mut child = bare()?
-        .args(arguments)
-        .envs(environment.iter().copied())
-        .stdin(input)
-        .stdout(output.try_clone()?)
-        .stderr(errors.try_clone()?)
-        .spawn()?;
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if start.elapsed() > LONGEST {
-            child.kill()?;
-            child.wait()?;
-            bail!("gatepost did not end: {}", read(&mut errors)?);
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
-    Ok(Ended { status: status.code().unwrap_or(-1), stdout: read(&mut output)?, stderr: read(&mut errors)? })
-}
-
-fn bare() -> Result<Command> {
-    let mut command = Command::new(program()?);
-    for name in ["GATEPOST_CONFIG", "GATEPOST_HUB", "GATEPOST_TOKEN", "GATEPOST_LOG"] {
-        command.env_remove(name);
-    }
-    Ok(command)
-}
-
-fn read(file: &mut File) -> Result<String> {
-    file.rewind()?;
-    Ok(std::io::read_to_string(file)?)
-}
 
 /// `gatepost run` as a process of its own.
 pub struct SpawnedHub {

@@ -11,12 +11,14 @@
 mod html;
 mod leash;
 mod mail;
+mod mime;
 mod mosquitto;
 mod ports;
 mod synapse;
 
 pub use html::html_check;
 pub use mail::Mail;
+pub use mime::Mime;
 pub use mosquitto::{Credentials, Mosquitto};
 pub use ports::free as free_port;
 pub use synapse::{Account, Synapse};

@@ -4,7 +4,7 @@ use std::{borrow::Cow, future::Future, time::Duration};
 
 use axum::{
     extract::{Path, Query, Request, rejection::PathRejection},
-    http::{HeaderMap, header},
+    http::{HeaderMap, StatusCode, header},
     response::Response,
 };
 use http_body_util::LengthLimitError;
@@ -53,6 +53,19 @@ impl Door {
                 problem::response(&refusal)
             }
         }
+    }
+
+    /// Refuses a request that no handler takes.
+    pub(super) async fn refuse(
+        &self,
+        door: &'static str,
+        headers: &HeaderMap,
+        refusal: &Refusal,
+        status: StatusCode,
+    ) -> Response {
+        let caller = self.caller(headers).await.ok();
+        self.0.refused.note(caller.as_ref(), door, refusal).await;
+        problem::with_status(refusal, status)
     }
 
     /// A request's body as JSON: bounded in size and time.

@@ -24,7 +24,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    http::StatusCode,
+    extract::State,
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
     routing::{delete, get, post},
 };
@@ -32,7 +33,7 @@ use axum::{
 use super::refused::Refused;
 use crate::{
     delivery::Pipeline,
-    message::refusal::Refusal,
+    message::refusal::{Code, Refusal},
     store::{Store, StoreError},
 };
 
@@ -75,7 +76,7 @@ impl Door {
     }
 }
 
-async fn ready(axum::extract::State(door): axum::extract::State<Door>) -> Response {
+async fn ready(State(door): State<Door>) -> Response {
     // A write, for a hub that cannot write takes no messages.
     match door.0.store.write(|_| Ok::<_, StoreError>(())).await {
         Ok(()) => "ready\n".into_response(),
@@ -83,19 +84,14 @@ async fn ready(axum::extract::State(door): axum::extract::State<Door>) -> Respon
     }
 }
 
-async fn nowhere() -> Response {
-    let refusal = Refusal::new(
-        crate::message::refusal::Code::NotFound,
-        "there is nothing at this path",
-        "messages go to POST /v1/messages",
-    );
-    problem::response(&refusal)
+async fn nowhere(State(door): State<Door>, headers: HeaderMap) -> Response {
+    let refusal =
+        Refusal::new(Code::NotFound, "there is nothing at this path", "messages go to POST /v1/messages");
+    door.refuse("no path", &headers, &refusal, StatusCode::NOT_FOUND).await
 }
 
-async fn no_method() -> Response {
-    let refusal =
-        Refusal::input("this path does not take this method", "see the README for the calls that there are");
-    let mut response = problem::response(&refusal);
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
+async fn no_method(State(door): State<Door>, headers: HeaderMap) -> Response {
+    let hint = "see the README for the calls that there are";
+    let refusal = Refusal::input("this path does not take this method", hint).because("method");
+    door.refuse("no method", &headers, &refusal, StatusCode::METHOD_NOT_ALLOWED).await
 }

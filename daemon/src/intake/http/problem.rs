@@ -11,6 +11,11 @@ use crate::message::refusal::Refusal;
 /// The answer to a refused call.
 pub(super) fn response(refusal: &Refusal) -> Response {
     let status = StatusCode::from_u16(refusal.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    with_status(refusal, status)
+}
+
+/// The same under a status that says more than the refusal's code does.
+pub(super) fn with_status(refusal: &Refusal, status: StatusCode) -> Response {
     let mut body = json!({
         "type": "about:blank",
         "title": status.canonical_reason().unwrap_or("Error"),

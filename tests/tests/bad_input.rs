@@ -1,0 +1,381 @@
+//! Bad input at the HTTP door: a clear problem with its code, nothing in the queue, one line in the audit.
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_tests::hub::{Answer, Client, TestHub};
+use serde_json::{Value, json};
+
+const CONFIG: &str = r#"
+[agents.engineer]
+allow = ["local:team"]
+
+[agents.gardener]
+allow = ["local:*"]
+
+[channels.local.home]
+"#;
+
+/// A house, and a check of every refusal in it.
+struct Door {
+    house: TestHub,
+    engineer: Client,
+    operator: Client,
+}
+
+/// What a refusal must say.
+struct Wanted<'a> {
+    status: u16,
+    code: &'a str,
+    reason: Option<&'a str>,
+    /// Part of `error` or `hint`.
+    says: &'a str,
+}
+
+fn wanted<'a>(status: u16, code: &'a str, reason: impl Into<Option<&'a str>>, says: &'a str) -> Wanted<'a> {
+    Wanted { status, code, reason: reason.into(), says }
+}
+
+impl Door {
+    async fn open() -> Result<Self> {
+        let mut house = TestHub::start(CONFIG).await?;
+        let (engineer, operator) = (house.agent("engineer").await?, house.operator()?);
+        Ok(Self { house, engineer, operator })
+    }
+
+    /// Makes a call that must be refused, and looks at the answer, the queue and the audit.
+    fn refuses(&self, what: &str, wanted: &Wanted<'_>, call: impl FnOnce() -> Result<Answer>) -> Result<()> {
+        self.refuses_for("agent:engineer", what, wanted, call)
+    }
+
+    fn refuses_for(
+        &self,
+        actor: &str,
+        what: &str,
+        wanted: &Wanted<'_>,
+        call: impl FnOnce() -> Result<Answer>,
+    ) -> Result<()> {
+        let before = self.house.audit("call.refused")?.len();
+        let answer = call().with_context(|| what.to_owned())?;
+        is_problem(&answer, wanted).with_context(|| what.to_owned())?;
+        ensure!(self.operator.queue()?.is_empty(), "{what}: something is in the queue");
+        let lines = self.house.audit("call.refused")?;
+        ensure!(lines.len() == before + 1, "{what}: {} lines in the audit", lines.len() - before);
+        let line = lines.last().context("a line")?;
+        ensure!(line.actor == actor && line.detail["code"] == wanted.code, "{what}: {line:?}");
+        Ok(())
+    }
+
+    fn refuses_call(&self, what: &str, wanted: &Wanted<'_>, call: &Value) -> Result<()> {
+        self.refuses(what, wanted, || self.engineer.post("/v1/messages", call))
+    }
+}
+
+fn is_problem(answer: &Answer, wanted: &Wanted<'_>) -> Result<()> {
+    ensure!(answer.status == wanted.status, "status: {answer:?}");
+    ensure!(answer.kind == "application/problem+json", "media type: {answer:?}");
+    let body = &answer.body;
+    ensure!(body["ok"] == false && body["code"] == wanted.code, "code: {body}");
+    ensure!(body["status"] == wanted.status && body["detail"] == body["error"], "RFC 9457's members: {body}");
+    ensure!(body["type"].is_string() && body["title"].is_string(), "RFC 9457's members: {body}");
+    ensure!(body["reason"].as_str() == wanted.reason, "reason: {body}");
+    let (error, hint) = (body["error"].as_str().unwrap_or(""), body["hint"].as_str().unwrap_or(""));
+    ensure!(!error.is_empty() && !hint.is_empty(), "error and hint: {body}");
+    ensure!(error.contains(wanted.says) || hint.contains(wanted.says), "words: {body}");
+    Ok(())
+}
+
+fn message() -> Value {
+    json!({"to": "local:team", "message": "Hello"})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_no_valid_token_or_the_wrong_role_is_refused() -> Result<()> {
+    let mut door = Door::open().await?;
+    let none = wanted(401, "unauthorized", None, "has no token");
+    let wrong = wanted(401, "unauthorized", None, "not known");
+    let nobody = door.house.anybody(None)?;
+    door.refuses_for("nobody", "no token", &none, || nobody.post("/v1/messages", &message()))?;
+    door.refuses_for("nobody", "another scheme", &none, || {
+        nobody.raw(
+            "POST",
+            "/v1/messages",
+            &[("authorization", "Basic YTpi")],
+            message().to_string().as_bytes(),
+        )
+    })?;
+    let empty = door.house.anybody(Some(""))?;
+    door.refuses_for("nobody", "an empty token", &none, || empty.post("/v1/messages", &message()))?;
+    for token in ["gp_0000", &"0".repeat(5_000)] {
+        let guesser = door.house.anybody(Some(token))?;
+        door.refuses_for("nobody", "a wrong token", &wrong, || guesser.post("/v1/messages", &message()))?;
+    }
+    let ghost = door.house.agent("ghost").await?;
+    let unknown = wanted(403, "forbidden", "unknown_agent", "[agents.NAME]");
+    door.refuses_for("agent:ghost", "an agent without a section", &unknown, || {
+        ghost.post("/v1/messages", &message())
+    })?;
+
+    let bridge = door.house.bridge("porch").await?;
+    let role = wanted(403, "forbidden", "role", "role");
+    let inbound = json!({"agent": "engineer", "channel": "local", "peer": "ann"});
+    door.refuses_for("bridge:porch", "a bridge that sends", &role, || {
+        bridge.post("/v1/messages", &message())
+    })?;
+    door.refuses("an agent that reports", &role, || door.engineer.post("/v1/inbound", &inbound))?;
+    door.refuses("an agent that reads the inbox of the house", &role, || door.engineer.get("/v1/local"))?;
+    door.refuses("an agent that makes tokens", &role, || {
+        door.engineer.post("/v1/agents", &json!({"name": "eve", "role": "operator"}))
+    })?;
+
+    let revoked = door.house.operator()?.raw("DELETE", "/v1/agents/engineer", &[], &[])?;
+    ensure!(revoked.status == 200, "{revoked:?}");
+    door.refuses_for("nobody", "a revoked token", &wrong, || door.engineer.post("/v1/messages", &message()))?;
+    door.house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_is_not_allowed_is_refused_in_the_words_that_agents_know() -> Result<()> {
+    let door = Door::open().await?;
+    let words =
+        "Target \"local:boss\" is not in the personality's allowed messaging targets. Allowed: local:team";
+    let call = json!({"to": "local:boss", "message": "Hello"});
+    door.refuses_call("not allowed", &wanted(400, "input_invalid", "not_allowed", words), &call)?;
+    let answer = door.engineer.post("/v1/messages", &call)?;
+    ensure!(answer.body["error"] == words, "{answer:?}");
+    let context = door.operator.heard("engineer", "boss")?;
+    let call = json!({"to": "current", "message": "Hello", "context": context});
+    door.refuses_call("not allowed though asked", &wanted(400, "input_invalid", "not_allowed", words), &call)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
+    let door = Door::open().await?;
+    let words = "No adapter registered for platform \"pigeon\"";
+    let call = json!({"channel": "pigeon", "to": "ann", "message": "Hello"});
+    door.refuses_call("unknown", &wanted(502, "execution_failed", None, words), &call)?;
+    let words = "No adapter registered for platform \"email\"";
+    let call = json!({"to": "email:ann@hub.test", "message": "Hello"});
+    door.refuses_call("known and not configured", &wanted(502, "execution_failed", None, words), &call)?;
+    let call = json!({"to": "pigeon:ann", "message": "Hello"});
+    door.refuses_call(
+        "unknown in the target",
+        &wanted(400, "input_invalid", "no_channel", "channel:address"),
+        &call,
+    )?;
+    let call = json!({"to": "local:team", "accountId": "office", "message": "Hello"});
+    door.refuses_call(
+        "no such account",
+        &wanted(502, "execution_failed", None, "no account \"office\""),
+        &call,
+    )?;
+    let call = json!({"to": "local:not a name", "message": "Hello"});
+    door.refuses_call("no address", &wanted(400, "input_invalid", "bad_address", "letters, digits"), &call)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_no_call_is_refused() -> Result<()> {
+    let door = Door::open().await?;
+    let malformed = wanted(400, "input_invalid", "malformed_json", "not JSON");
+    for (what, body) in [
+        ("an empty body", &b""[..]),
+        ("a body cut short", b"{\"to\": \"local:team\", \"message\": \"Hel"),
+        ("no JSON at all", b"to=local:team&message=Hello"),
+        ("a second value behind it", b"{\"to\": \"local:team\", \"message\": \"Hello\"} {}"),
+        ("not UTF-8", b"{\"to\": \"local:team\", \"message\": \"\xff\xfe\"}"),
+        ("half a surrogate pair", b"{\"to\": \"local:team\", \"message\": \"\\ud83e\"}"),
+    ] {
+        door.refuses(what, &malformed, || door.engineer.raw("POST", "/v1/messages", &[], body))?;
+    }
+    let deep = "[".repeat(100_000);
+    door.refuses("brackets without end", &malformed, || {
+        door.engineer.raw("POST", "/v1/messages", &[], deep.as_bytes())
+    })?;
+
+    let required = "platform, target, and body are required";
+    let empty = wanted(400, "input_invalid", "missing", required);
+    door.refuses_call("no members", &empty, &json!({}))?;
+    door.refuses_call("no text", &empty, &json!({"to": "local:team"}))?;
+    door.refuses_call("an empty text", &empty, &json!({"to": "local:team", "message": " \n"}))?;
+    door.refuses_call("no target", &empty, &json!({"message": "Hello"}))?;
+    let unknown = wanted(400, "input_invalid", "unknown_parameter", "did you mean \"message\"?");
+    door.refuses_call("a misspelt parameter", &unknown, &json!({"to": "local:team", "mesage": "Hello"}))?;
+    let both = wanted(400, "input_invalid", "contradictory", "differ");
+    door.refuses_call("two texts", &both, &json!({"to": "local:team", "message": "yes", "body": "no"}))?;
+    let kind = wanted(400, "input_invalid", "wrong_type", "true or false");
+    door.refuses_call("a wrong type", &kind, &json!({"to": "local:team", "message": "Hello", "silent": "no"}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_would_show_nothing_fails_and_the_agent_is_told() -> Result<()> {
+    let door = Door::open().await?;
+    let call = json!({"to": "local:team", "message": "[x]: https://hub.test"});
+    let failed = door.engineer.send_and_wait(&call)?;
+    ensure!(
+        failed["ok"] == false && failed["state"] == "failed" && failed["code"] == "input_invalid",
+        "{failed}"
+    );
+    ensure!(failed["error"] == "the message shows nothing", "{failed}");
+    let told = door.engineer.told_of(failed["id"].as_str().context("an id")?)?;
+    ensure!(told["state"] == "failed" && door.house.arrived("team")?.is_empty(), "{told}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_over_its_bound_is_refused() -> Result<()> {
+    let door = Door::open().await?;
+    let text = json!({"to": "local:team", "message": "x".repeat(100 * 1024 + 1)});
+    door.refuses_call("a long text", &wanted(413, "too_large", None, "102400"), &text)?;
+    let body = json!({"to": "local:team", "message": "x".repeat(300 * 1024)});
+    door.refuses_call("a long body", &wanted(413, "too_large", None, "max_body"), &body)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_that_is_not_the_agents_own_is_refused() -> Result<()> {
+    let mut door = Door::open().await?;
+    let gardener = door.house.agent("gardener").await?;
+    let call = |to: &str, context: &str| json!({"to": to, "message": "Hello", "context": context});
+    let refusal = |says| wanted(403, "forbidden", "context", says);
+    door.refuses_call("invented", &refusal("not issued"), &call("current", "gpc_0000"))?;
+    let of_gardener = door.operator.heard("gardener", "team")?;
+    door.refuses_call("another agent's", &refusal("another agent"), &call("current", &of_gardener))?;
+    door.refuses_call(
+        "another agent's, not needed",
+        &refusal("another agent"),
+        &call("local:team", &of_gardener),
+    )?;
+
+    let mine = door.operator.heard("engineer", "team")?;
+    let altered = mine.replace("gpc_", "gpc_0");
+    door.refuses_call("altered", &refusal("not issued"), &call("current", &altered))?;
+    door.house.write("UPDATE contexts SET expires_at = 1 WHERE agent = ?", "engineer").await?;
+    door.refuses_call("expired", &refusal("expired"), &call("current", &mine))?;
+    let none = wanted(400, "input_invalid", "no_context", "needs a context");
+    door.refuses_call("none", &none, &json!({"to": "current", "message": "Hello"}))?;
+
+    // It was the caller and not the context.
+    let sent = gardener.send_and_wait(&call("current", &of_gardener))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_a_bridge_gets_wrong_is_refused() -> Result<()> {
+    let mut door = Door::open().await?;
+    let bridge = door.house.bridge("porch").await?;
+    let report = |report: Value| bridge.post("/v1/inbound", &report);
+    for (what, wanted, call) in [
+        (
+            "no such agent",
+            wanted(400, "input_invalid", "unknown_agent", "\"eve\""),
+            json!({"agent": "eve", "channel": "local", "peer": "ann"}),
+        ),
+        (
+            "no such channel",
+            wanted(502, "execution_failed", None, "No adapter"),
+            json!({"agent": "engineer", "channel": "pigeon", "peer": "ann"}),
+        ),
+        (
+            "no such peer",
+            wanted(400, "input_invalid", "bad_address", "not an address"),
+            json!({"agent": "engineer", "channel": "local", "peer": "a b"}),
+        ),
+        (
+            "no peer",
+            wanted(400, "input_invalid", "wrong_shape", "peer"),
+            json!({"agent": "engineer", "channel": "local"}),
+        ),
+        (
+            "a misspelt member",
+            wanted(400, "input_invalid", "wrong_shape", "sendr"),
+            json!({"agent": "engineer", "channel": "local", "peer": "ann", "sendr": "x"}),
+        ),
+    ] {
+        door.refuses_for("bridge:porch", what, &wanted, || report(call))?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idempotency_key_stands_for_one_call() -> Result<()> {
+    let door = Door::open().await?;
+    let post = |key: &str, call: &Value| {
+        door.engineer.raw("POST", "/v1/messages", &[("idempotency-key", key)], call.to_string().as_bytes())
+    };
+    let long = "k".repeat(201);
+    door.refuses("a key too long", &wanted(400, "input_invalid", "idempotency_key", "200"), || {
+        post(&long, &message())
+    })?;
+
+    let first = post("monday", &message())?;
+    ensure!(first.status == 202 && first.body["state"] == "held", "{first:?}");
+    let again = post("monday", &json!({"message": "Hello", "to": "local:team"}))?;
+    ensure!(again.body["id"] == first.body["id"], "{again:?} after {first:?}");
+    let other = post("monday", &json!({"to": "local:team", "message": "Goodbye"}))?;
+    is_problem(&other, &wanted(409, "conflict", None, "idempotency key"))?;
+    ensure!(door.operator.queue()?.len() == 1);
+    let lines = door.house.audit("call.refused")?;
+    ensure!(lines.len() == 2 && lines[1].detail["code"] == "conflict", "{lines:?}");
+    ensure!(door.house.audit("message.accepted")?.len() == 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_agents_message_does_not_exist() -> Result<()> {
+    let mut door = Door::open().await?;
+    let gardener = door.house.agent("gardener").await?;
+    let held = gardener.send(&json!({"to": "local:team", "message": "Hello"}))?;
+    let id = held["id"].as_str().context("an id")?;
+    for (method, path) in
+        [("GET", format!("/v1/messages/{id}")), ("POST", format!("/v1/messages/{id}/cancel"))]
+    {
+        let answer = door.engineer.raw(method, &path, &[], &[])?;
+        is_problem(&answer, &wanted(404, "not_found", None, "no such message"))?;
+    }
+    ensure!(door.engineer.queue()?.is_empty() && gardener.queue()?.len() == 1);
+    ensure!(gardener.message(id)?["state"] == "held");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_door_does_not_have_is_refused() -> Result<()> {
+    let door = Door::open().await?;
+    let nowhere = wanted(404, "not_found", None, "nothing at this path");
+    is_problem(&door.engineer.post("/v1/mesages", &message())?, &nowhere)?;
+    is_problem(&door.engineer.get("/")?, &nowhere)?;
+    let method = wanted(405, "input_invalid", None, "does not take this method");
+    is_problem(&door.engineer.raw("PUT", "/v1/messages", &[], message().to_string().as_bytes())?, &method)?;
+    is_problem(&door.engineer.get("/v1/inbound")?, &method)?;
+    ensure!(door.operator.queue()?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_path_or_method_leaves_a_line_in_the_audit_too() -> Result<()> {
+    let door = Door::open().await?;
+    let nowhere = wanted(404, "not_found", None, "nothing at this path");
+    door.refuses("a wrong path", &nowhere, || door.engineer.post("/v1/mesages", &message()))?;
+    let method = wanted(405, "input_invalid", None, "does not take this method");
+    door.refuses("a wrong method", &method, || door.engineer.raw("PUT", "/v1/messages", &[], b"{}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn query_parameters_and_paths_that_cannot_be_read_are_problems_too() -> Result<()> {
+    let door = Door::open().await?;
+    let bad = |says| wanted(400, "input_invalid", None, says);
+    let state = door.engineer.get("/v1/messages?state=lost")?;
+    is_problem(&state, &bad("no such state"))?;
+    let body = message().to_string();
+    for (method, path) in [
+        ("GET", "/v1/messages?limit=many"),
+        ("GET", "/v1/inbox?after=yesterday"),
+        ("POST", "/v1/messages?wait=soon"),
+        ("GET", "/v1/messages/%ff"),
+    ] {
+        let sent = if method == "POST" { body.as_bytes() } else { b"" };
+        let answer = door.engineer.raw(method, path, &[], sent)?;
+        ensure!(answer.status == 400 || answer.status == 404, "{method} {path}: {answer:?}");
+        ensure!(answer.kind == "application/problem+json", "{method} {path}: {answer:?}");
+        ensure!(answer.body["ok"] == false && answer.body["code"].is_string(), "{method} {path}: {answer:?}");
+    }
+    ensure!(door.operator.queue()?.is_empty());
+    Ok(())
+}

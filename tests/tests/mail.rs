@@ -1,0 +1,165 @@
+//! The main job by e-mail, with Postfix and Dovecot, read back through IMAP.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    hub::{SpawnedHub, TestHub, client::text},
+    main_job::{self, squeezed},
+    peers::{Mail, Mime, html_check},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const AGENTS: &str = "
+[agents.engineer]
+allow = [\"email:*\"]
+
+[agents.courier]
+allow = [\"email:*\"]
+cross_context = \"allow\"
+
+[approval]
+allow_software_companion = true
+";
+
+fn channel(mail: &Mail, secrets: &TempDir, password: &str) -> Result<String> {
+    let file = secrets.path().join("password");
+    fs::write(&file, password)?;
+    Ok(format!(
+        "[channels.email.home]\nhost = \"127.0.0.1\"\nport = {}\nfrom = \"The Hub <hub@hub.test>\"\n\
+         user = \"{}\"\npassword = \"file:{}\"\nca_file = \"{}\"\n",
+        mail.smtp_port(),
+        mail.user(),
+        file.display(),
+        mail.ca_file().display()
+    ))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_arrives_in_the_mailbox_and_a_denied_one_does_not() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let mut house =
+        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let agent = house.agent("engineer").await?;
+
+    let held = agent.send(&json!({"to": "email:anna@hub.test", "message": main_job::report()}))?;
+    ensure!(held["state"] == "held" && mail.inbox("anna")?.is_empty(), "{held}");
+    let seen = house.decide(Verdict::Approve).await?;
+    let id = text(&held, "id");
+    let sent = agent.ended(id, "sent")?;
+    let parts = main_job::shown_and_signed(&house, id, &seen)?;
+    ensure!(parts.len() == 1, "a mail is not split");
+    let arrived = mail.wait_for_inbox("anna", 1)?.remove(0);
+    is_the_mail(&arrived, &sent, &serde_json::from_str(&parts[0].wire)?, &parts[0].key)?;
+
+    let held = agent.send(&json!({"to": "email:anna@hub.test", "message": "The door code is 4711."}))?;
+    house.decide(Verdict::Deny).await?;
+    agent.ended(text(&held, "id"), "denied")?;
+    ensure!(agent.told_of(text(&held, "id"))?["state"] == "denied");
+    // The lane is free again; what would have come before this has not.
+    let held = agent.send(&json!({"to": "email:anna@hub.test", "message": "Good night."}))?;
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    let inbox = mail.wait_for_inbox("anna", 2)?;
+    ensure!(inbox.len() == 2 && inbox[1].contains("Good night.") && !inbox[1].contains("4711"), "{inbox:?}");
+    house.audit_is_whole().await
+}
+
+/// Checks a mail as the mailbox has it against what was stored, shown and signed.
+fn is_the_mail(arrived: &str, sent: &Value, wire: &Value, key: &str) -> Result<()> {
+    let mime = Mime::read(arrived)?;
+    ensure!(mime.defects.is_empty(), "{:?}", mime.defects);
+    ensure!(mime.kind == "multipart/alternative", "{mime:#?}");
+    let kinds: Vec<&str> = mime.parts.iter().map(|(kind, _)| kind.as_str()).collect();
+    ensure!(kinds == ["text/plain", "text/html"], "{kinds:?}");
+    ensure!(mime.header("message-id") == format!("<{key}@hub.test>"), "{mime:#?}");
+    ensure!(sent["parts"][0]["platform_id"] == mime.header("message-id"), "{sent}");
+    ensure!(mime.header("auto-submitted") == "auto-generated", "{mime:#?}");
+    ensure!(
+        mime.header("from") == "The Hub <hub@hub.test>" && mime.header("to") == "anna@hub.test",
+        "{mime:#?}"
+    );
+    ensure!(mime.header("subject") == text(wire, "subject"), "{mime:#?}");
+    ensure!(!mime.header("date").is_empty(), "{mime:#?}");
+    // RFC 3848: S for TLS, A for the login. The first line is the last hop, into the mailbox.
+    let hops: Vec<&str> =
+        mime.headers.iter().filter(|(name, _)| name == "received").map(|(_, hop)| hop.as_str()).collect();
+    let hop = hops.last().context("a hop")?;
+    ensure!(hop.contains("with ESMTPSA"), "{hops:?}");
+
+    let (plain, html) = (mime.part("text/plain"), mime.part("text/html"));
+    ensure!(plain.trim_end() == text(wire, "plain").trim_end(), "{plain}");
+    ensure!(html.trim_end() == text(wire, "html").trim_end(), "{html}");
+    let body =
+        html.split_once("<body>").and_then(|(_, rest)| rest.split_once("</body>")).context("a body")?.0;
+    let problems = html_check(&[body])?;
+    ensure!(problems.is_empty(), "{problems:#?}");
+    ensure!(body.contains("<table") && body.contains("href=\"https://hub.test/jobs?night=1\""), "{body}");
+    for line in 1..=main_job::CODE_LINES {
+        let line = format!("rsync -a src/{line:02} dst/{line:02}");
+        ensure!(plain.contains(&line) && body.contains(&line), "{line} is missing");
+    }
+    ensure!(squeezed(plain).contains(&squeezed("https://hub.test/jobs?night=1")), "{plain}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_again_later() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let mut house =
+        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let agent = house.agent("courier").await?;
+
+    let failed = agent.send_and_wait(&json!({"to": "email:refused@hub.test", "message": "Hello?"}))?;
+    ensure!(failed["state"] == "failed" && failed["code"] == "execution_failed", "{failed}");
+    let words = text(&failed, "error");
+    ensure!(
+        words.contains("550") && words.contains("5.1.1") && words.contains("no such mailbox"),
+        "{failed}"
+    );
+    ensure!(failed["parts"][0]["state"] == "failed" && failed["sent"] == "0 of 1", "{failed}");
+    let told = agent.told_of(text(&failed, "id"))?;
+    ensure!(told["state"] == "failed" && told["error"] == failed["error"], "{told}");
+
+    let later = agent.send(&json!({"to": "email:later@hub.test", "message": "Hello?"}))?;
+    let id = text(&later, "id");
+    let waits = gatepost_tests::hub::eventually("an attempt", || {
+        Ok(Some(agent.message(id)?).filter(|message| message["state"] == "ready" && message["attempts"] == 1))
+    })?;
+    let why = text(&waits, "error");
+    ensure!(why.contains("451") && why.contains("greylisted, try again later"), "{waits}");
+    ensure!(text(&waits, "due_at") > text(&waits, "accepted_at"), "{waits}");
+    ensure!(waits["ok"] == true && waits["parts"][0]["state"] == "planned", "{waits}");
+    // Whoever waits holds up nobody else.
+    let sent = agent.send_and_wait(&json!({"to": "email:bert@hub.test", "message": "Hello!"}))?;
+    ensure!(sent["state"] == "sent" && mail.wait_for_inbox("bert", 1)?.len() == 1, "{sent}");
+    // It is tried again by itself, until its agent takes it back.
+    gatepost_tests::hub::eventually("another attempt", || {
+        Ok(Some(agent.message(id)?).filter(|message| message["attempts"].as_u64() > Some(1)))
+    })?;
+    agent.until(id, "ready")?;
+    let cancelled = agent.post(&format!("/v1/messages/{id}/cancel"), &json!({}))?;
+    ensure!(cancelled.status == 200 && cancelled.body["state"] == "cancelled", "{cancelled:?}");
+    ensure!(mail.inbox("later")?.is_empty() && mail.inbox("refused")?.is_empty());
+    house.audit_is_whole().await
+}
+
+#[test]
+fn whether_mail_can_be_sent_is_asked_from_the_shell() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let check = |channel: &str| SpawnedHub::at_rest(tempfile::tempdir()?.into(), channel)?.cli(&["check"]);
+    let right = channel(&mail, &secrets, mail.password())?;
+    let ready = check(&right)?.well()?;
+    ensure!(ready.contains("ready") && ready.contains("hub@hub.test"), "{ready}");
+    let stranger: String =
+        right.lines().filter(|line| !line.starts_with("ca_file")).map(|l| l.to_owned() + "\n").collect();
+    let refused = check(&stranger)?;
+    ensure!(refused.status == 1 && refused.stdout.contains("cannot be trusted"), "{refused:?}");
+    let refused = check(&channel(&mail, &secrets, "guess-work")?)?;
+    ensure!(refused.status == 1 && refused.stdout.contains("535"), "{refused:?}");
+    ensure!(refused.stdout.contains("check user and password"), "{refused:?}");
+    ensure!(!refused.stdout.contains("guess-work") && !refused.stderr.contains("guess-work"), "{refused:?}");
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! The main job on Matrix, with Synapse, read back through the server's own API.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost::{channels::PartKey, config::Config, hub::open_accounts, store::Store};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    hub::{SpawnedHub, TestHub, client::text},
+    main_job,
+    peers::{Account, Synapse, html_check},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A server with a room in which the hub's account and Anna are.
+struct House {
+    synapse: Synapse,
+    anna: Account,
+    room: String,
+    /// The hub's token, as a file.
+    secrets: TempDir,
+}
+
+impl House {
+    fn build() -> Result<Self> {
+        let synapse = Synapse::start()?;
+        let bot = synapse.register("gatepost", "a password")?;
+        let anna = synapse.register("anna", "another password")?;
+        let room = synapse.create_room(&bot.access_token)?;
+        synapse.invite(&bot.access_token, &room, &anna.user_id)?;
+        synapse.join(&anna.access_token, &room)?;
+        let secrets = tempfile::tempdir()?;
+        fs::write(secrets.path().join("token"), &bot.access_token)?;
+        Ok(Self { synapse, anna, room, secrets })
+    }
+
+    fn channel(&self, token: &str) -> String {
+        format!(
+            "[channels.matrix.home]\nhomeserver = \"{}\"\ntoken = \"file:{}\"\nlimit = 600\n",
+            self.synapse.base_url(),
+            self.secrets.path().join(token).display()
+        )
+    }
+
+    /// The messages in the room, as Anna sees them, oldest first.
+    fn messages(&self) -> Result<Vec<Value>> {
+        let events = self.synapse.messages(&self.anna.access_token, &self.room)?;
+        Ok(events.into_iter().filter(|event| event["type"] == "m.room.message").collect())
+    }
+}
+
+const AGENTS: &str = "
+[agents.engineer]
+allow = [\"matrix:*\"]
+
+[approval]
+allow_software_companion = true
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_arrives_in_the_room_once_and_a_denied_one_does_not() -> Result<()> {
+    let server = House::build()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let agent = house.agent("engineer").await?;
+    let to = format!("matrix:{}", server.room);
+
+    let held =
+        agent.send(&json!({"to": to, "message": "The *oven* is still on, see <https://hub.test/oven>."}))?;
+    ensure!(held["state"] == "held" && server.messages()?.is_empty(), "{held}");
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    arrived(&house, &server, &sent, &seen, 0)?;
+    let first = server.messages()?.remove(0);
+    ensure!(text(&first["content"], "body").contains("[engineer]"), "{first}");
+    ensure!(text(&first["content"], "formatted_body").contains("<em>oven</em>"), "{first}");
+
+    let held = agent.send(&json!({"to": to, "message": main_job::report()}))?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = arrived(&house, &server, &sent, &seen, 1)?;
+    ensure!(parts > 2, "{parts} parts are too few for a test of their order");
+    let bodies: String =
+        server.messages()?.iter().map(|event| text(&event["content"], "body").to_owned() + "\n").collect();
+    let code: Vec<&str> = bodies.lines().filter(|line| line.starts_with("rsync")).collect();
+    let expected: Vec<String> =
+        (1..=main_job::CODE_LINES).map(|n| format!("rsync -a src/{n:02} dst/{n:02}")).collect();
+    ensure!(code == expected, "{code:?}");
+
+    let before = server.messages()?.len();
+    let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
+    house.decide(Verdict::Deny).await?;
+    let id = text(&held, "id");
+    agent.ended(id, "denied")?;
+    ensure!(agent.told_of(id)?["state"] == "denied");
+    // The lane is free again; what would have come before this has not.
+    let held = agent.send(&json!({"to": to, "message": "Good night."}))?;
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    let after = server.messages()?;
+    ensure!(after.len() == before + 1, "{} messages after {before}", after.len());
+    ensure!(!after.iter().any(|event| event.to_string().contains("4711")));
+    house.audit_is_whole().await
+}
+
+/// Checks that all parts of a message stand in the room once, in order, as they were shown and signed, after `before`
+/// other messages; returns how many they are.
+fn arrived(
+    house: &TestHub,
+    server: &House,
+    sent: &Value,
+    seen: &gatepost_desktop::person::Seen,
+    before: usize,
+) -> Result<usize> {
+    let parts = main_job::shown_and_signed(house, text(sent, "id"), seen)?;
+    let events = server.messages()?.split_off(before);
+    ensure!(events.len() == parts.len(), "{} events for {} parts: {events:#?}", events.len(), parts.len());
+    let receipts = sent["parts"].as_array().context("receipts")?;
+    for ((part, event), receipt) in parts.iter().zip(&events).zip(receipts) {
+        let wire: Value = serde_json::from_str(&part.wire)?;
+        ensure!(event["content"] == wire["content"], "{wire} was sent, and {event} arrived");
+        ensure!(event["sender"] == "@gatepost:hub.test", "{event}");
+        ensure!(receipt["state"] == "confirmed" && receipt["platform_id"] == event["event_id"], "{receipt}");
+    }
+    let html: Vec<&str> = events.iter().map(|event| text(&event["content"], "formatted_body")).collect();
+    ensure!(html.iter().all(|html| !html.is_empty()));
+    let problems = html_check(&html)?;
+    ensure!(problems.is_empty(), "{problems:#?}");
+    Ok(parts.len())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_is_delivered_again_under_its_key_is_one_event() -> Result<()> {
+    let server = House::build()?;
+    let folder = tempfile::tempdir()?;
+    let store = Store::open(folder.path())?;
+    let config = Config::parse(&server.channel("token"), Path::new("test"))?;
+    let accounts = open_accounts(&config, &store)?;
+    let (_, adapter) = accounts.pick("matrix", None)?;
+    let wire = |body: &str| json!({"room": server.room, "type": "m.room.message", "content": {"msgtype": "m.text", "body": body}});
+    let (one, other) = (PartKey("1".repeat(32)), PartKey("2".repeat(32)));
+    let first = adapter.deliver(&wire("once"), &one).await?;
+    let again = adapter.deliver(&wire("once"), &one).await?;
+    let next = adapter.deliver(&wire("once"), &other).await?;
+    ensure!(first == again && first != next, "{first} {again} {next}");
+    let messages = server.messages()?;
+    let ids: Vec<&str> = messages.iter().map(|event| text(event, "event_id")).collect();
+    ensure!(ids == [first.as_str(), next.as_str()], "{messages:?}");
+    store.close();
+
+    // Whether the account could send at all, asked from the shell.
+    let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &server.channel("token"))?
+        .cli(&["check"])?
+        .well()?;
+    ensure!(ready.contains("ready") && ready.contains("@gatepost:hub.test"), "{ready}");
+    fs::write(server.secrets.path().join("wrong"), "syt_wrong_token")?;
+    let refused =
+        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &server.channel("wrong"))?.cli(&["check"])?;
+    ensure!(refused.status == 1 && refused.stdout.contains("NOT READY"), "{refused:?}");
+    ensure!(
+        refused.stdout.contains("M_UNKNOWN_TOKEN") && refused.stdout.contains("replace the token"),
+        "{refused:?}"
+    );
+    ensure!(!refused.stdout.contains("syt_wrong") && !refused.stderr.contains("syt_wrong"), "{refused:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_the_account_is_not_in_fails_with_the_servers_words() -> Result<()> {
+    let server = House::build()?;
+    let private = server.synapse.create_room(&server.anna.access_token)?;
+    let agents = AGENTS.replace("allow = ", "cross_context = \"allow\"\nallow = ");
+    let mut house = TestHub::start(&format!("{agents}{}", server.channel("token"))).await?;
+    let agent = house.agent("engineer").await?;
+    let failed = agent.send_and_wait(&json!({"to": format!("matrix:{private}"), "message": "Let me in."}))?;
+    ensure!(failed["state"] == "failed" && failed["code"] == "execution_failed", "{failed}");
+    ensure!(text(&failed, "error").contains("M_FORBIDDEN"), "{failed}");
+    ensure!(agent.told_of(text(&failed, "id"))?["state"] == "failed");
+    let refused =
+        agent.post("/v1/messages", &json!({"to": "matrix:#kitchen:hub.test", "message": "Hello"}))?;
+    ensure!(refused.status == 400 && text(&refused.body, "hint").contains("room id"), "{refused:?}");
+    Ok(())
+}
