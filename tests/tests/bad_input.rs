@@ -155,12 +155,11 @@ async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
     let words = "No adapter registered for platform \"email\"";
     let call = json!({"to": "email:ann@hub.test", "message": "Hello"});
     door.refuses_call("known and not configured", &wanted(502, "execution_failed", None, words), &call)?;
+    let words = "No adapter registered for platform \"pigeon\"";
     let call = json!({"to": "pigeon:ann", "message": "Hello"});
-    door.refuses_call(
-        "unknown in the target",
-        &wanted(400, "input_invalid", "no_channel", "channel:address"),
-        &call,
-    )?;
+    door.refuses_call("unknown in the target", &wanted(502, "execution_failed", None, words), &call)?;
+    let call = json!({"to": "ann", "message": "Hello"});
+    door.refuses_call("no channel", &wanted(400, "input_invalid", "no_channel", "no channel"), &call)?;
     let call = json!({"to": "local:team", "accountId": "office", "message": "Hello"});
     door.refuses_call(
         "no such account",

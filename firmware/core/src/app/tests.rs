@@ -70,9 +70,8 @@ fn a_hub_that_lost_the_session_gets_a_fresh_hello_and_the_card_goes_on() {
     bench.down(&Down::Greet);
     bench.down(&Down::Greet);
     let hellos = bench.sent[before..].to_vec();
-    let [Up::Hello { nonce }] = hellos[..] else {
-        panic!("one hello, however often it is asked for: {hellos:?}")
-    };
+    let [Up::Hello { nonce }, Up::Hello { nonce: again }] = hellos[..] else { panic!("{hellos:?}") };
+    assert_eq!(nonce, again, "asked for twice, the same hello is said twice");
     assert_ne!(nonce, Nonce([1; 16]), "never the nonce of an earlier session");
     bench.down(&Down::Welcome { answers: nonce, nonce: Nonce([9; 16]) });
     bench.down(&Down::Offer(offer));
