@@ -1,7 +1,7 @@
-//! `gatepost demo`, unattended.
+//! `gatepost demo`, unattended and with a person at a terminal.
 
 use anyhow::{Result, ensure};
-use gatepost_tests::hub::gatepost;
+use gatepost_tests::hub::{gatepost, gatepost_at_a_terminal};
 
 #[test]
 fn the_demo_approves_one_message_and_denies_one() -> Result<()> {
@@ -61,5 +61,18 @@ fn the_demo_without_a_terminal_wants_to_be_told_who_decides() -> Result<()> {
         "{refused:?}"
     );
     ensure!(refused.stdout.is_empty(), "{refused:?}");
+    Ok(())
+}
+
+/// Reads every page, holds too shortly, then long enough; denies the second. Both kinds of terminals there are: those that
+/// tell when a key comes up, and those that only repeat it.
+#[test]
+fn a_person_at_a_terminal_of_either_kind_decides() -> Result<()> {
+    for kind in ["plain", "kitty"] {
+        let ended = gatepost_at_a_terminal(kind, &["demo"])?;
+        ensure!(ended.status == 0, "{kind}: {ended:?}");
+        ensure!(ended.stdout.contains("chain of hashes is whole"), "{kind}: {ended:?}");
+        ensure!(ended.stdout.contains("\u{1b}[?25h"), "{kind}: the cursor is not given back");
+    }
     Ok(())
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
-    registry::{OpenError, Opening},
+    account::{OpenError, Opening},
 };
 use crate::{
     render::{Flavour, Markup, Tables},

@@ -7,6 +7,7 @@
 //!
 //! A new channel is a file or folder here and a line in [`registry`].
 
+pub mod account;
 pub mod email;
 pub mod local;
 pub mod matrix;

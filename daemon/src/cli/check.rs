@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Failed, output};
 use crate::{
-    channels::registry::Accounts,
+    channels::account::Accounts,
     config::Config,
     hub::open_accounts,
     store::{Store, StoreError},

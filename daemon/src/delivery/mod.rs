@@ -16,7 +16,7 @@ pub mod submit;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use crate::{approval::Approvals, channels::registry::Accounts, outbox::Outbox, policy::Rights};
+use crate::{approval::Approvals, channels::account::Accounts, outbox::Outbox, policy::Rights};
 
 /// Everything that the stages share. Clones share it.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use super::AgentRules;
 use crate::{
     channels::{
         Adapter, Letter,
-        registry::{Accounts, NoAccount},
+        account::{Accounts, NoAccount},
     },
     message::{
         call::Call,

@@ -23,7 +23,10 @@ use crate::{
         Approvals,
         device::{self, Device},
     },
-    channels::registry::{Accounts, NoAccount, OpenError, Opening, kind},
+    channels::{
+        account::{Accounts, NoAccount, OpenError, Opening},
+        registry::kind,
+    },
     companion::{
         broker::{self, Address, BrokerError},
         link::{self, Link},

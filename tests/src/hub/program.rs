@@ -14,6 +14,8 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
+use crate::peers;
+
 /// The longest that a command may take.
 const LONGEST: Duration = Duration::from_secs(180);
 
@@ -92,18 +94,26 @@ pub fn gatepost<A: AsRef<OsStr>>(
     stdin: &[u8],
     environment: &[(&str, &str)],
 ) -> Result<Ended> {
+    run(bare()?.args(arguments).envs(environment.iter().copied()), stdin)
+}
+
+/// Runs `gatepost` on a terminal of this kind, `plain` or `kitty`, before which a person sits who approves the first card
+/// and denies the second.
+///
+/// # Errors
+/// It cannot be run, or does not end.
+pub fn gatepost_at_a_terminal(kind: &str, arguments: &[&str]) -> Result<Ended> {
+    let mut command = Command::new(peers::python()?);
+    run(command.arg(peers::file("terminal/person.py")).arg(kind).arg(program()?).args(arguments), b"")
+}
+
+fn run(command: &mut Command, stdin: &[u8]) -> Result<Ended> {
     // Files and not pipes: a full pipe would stop it.
     let (mut input, mut output, mut errors) =
         (tempfile::tempfile()?, tempfile::tempfile()?, tempfile::tempfile()?);
     input.write_all(stdin)?;
     input.rewind()?;
-    let mut child = bare()?
-        .args(arguments)
-        .envs(environment.iter().copied())
-        .stdin(input)
-        .stdout(output.try_clone()?)
-        .stderr(errors.try_clone()?)
-        .spawn()?;
+    let mut child = command.stdin(input).stdout(output.try_clone()?).stderr(errors.try_clone()?).spawn()?;
     let start = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {

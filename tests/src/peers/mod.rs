@@ -31,12 +31,12 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 
 /// A file below `tests/peers`.
-fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
 }
 
 /// The Python that `tests/run` installed Synapse into.
-fn python() -> Result<PathBuf> {
+pub(crate) fn python() -> Result<PathBuf> {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join(".venv/bin/python");
     if !python.exists() {
         bail!("{} is missing: run `tests/run --setup-only`", python.display());

@@ -28,7 +28,7 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
-    registry::{OpenError, Opening},
+    account::{OpenError, Opening},
 };
 use crate::{
     render::{Dialect, Flavour, Markup, Tables},

@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use self::client::Client;
 use super::{
     Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
-    registry::{OpenError, Opening},
+    account::{OpenError, Opening},
 };
 use crate::{
     render::{Dialect, Flavour, Markup, Tables},
