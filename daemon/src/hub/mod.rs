@@ -4,12 +4,7 @@ mod identity;
 mod operator;
 mod private_file;
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use gatepost_link::decision::PublicKey;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
@@ -247,11 +242,6 @@ impl Hub {
         }
         self.store.close();
     }
-}
-
-/// The hub's public key, without starting it.
-pub fn key_of(directory: &Path) -> Result<PublicKey, IdentityError> {
-    identity::load_or_create(directory)
 }
 
 fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, AgentRules>, HubError> {
