@@ -1,7 +1,8 @@
 //! The hub's one database, and the lock that makes it ours alone.
 //!
 //! SQLite in WAL mode with `synchronous=FULL`: when [`Store::write`] returns, the rows are on disk. One thread owns the
-//! writing connection, so there is one order of events; readers have a connection of their own and never wait for it.
+//! writing connection ([`writer`]), so there is one order of events, and commits together what came together; readers have
+//! a connection of their own and never wait for it.
 //! The data directory is locked for as long as the store is open: two hubs that drained one queue sent everything
 //! twice elsewhere.
 //!
@@ -9,6 +10,7 @@
 
 mod lock;
 mod schema;
+mod writer;
 
 use std::{
     fs::OpenOptions,
@@ -18,10 +20,11 @@ use std::{
     thread,
 };
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::sync::oneshot;
 
 pub use lock::{DirectoryLock, LockError};
+use writer::Job;
 
 /// Why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -42,12 +45,13 @@ pub enum StoreError {
         /// The newest that this program knows.
         known: u32,
     },
+    /// The transaction that this was part of could not be committed.
+    #[error("the database failed: {0}")]
+    Commit(String),
     /// The writer is gone; the hub is stopping.
     #[error("the store is closed")]
     Closed,
 }
-
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// A handle on the database. Clones share it.
 #[derive(Clone)]
@@ -83,7 +87,7 @@ impl Store {
         let (jobs, queue) = mpsc::channel::<Job>();
         let handle = thread::Builder::new()
             .name("store".into())
-            .spawn(move || queue.into_iter().for_each(|job| job(&mut writer)))
+            .spawn(move || writer::work(&mut writer, &queue))
             .map_err(|error| StoreError::Lock(LockError::Directory(directory.into(), error)))?;
         Ok(Self(Arc::new(Inner {
             jobs: Mutex::new(Some(jobs)),
@@ -99,7 +103,8 @@ impl Store {
         &self.0.directory
     }
 
-    /// Runs `work` as one transaction and returns once it is on disk; an error rolls all of it back.
+    /// Runs `work` as a whole or not at all, and returns once it is on disk; an error undoes all of it, and nothing of
+    /// others that are committed with it.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -107,9 +112,12 @@ impl Store {
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            // Nobody waiting any more is no reason not to finish what was begun.
-            let _ = answer.send(in_transaction(connection, work));
+        let job: Job = Box::new(move |tx| {
+            let outcome = tx.map_err(E::from).and_then(|tx| writer::within_savepoint(tx, work));
+            Box::new(move |committed| {
+                // Nobody waiting any more is no reason not to finish what was begun.
+                let _ = answer.send(outcome.and_then(|value| committed.map(|()| value).map_err(E::from)));
+            })
         });
         {
             let jobs = self.0.jobs.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -149,17 +157,6 @@ impl Store {
     }
 }
 
-fn in_transaction<T, E: From<StoreError>>(
-    connection: &mut Connection,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
-) -> Result<T, E> {
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::Sqlite)?;
-    let value = work(&transaction)?;
-    transaction.commit().map_err(StoreError::Sqlite)?;
-    Ok(value)
-}
-
 /// Milliseconds since 1970: the unit of every time in the database.
 pub fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
@@ -190,6 +187,38 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(rows, 0);
+    }
+
+    #[tokio::test]
+    async fn who_fails_takes_nobody_along() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let writes = (0..200_u8).map(|n| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                store
+                    .write(move |tx| {
+                        let sql = "INSERT INTO devices (key, name, software, added_at) VALUES (?, 'a', 0, 0)";
+                        tx.execute(sql, [[n]])?;
+                        if n % 3 == 0 { Err(StoreError::Closed) } else { Ok(n) }
+                    })
+                    .await
+            })
+        });
+        let writes: Vec<_> = writes.collect();
+        let mut written = 0;
+        for (n, write) in (0..200_u8).zip(writes) {
+            let result = write.await.unwrap();
+            assert_eq!(result.is_ok(), n % 3 != 0, "{n}: {result:?}");
+            written += i64::from(result.is_ok());
+        }
+        let rows: i64 = store
+            .read(|db| {
+                db.query_row("SELECT count(*) FROM devices", [], |row| row.get(0)).map_err(StoreError::from)
+            })
+            .await
+            .unwrap();
+        assert_eq!(rows, written);
     }
 
     #[tokio::test]
