@@ -31,6 +31,19 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Take back a message that has not left.
+    Cancel {
+        /// The message's id.
+        id: String,
+    },
+    /// Send what has not arrived of a failed message again, before its time is over.
+    Retry {
+        /// The message's id.
+        id: String,
+        /// Also one that may have arrived; it may then arrive twice.
+        #[arg(long)]
+        may_duplicate: bool,
+    },
 }
 
 pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
@@ -48,17 +61,31 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             }
         }
         Command::Show { id, json } => {
-            if !id.bytes().all(|b| b.is_ascii_alphanumeric()) {
-                return Err(Failed::Usage(format!("{id:?} is not a message's id")));
-            }
-            let message = client.call(Method::GET, &format!("/v1/messages/{id}"), Request::default()).await?;
+            let message = client.call(Method::GET, &path(&id, "")?, Request::default()).await?;
             match json {
                 true => println!("{message}"),
                 false => println!("{}", show(&message)),
             }
         }
+        Command::Cancel { id } => {
+            let receipt = client.call(Method::POST, &path(&id, "/cancel")?, Request::default()).await?;
+            println!("{}", output::receipt(&receipt));
+        }
+        Command::Retry { id, may_duplicate } => {
+            let query = vec![("mayDuplicate", may_duplicate.to_string())];
+            let request = Request { query, ..Request::default() };
+            let receipt = client.call(Method::POST, &path(&id, "/retry")?, request).await?;
+            println!("{}", output::receipt(&receipt));
+        }
     }
     Ok(())
+}
+
+fn path(id: &str, end: &str) -> Result<String, Failed> {
+    match !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        true => Ok(format!("/v1/messages/{id}{end}")),
+        false => Err(Failed::Usage(format!("{id:?} is not a message's id"))),
+    }
 }
 
 fn list(messages: &[Value]) -> String {

@@ -5,9 +5,11 @@
 //! - [`prepare`]: an accepted message is judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
 //! - [`send`]: one message's parts, each marked before its request leaves;
-//! - [`recover`]: what a restart makes of the rows that it finds.
+//! - [`recover`]: what a restart makes of the rows that it finds;
+//! - [`operate`]: what people do to messages in the queue.
 
 pub mod dispatch;
+pub mod operate;
 pub mod plan;
 pub mod prepare;
 pub mod recover;

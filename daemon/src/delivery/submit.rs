@@ -15,12 +15,8 @@ use crate::{
         call::Call,
         receipt::Receipt,
         refusal::{Code, Refusal},
-        state::{Actor, Event, State},
     },
-    outbox::{
-        accept::{AcceptError, Accepted, NewMessage},
-        transition::{self, Change, TransitionError},
-    },
+    outbox::accept::{AcceptError, Accepted, NewMessage},
     policy::{self, Origin, Verdict},
     sessions,
     store::{StoreError, now_ms},
@@ -175,37 +171,6 @@ impl Pipeline {
         }
     }
 
-    /// Takes a message back.
-    pub async fn cancel(&self, seq: i64, actor: Actor, by: &str) -> Result<Receipt, Refusal> {
-        let by = by.to_owned();
-        let cancelled = self
-            .0
-            .outbox
-            .change(seq, move |tx| {
-                let change = Change {
-                    event: Event::Cancel,
-                    actor,
-                    by: &by,
-                    code: Some(Code::Cancelled),
-                    reason: Some("it was taken back"),
-                    facts: None,
-                };
-                transition::apply(tx, seq, &change)
-            })
-            .await;
-        match cancelled {
-            Ok(_) => self.0.outbox.receipt(seq).await.map_err(unavailable),
-            Err(TransitionError::Illegal(error)) => {
-                let hint = match error.state {
-                    State::Sending => "it is leaving the house; ask for its receipt",
-                    _ => "it has come to its end; ask for its receipt",
-                };
-                Err(Refusal::new(Code::Conflict, format!("the message is {}", error.state), hint))
-            }
-            Err(TransitionError::Store(error)) => Err(unavailable(error)),
-        }
-    }
-
     async fn origin(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
         let Some(token) = &call.context else { return Ok(None) };
         let origin = sessions::origin(self.0.outbox.store(), agent, token).await.map_err(unavailable)?;
@@ -245,7 +210,7 @@ fn not_accepted(error: AcceptError) -> Refusal {
     }
 }
 
-fn unavailable(error: StoreError) -> Refusal {
+pub(super) fn unavailable(error: StoreError) -> Refusal {
     tracing::error!(%error, "the database failed");
     Refusal::new(
         Code::ExecutionFailed,

@@ -129,6 +129,28 @@ pub(super) async fn cancel(
     .await
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Again {
+    #[serde(default)]
+    may_duplicate: bool,
+}
+
+pub(super) async fn retry(
+    State(door): State<Door>,
+    id: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    door.serve("POST /v1/messages/{id}/retry", &[Role::Operator], request, async |caller, request| {
+        let again: Again = caller::query(&request)?;
+        let message = own(&door, &caller, &caller::path(id)?).await?;
+        let pipeline = &door.0.pipeline;
+        let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
+        Ok(Json(receipt).into_response())
+    })
+    .await
+}
+
 pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Response {
     door.serve("GET /v1/inbox", SENDERS, request, async |caller, request| {
         let since: Since = caller::query(&request)?;

@@ -1,0 +1,99 @@
+//! What people do to messages that are already in the queue: take them back, or send the rest of them again.
+
+use rusqlite::Transaction;
+
+use super::Pipeline;
+use crate::{
+    message::{
+        receipt::Receipt,
+        refusal::{Code, Refusal},
+        state::{Actor, Event, PartState, State},
+    },
+    outbox::transition::{self, Change, TransitionError},
+    store::now_ms,
+};
+
+impl Pipeline {
+    /// Takes a message back.
+    pub async fn cancel(&self, seq: i64, actor: Actor, by: &str) -> Result<Receipt, Refusal> {
+        let by = by.to_owned();
+        let cancelled = self
+            .0
+            .outbox
+            .change(seq, move |tx| {
+                let change = Change {
+                    event: Event::Cancel,
+                    actor,
+                    by: &by,
+                    code: Some(Code::Cancelled),
+                    reason: Some("it was taken back"),
+                    facts: None,
+                };
+                transition::apply(tx, seq, &change)
+            })
+            .await;
+        self.answer(seq, cancelled).await
+    }
+
+    /// Sends what has not arrived of a failed message again: the same parts, from the first that is not confirmed. One
+    /// whose outcome is unknown goes only if it `may_duplicate`.
+    pub async fn retry(&self, seq: i64, may_duplicate: bool, by: &str) -> Result<Receipt, Refusal> {
+        let message = self.0.outbox.get(seq).await.map_err(super::submit::unavailable)?;
+        let event = match message.state {
+            State::Unknown if !may_duplicate => {
+                let hint =
+                    "ask whom it was for; if it did not arrive, or may arrive twice, retry with mayDuplicate";
+                return Err(
+                    Refusal::new(Code::Conflict, "the message may have arrived", hint).because("unknown")
+                );
+            }
+            State::Unknown => Event::RetryMayDuplicate,
+            _ => Event::Retry,
+        };
+        if message.state.is_final() && message.deadline <= now_ms() {
+            let hint = "send it anew, as a new message";
+            return Err(Refusal::new(Code::Conflict, "the message's time is over", hint).because("deadline"));
+        }
+        let parts = self.0.outbox.parts(seq).await.map_err(super::submit::unavailable)?;
+        if message.state == State::Failed && parts.is_empty() {
+            let hint = "read its error, and send it anew";
+            return Err(Refusal::new(Code::Conflict, "the message was refused before it had parts", hint));
+        }
+        let by = by.to_owned();
+        let retried = self
+            .0
+            .outbox
+            .change(seq, move |tx| {
+                let change =
+                    Change { event, actor: Actor::Operator, by: &by, code: None, reason: None, facts: None };
+                transition::apply(tx, seq, &change)?;
+                plan_again(tx, seq)?;
+                transition::postpone(tx, seq, now_ms(), false)
+            })
+            .await;
+        self.answer(seq, retried).await
+    }
+
+    async fn answer<T>(&self, seq: i64, done: Result<T, TransitionError>) -> Result<Receipt, Refusal> {
+        match done {
+            Ok(_) => self.0.outbox.receipt(seq).await.map_err(super::submit::unavailable),
+            Err(TransitionError::Illegal(error)) => {
+                let hint = match error.state {
+                    State::Sending => "it is leaving the house; ask for its receipt",
+                    State::Ready | State::Accepted | State::Held => "it is on its way; ask for its receipt",
+                    _ => "it has come to its end; ask for its receipt",
+                };
+                Err(Refusal::new(Code::Conflict, format!("the message is {}", error.state), hint))
+            }
+            Err(TransitionError::Store(error)) => Err(super::submit::unavailable(error)),
+        }
+    }
+}
+
+/// Every part that is not confirmed is planned again, and keeps its key.
+fn plan_again(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
+    for part in transition::parts(tx, seq)?.iter().filter(|part| part.state != PartState::Confirmed) {
+        transition::settle_part(tx, seq, part.index, PartState::Planned, None, None)?;
+    }
+    Ok(())
+}
