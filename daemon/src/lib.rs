@@ -15,6 +15,8 @@
 //! 8. [`hub`], which builds all of it and is the one place that knows everyone
 //! 9. [`client`] (speaks to a hub), [`demo`], [`cli`]
 #![forbid(unsafe_code)]
+// A module's opening is the map of what is in it, private parts too.
+#![allow(rustdoc::private_intra_doc_links)]
 
 pub mod agents;
 pub mod approval;
