@@ -25,6 +25,8 @@
 extern crate std;
 
 mod boundary;
+mod breaks;
+mod clusters;
 mod fence;
 mod mode;
 mod page;

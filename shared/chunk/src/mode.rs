@@ -3,7 +3,9 @@
 /// Where [`split`](crate::split) prefers to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// As late as possible: at the last white space within the limit, else between clusters. The fullest chunks.
+    /// As late as possible, for the fewest chunks: at the last white space within the limit, else between clusters. A
+    /// word that is over the limit is begun in the chunk before, and so is one before which a chunk would be less than
+    /// a tenth full.
     Length,
     /// At the last paragraph within the limit, else line, sentence, word, cluster. The most readable chunks.
     Newline,

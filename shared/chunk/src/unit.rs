@@ -2,7 +2,10 @@
 //!
 //! A limit counted in the wrong unit refuses or cuts a message; so no length in this crate goes without its unit.
 
-use unicode_segmentation::UnicodeSegmentation as _;
+use crate::clusters;
+
+/// Bytes that are counted together, at most 255 units: the compiler turns the loop over them into vector instructions.
+const BLOCK: usize = 64;
 
 /// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,41 +26,32 @@ impl Unit {
         match self {
             Self::Bytes => text.len(),
             Self::CodePoints => text.chars().count(),
-            Self::Utf16 if text.is_ascii() => text.len(),
-            Self::Utf16 => text.chars().map(char::len_utf16).sum(),
-            // In ASCII only a carriage return can be the first half of a cluster.
-            Self::Graphemes if text.is_ascii() && !text.contains('\r') => text.len(),
-            Self::Graphemes => text.graphemes(true).count(),
+            Self::Utf16 => text.as_bytes().chunks(BLOCK).map(utf16_units).sum(),
+            Self::Graphemes => clusters::measure(text, usize::MAX).1,
+        }
+    }
+
+    /// The longest prefix of `text`, whole code points (or clusters), of at most `limit` units: its bytes and its units.
+    pub(crate) fn measure(self, text: &str, limit: usize) -> (usize, usize) {
+        match self {
+            Self::Bytes => {
+                let bytes = text.floor_char_boundary(limit);
+                (bytes, bytes)
+            }
+            Self::Graphemes => clusters::measure(text, limit),
+            _ if text.as_bytes()[..text.len().min(limit)].is_ascii() => {
+                let bytes = text.len().min(limit);
+                (bytes, bytes)
+            }
+            Self::CodePoints => measure(text, limit, code_points),
+            Self::Utf16 => measure(text, limit, utf16_units),
         }
     }
 
     /// The bytes of the longest prefix of `text`, whole code points (or clusters), of at most `limit` units.
     pub(crate) fn prefix(self, text: &str, limit: usize) -> usize {
         // No unit is smaller than a byte.
-        if limit >= text.len() {
-            return text.len();
-        }
-        if self == Self::Bytes {
-            return text.floor_char_boundary(limit);
-        }
-        let head = &text.as_bytes()[..limit];
-        if self != Self::Graphemes && head.is_ascii() {
-            return limit;
-        }
-        match self {
-            Self::Bytes => text.floor_char_boundary(limit),
-            Self::CodePoints => text.char_indices().nth(limit).map_or(text.len(), |(at, _)| at),
-            Self::Utf16 => {
-                let mut units = 0;
-                text.char_indices()
-                    .find(|(_, c)| {
-                        units += c.len_utf16();
-                        units > limit
-                    })
-                    .map_or(text.len(), |(at, _)| at)
-            }
-            Self::Graphemes => text.grapheme_indices(true).nth(limit).map_or(text.len(), |(at, _)| at),
-        }
+        if limit >= text.len() { text.len() } else { self.measure(text, limit).0 }
     }
 
     /// How many of this unit the widest code point of `text` takes.
@@ -77,6 +71,35 @@ impl Unit {
             Self::CodePoints | Self::Graphemes => 1,
         }
     }
+}
+
+/// [`Unit::measure`], where each code point counts at its first byte.
+fn measure(text: &str, limit: usize, count: impl Fn(&[u8]) -> usize) -> (usize, usize) {
+    let bytes = text.as_bytes();
+    let (mut at, mut left) = (0, limit);
+    for step in [BLOCK, 1] {
+        while let Some(units) = bytes.get(at..at + step).map(&count).filter(|units| *units <= left) {
+            at += step;
+            left -= units;
+        }
+    }
+    (at, limit - left)
+}
+
+/// Code points that begin in `block`, which is no longer than [`BLOCK`].
+fn code_points(block: &[u8]) -> usize {
+    usize::from(block.iter().map(|byte| u8::from(begins_code_point(*byte))).sum::<u8>())
+}
+
+/// UTF-16 units of the code points that begin in `block`, which is no longer than [`BLOCK`].
+fn utf16_units(block: &[u8]) -> usize {
+    let units = |byte: &u8| u8::from(begins_code_point(*byte)) + u8::from(*byte >= 0xf0);
+    usize::from(block.iter().map(units).sum::<u8>())
+}
+
+/// Continuation bytes are 0b10xxxxxx.
+fn begins_code_point(byte: u8) -> bool {
+    byte & 0xc0 != 0x80
 }
 
 impl core::fmt::Display for Unit {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::*;
+use crate::boundary::is_space;
 
 const UNITS: [Unit; 4] = [Unit::Bytes, Unit::CodePoints, Unit::Utf16, Unit::Graphemes];
 const MODES: [Mode; 3] = [Mode::Length, Mode::Newline, Mode::Markdown];
