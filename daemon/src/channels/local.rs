@@ -15,7 +15,7 @@ use super::{
     account::{OpenError, Opening},
 };
 use crate::{
-    render::{Flavour, Markup, Tables},
+    render::Flavour,
     settings::{Key, key},
     store::{Store, StoreError, now_ms},
 };
@@ -72,12 +72,7 @@ pub struct Arrived {
 
 /// Plain text, not split.
 pub fn flavour() -> Flavour {
-    Flavour {
-        markup: Markup::Plain,
-        limit: None,
-        unit: gatepost_chunk::Unit::CodePoints,
-        tables: Tables::Code,
-    }
+    super::formats::LOCAL.flavour
 }
 
 /// Opens an account.

@@ -5,10 +5,11 @@
 //! the two the request is stored, hashed into the approval document and shown to a person; that is why they are apart,
 //! and why `deliver` must not change what it is given.
 //!
-//! A new channel is a file or folder here and a line in [`registry`].
+//! A new channel is a file or folder here, a line in [`registry`], and its ways with text in [`formats`].
 
 pub mod account;
 pub mod email;
+pub mod formats;
 pub mod local;
 pub mod matrix;
 pub mod registry;

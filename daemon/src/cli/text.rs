@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Failed;
 use crate::{
-    channels::registry::{KINDS, kind},
+    channels::formats::{FORMATS, format},
     render::{self, Tables},
 };
 
@@ -16,7 +16,7 @@ const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RenderArguments {
-    /// The channel to render for, such as `local`, `email`, `matrix`.
+    /// The channel to render for, such as `local`, `telegram`, `slack`.
     #[arg(long)]
     channel: String,
     /// The most that a part may have, in the channel's unit, if not the channel's own limit.
@@ -56,11 +56,11 @@ pub(super) struct ChunkArguments {
 }
 
 pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
-    let kind = kind(&arguments.channel).ok_or_else(|| {
-        let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    let format = format(&arguments.channel).ok_or_else(|| {
+        let known: Vec<&str> = FORMATS.iter().map(|format| format.channel).collect();
         Failed::Usage(format!("there is no channel {:?}: there are {}", arguments.channel, known.join(", ")))
     })?;
-    let mut flavour = (kind.flavour)();
+    let mut flavour = format.flavour;
     flavour.limit = arguments.limit.or(flavour.limit);
     if let Some(tables) = arguments.tables {
         flavour.tables = match tables {
@@ -76,6 +76,12 @@ pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
         let mut line = json!({"index": index, "text": part.text, "units": part.units});
         if let Some(html) = &part.html {
             line["html"] = html.as_str().into();
+        }
+        if !part.styles.is_empty() {
+            let style = |style: &render::Style| {
+                json!({"start": style.start, "length": style.len, "style": style.kind.name()})
+            };
+            line["styles"] = part.styles.iter().map(style).collect();
         }
         line
     }))

@@ -1,15 +1,15 @@
 //! The smallest pieces that a document is cut into, and what each costs.
 //!
 //! An atom is never cut: a word, a link with all its label and address, a line of code, a row of a table. What is too
-//! long for any part is broken up here, into short runs of grapheme clusters. The costs are those of the plain text and
-//! never too low, so a run of atoms that adds up to the limit is within it once written.
+//! long for any part is broken up here, into short runs of grapheme clusters. The costs are never too low, so a run of atoms that adds up to the limit is within it once written.
 
 use std::ops::Range;
 
 use gatepost_chunk::{Mode, Unit, display_width, split};
 
+use super::escape::{Swap, addresses};
 use super::layout::{Block, Layout};
-use super::plain::RULE;
+use super::measure::{Cost, Measure};
 use super::text::{Links, Text};
 
 /// How good a place is to cut, worst first.
@@ -33,10 +33,13 @@ pub(super) struct Atom {
     pub(super) leaf: usize,
     /// Bytes of the leaf's text, or rows of its table.
     pub(super) range: Range<usize>,
-    /// What it costs by itself.
-    pub(super) units: usize,
+    /// What it costs by itself, without the marks around it.
+    pub(super) cost: Cost,
     /// What joining it to the atom before costs.
-    pub(super) join: usize,
+    pub(super) join: Cost,
+    /// What it costs that a part begins, or ends, with it.
+    pub(super) open: Cost,
+    pub(super) close: Cost,
     /// How good the place before it is.
     pub(super) grade: Grade,
 }
@@ -46,34 +49,48 @@ const RUNS: usize = 16;
 
 pub(super) fn atoms(layout: &Layout) -> Vec<Atom> {
     let mut atoms: Vec<Atom> = Vec::new();
+    let (pen, unit) = (layout.pen, layout.unit);
     for (leaf, laid) in layout.leaves.iter().enumerate() {
         let begin = atoms.len();
-        let room = layout.limit - laid.lead - laid.tail;
-        let measure = Measure { unit: layout.unit, room, newline: layout.unit.count(&laid.indent) };
+        let most = Cost { units: layout.room(leaf), ..layout.most() - laid.wrap };
+        let newline = unit.count(&laid.indent);
         match &laid.block {
-            Block::Text { text, .. } => measure.text(leaf, text, &mut atoms),
-            Block::Code { text, .. } => measure.code(leaf, text, &mut atoms),
+            Block::Text { text, swaps, .. } => {
+                let newline = newline + pen.line_end().len() - 1;
+                let measure = Measure { pen, unit, newline };
+                Leaf { at: leaf, measure, most, styled: Some(text), all: text.as_str(), swaps }
+                    .text(text, &mut atoms);
+            }
+            Block::Code { text, swaps, .. } => {
+                let measure = Measure { pen, unit, newline };
+                Leaf { at: leaf, measure, most, styled: None, all: text, swaps }.code(&mut atoms);
+            }
             Block::Table(table) => {
                 let rows = table.table.rows.len();
-                let cost = |row| layout.unit.count(&table.line(Some(row), Links::Round));
-                atoms.extend((0..rows).map(|row| Atom {
-                    leaf,
-                    range: row..row + 1,
-                    units: cost(row),
-                    join: 1 + measure.newline,
-                    grade: Grade::Line,
-                }));
+                let line = |row| {
+                    let line = table.line(Some(row), Links::Round);
+                    let measure = Measure { pen, unit, newline };
+                    let markup = measure.slice(&line, &[], 0..line.len()).markup;
+                    Cost { units: layout.line_cost(&line, table.form), tags: 0, markup }
+                };
+                let join = Cost::units(1 + newline);
+                atoms
+                    .extend((0..rows).map(|row| Atom::new(leaf, row..row + 1, line(row), join, Grade::Line)));
                 if rows == 0 {
-                    atoms.push(Atom { leaf, range: 0..0, units: 0, join: 0, grade: Grade::Line });
+                    atoms.push(Atom::new(leaf, 0..0, Cost::default(), Cost::default(), Grade::Line));
                 }
             }
             Block::Rule => {
-                atoms.push(Atom { leaf, range: 0..0, units: RULE.len(), join: 0, grade: Grade::Line });
+                let rule = Cost::units(pen.rule().len());
+                atoms.push(Atom::new(leaf, 0..0, rule, Cost::default(), Grade::Line));
             }
         }
-        if let (Some(first), Some(before)) = (atoms.get_mut(begin), leaf.checked_sub(1)) {
+        let Some(before) = leaf.checked_sub(1) else { continue };
+        let closed = begin.checked_sub(1).map_or(Cost::default(), |last| atoms[last].close);
+        if let Some(first) = atoms.get_mut(begin) {
             let laid_before = &layout.leaves[before];
-            first.join = laid_before.tail + layout.unit.count(&layout.separator(before, leaf)) + laid.lead;
+            let gap = laid_before.tail + unit.count(&layout.separator(before, leaf)) + laid.lead;
+            first.join = closed + Cost::units(gap) + laid.wrap + first.open;
             first.grade = match (&laid_before.block, layout.common(before, leaf)) {
                 (Block::Text { heading: Some(_), .. }, _) => Grade::Heading,
                 (_, Some(_)) => Grade::Item,
@@ -84,92 +101,114 @@ pub(super) fn atoms(layout: &Layout) -> Vec<Atom> {
     atoms
 }
 
-struct Measure {
-    unit: Unit,
-    /// The most that one atom may cost.
-    room: usize,
-    /// What each line break costs besides itself.
-    newline: usize,
+impl Atom {
+    fn new(leaf: usize, range: Range<usize>, cost: Cost, join: Cost, grade: Grade) -> Self {
+        Self { leaf, range, cost, join, open: Cost::default(), close: Cost::default(), grade }
+    }
 }
 
-impl Measure {
-    /// What `slice` costs as it stands, with indentation behind its line breaks.
-    fn slice(&self, slice: &str) -> usize {
-        self.unit.count(slice) + self.newline * slice.bytes().filter(|b| *b == b'\n').count()
+/// A leaf that is cut into atoms.
+struct Leaf<'a> {
+    at: usize,
+    measure: Measure,
+    /// The most that one atom may cost.
+    most: Cost,
+    /// Its text, if that has looks.
+    styled: Option<&'a Text>,
+    all: &'a str,
+    swaps: &'a [Swap],
+}
+
+impl Leaf<'_> {
+    fn cost(&self, range: Range<usize>) -> Cost {
+        match self.styled {
+            Some(text) => self.measure.inside(text, self.swaps, range),
+            None => self.measure.slice(self.all, self.swaps, range),
+        }
+    }
+
+    /// What it costs to have `range` in a part by itself.
+    fn alone(&self, range: Range<usize>) -> Cost {
+        let mut cost = self.cost(range.clone());
+        if let Some(text) = self.styled {
+            cost += self.measure.opening(text, self.swaps, range.start);
+            cost += self.measure.closing(text, range.end);
+        }
+        cost
     }
 
     /// Adds an atom behind those of the same text.
-    fn push(
-        &self,
-        leaf: usize,
-        all: &str,
-        range: Range<usize>,
-        units: usize,
-        grade: Grade,
-        atoms: &mut Vec<Atom>,
-    ) {
-        let gap = match atoms.last() {
-            Some(last) if last.leaf == leaf => self.slice(&all[last.range.end..range.start]),
-            _ => 0,
-        };
-        atoms.push(Atom { leaf, range, units, join: gap, grade });
+    fn push(&self, range: Range<usize>, grade: Grade, atoms: &mut Vec<Atom>) {
+        let mut atom = Atom::new(self.at, range.clone(), self.cost(range.clone()), Cost::default(), grade);
+        let before = atoms.last().filter(|last| last.leaf == self.at).map(|last| last.range.end);
+        if let Some(text) = self.styled {
+            atom.open = self.measure.opening(text, self.swaps, range.start);
+            atom.close = self.measure.closing(text, range.end);
+            if let Some(before) = before {
+                atom.join = self.measure.edge(text, range.start);
+                if before < range.start {
+                    atom.join += self.measure.edge(text, before) + self.cost(before..range.start);
+                }
+            }
+        } else if let Some(before) = before {
+            atom.join = self.cost(before..range.start);
+        }
+        atoms.push(atom);
     }
 
-    fn text(&self, leaf: usize, text: &Text, atoms: &mut Vec<Atom>) {
-        let all = text.as_str();
+    fn text(&self, text: &Text, atoms: &mut Vec<Atom>) {
         for (word, grade) in words(text) {
-            let first = text.links().partition_point(|link| link.range.end <= word.start);
-            let links = text.links()[first..].iter().take_while(|link| link.range.end <= word.end);
-            let cost = |range: Range<usize>, url: &str| {
-                let address = Links::Round.address(&all[range.clone()], url);
-                self.slice(&all[range]) + address.map_or(0, |address| self.unit.count(&address))
-            };
-            let addresses: usize = links
-                .clone()
-                .map(|link| cost(link.range.clone(), &link.url) - self.slice(&all[link.range.clone()]))
-                .sum();
-            let units = self.slice(&all[word.clone()]) + addresses;
-            if units <= self.room {
-                self.push(leaf, all, word, units, grade, atoms);
+            if self.alone(word.clone()).fits(self.most) {
+                self.push(word, grade, atoms);
                 continue;
             }
             let begin = atoms.len();
             let mut at = word.start;
-            for link in links {
-                self.runs(leaf, all, at..link.range.start, atoms);
-                self.push(
-                    leaf,
-                    all,
-                    link.range.clone(),
-                    cost(link.range.clone(), &link.url),
-                    Grade::Cluster,
-                    atoms,
-                );
-                at = link.range.end;
+            for whole in self.wholes(text, word.clone()) {
+                self.runs(at..whole.start, atoms);
+                at = whole.end;
+                self.push(whole, Grade::Cluster, atoms);
             }
-            self.runs(leaf, all, at..word.end, atoms);
+            self.runs(at..word.end, atoms);
             if let Some(first) = atoms.get_mut(begin) {
                 first.grade = grade;
             }
         }
     }
 
+    /// What is not cut in a word that is: links, and addresses that fit in a part.
+    fn wholes(&self, text: &Text, word: Range<usize>) -> Vec<Range<usize>> {
+        let first = text.links().partition_point(|link| link.range.end <= word.start);
+        let links = text.links()[first..].iter().map(|link| link.range.clone());
+        let mut wholes: Vec<_> = links.take_while(|link| link.end <= word.end).collect();
+        let links = wholes.len();
+        for address in addresses(&self.all[word.clone()]) {
+            let address = word.start + address.start..word.start + address.end;
+            let after = wholes[..links].partition_point(|link| link.end <= address.start);
+            let is_apart = wholes[..links].get(after).is_none_or(|link| address.end <= link.start);
+            if is_apart && address.len() <= self.most.units && self.alone(address.clone()).fits(self.most) {
+                wholes.push(address);
+            }
+        }
+        wholes.sort_unstable_by_key(|whole| whole.start);
+        wholes
+    }
+
     /// Lines of code. Empty lines belong to the gaps between them: they are dropped where a part ends.
-    fn code(&self, leaf: usize, all: &str, atoms: &mut Vec<Atom>) {
+    fn code(&self, atoms: &mut Vec<Atom>) {
         let mut at = 0;
-        for line in all.split('\n') {
+        for line in self.all.split('\n') {
             let range = at..at + line.len();
             at = range.end + 1;
             if line.trim().is_empty() {
                 continue;
             }
-            let units = self.slice(line);
-            if units <= self.room {
-                self.push(leaf, all, range, units, Grade::Line, atoms);
+            if self.cost(range.clone()).fits(self.most) {
+                self.push(range, Grade::Line, atoms);
                 continue;
             }
             let begin = atoms.len();
-            self.runs(leaf, all, range, atoms);
+            self.runs(range, atoms);
             if let Some(first) = atoms.get_mut(begin) {
                 first.grade = Grade::Line;
             }
@@ -177,35 +216,41 @@ impl Measure {
     }
 
     /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long.
-    fn runs(&self, leaf: usize, all: &str, range: Range<usize>, atoms: &mut Vec<Atom>) {
-        let longest = (self.room / RUNS).max(1);
+    fn runs(&self, range: Range<usize>, atoms: &mut Vec<Atom>) {
+        let share = |most: usize| (most / RUNS).max(1);
+        let longest = Cost {
+            units: share(self.most.units),
+            tags: share(self.most.tags),
+            markup: share(self.most.markup),
+        };
         let mut run = range.start..range.start;
-        let mut units = 0;
+        let mut cost = Cost::default();
         // A cluster a chunk: the splitter knows where clusters end.
-        let clusters = split(&all[range.clone()], 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
+        let clusters =
+            split(&self.all[range.clone()], 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
         for cluster in clusters.map(|chunk| range.start + chunk.range.start..range.start + chunk.range.end) {
-            let more = self.slice(&all[run.end..cluster.end]);
-            if units + more > longest && run.start < run.end {
-                self.push(leaf, all, run.clone(), units, Grade::Cluster, atoms);
-                (run, units) = (cluster.start..cluster.start, 0);
+            let more = self.alone(run.end..cluster.end);
+            if !(cost + more).fits(longest) && run.start < run.end {
+                self.push(run.clone(), Grade::Cluster, atoms);
+                (run, cost) = (cluster.start..cluster.start, Cost::default());
             }
-            let more = self.slice(&all[run.end..cluster.end]);
-            if units + more > self.room {
+            let more = self.alone(run.end..cluster.end);
+            if !(cost + more).fits(self.most) {
                 run = cluster.clone();
-                for piece in
-                    split(&all[cluster.clone()], self.room, self.unit, Mode::Length).into_iter().flatten()
-                {
+                let room = self.most.units.saturating_sub(6).max(self.most.units / 2).max(1);
+                let pieces = split(&self.all[cluster.clone()], room, self.measure.unit, Mode::Length);
+                for piece in pieces.into_iter().flatten() {
                     let piece = cluster.start + piece.range.start..cluster.start + piece.range.end;
-                    self.push(leaf, all, piece.clone(), self.slice(&all[piece]), Grade::Cluster, atoms);
+                    self.push(piece, Grade::Cluster, atoms);
                 }
-                (run, units) = (run.end..run.end, 0);
+                (run, cost) = (run.end..run.end, Cost::default());
                 continue;
             }
-            units += more;
+            cost += more;
             run.end = cluster.end;
         }
         if run.start < run.end {
-            self.push(leaf, all, run, units, Grade::Cluster, atoms);
+            self.push(run, Grade::Cluster, atoms);
         }
     }
 }

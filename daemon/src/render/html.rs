@@ -7,7 +7,7 @@ use super::Dialect;
 use super::layout::{Block, Form, LaidTable, Layout};
 use super::plain;
 use super::split::Piece;
-use super::text::{Link, Links, Look, Text};
+use super::text::{Link, Links, Tag, Text};
 use super::tree::Container;
 
 /// The schemes that may stand behind a link. Others, such as `javascript:`, are shown as text.
@@ -44,14 +44,14 @@ impl Writer<'_> {
         let bare = path.last().copied().filter(|node| self.is_tight_item(*node));
         let was_bare = self.bare.take();
         match &laid.block {
-            Block::Text { heading: None, text } if bare.is_some() => {
+            Block::Text { heading: None, text, .. } if bare.is_some() => {
                 if was_bare == bare {
                     self.out.push_str("<br>");
                 }
                 inline(text, piece, &mut self.out);
                 self.bare = bare;
             }
-            Block::Text { heading, text } => {
+            Block::Text { heading, text, .. } => {
                 let tag = heading.map_or_else(|| "p".to_owned(), |level| format!("h{level}"));
                 self.out.push_str(&format!("<{tag}>"));
                 inline(text, piece, &mut self.out);
@@ -172,7 +172,7 @@ impl Writer<'_> {
 
     fn styled(&self, matrix: &'static str, email: &'static str) -> &'static str {
         match self.dialect {
-            Dialect::Matrix => matrix,
+            Dialect::Matrix | Dialect::Telegram => matrix,
             Dialect::Email => email,
         }
     }
@@ -186,20 +186,12 @@ fn inline(text: &Text, piece: &Piece, out: &mut String) {
     write_inline(text, piece.range.clone(), out);
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tag {
-    Link(usize),
-    Strong,
-    Emphasis,
-    Strike,
-    Code,
-}
-
 fn write_inline(text: &Text, range: std::ops::Range<usize>, out: &mut String) {
     let mut open: Vec<Tag> = Vec::new();
     for (at, slice, look) in text.located(range) {
-        let link = look.link.map(|link| (link, &text.links()[link]));
-        let tags = tags(look, link);
+        let link = look.link().map(|link| &text.links()[link]);
+        let tags: Vec<Tag> =
+            look.tags().filter(|tag| !matches!(tag, Tag::Link(_)) || link.is_some_and(may_link)).collect();
         let shared = open.iter().zip(&tags).take_while(|(a, b)| a == b).count();
         close_tags(&mut open, shared, out);
         for tag in &tags[shared..] {
@@ -223,27 +215,13 @@ fn write_inline(text: &Text, range: std::ops::Range<usize>, out: &mut String) {
             escape(line, out);
         }
         // An address that may not become a link is still shown.
-        if let Some((_, link)) =
-            link.filter(|(_, link)| !may_link(link) && at + slice.len() == link.range.end)
+        if let Some(link) = link.filter(|link| !may_link(link) && at + slice.len() == link.range.end)
             && let Some(address) = Links::Round.address(&text.as_str()[link.range.clone()], &link.url)
         {
             escape(&address, out);
         }
     }
     close_tags(&mut open, 0, out);
-}
-
-fn tags(look: Look, link: Option<(usize, &Link)>) -> Vec<Tag> {
-    [
-        link.filter(|(_, link)| may_link(link)).map(|(index, _)| Tag::Link(index)),
-        look.strong.then_some(Tag::Strong),
-        look.emphasis.then_some(Tag::Emphasis),
-        look.strike.then_some(Tag::Strike),
-        look.code.then_some(Tag::Code),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
 fn close_tags(open: &mut Vec<Tag>, depth: usize, out: &mut String) {
@@ -264,12 +242,12 @@ fn may_link(link: &Link) -> bool {
         .any(|scheme| link.url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme)))
 }
 
-fn is_language(language: &str) -> bool {
+pub(super) fn is_language(language: &str) -> bool {
     !language.is_empty()
         && language.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '#' | '.'))
 }
 
-fn escape(text: &str, out: &mut String) {
+pub(super) fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -280,7 +258,7 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
-fn escape_attribute(text: &str, out: &mut String) {
+pub(super) fn escape_attribute(text: &str, out: &mut String) {
     for (n, piece) in text.split('"').enumerate() {
         if n > 0 {
             out.push_str("&quot;");

@@ -5,7 +5,7 @@
 //! text, and a link that a platform cannot carry shows its address.
 //!
 //! ```text
-//! parse ─► tree (text + looks + blocks) ─► layout (what this flavour needs) ─► split ─► plain, html
+//! parse ─► tree (text + looks + blocks) ─► layout (what this flavour needs) ─► split ─► write, html, plain
 //! ```
 //!
 //! Read `tree` first, then `layout`, which decides what each line costs, and `split`, which relies on it.
@@ -13,16 +13,21 @@
 //! The module knows no other part of the hub: a flavour is a value that the channel hands in.
 
 mod atoms;
+mod escape;
 mod html;
 mod layout;
+mod measure;
 mod parse;
+mod pen;
 mod plain;
+mod settle;
 mod split;
 mod table;
 #[cfg(test)]
 mod tests;
 mod text;
 mod tree;
+mod write;
 
 use gatepost_chunk::Unit;
 
@@ -41,6 +46,9 @@ const MATRIX_BYTES: usize = 56_000;
 /// No platform is known to want more in one part than this; it keeps a first attempt for Matrix from being wasted.
 const MATRIX_TEXT: usize = 20_000;
 
+/// The smallest limit for a flavour whose marks count.
+pub const SMALLEST_MARKED_LIMIT: usize = 80;
+
 /// What a platform takes besides text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Markup {
@@ -48,6 +56,10 @@ pub enum Markup {
     Plain,
     /// HTML beside the text.
     Html(Dialect),
+    /// Ranges of the text that have a style, as Signal has them: [`Part::styles`].
+    Styles,
+    /// Marks among the text, which count; signs in the text that would be read as marks are escaped or made inert.
+    Marks(Notation),
 }
 
 /// Whose HTML.
@@ -57,6 +69,60 @@ pub enum Dialect {
     Matrix,
     /// A fragment for the body of an e-mail: the same tags, with inline styles for tables and code.
     Email,
+    /// The tags of the Bot API. [`Part::text`] is what they leave visible, which is what Telegram counts; a part has at
+    /// most 100 entities and about 9.5 KB of tags, which is all that Telegram reads.
+    Telegram,
+}
+
+/// Whose marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notation {
+    /// Discord's Markdown.
+    Discord,
+    /// Slack's mrkdwn.
+    Slack,
+    /// WhatsApp's.
+    WhatsApp,
+    /// Google Chat's.
+    GoogleChat,
+    /// The part of Markdown that Microsoft Teams reads.
+    Teams,
+}
+
+/// A stretch of [`Part::text`] with a style.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Where it begins, in UTF-16 units.
+    pub start: usize,
+    /// How long it is, in UTF-16 units; never zero.
+    pub len: usize,
+    /// The style.
+    pub kind: StyleKind,
+}
+
+/// The styles of Signal that an agent can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StyleKind {
+    /// `BOLD`.
+    Bold,
+    /// `ITALIC`.
+    Italic,
+    /// `STRIKETHROUGH`.
+    Strikethrough,
+    /// `MONOSPACE`.
+    Monospace,
+}
+
+impl StyleKind {
+    /// Its name in Signal's protocol and in `signal-cli`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bold => "BOLD",
+            Self::Italic => "ITALIC",
+            Self::Strikethrough => "STRIKETHROUGH",
+            Self::Monospace => "MONOSPACE",
+        }
+    }
 }
 
 /// How a table is written.
@@ -88,10 +154,13 @@ pub struct Flavour {
 /// One part of a message: what becomes one platform request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Readable plain text; links as `label (url)`.
+    /// What is sent as the text: readable, links as `label (url)`, or with the flavour's marks. Beside Telegram's HTML,
+    /// what that leaves visible.
     pub text: String,
-    /// The same as HTML, balanced by itself, if the flavour has markup.
+    /// The same as HTML, balanced by itself, if the flavour has HTML.
     pub html: Option<String>,
+    /// The styles of stretches of `text`, if the flavour has them; in order.
+    pub styles: Vec<Style>,
     /// Units of `text`.
     pub units: usize,
     /// What an approver sees: the visible text, each link as `label <url>`, nothing hidden.
@@ -105,6 +174,8 @@ pub enum RenderError {
     LimitTooSmall {
         /// The limit that was asked for.
         limit: usize,
+        /// The smallest one for the flavour.
+        smallest: usize,
     },
     /// No cut makes text and markup of every part fit in one event.
     MarkupTooLarge,
@@ -113,8 +184,8 @@ pub enum RenderError {
 impl std::fmt::Display for RenderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::LimitTooSmall { limit } => {
-                write!(f, "a limit of {limit} leaves no room for text: use at least {SMALLEST_LIMIT}")
+            Self::LimitTooSmall { limit, smallest } => {
+                write!(f, "a limit of {limit} leaves no room for text: use at least {smallest}")
             }
             Self::MarkupTooLarge => {
                 f.write_str("the markup does not fit in one event: send it with less formatting")
@@ -129,11 +200,16 @@ impl std::error::Error for RenderError {}
 ///
 /// # Errors
 ///
-/// [`RenderError::LimitTooSmall`] for a limit below [`SMALLEST_LIMIT`]; [`RenderError::MarkupTooLarge`] if a Matrix
+/// [`RenderError::LimitTooSmall`] for a limit below [`SMALLEST_LIMIT`], or below
+/// [`SMALLEST_MARKED_LIMIT`] where marks count; [`RenderError::MarkupTooLarge`] if a Matrix
 /// event cannot hold the markup of even the shortest part.
 pub fn render(document: &Document, flavour: &Flavour) -> Result<Vec<Part>, RenderError> {
-    if let Some(limit) = flavour.limit.filter(|limit| *limit < SMALLEST_LIMIT) {
-        return Err(RenderError::LimitTooSmall { limit });
+    let smallest = match flavour.markup {
+        Markup::Marks(_) => SMALLEST_MARKED_LIMIT,
+        _ => SMALLEST_LIMIT,
+    };
+    if let Some(limit) = flavour.limit.filter(|limit| *limit < smallest) {
+        return Err(RenderError::LimitTooSmall { limit, smallest });
     }
     if document.is_blank() {
         return Ok(Vec::new());
@@ -160,13 +236,19 @@ fn parts(document: &Document, flavour: &Flavour, limit: Option<usize>) -> Vec<Pa
     parts
         .iter()
         .map(|pieces| {
-            let text = plain::write(&layout, pieces, text::Links::Round);
+            let written = write::write(&layout, pieces);
             let html = match flavour.markup {
-                Markup::Plain => None,
+                Markup::Html(Dialect::Telegram) => Some(written.html),
                 Markup::Html(dialect) => Some(html::write(&layout, pieces, dialect)),
+                Markup::Plain | Markup::Styles | Markup::Marks(_) => None,
             };
-            let units = flavour.unit.count(&text);
-            Part { html, units, shown: plain::write(&layout, pieces, text::Links::Angle), text }
+            let mut text = written.text;
+            if flavour.markup == Markup::Marks(Notation::WhatsApp) {
+                // WhatsApp shows white space that a message begins with.
+                text.drain(..text.len() - text.trim_start().len());
+            }
+            let (units, styles) = (flavour.unit.count(&text), written.styles);
+            Part { text, html, styles, units, shown: plain::write(&layout, pieces) }
         })
         .collect()
 }

@@ -6,7 +6,7 @@
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
 use super::table::Table;
-use super::text::{Links, Look, Text};
+use super::text::{self, Links, Look, Text};
 use super::tree::{Container, Content, DEEPEST, Document, Leaf, Node};
 
 /// Parses CommonMark with tables, strikethrough, task lists and footnotes. Any text is a document.
@@ -34,9 +34,8 @@ struct Builder {
     text: Text,
     code: Option<(String, String)>,
     table: Option<Table>,
-    strong: usize,
-    emphasis: usize,
-    strike: usize,
+    /// The styles that are open, outermost first, and how often each.
+    styles: Vec<(text::Tag, usize)>,
     links: Vec<OpenLink>,
 }
 
@@ -57,7 +56,7 @@ impl Builder {
                 None => self.push(&text),
             },
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                let look = Look { code: true, ..self.look() };
+                let look = Look::new(self.look().tags().chain([text::Tag::Code]));
                 self.text.push(&text, look);
             }
             Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
@@ -108,9 +107,9 @@ impl Builder {
                 self.push(&format!("[^{label}]: "));
             }
             Tag::Heading { .. } | Tag::HtmlBlock => self.end_text(Content::Paragraph),
-            Tag::Strong => self.strong += 1,
-            Tag::Emphasis => self.emphasis += 1,
-            Tag::Strikethrough => self.strike += 1,
+            Tag::Strong => self.style(text::Tag::Strong),
+            Tag::Emphasis => self.style(text::Tag::Emphasis),
+            Tag::Strikethrough => self.style(text::Tag::Strike),
             Tag::Link { link_type: LinkType::Email, dest_url, .. } => {
                 self.open_link(format!("mailto:{dest_url}"))
             }
@@ -151,21 +150,30 @@ impl Builder {
                     table.rows.last_mut().unwrap_or(&mut table.header).push(cell);
                 }
             }
-            TagEnd::Strong => self.strong = self.strong.saturating_sub(1),
-            TagEnd::Emphasis => self.emphasis = self.emphasis.saturating_sub(1),
-            TagEnd::Strikethrough => self.strike = self.strike.saturating_sub(1),
+            TagEnd::Strong => self.unstyle(text::Tag::Strong),
+            TagEnd::Emphasis => self.unstyle(text::Tag::Emphasis),
+            TagEnd::Strikethrough => self.unstyle(text::Tag::Strike),
             TagEnd::Link | TagEnd::Image => self.close_link(),
             _ => {}
         }
     }
 
     fn look(&self) -> Look {
-        Look {
-            strong: self.strong > 0,
-            emphasis: self.emphasis > 0,
-            strike: self.strike > 0,
-            code: false,
-            link: self.links.first().and_then(|link| link.index),
+        Look::new(self.styles.iter().map(|(tag, _)| *tag))
+    }
+
+    fn style(&mut self, tag: text::Tag) {
+        match self.styles.iter_mut().find(|(open, _)| *open == tag) {
+            Some((_, times)) => *times += 1,
+            None => self.styles.push((tag, 1)),
+        }
+    }
+
+    fn unstyle(&mut self, tag: text::Tag) {
+        let Some(at) = self.styles.iter().position(|(open, _)| *open == tag) else { return };
+        self.styles[at].1 -= 1;
+        if self.styles[at].1 == 0 {
+            self.styles.remove(at);
         }
     }
 
@@ -177,6 +185,9 @@ impl Builder {
     fn open_link(&mut self, url: String) {
         let start = self.text.as_str().len();
         let index = (self.links.is_empty() && !url.is_empty()).then(|| self.text.open_link(url.clone()));
+        if let Some(index) = index {
+            self.style(text::Tag::Link(index));
+        }
         self.links.push(OpenLink { url, start, index });
     }
 
@@ -184,6 +195,7 @@ impl Builder {
         let Some(link) = self.links.pop() else { return };
         if let Some(index) = link.index {
             self.text.close_link(index);
+            self.unstyle(text::Tag::Link(index));
         } else if let Some(address) = Links::Round.address(&self.text.as_str()[link.start..], &link.url) {
             self.push(&address);
         }

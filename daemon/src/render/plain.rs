@@ -1,27 +1,28 @@
-//! Parts as readable plain text.
-//!
-//! The splitter has counted on what is written here: whoever changes a mark changes its cost in `layout` or `atoms`.
+//! Parts as an approver reads them: the visible text with the marks of plain Markdown, whatever the platform has.
 
 use super::layout::{Block, Form, Layout};
+use super::pen::Pen;
 use super::split::Piece;
 use super::text::Links;
 
 /// A thematic break.
 pub(super) const RULE: &str = "---";
 
-pub(super) fn write(layout: &Layout, pieces: &[Piece], links: Links) -> String {
+pub(super) fn write(layout: &Layout, pieces: &[Piece]) -> String {
+    let links = Links::Angle;
     let mut out = String::new();
     let mut before = None;
     for piece in pieces {
         if let Some(before) = before {
-            out.push_str(&layout.separator(before, piece.leaf));
+            out.push_str(&layout.separator_by(before, piece.leaf, Pen::Plain));
         }
         before = Some(piece.leaf);
         let laid = &layout.leaves[piece.leaf];
-        let newline = format!("\n{}", laid.indent);
-        out.push_str(if piece.begins { &laid.marked } else { &laid.indent });
-        if !laid.fence.is_empty() {
-            out.push_str(&laid.fence);
+        let (indent, marked) = layout.indents(laid.parent, piece.leaf, Pen::Plain);
+        let newline = format!("\n{indent}");
+        out.push_str(if piece.begins { &marked } else { &indent });
+        if !laid.backticks.is_empty() {
+            out.push_str(&laid.backticks);
             if let Block::Code { language, .. } = &laid.block {
                 out.push_str(language);
             }
@@ -37,9 +38,9 @@ pub(super) fn write(layout: &Layout, pieces: &[Piece], links: Links) -> String {
             }
             Block::Rule => out.push_str(RULE),
         }
-        if !laid.fence.is_empty() {
+        if !laid.backticks.is_empty() {
             out.push_str(&newline);
-            out.push_str(&laid.fence);
+            out.push_str(&laid.backticks);
         }
     }
     out

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::atoms::{Atom, atoms};
 use super::layout::Layout;
+use super::measure::Cost;
 
 /// A stretch of one leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +46,8 @@ fn pieces(atoms: &[Atom], part: Range<usize>) -> Vec<Piece> {
 struct Costs<'a> {
     layout: &'a Layout,
     atoms: &'a [Atom],
-    /// Units of all atoms up to each, joined.
-    sums: Vec<usize>,
+    /// What all atoms up to each cost, joined.
+    sums: Vec<Cost>,
     /// For each atom, how many parts it and all behind it need.
     needs: Vec<usize>,
     /// For each atom, the end of the longest part that begins with it.
@@ -57,17 +58,22 @@ impl<'a> Costs<'a> {
     fn new(layout: &'a Layout, atoms: &'a [Atom]) -> Self {
         let sums = atoms
             .iter()
-            .scan(0, |sum, atom| {
-                *sum += atom.join + atom.units;
+            .scan(Cost::default(), |sum, atom| {
+                *sum += atom.join + atom.cost;
                 Some(*sum)
             })
             .collect();
         let mut costs = Self { layout, atoms, sums, needs: vec![0; atoms.len() + 1], reach: Vec::new() };
         // A part that begins later never ends earlier, so one pass finds the ends of all.
+        // Only a mark that a part needs where it begins can make one longer, by a little.
         let mut end = 0;
+        let most = layout.most();
         for start in 0..atoms.len() {
             end = end.max(start + 1);
-            while end < atoms.len() && costs.units(start..end + 1) <= layout.limit {
+            while end > start + 1 && !costs.cost(start..end).fits(most) {
+                end -= 1;
+            }
+            while end < atoms.len() && costs.cost(start..end + 1).fits(most) {
                 end += 1;
             }
             costs.reach.push(end);
@@ -78,12 +84,21 @@ impl<'a> Costs<'a> {
         costs
     }
 
-    /// Units of a part made of `part`, which is not empty.
-    fn units(&self, part: Range<usize>) -> usize {
+    /// What a part made of `part`, which is not empty, costs.
+    fn cost(&self, part: Range<usize>) -> Cost {
         let (first, last) = (part.start, part.end - 1);
+        let (begin, end) = (&self.atoms[first], &self.atoms[last]);
         let leaves = &self.layout.leaves;
-        leaves[self.atoms[first].leaf].lead + self.atoms[first].units + self.sums[last] - self.sums[first]
-            + leaves[self.atoms[last].leaf].tail
+        Cost::units(leaves[begin.leaf].lead + leaves[end.leaf].tail)
+            + leaves[begin.leaf].wrap
+            + begin.open
+            + begin.cost
+            + (self.sums[last] - self.sums[first])
+            + end.close
+    }
+
+    fn units(&self, part: Range<usize>) -> usize {
+        self.cost(part).units
     }
 
     fn cuts(&self) -> Vec<Range<usize>> {

@@ -2,6 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod flavours;
+mod golden;
+mod strip;
+
 const PLAIN: Flavour =
     Flavour { markup: Markup::Plain, limit: None, unit: Unit::Utf16, tables: Tables::Code };
 const MATRIX: Flavour = Flavour {
@@ -297,7 +301,10 @@ fn blank_documents_have_no_parts() {
 #[test]
 fn a_limit_without_room_is_an_error() {
     let flavour = Flavour { limit: Some(15), ..PLAIN };
-    assert_eq!(super::render(&parse("x"), &flavour), Err(RenderError::LimitTooSmall { limit: 15 }));
+    assert_eq!(
+        super::render(&parse("x"), &flavour),
+        Err(RenderError::LimitTooSmall { limit: 15, smallest: 16 })
+    );
 }
 
 #[test]

@@ -5,15 +5,74 @@
 
 use std::ops::Range;
 
-/// How a stretch of text looks.
+/// One way in which text differs from its surroundings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tag {
+    /// The label of the link with this index.
+    Link(usize),
+    Strong,
+    Emphasis,
+    Strike,
+    Code,
+}
+
+/// How a stretch of text looks: its tags, outermost first, each at most once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Look {
-    pub(super) strong: bool,
-    pub(super) emphasis: bool,
-    pub(super) strike: bool,
-    pub(super) code: bool,
-    /// Index of the link that it belongs to.
-    pub(super) link: Option<usize>,
+pub(super) struct Look([Option<Tag>; 5]);
+
+impl Look {
+    /// The first of each kind of tag; code is innermost.
+    pub(super) fn new(tags: impl IntoIterator<Item = Tag>) -> Self {
+        let mut look = Self::default();
+        let mut code = false;
+        for tag in tags {
+            code |= tag == Tag::Code;
+            let is_new = tag != Tag::Code && !look.tags().any(|other| other.is_like(tag));
+            if let Some(free) = look.0.iter_mut().find(|slot| slot.is_none()).filter(|_| is_new) {
+                *free = Some(tag);
+            }
+        }
+        if let Some(free) = look.0.iter_mut().find(|slot| slot.is_none()).filter(|_| code) {
+            *free = Some(Tag::Code);
+        }
+        look
+    }
+
+    pub(super) fn tags(&self) -> impl Iterator<Item = Tag> {
+        self.0.iter().copied().flatten()
+    }
+
+    pub(super) fn into_tags(self) -> impl Iterator<Item = Tag> {
+        self.0.into_iter().flatten()
+    }
+
+    /// How many of the outermost tags two looks have in common.
+    pub(super) fn shared(self, other: Self) -> usize {
+        self.tags().zip(other.tags()).take_while(|(a, b)| a == b).count()
+    }
+
+    pub(super) fn has(&self, tag: Tag) -> bool {
+        self.tags().any(|other| other == tag)
+    }
+
+    /// Index of the link that the text belongs to.
+    pub(super) fn link(&self) -> Option<usize> {
+        self.tags().find_map(|tag| if let Tag::Link(link) = tag { Some(link) } else { None })
+    }
+
+    /// The same with another link, or none.
+    pub(super) fn with_link(self, link: Option<usize>) -> Self {
+        Self::new(self.tags().filter_map(|tag| match tag {
+            Tag::Link(_) => link.map(Tag::Link),
+            tag => Some(tag),
+        }))
+    }
+}
+
+impl Tag {
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
 }
 
 /// A link; its label is the text at `range`.
@@ -62,6 +121,22 @@ impl Text {
         self.text.trim().is_empty()
     }
 
+    /// Text that looks like nothing in particular.
+    pub(super) fn plain(text: &str) -> Self {
+        let mut plain = Self::default();
+        plain.push(text, Look::default());
+        plain
+    }
+
+    /// The same text with other looks; its links stay.
+    pub(super) fn with_looks<'a>(&self, slices: impl IntoIterator<Item = (&'a str, Look)>) -> Self {
+        let mut text = Self { links: self.links.clone(), ..Self::default() };
+        for (slice, look) in slices {
+            text.push(slice, look);
+        }
+        text
+    }
+
     pub(super) fn links(&self) -> &[Link] {
         &self.links
     }
@@ -86,7 +161,7 @@ impl Text {
     pub(super) fn close_link(&mut self, link: usize) {
         if self.links[link].range.start == self.text.len() {
             let url = self.links[link].url.clone();
-            self.push(&url, Look { link: Some(link), ..Look::default() });
+            self.push(&url, Look::new([Tag::Link(link)]));
         }
         self.links[link].range.end = self.text.len();
     }
@@ -95,7 +170,7 @@ impl Text {
     pub(super) fn append(&mut self, other: &Self) {
         let (offset, links) = (self.text.len(), self.links.len());
         for (slice, look) in other.slices(0..other.text.len()) {
-            self.push(slice, Look { link: look.link.map(|link| link + links), ..look });
+            self.push(slice, look.with_link(look.link().map(|link| link + links)));
         }
         self.links.extend(other.links.iter().map(|link| Link {
             range: link.range.start + offset..link.range.end + offset,
@@ -108,13 +183,13 @@ impl Text {
         let mut text = Self::default();
         let mut kept = None;
         for (at, slice, look) in self.located(0..self.text.len()) {
-            let Some(link) = look.link.map(|link| &self.links[link]) else {
+            let Some(link) = look.link().map(|link| &self.links[link]) else {
                 text.push(slice, look);
                 continue;
             };
             let ends = at + slice.len() == link.range.end;
             if too_long(link) {
-                text.push(slice, Look { link: None, ..look });
+                text.push(slice, look.with_link(None));
                 if ends && Links::Round.address(&self.text[link.range.clone()], &link.url).is_some() {
                     text.push(" ", Look::default());
                     text.push(&link.url, Look::default());
@@ -122,7 +197,7 @@ impl Text {
                 continue;
             }
             let open = *kept.get_or_insert_with(|| text.open_link(link.url.clone()));
-            text.push(slice, Look { link: Some(open), ..look });
+            text.push(slice, look.with_link(Some(open)));
             if ends {
                 text.close_link(open);
                 kept = None;
@@ -156,6 +231,18 @@ impl Text {
         })
     }
 
+    /// How the sign at `at` looks.
+    pub(super) fn look_at(&self, at: usize) -> Option<Look> {
+        let run = self.runs.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        (at < self.text.len()).then(|| self.runs[run].1)
+    }
+
+    /// How the sign before `at` looks.
+    pub(super) fn look_before(&self, at: usize) -> Option<Look> {
+        let run = self.runs.partition_point(|(start, _)| *start < at).checked_sub(1)?;
+        Some(self.runs[run].1)
+    }
+
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
     pub(super) fn write(&self, range: Range<usize>, links: Links, newline: &str, out: &mut String) {
         for (at, slice, look) in self.located(range) {
@@ -165,7 +252,7 @@ impl Text {
                 }
                 out.push_str(line);
             }
-            if let Some(link) = look.link.map(|link| &self.links[link])
+            if let Some(link) = look.link().map(|link| &self.links[link])
                 && at + slice.len() == link.range.end
                 && let Some(address) = links.address(&self.text[link.range.clone()], &link.url)
             {

@@ -31,7 +31,7 @@ use super::{
     account::{OpenError, Opening},
 };
 use crate::{
-    render::{Dialect, Flavour, Markup, Tables},
+    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -111,12 +111,7 @@ struct Email {
 
 /// HTML beside the text, not split.
 pub fn flavour() -> Flavour {
-    Flavour {
-        markup: Markup::Html(Dialect::Email),
-        limit: None,
-        unit: gatepost_chunk::Unit::CodePoints,
-        tables: Tables::Native,
-    }
+    crate::channels::formats::EMAIL.flavour
 }
 
 /// Opens an account. Connects to nothing.

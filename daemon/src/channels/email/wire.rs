@@ -170,7 +170,13 @@ pub(super) mod tests {
     }
 
     fn part(text: &str, html: Option<&str>) -> Part {
-        Part { text: text.into(), html: html.map(Into::into), units: text.len(), shown: text.into() }
+        Part {
+            text: text.into(),
+            html: html.map(Into::into),
+            styles: vec![],
+            units: text.len(),
+            shown: text.into(),
+        }
     }
 
     fn letter<'a>(part: &'a Part, headline: &'a str) -> Letter<'a> {

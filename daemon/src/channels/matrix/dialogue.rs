@@ -25,7 +25,7 @@ pub(super) fn matrix(port: u16) -> Matrix {
 }
 
 pub(super) fn part(html: Option<&str>) -> Part {
-    Part { text: "Hello".into(), html: html.map(Into::into), units: 5, shown: "Hello".into() }
+    Part { text: "Hello".into(), html: html.map(Into::into), styles: vec![], units: 5, shown: "Hello".into() }
 }
 
 pub(super) fn letter(part: &Part) -> Letter<'_> {

@@ -27,7 +27,7 @@ use super::{
     account::{OpenError, Opening},
 };
 use crate::{
-    render::{Dialect, Flavour, Markup, Tables},
+    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -101,12 +101,7 @@ struct Matrix {
 
 /// HTML beside the text, split for readers.
 pub fn flavour() -> Flavour {
-    Flavour {
-        markup: Markup::Html(Dialect::Matrix),
-        limit: Some(DEFAULT_LIMIT),
-        unit: gatepost_chunk::Unit::CodePoints,
-        tables: Tables::Native,
-    }
+    crate::channels::formats::MATRIX.flavour
 }
 
 /// Opens an account. Connects to nothing.

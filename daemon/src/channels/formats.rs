@@ -1,0 +1,258 @@
+//! How text looks on every channel: one table, so that a limit, a guide and a capability never tell different stories.
+//!
+//! A channel is in here as soon as text can be rendered for it, also before it has an adapter; an adapter takes its
+//! [`Flavour`] from here. The guide is what an agent is told when it asks how to write for a channel.
+
+use gatepost_chunk::Unit;
+
+use crate::render::{Dialect, Flavour, Markup, Notation, Tables};
+
+/// How the results of an agent's tools are written when a conversation runs over a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolResults {
+    /// In code blocks.
+    Markdown,
+    /// As they are.
+    Plain,
+}
+
+impl ToolResults {
+    /// Its name in interfaces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// One channel's ways with text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format {
+    /// The channel's name in targets and configuration.
+    pub channel: &'static str,
+    /// How text is rendered, for an account without settings of its own.
+    pub flavour: Flavour,
+    /// The most that the text beside a picture or a file may have, in the flavour's unit, where that is less.
+    pub caption_limit: Option<usize>,
+    /// How tool results are written. A column of its own: what a channel can show and what its agents are used to read
+    /// are two questions.
+    pub tool_results: ToolResults,
+    /// What an agent should know, in lines of Markdown.
+    pub guide: &'static str,
+}
+
+/// The format of `channel`.
+pub fn format(channel: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.channel == channel)
+}
+
+/// How tool results are written for `channel`: plain where nothing is known of it.
+pub fn tool_result_format(channel: &str) -> ToolResults {
+    format(channel).map_or(ToolResults::Plain, |format| format.tool_results)
+}
+
+/// The hub's own inbox, for people at a terminal.
+pub const LOCAL: Format = Format {
+    channel: "local",
+    flavour: Flavour { markup: Markup::Plain, limit: None, unit: Unit::CodePoints, tables: Tables::Code },
+    caption_limit: None,
+    tool_results: ToolResults::Plain,
+    guide: "- Write Markdown; people read it as tidy plain text.\n\
+            - There is no limit: a message arrives in one piece.\n\
+            - Tables are lined up, links show their address.\n",
+};
+
+/// E-mail (RFC 5322): one message, however long.
+pub const EMAIL: Format = Format {
+    channel: "email",
+    flavour: Flavour {
+        markup: Markup::Html(Dialect::Email),
+        limit: None,
+        unit: Unit::CodePoints,
+        tables: Tables::Native,
+    },
+    caption_limit: None,
+    tool_results: ToolResults::Plain,
+    guide: "- Write Markdown; it is sent as HTML with a plain text beside it.\n\
+            - The first visible line becomes the subject, so begin with one that says what it is about.\n\
+            - Headings, lists, quotes, tables and code all come through. The message is never split.\n",
+};
+
+/// Matrix: 65,536 bytes an event (client-server API, "Size limits"), far more than anybody reads in one go.
+pub const MATRIX: Format = Format {
+    channel: "matrix",
+    flavour: Flavour {
+        markup: Markup::Html(Dialect::Matrix),
+        limit: Some(4000),
+        unit: Unit::CodePoints,
+        tables: Tables::Native,
+    },
+    caption_limit: None,
+    tool_results: ToolResults::Plain,
+    guide: "- Write Markdown; headings, lists, quotes, tables and code become rich text.\n\
+            - What is longer than 4,000 characters arrives as several messages.\n\
+            - The answered message is quoted with the first of them only.\n",
+};
+
+/// Discord: 2,000 characters a message (Create Message, `content`). UTF-16 units are never fewer than what it counts.
+pub const DISCORD: Format = Format {
+    channel: "discord",
+    flavour: Flavour {
+        markup: Markup::Marks(Notation::Discord),
+        limit: Some(2000),
+        unit: Unit::Utf16,
+        tables: Tables::Code,
+    },
+    caption_limit: None,
+    tool_results: ToolResults::Markdown,
+    guide: "- Write Markdown; Discord shows nearly all of it.\n\
+            - A message has 2,000 characters. Longer text is split for you, code blocks closed and opened again.\n\
+            - Tables arrive as code blocks: keep them narrow.\n\
+            - The answered message is referred to by the first part only.\n\
+            - `@everyone` and other mentions in the text call nobody.\n",
+};
+
+/// Telegram: 4,096 UTF-16 units after entities are parsed, captions 1,024 (Bot API, sendMessage and sendPhoto).
+pub const TELEGRAM: Format = Format {
+    channel: "telegram",
+    flavour: Flavour {
+        markup: Markup::Html(Dialect::Telegram),
+        limit: Some(4096),
+        unit: Unit::Utf16,
+        tables: Tables::Code,
+    },
+    caption_limit: Some(1024),
+    tool_results: ToolResults::Markdown,
+    guide: "- Write Markdown, not HTML; it is sent in Telegram's own markup.\n\
+            - A message has 4,096 visible characters, a caption 1,024. Longer text is split for you.\n\
+            - Bold, italic, struck through, code, links and quotes are shown. Headings become bold, lists get bullets.\n\
+            - Tables arrive as lined-up code: keep them narrow, most people read on a phone.\n",
+};
+
+/// Slack: 4,000 characters advised, 40,000 cut off (chat.postMessage, `text`).
+pub const SLACK: Format = Format {
+    channel: "slack",
+    flavour: Flavour {
+        markup: Markup::Marks(Notation::Slack),
+        limit: Some(4000),
+        unit: Unit::Utf16,
+        tables: Tables::Code,
+    },
+    caption_limit: None,
+    tool_results: ToolResults::Markdown,
+    guide: "- Write Markdown; it is turned into Slack's mrkdwn.\n\
+            - Text past 4,000 characters arrives as several messages.\n\
+            - Headings become bold lines, tables code blocks. Nested lists keep their shape.\n\
+            - Mentions written in the text, such as `<!channel>`, call nobody.\n",
+};
+
+/// WhatsApp: 4,096 characters a text (Cloud API, text messages), captions 1,024.
+pub const WHATSAPP: Format = Format {
+    channel: "whatsapp",
+    flavour: Flavour {
+        markup: Markup::Marks(Notation::WhatsApp),
+        limit: Some(4096),
+        unit: Unit::Utf16,
+        tables: Tables::Plain,
+    },
+    caption_limit: Some(1024),
+    tool_results: ToolResults::Plain,
+    guide: "- Write for a phone: short paragraphs, little markup.\n\
+            - Bold, italic, struck through and code are shown; headings become bold lines.\n\
+            - A link's address follows its text. Table rows become plain lines: prefer a list.\n\
+            - A message has 4,096 characters. Longer text is split for you.\n",
+};
+
+/// Signal: text of 4,000 units with ranges of styles beside it.
+pub const SIGNAL: Format = Format {
+    channel: "signal",
+    flavour: Flavour { markup: Markup::Styles, limit: Some(4000), unit: Unit::Utf16, tables: Tables::Code },
+    caption_limit: None,
+    tool_results: ToolResults::Markdown,
+    guide: "- Write Markdown: bold, italic, struck through and monospace come through as Signal's own styles.\n\
+            - Text past 4,000 characters arrives as several messages.\n\
+            - Headings become bold lines, a link's address follows its text, tables are lined up in monospace.\n",
+};
+
+/// iMessage, by either bridge: text and nothing else.
+pub const IMESSAGE: Format = Format {
+    channel: "imessage",
+    flavour: Flavour { markup: Markup::Plain, limit: Some(4000), unit: Unit::Utf16, tables: Tables::Plain },
+    caption_limit: None,
+    tool_results: ToolResults::Plain,
+    guide: "- Only plain text arrives: say what matters in words, not in bold.\n\
+            - Keep it short; past 4,000 characters a text arrives as several messages.\n\
+            - Table rows become plain lines, a link's address follows its text.\n",
+};
+
+/// Google Chat: 32,000 bytes a message (spaces.messages, "Maximum message size").
+pub const GOOGLECHAT: Format = Format {
+    channel: "googlechat",
+    flavour: Flavour {
+        markup: Markup::Marks(Notation::GoogleChat),
+        limit: Some(32_000),
+        unit: Unit::Bytes,
+        tables: Tables::Code,
+    },
+    caption_limit: None,
+    tool_results: ToolResults::Markdown,
+    guide: "- Write Markdown; it is turned into Google Chat's own marks.\n\
+            - Bold, italic, struck through, code, lists and links are shown; headings become bold lines.\n\
+            - Tables arrive as code blocks. A message has 32,000 bytes, which few people read to the end.\n",
+};
+
+/// Microsoft Teams: about 28 KB an activity; 4,000 units stay readable and leave room for what JSON adds.
+pub const TEAMS: Format = Format {
+    channel: "teams",
+    flavour: Flavour {
+        markup: Markup::Marks(Notation::Teams),
+        limit: Some(4000),
+        unit: Unit::Utf16,
+        tables: Tables::Code,
+    },
+    caption_limit: None,
+    tool_results: ToolResults::Plain,
+    guide: "- Write Markdown; Teams shows bold, italic, struck through, links, lists, quotes and code.\n\
+            - Headings become bold lines, tables code blocks.\n\
+            - Text past 4,000 characters arrives as several messages.\n",
+};
+
+/// All channels.
+pub const FORMATS: &[Format] =
+    &[LOCAL, EMAIL, MATRIX, DISCORD, TELEGRAM, SLACK, WHATSAPP, SIGNAL, IMESSAGE, GOOGLECHAT, TEAMS];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{channels::registry::KINDS, render};
+
+    #[test]
+    fn tool_results_are_markdown_on_five_channels() {
+        let markdown: Vec<_> = FORMATS
+            .iter()
+            .filter(|format| format.tool_results == ToolResults::Markdown)
+            .map(|format| format.channel)
+            .collect();
+        assert_eq!(markdown, ["discord", "telegram", "slack", "signal", "googlechat"]);
+        assert_eq!(tool_result_format("carrier-pigeon").name(), "plain");
+    }
+
+    #[test]
+    fn an_open_channel_is_rendered_as_the_table_says() {
+        for kind in KINDS {
+            let format = format(kind.name).unwrap_or_else(|| panic!("{} has no format", kind.name));
+            assert_eq!((kind.flavour)(), format.flavour, "{}", kind.name);
+        }
+    }
+
+    #[test]
+    fn every_channel_is_there_once_and_takes_text() {
+        for (n, format) in FORMATS.iter().enumerate() {
+            assert!(FORMATS[n + 1..].iter().all(|other| other.channel != format.channel));
+            assert!(format.guide.lines().all(|line| line.starts_with("- ")), "{}", format.channel);
+            let document = render::parse("**Hello** _there_, [you](https://a.example)");
+            assert_eq!(render::render(&document, &format.flavour).map(|parts| parts.len()), Ok(1));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What an agent wrote, made to be read as it stands.
+//!
+//! Where a platform has an escape it is used; elsewhere a zero-width space takes a sign's power. What has to be done
+//! depends on the whole text of a leaf and never on where it is cut, so it is found out once and counted exactly. An
+//! address in the text stays as it is: an escape in it would lead nowhere.
+
+use std::ops::Range;
+
+use super::Notation;
+use super::pen::{INERT, Pen};
+use super::text::{Look, Tag, Text};
+
+/// A sign that is not written as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Swap {
+    /// Where it stands, and how many bytes it has.
+    pub(super) at: usize,
+    pub(super) len: usize,
+    pub(super) before: &'static str,
+    /// What it is written as, if not as itself.
+    pub(super) instead: Option<&'static str>,
+    pub(super) behind: &'static str,
+}
+
+/// Everything in `text` that is not written as it stands, in order. An address of more than `longest` bytes may be cut
+/// and is text like any other.
+pub(super) fn swaps(pen: Pen, text: &Text, longest: usize) -> Vec<Swap> {
+    let Pen::Marks(notation) = pen else { return Vec::new() };
+    let all = text.as_str();
+    let mut swaps = Vec::new();
+    let (mut before, mut is_fresh) = (None, true);
+    let mut addresses = addresses(all).into_iter().filter(|address| address.len() <= longest).peekable();
+    for (start, slice, look) in text.located(0..all.len()) {
+        let in_link = look.link().is_some_and(|link| pen.links(&text.links()[link]));
+        for (offset, c) in slice.char_indices() {
+            let at = start + offset;
+            while addresses.next_if(|address| address.end <= at).is_some() {}
+            let is_inner = offset > 0 && offset + c.len_utf8() < slice.len();
+            let in_address = addresses.peek().is_some_and(|address| address.start <= at);
+            let place = Place { before, c, rest: &all[at..], is_inner, in_link, in_address };
+            let mut swap = place.swap(notation, look);
+            swap.at = at;
+            if is_fresh && swap.before.is_empty() && !look.has(Tag::Code) {
+                swap.before = at_start(pen, &all[at..]);
+            }
+            if !swap.before.is_empty() || swap.instead.is_some() || !swap.behind.is_empty() {
+                swaps.push(swap);
+            }
+            is_fresh = c == '\n' || (is_fresh && c.is_whitespace());
+            before = Some(c);
+        }
+    }
+    swaps
+}
+
+/// The swaps of code in a fence.
+pub(super) fn code_swaps(pen: Pen, code: &str) -> Vec<Swap> {
+    let Pen::Marks(notation) = pen else { return Vec::new() };
+    let mut swaps = Vec::new();
+    let (mut backticks, mut before) = (0, None);
+    for (at, c) in code.char_indices() {
+        let rest = &code[at..];
+        let place = Place { before, c, rest, is_inner: true, in_link: false, in_address: false };
+        let mut swap = place.swap(notation, Look::new([Tag::Code]));
+        swap.at = at;
+        backticks = if c == '`' { backticks + 1 } else { 0 };
+        if backticks % 3 == 2 && !pen.fences_grow() && code[at + 1..].starts_with('`') {
+            swap.behind = INERT;
+        }
+        if swap.instead.is_some() || !swap.behind.is_empty() {
+            swaps.push(swap);
+        }
+        before = Some(c);
+    }
+    swaps
+}
+
+/// A text of its own, as text.
+pub(super) fn written(notation: Notation, text: &str) -> String {
+    let plain = Text::plain(text);
+    swapped(&swaps(Pen::Marks(notation), &plain, usize::MAX), text)
+}
+
+/// A line of a table: as code where tables are in a fence, else as text.
+pub(super) fn line(pen: Pen, line: &str, is_code: bool) -> String {
+    let swaps = if is_code { code_swaps(pen, line) } else { swaps(pen, &Text::plain(line), usize::MAX) };
+    swapped(&swaps, line)
+}
+
+fn swapped(swaps: &[Swap], text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for swap in swaps {
+        out.push_str(&text[at..swap.at]);
+        swap.write(text, &mut out);
+        at = swap.at + swap.len;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+impl Swap {
+    pub(super) fn write(&self, text: &str, out: &mut String) {
+        out.push_str(self.before);
+        out.push_str(self.instead.unwrap_or(&text[self.at..self.at + self.len]));
+        out.push_str(self.behind);
+    }
+}
+
+/// What goes before a line that a platform would take for an item, a heading or a quote.
+pub(super) fn at_start(pen: Pen, line: &str) -> &'static str {
+    let Pen::Marks(notation) = pen else { return "" };
+    let has_backslash = matches!(notation, Notation::Discord | Notation::Teams);
+    let mark = if has_backslash { "\\" } else { INERT };
+    let mut chars = line.chars();
+    let Some(first) = chars.next() else { return "" };
+    let next = chars.next();
+    let ends = next.is_none_or(char::is_whitespace);
+    match first {
+        '-' | '+' | '*' | '•' if ends => mark,
+        '-' | '=' | '#' if has_backslash => mark,
+        // Teams gets a character reference.
+        '>' if notation != Notation::Teams => mark,
+        c if c.is_ascii_digit() => {
+            let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+            let is_item =
+                rest.starts_with(['.', ')']) && rest[1..].chars().next().is_none_or(char::is_whitespace);
+            if is_item && line.len() - rest.len() < 10 { INERT } else { "" }
+        }
+        _ => "",
+    }
+}
+
+/// Where an address stands in the text, as platforms find them.
+pub(super) fn addresses(text: &str) -> Vec<Range<usize>> {
+    let mut addresses: Vec<Range<usize>> = Vec::new();
+    for (scheme, _) in text.match_indices("://") {
+        if addresses.last().is_some_and(|last| scheme < last.end) {
+            continue;
+        }
+        let name = ["https", "http"].into_iter().find(|name| text[..scheme].ends_with(name));
+        let Some(name) = name else { continue };
+        let rest = &text[scheme..];
+        let is_end = |c: char| c.is_whitespace() || "<>\\`|。！？、，；：".contains(c);
+        let end = rest.find(is_end).unwrap_or(rest.len());
+        let end = rest[..end].trim_end_matches(|c| ".,:;!?)]}\"'*_~".contains(c)).len();
+        addresses.push(scheme - name.len()..scheme + end.max(1));
+    }
+    addresses
+}
+
+/// A sign and what is around it.
+struct Place<'a> {
+    before: Option<char>,
+    c: char,
+    /// The text from the sign on.
+    rest: &'a str,
+    /// Whether no mark of ours is beside it.
+    is_inner: bool,
+    in_link: bool,
+    in_address: bool,
+}
+
+impl Place<'_> {
+    fn swap(&self, notation: Notation, look: Look) -> Swap {
+        let mut swap = Swap { at: 0, len: self.c.len_utf8(), before: "", instead: None, behind: "" };
+        let in_code = look.has(Tag::Code);
+        match notation {
+            Notation::Discord => {
+                swap.behind = self.mention();
+                if !in_code
+                    && !self.in_address
+                    && matches!(self.c, '\\' | '*' | '_' | '~' | '`' | '|' | '[' | '<')
+                    || (self.in_link && self.c == ']')
+                {
+                    swap.before = "\\";
+                }
+            }
+            Notation::Teams => {
+                if in_code {
+                    return swap;
+                }
+                swap.instead = reference(self.c);
+                if !self.in_address && matches!(self.c, '\\' | '*' | '_' | '~' | '`' | '[' | ']') {
+                    swap.before = "\\";
+                }
+            }
+            Notation::Slack => {
+                swap.instead = reference(self.c);
+                if !in_code && !self.in_address {
+                    (swap.before, swap.behind) = self.disarmed();
+                }
+            }
+            Notation::WhatsApp | Notation::GoogleChat => {
+                if !in_code && !self.in_address {
+                    (swap.before, swap.behind) = self.disarmed();
+                }
+                // What Google Chat has between angle brackets is a mention or a link, in code too.
+                if notation == Notation::GoogleChat && self.c == '<' {
+                    swap.behind = INERT;
+                }
+            }
+        }
+        swap
+    }
+
+    /// What takes the power of a mark that could open or close something.
+    fn disarmed(&self) -> (&'static str, &'static str) {
+        if !matches!(self.c, '*' | '_' | '~' | '`') {
+            return ("", "");
+        }
+        let next = self.rest[self.c.len_utf8()..].chars().next();
+        let in_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        if self.is_inner && in_word(self.before) && in_word(next) && self.c != '`' {
+            return ("", "");
+        }
+        let closes = self.before.is_some_and(|c| !c.is_whitespace());
+        let opens = next.is_some_and(|c| !c.is_whitespace());
+        (if closes { INERT } else { "" }, if opens { INERT } else { "" })
+    }
+
+    /// What keeps Discord's servers, which read the raw text, from notifying anybody.
+    fn mention(&self) -> &'static str {
+        let all =
+            |name: &str| self.rest.get(1..1 + name.len()).is_some_and(|next| next.eq_ignore_ascii_case(name));
+        let is_mention = match self.c {
+            '@' => self.before == Some('<') || all("everyone") || all("here"),
+            '#' => self.before == Some('<'),
+            _ => false,
+        };
+        if is_mention { INERT } else { "" }
+    }
+}
+
+fn reference(c: char) -> Option<&'static str> {
+    match c {
+        '&' => Some("&amp;"),
+        '<' => Some("&lt;"),
+        '>' => Some("&gt;"),
+        _ => None,
+    }
+}

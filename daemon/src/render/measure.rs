@@ -1,0 +1,179 @@
+//! What text costs once it is written, found out without writing it.
+//!
+//! The cost of a range is the sum of the costs of its pieces, of the marks between them, and of the marks to open at its
+//! beginning and to close at its end; so any run of pieces is priced in constant time, to the unit.
+
+use std::ops::{Add, AddAssign, Range, Sub};
+
+use gatepost_chunk::Unit;
+
+use super::escape::{self, Swap};
+use super::pen::Pen;
+use super::text::{Look, Tag, Text};
+
+/// What a platform counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Cost {
+    /// Units of the part's limit.
+    pub(super) units: usize,
+    /// Entities that begin.
+    pub(super) tags: usize,
+    /// Bytes of markup.
+    pub(super) markup: usize,
+}
+
+impl Cost {
+    pub(super) const fn units(units: usize) -> Self {
+        Self { units, tags: 0, markup: 0 }
+    }
+
+    pub(super) fn fits(self, most: Self) -> bool {
+        self.units <= most.units && self.tags <= most.tags && self.markup <= most.markup
+    }
+}
+
+impl Add for Cost {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            units: self.units + other.units,
+            tags: self.tags + other.tags,
+            markup: self.markup + other.markup,
+        }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Cost {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            units: self.units - other.units,
+            tags: self.tags - other.tags,
+            markup: self.markup - other.markup,
+        }
+    }
+}
+
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), Add::add)
+    }
+}
+
+/// Prices text as one leaf writes it.
+pub(super) struct Measure {
+    pub(super) pen: Pen,
+    pub(super) unit: Unit,
+    /// What each line break costs besides itself.
+    pub(super) newline: usize,
+}
+
+impl Measure {
+    /// What `range` costs as it stands, with its swaps and with indentation behind its line breaks.
+    pub(super) fn slice(&self, all: &str, swaps: &[Swap], range: Range<usize>) -> Cost {
+        let slice = &all[range.clone()];
+        let breaks = if self.newline == 0 { 0 } else { slice.bytes().filter(|b| *b == b'\n').count() };
+        let mut cost = Cost::units(self.unit.count(slice) + self.newline * breaks);
+        let first = swaps.partition_point(|swap| swap.at < range.start);
+        for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
+            cost.units += self.unit.count(swap.before) + self.unit.count(swap.behind);
+            if let Some(instead) = swap.instead {
+                cost.units += self.unit.count(instead);
+                cost.units -= self.unit.count(&all[swap.at..swap.at + swap.len]);
+            }
+        }
+        if self.pen == Pen::Telegram {
+            let references = slice.bytes().map(|b| match b {
+                b'&' => 4,
+                b'<' | b'>' => 3,
+                _ => 0,
+            });
+            cost.markup = references.sum();
+        }
+        cost
+    }
+
+    /// What `range` costs, with the marks inside it.
+    pub(super) fn inside(&self, text: &Text, swaps: &[Swap], range: Range<usize>) -> Cost {
+        let mut before: Option<Look> = None;
+        let mut cost = Cost::default();
+        for (at, slice, look) in text.located(range) {
+            if let Some(before) = before.replace(look) {
+                cost += self.change(text, before, look);
+            }
+            cost += self.slice(text.as_str(), swaps, at..at + slice.len());
+        }
+        cost
+    }
+
+    /// What the marks between the signs on either side of `at` cost.
+    pub(super) fn edge(&self, text: &Text, at: usize) -> Cost {
+        match (text.look_before(at), text.look_at(at)) {
+            (Some(before), Some(behind)) => self.change(text, before, behind),
+            _ => Cost::default(),
+        }
+    }
+
+    /// What it costs that a part begins at `at`.
+    pub(super) fn opening(&self, text: &Text, swaps: &[Swap], at: usize) -> Cost {
+        let mut cost: Cost =
+            text.look_at(at).into_iter().flat_map(Look::into_tags).map(|tag| self.open(text, tag)).sum();
+        cost.units += self.unit.count(start_mark(self.pen, text, swaps, at));
+        cost
+    }
+
+    /// What it costs that a part ends at `at`.
+    pub(super) fn closing(&self, text: &Text, at: usize) -> Cost {
+        text.look_before(at).into_iter().flat_map(Look::into_tags).map(|tag| self.close(text, tag)).sum()
+    }
+
+    fn change(&self, text: &Text, before: Look, behind: Look) -> Cost {
+        let shared = before.shared(behind);
+        let closed = before.into_tags().skip(shared).map(|tag| self.close(text, tag));
+        let opened = behind.into_tags().skip(shared).map(|tag| self.open(text, tag));
+        closed.chain(opened).sum()
+    }
+
+    fn open(&self, text: &Text, tag: Tag) -> Cost {
+        match (self.pen, tag) {
+            (Pen::Telegram, _) => self.pen.html_open(text, tag).map_or(Cost::default(), |html| Cost {
+                units: 0,
+                tags: 1,
+                markup: html.len() + self.pen.html_close(tag).len(),
+            }),
+            (_, Tag::Link(link)) => Cost::units(self.link(text, link).0),
+            (pen, tag) => Cost::units(pen.mark(tag).len()),
+        }
+    }
+
+    fn close(&self, text: &Text, tag: Tag) -> Cost {
+        match tag {
+            Tag::Link(link) => Cost::units(self.link(text, link).1),
+            tag => Cost::units(self.pen.mark(tag).len()),
+        }
+    }
+
+    fn link(&self, text: &Text, link: usize) -> (usize, usize) {
+        let Some(link) = text.links().get(link) else { return (0, 0) };
+        let (before, behind) = self.pen.link(text, link);
+        (self.unit.count(&before), self.unit.count(&behind))
+    }
+}
+
+/// What goes before text at `at` where a part begins, if nothing does anyway.
+pub(super) fn start_mark(pen: Pen, text: &Text, swaps: &[Swap], at: usize) -> &'static str {
+    let swap = swaps.get(swaps.partition_point(|swap| swap.at < at));
+    let is_marked = swap.is_some_and(|swap| swap.at == at && !swap.before.is_empty());
+    if is_marked || text.look_at(at).is_some_and(|look| look.has(Tag::Code)) {
+        return "";
+    }
+    escape::at_start(pen, &text.as_str()[at..])
+}

@@ -1,0 +1,234 @@
+//! How each platform writes marks.
+//!
+//! One table of small facts. A fact that costs characters is counted in `measure` and written in `write` from the same
+//! function here, so the two cannot drift apart.
+
+use super::html::{escape, escape_attribute};
+use super::text::{Link, Links, Tag, Text};
+use super::{Dialect, Markup, Notation};
+
+/// Invisible, and no platform reads a mark across it: what stands in for an escape where a platform has none.
+pub(super) const INERT: &str = "\u{200b}";
+
+/// The schemes that a platform makes a link of.
+const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
+
+/// The most entities of a Telegram message; later ones are ignored (Bot API, "Formatting options").
+const TELEGRAM_TAGS: usize = 100;
+
+/// The most bytes of tags and character references in a Telegram message, a little under what its servers are known to
+/// read.
+const TELEGRAM_MARKUP: usize = 9_500;
+
+/// What the body of a part is written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pen {
+    /// Readable text, also beside HTML for Matrix and e-mail.
+    Plain,
+    /// Readable text with the styles of its stretches apart.
+    Styles,
+    /// The visible text, with HTML of which only that is counted.
+    Telegram,
+    /// Marks among the text.
+    Marks(Notation),
+}
+
+impl From<Markup> for Pen {
+    fn from(markup: Markup) -> Self {
+        match markup {
+            Markup::Plain | Markup::Html(Dialect::Matrix | Dialect::Email) => Self::Plain,
+            Markup::Html(Dialect::Telegram) => Self::Telegram,
+            Markup::Styles => Self::Styles,
+            Markup::Marks(notation) => Self::Marks(notation),
+        }
+    }
+}
+
+impl Pen {
+    /// Whether marks stand among the text, where they count, end at every line, and look like what an agent may write.
+    pub(super) fn has_marks(self) -> bool {
+        matches!(self, Self::Marks(_))
+    }
+
+    /// Whether signs are made inert for want of an escape.
+    pub(super) fn disarms(self) -> bool {
+        matches!(self, Self::Marks(Notation::Slack | Notation::WhatsApp | Notation::GoogleChat))
+    }
+
+    /// Whether a word may not go on right behind a mark (nor begin right before one) if it is to be read as one.
+    pub(super) fn keeps_to_words(self, tag: Tag) -> bool {
+        match self {
+            Self::Marks(Notation::Discord | Notation::Teams) => tag == Tag::Emphasis,
+            Self::Marks(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The mark on either side of text that has `tag`; empty for links, which have [`Pen::link`].
+    pub(super) fn mark(self, tag: Tag) -> &'static str {
+        let Self::Marks(notation) = self else { return "" };
+        let doubled = matches!(notation, Notation::Discord | Notation::Teams);
+        match tag {
+            Tag::Link(_) => "",
+            Tag::Strong if doubled => "**",
+            Tag::Strong => "*",
+            Tag::Emphasis => "_",
+            Tag::Strike if doubled => "~~",
+            Tag::Strike => "~",
+            Tag::Code => "`",
+        }
+    }
+
+    /// Whether the platform is told of the link, rather than the reader.
+    pub(super) fn links(self, link: &Link) -> bool {
+        let can = !matches!(self, Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp));
+        let is_web = |scheme: &&str| {
+            link.url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme))
+        };
+        can && SCHEMES.iter().any(is_web) && !link.url.contains(char::is_whitespace)
+    }
+
+    /// Whether the label of a link may have styles of its own.
+    pub(super) fn styles_labels(self) -> bool {
+        !matches!(self, Self::Marks(Notation::Slack | Notation::GoogleChat))
+    }
+
+    /// What goes before and behind the label of a link, among the text.
+    pub(super) fn link(self, text: &Text, link: &Link) -> (String, String) {
+        let label = &text.as_str()[link.range.clone()];
+        let Some(address) = Links::Round.address(label, &link.url) else { return Default::default() };
+        if !self.links(link) {
+            return (String::new(), self.literal(&address));
+        }
+        match self {
+            Self::Marks(Notation::Discord | Notation::Teams) => {
+                ("[".to_owned(), format!("]({})", encoded(&link.url, "()<>\\*_~`|[]")))
+            }
+            Self::Marks(Notation::Slack) => {
+                (format!("<{}|", encoded(&link.url, "<>|").replace('&', "&amp;")), ">".to_owned())
+            }
+            Self::Marks(Notation::GoogleChat) => (format!("<{}|", encoded(&link.url, "<>|")), ">".to_owned()),
+            _ => Default::default(),
+        }
+    }
+
+    /// The tag that opens `tag` in Telegram's HTML; `None` for a link that is none.
+    pub(super) fn html_open(self, text: &Text, tag: Tag) -> Option<String> {
+        Some(match tag {
+            Tag::Link(link) => {
+                let link = text.links().get(link).filter(|link| self.links(link))?;
+                let mut out = "<a href=\"".to_owned();
+                escape_attribute(&link.url, &mut out);
+                out + "\">"
+            }
+            Tag::Strong => "<b>".to_owned(),
+            Tag::Emphasis => "<i>".to_owned(),
+            Tag::Strike => "<s>".to_owned(),
+            Tag::Code => "<code>".to_owned(),
+        })
+    }
+
+    /// The tag that closes `tag` in Telegram's HTML.
+    pub(super) fn html_close(self, tag: Tag) -> &'static str {
+        match tag {
+            Tag::Link(_) => "</a>",
+            Tag::Strong => "</b>",
+            Tag::Emphasis => "</i>",
+            Tag::Strike => "</s>",
+            Tag::Code => "</code>",
+        }
+    }
+
+    /// What our own words cost an escape in: the brackets of an address.
+    fn literal(self, address: &str) -> String {
+        match self {
+            Self::Marks(notation) => super::escape::written(notation, address),
+            _ => address.to_owned(),
+        }
+    }
+
+    pub(super) fn bullet(self) -> &'static str {
+        match self {
+            Self::Telegram | Self::Styles | Self::Marks(Notation::Slack) => "• ",
+            _ => "- ",
+        }
+    }
+
+    /// A thematic break. Teams would read hyphens under a line as a heading.
+    pub(super) fn rule(self) -> &'static str {
+        match self {
+            Self::Marks(Notation::Teams) => "***",
+            _ => super::plain::RULE,
+        }
+    }
+
+    /// Whether the outermost quote is a tag around its text, not a mark before each line.
+    pub(super) fn quotes_by_tag(self) -> bool {
+        self == Self::Telegram
+    }
+
+    /// Whether code has a fence of backticks around it, inside a quote or not. Where a quote is a mark for single
+    /// lines, a fence in it would be read as text.
+    pub(super) fn fences(self, in_quote: bool) -> bool {
+        match self {
+            Self::Telegram | Self::Styles => false,
+            Self::Marks(Notation::Slack | Notation::WhatsApp | Notation::GoogleChat) => !in_quote,
+            _ => true,
+        }
+    }
+
+    /// Whether a fence may be longer than three backticks, which makes room for three in the code.
+    pub(super) fn fences_grow(self) -> bool {
+        matches!(self, Self::Plain | Self::Marks(Notation::Teams))
+    }
+
+    /// Whether the line that opens a fence names the language.
+    pub(super) fn names_language(self) -> bool {
+        !matches!(self, Self::Marks(Notation::Slack | Notation::WhatsApp | Notation::GoogleChat))
+    }
+
+    /// What ends a line within a paragraph. Teams, like CommonMark, joins lines that have nothing at their end.
+    pub(super) fn line_end(self) -> &'static str {
+        match self {
+            Self::Marks(Notation::Teams) => "  \n",
+            _ => "\n",
+        }
+    }
+
+    /// What a heading begins with; the others are bold.
+    pub(super) fn heading(self, level: u8) -> Option<&'static str> {
+        match (self, level) {
+            (Self::Plain, _) => Some(""),
+            (Self::Marks(Notation::Discord), 1) => Some("# "),
+            (Self::Marks(Notation::Discord), 2) => Some("## "),
+            (Self::Marks(Notation::Discord), 3) => Some("### "),
+            _ => None,
+        }
+    }
+
+    /// The most that a part may have of what a platform limits besides text: entities, and bytes of markup.
+    pub(super) fn second_limits(self) -> (usize, usize) {
+        match self {
+            Self::Telegram => (TELEGRAM_TAGS, TELEGRAM_MARKUP),
+            _ => (usize::MAX / 4, usize::MAX / 4),
+        }
+    }
+}
+
+/// `text` as Telegram's HTML.
+pub(super) fn html(text: &str, out: &mut String) {
+    escape(text, out);
+}
+
+/// An address with everything in `signs` written in per cent, so that it ends where it should.
+fn encoded(url: &str, signs: &str) -> String {
+    let mut out = String::with_capacity(url.len());
+    for c in url.chars() {
+        if signs.contains(c) {
+            out.push_str(&format!("%{:02X}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

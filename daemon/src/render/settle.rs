@@ -1,0 +1,141 @@
+//! Looks as far as a platform can show them.
+//!
+//! A mark that a platform would not take for one is worse than none: the reader sees it. So styles that end in white
+//! space, in the middle of a word or behind a line end are shortened, cut in two or dropped, before anything is counted.
+
+use std::ops::Range;
+
+use super::escape::{addresses, at_start};
+use super::pen::Pen;
+use super::text::{Look, Tag, Text};
+
+/// What some platforms read as marks and have no escape for.
+const SIGNS: [char; 5] = ['*', '_', '~', '`', '<'];
+
+const STYLES: [Tag; 4] = [Tag::Strong, Tag::Emphasis, Tag::Strike, Tag::Code];
+
+/// The same text with the looks that `pen` can write.
+pub(super) fn settle(pen: Pen, text: &Text) -> Text {
+    let all = text.as_str();
+    let slices: Vec<_> = text.located(0..all.len()).collect();
+    match pen {
+        Pen::Plain | Pen::Styles => text.clone(),
+        // Telegram takes nothing within code, and code within nothing.
+        Pen::Telegram => text.with_looks(slices.iter().map(|(_, slice, look)| {
+            let is_linked = look.link().is_some_and(|link| pen.links(&text.links()[link]));
+            let look = match look.has(Tag::Code) {
+                true if is_linked => Look::new(look.tags().filter(is_link)),
+                true => Look::new(look.tags().filter(|tag| is_link(tag) || *tag == Tag::Code)),
+                false => *look,
+            };
+            (*slice, look)
+        })),
+        Pen::Marks(_) => marked(pen, text, &slices),
+    }
+}
+
+fn is_link(tag: &Tag) -> bool {
+    matches!(tag, Tag::Link(_))
+}
+
+/// The same text, all of it bold.
+pub(super) fn embolden(text: &Text) -> Text {
+    let looks = text
+        .slices(0..text.as_str().len())
+        .map(|(slice, look)| (slice, Look::new([Tag::Strong].into_iter().chain(look.tags()))));
+    text.with_looks(looks)
+}
+
+/// The same text without styles.
+pub(super) fn without_styles(text: &Text) -> Text {
+    let looks = text.slices(0..text.as_str().len());
+    text.with_looks(looks.map(|(slice, look)| (slice, Look::new(look.tags().filter(is_link)))))
+}
+
+fn marked(pen: Pen, text: &Text, slices: &[(usize, &str, Look)]) -> Text {
+    let all = text.as_str();
+    let kept: Vec<Vec<Range<usize>>> = STYLES.iter().map(|tag| stretches(pen, text, slices, *tag)).collect();
+    let mut edges: Vec<usize> = slices.iter().map(|(at, _, _)| *at).chain([all.len()]).collect();
+    edges.extend(kept.iter().flatten().flat_map(|range| [range.start, range.end]));
+    edges.sort_unstable();
+    edges.dedup();
+    let (mut run, mut next) = (0, [0; STYLES.len()]);
+    let mut looks = Vec::with_capacity(edges.len());
+    for pair in edges.windows(2) {
+        let [start, end] = *pair else { continue };
+        while slices.get(run + 1).is_some_and(|(at, _, _)| *at <= start) {
+            run += 1;
+        }
+        let Some((_, _, look)) = slices.get(run) else { continue };
+        let mut has = [false; STYLES.len()];
+        for (style, ranges) in kept.iter().enumerate() {
+            while ranges.get(next[style]).is_some_and(|range| range.end <= start) {
+                next[style] += 1;
+            }
+            has[style] = ranges.get(next[style]).is_some_and(|range| range.contains(&start));
+        }
+        let stays = |tag: &Tag| STYLES.iter().position(|style| style == tag).is_none_or(|style| has[style]);
+        looks.push((&all[start..end], Look::new(look.tags().filter(stays))));
+    }
+    text.with_looks(looks)
+}
+
+/// Where `tag` can be shown.
+fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) -> Vec<Range<usize>> {
+    let all = text.as_str();
+    let mut stretches: Vec<Range<usize>> = Vec::new();
+    for (at, slice, look) in slices {
+        let in_label = look.link().is_some_and(|link| pen.links(&text.links()[link])) && !pen.styles_labels();
+        // A label's styles stay if they are around the whole link.
+        let is_inside = in_label && look.tags().skip_while(|other| !is_link(other)).any(|other| other == tag);
+        let is_torn = tag == Tag::Code && slice.contains('`');
+        if !look.has(tag) || is_inside || is_torn {
+            continue;
+        }
+        match stretches.last_mut().filter(|last| last.end == *at) {
+            Some(last) => last.end = at + slice.len(),
+            None => stretches.push(*at..at + slice.len()),
+        }
+    }
+    let addresses = addresses(all);
+    let cuts = |at: usize| {
+        let address = addresses.get(addresses.partition_point(|address| address.end <= at));
+        address.is_some_and(|address| address.start < at)
+    };
+    let mut kept = Vec::new();
+    for range in stretches {
+        let mut start = range.start;
+        for line in all[range].split('\n') {
+            let at = start + line.len() - line.trim_start().len();
+            let line_end = start + line.len();
+            start = line_end + 1;
+            let end = at + line.trim().len();
+            if at < end && !cuts(at) && !cuts(end) && stands(pen, tag, all, at..end) {
+                kept.push(at..end);
+            }
+        }
+    }
+    kept
+}
+
+/// Whether marks around `range` would be read as marks.
+fn stands(pen: Pen, tag: Tag, all: &str, range: Range<usize>) -> bool {
+    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let before = is_word(all[..range.start].chars().next_back());
+    let behind = is_word(all[range.end..].chars().next());
+    let starts_marked = pen.disarms() && !at_start(pen, &all[range.start..]).is_empty();
+    let inside = &all[range];
+    // Nothing can be done about a mark in an address.
+    if inside.contains("://") && pen.mark(tag).chars().next().is_some_and(|mark| inside.contains(mark)) {
+        return false;
+    }
+    // What takes the power of a mark would take that of ours beside it.
+    if starts_marked || pen.disarms() && (inside.starts_with(SIGNS) || inside.ends_with(SIGNS)) {
+        return false;
+    }
+    let mut inside = inside.chars();
+    let (first, last) = (inside.next(), inside.next_back());
+    let loose = !pen.keeps_to_words(tag);
+    // CommonMark wants no sign right inside a mark that is glued to a word.
+    (!before || loose && is_word(first)) && (!behind || loose && is_word(last.or(first)))
+}

@@ -1,0 +1,232 @@
+//! Parts as they are sent: the body and, for platforms that want them, HTML or ranges of styles.
+//!
+//! `atoms` has counted on what is written here: whoever writes something else changes its cost in `layout` or `measure`.
+
+use super::escape::{self, Swap};
+use super::html::is_language;
+use super::layout::{Block, Form, Layout};
+use super::measure::start_mark;
+use super::pen::{self, Pen};
+use super::split::Piece;
+use super::text::{Links, Look, Tag, Text};
+use super::{Style, StyleKind};
+
+pub(super) struct Written {
+    pub(super) text: String,
+    /// For Telegram.
+    pub(super) html: String,
+    pub(super) styles: Vec<Style>,
+}
+
+pub(super) fn write(layout: &Layout, pieces: &[Piece]) -> Written {
+    let written = Written { text: String::new(), html: String::new(), styles: Vec::new() };
+    let mut writer = Writer { pen: layout.pen, layout, written, utf16: 0, begun: Vec::new(), quote: None };
+    let mut before = None;
+    for piece in pieces {
+        writer.between(before, piece.leaf);
+        before = Some(piece.leaf);
+        writer.piece(piece);
+    }
+    writer.end_quote();
+    writer.written.styles.sort_by_key(|style| (style.start, std::cmp::Reverse(style.len)));
+    writer.written
+}
+
+struct Writer<'a> {
+    pen: Pen,
+    layout: &'a Layout,
+    written: Written,
+    /// UTF-16 units of the text so far.
+    utf16: usize,
+    /// Where the styles that are open began.
+    begun: Vec<(StyleKind, usize)>,
+    /// The quote whose tag is open.
+    quote: Option<usize>,
+}
+
+impl Writer<'_> {
+    /// What is between two leaves, or before the first.
+    fn between(&mut self, before: Option<usize>, leaf: usize) {
+        let quote = self.layout.outer_quote(leaf);
+        if quote != self.quote {
+            self.end_quote();
+        }
+        if let Some(before) = before {
+            self.literal(&self.layout.separator(before, leaf));
+        }
+        if quote != self.quote {
+            self.markup("<blockquote>");
+            self.quote = quote;
+        }
+    }
+
+    fn end_quote(&mut self) {
+        if self.quote.take().is_some() {
+            self.markup("</blockquote>");
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        let laid = &self.layout.leaves[piece.leaf];
+        let newline = format!("\n{}", laid.indent);
+        self.literal(if piece.begins { &laid.marked } else { &laid.indent });
+        match &laid.block {
+            Block::Text { text, swaps, .. } => {
+                let newline = format!("{}{}", self.pen.line_end(), laid.indent);
+                self.text(text, swaps, piece, &newline);
+            }
+            Block::Code { language, text, swaps } => {
+                self.begin_code(&laid.fence, language, &newline);
+                self.swapped(text, swaps, piece.range.clone(), &newline);
+                self.end_code(&laid.fence, &newline);
+            }
+            Block::Table(table) => {
+                let rows = piece.range.clone().map(|row| table.line(Some(row), Links::Round));
+                let lines = table.head(Links::Round).into_iter().chain(rows);
+                let is_code = table.form == Form::Code;
+                if is_code {
+                    self.begin_code(&laid.fence, "", &newline);
+                }
+                for (n, line) in lines.enumerate() {
+                    if n > 0 {
+                        self.literal(&newline);
+                    }
+                    self.literal(&escape::line(self.pen, &line, is_code));
+                }
+                if is_code {
+                    self.end_code(&laid.fence, &newline);
+                }
+            }
+            Block::Rule => self.literal(self.pen.rule()),
+        }
+    }
+
+    fn begin_code(&mut self, fence: &str, language: &str, newline: &str) {
+        if !fence.is_empty() {
+            self.literal(fence);
+            if self.pen.names_language() {
+                self.literal(language);
+            }
+            self.literal(newline);
+        }
+        if is_language(language) {
+            self.markup(&format!("<pre><code class=\"language-{language}\">"));
+        } else {
+            self.markup("<pre>");
+        }
+        self.begun.push((StyleKind::Monospace, self.utf16));
+    }
+
+    fn end_code(&mut self, fence: &str, newline: &str) {
+        self.end_style(StyleKind::Monospace);
+        if self.pen == Pen::Telegram {
+            let open = self.written.html.rfind("<pre>").map_or("", |at| &self.written.html[at + 5..]);
+            let has_language = open.starts_with("<code");
+            self.markup(if has_language { "</code></pre>" } else { "</pre>" });
+        }
+        if !fence.is_empty() {
+            self.literal(newline);
+            self.literal(fence);
+        }
+    }
+
+    fn text(&mut self, text: &Text, swaps: &[Swap], piece: &Piece, newline: &str) {
+        let mut open = Look::default();
+        let mut mark = start_mark(self.pen, text, swaps, piece.range.start);
+        if self.pen.disarms() {
+            // Between a mark and its text it would take the mark's power too.
+            self.literal(std::mem::take(&mut mark));
+        }
+        for (at, slice, look) in text.located(piece.range.clone()) {
+            self.turn(text, open, look);
+            open = look;
+            self.literal(std::mem::take(&mut mark));
+            self.swapped(text.as_str(), swaps, at..at + slice.len(), newline);
+        }
+        self.turn(text, open, Look::default());
+    }
+
+    /// Closes and opens what differs between two looks.
+    fn turn(&mut self, text: &Text, before: Look, behind: Look) {
+        let shared = before.shared(behind);
+        let closed: Vec<Tag> = before.into_tags().skip(shared).collect();
+        for tag in closed.into_iter().rev() {
+            if let Tag::Link(link) = tag {
+                let (_, end) =
+                    text.links().get(link).map(|link| self.pen.link(text, link)).unwrap_or_default();
+                if self.pen.html_open(text, tag).is_some() {
+                    self.markup(self.pen.html_close(tag));
+                }
+                self.literal(&end);
+                continue;
+            }
+            self.markup(self.pen.html_close(tag));
+            self.end_style(style(tag));
+            self.literal(self.pen.mark(tag));
+        }
+        for tag in behind.into_tags().skip(shared) {
+            if self.pen == Pen::Telegram {
+                let html = self.pen.html_open(text, tag).unwrap_or_default();
+                self.markup(&html);
+            }
+            if let Tag::Link(link) = tag {
+                let (begin, _) =
+                    text.links().get(link).map(|link| self.pen.link(text, link)).unwrap_or_default();
+                self.literal(&begin);
+                continue;
+            }
+            self.literal(self.pen.mark(tag));
+            self.begun.push((style(tag), self.utf16));
+        }
+    }
+
+    fn end_style(&mut self, kind: StyleKind) {
+        let Some(at) = self.begun.iter().rposition(|(begun, _)| *begun == kind) else { return };
+        let (_, start) = self.begun.remove(at);
+        if self.pen == Pen::Styles && start < self.utf16 {
+            self.written.styles.push(Style { start, len: self.utf16 - start, kind });
+        }
+    }
+
+    fn swapped(&mut self, all: &str, swaps: &[Swap], range: std::ops::Range<usize>, newline: &str) {
+        let first = swaps.partition_point(|swap| swap.at < range.start);
+        let mut at = range.start;
+        let mut out = String::new();
+        for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
+            out.push_str(&all[at..swap.at]);
+            swap.write(all, &mut out);
+            at = swap.at + swap.len;
+        }
+        out.push_str(&all[at..range.end]);
+        for (n, line) in out.split('\n').enumerate() {
+            if n > 0 {
+                self.literal(newline);
+            }
+            self.literal(line);
+        }
+    }
+
+    fn literal(&mut self, text: &str) {
+        self.written.text.push_str(text);
+        match self.pen {
+            Pen::Telegram => pen::html(text, &mut self.written.html),
+            Pen::Styles => self.utf16 += gatepost_chunk::Unit::Utf16.count(text),
+            _ => {}
+        }
+    }
+
+    fn markup(&mut self, html: &str) {
+        if self.pen == Pen::Telegram {
+            self.written.html.push_str(html);
+        }
+    }
+}
+
+fn style(tag: Tag) -> StyleKind {
+    match tag {
+        Tag::Strong | Tag::Link(_) => StyleKind::Bold,
+        Tag::Emphasis => StyleKind::Italic,
+        Tag::Strike => StyleKind::Strikethrough,
+        Tag::Code => StyleKind::Monospace,
+    }
+}
