@@ -14,6 +14,8 @@ pub(super) fn visible(notation: Notation, text: &str) -> Result<String, String> 
             Some(open) if bare == open => fence = None,
             Some(_) => out.push_str(&entities(notation, line)),
             None if ticks >= 3 && !bare[ticks..].contains('`') => fence = Some("`".repeat(ticks)),
+            // A rule, which is no mark that was left open.
+            None if notation == Notation::Teams && bare == "***" => out.push_str("---"),
             None => out.push_str(&inline(notation, line)?),
         }
         out.push('\n');
@@ -124,7 +126,8 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
                 continue 'signs;
             }
             let next = rest[mark.len()..].chars().next();
-            let opens = next != zero
+            // To CommonMark a zero-width space is a character like any other; elsewhere it is what takes a mark's power.
+            let opens = (backslash || next != zero)
                 && next.is_some_and(|c| !c.is_whitespace())
                 && (backslash || !before.is_some_and(char::is_alphanumeric))
                 && !(at < address_end && mark != "`");
