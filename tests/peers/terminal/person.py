@@ -51,11 +51,14 @@ class Terminal:
 
     def wait(self, pattern, since=0):
         until = time.monotonic() + LONGEST
+        runs = True
         while True:
             if found := list(re.finditer(pattern, self.seen[since:])):
                 return found[-1]
-            if time.monotonic() > until or not self.look(0.05):
+            # Only now: what a program writes last and its end may come in one look.
+            if time.monotonic() > until or not runs:
                 raise SystemExit(f"never saw {pattern!r} behind:\n{self.seen[-2500:]}")
+            runs = self.look(0.05)
 
     def press(self, key, seconds):
         if self.kitty:
