@@ -30,12 +30,15 @@ pub(super) fn swaps(pen: Pen, text: &Text, longest: usize) -> Vec<Swap> {
     let mut swaps = Vec::new();
     let (mut before, mut is_fresh) = (None, true);
     let mut addresses = addresses(all).into_iter().filter(|address| address.len() <= longest).peekable();
+    let mut breakable = breakable(pen, text, longest).into_iter().peekable();
     for (start, slice, look) in text.located(0..all.len()) {
         let in_link = look.link().is_some_and(|link| pen.links(&text.links()[link]));
         for (offset, c) in slice.char_indices() {
             let at = start + offset;
             while addresses.next_if(|address| address.end <= at).is_some() {}
-            let is_inner = offset > 0 && offset + c.len_utf8() < slice.len();
+            while breakable.next_if(|word| word.end <= at).is_some() {}
+            let is_whole = breakable.peek().is_none_or(|word| at < word.start);
+            let is_inner = is_whole && offset > 0 && offset + c.len_utf8() < slice.len();
             let in_address = addresses.peek().is_some_and(|address| address.start <= at);
             let place = Place { before, c, rest: &all[at..], is_inner, in_link, in_address };
             let mut swap = place.swap(notation, look);
@@ -51,6 +54,25 @@ pub(super) fn swaps(pen: Pen, text: &Text, longest: usize) -> Vec<Swap> {
         }
     }
     swaps
+}
+
+/// The words that may be cut, by their length or for a link in them: a sign in one may come to stand at the edge of a
+/// part. No sign costs more than eight times its bytes.
+fn breakable(pen: Pen, text: &Text, longest: usize) -> Vec<Range<usize>> {
+    let mut breakable = Vec::new();
+    let mut links = text.links().iter().peekable();
+    let mut end = 0;
+    for word in text.as_str().split(char::is_whitespace).filter(|_| pen.disarms()) {
+        let start = end;
+        end = start + word.len();
+        while links.next_if(|link| link.range.end <= start).is_some() {}
+        let has_link = links.peek().is_some_and(|link| link.range.start <= end);
+        if has_link || word.len() > longest / 8 {
+            breakable.push(start..end);
+        }
+        end += text.as_str()[end..].chars().next().map_or(0, char::len_utf8);
+    }
+    breakable
 }
 
 /// The swaps of code in a fence.
@@ -155,7 +177,7 @@ struct Place<'a> {
     c: char,
     /// The text from the sign on.
     rest: &'a str,
-    /// Whether no mark of ours is beside it.
+    /// Whether neither a mark of ours nor the edge of a part can be beside it.
     is_inner: bool,
     in_link: bool,
     in_address: bool,
@@ -196,7 +218,9 @@ impl Place<'_> {
                     (swap.before, swap.behind) = self.disarmed();
                 }
                 // What Google Chat has between angle brackets is a mention or a link, in code too.
-                if notation == Notation::GoogleChat && self.c == '<' {
+                let is_named =
+                    self.rest.strip_prefix('<').map(|rest| rest.starts_with(char::is_alphanumeric));
+                if notation == Notation::GoogleChat && is_named.is_some_and(|is_named| is_named || !in_code) {
                     swap.behind = INERT;
                 }
             }

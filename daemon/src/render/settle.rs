@@ -34,6 +34,44 @@ pub(super) fn settle(pen: Pen, text: &Text) -> Text {
     }
 }
 
+/// The stretches of `range`, all that a part has of `text`, that look alike. A style that the part has only a piece of is
+/// judged anew: what stood as a whole may not stand from here on.
+pub(super) fn settled_within<'a>(
+    pen: Pen,
+    text: &'a Text,
+    range: &Range<usize>,
+) -> Vec<(usize, &'a str, Look)> {
+    let mut slices: Vec<_> = text.located(range.clone()).collect();
+    if !pen.disarms() {
+        return slices;
+    }
+    let all = &text.as_str()[range.clone()];
+    let goes_on = |look: Option<Look>, tag| look.is_some_and(|look| look.has(tag));
+    // Nothing in code is made inert.
+    for tag in STYLES.into_iter().filter(|tag| *tag != Tag::Code) {
+        let has = |slice: &&(usize, &str, Look)| slice.2.has(tag);
+        let head = slices.iter().take_while(has).count();
+        let tail = slices.len() - slices.iter().rev().take_while(has).count();
+        let pieces = [
+            (goes_on(text.look_before(range.start), tag), 0..head),
+            (goes_on(text.look_at(range.end), tag), tail..slices.len()),
+        ];
+        for (is_piece, at) in pieces {
+            let slices = &mut slices[at];
+            let (Some((start, ..)), Some((last, slice, _))) = (slices.first(), slices.last()) else {
+                continue;
+            };
+            let stretch = start - range.start..last + slice.len() - range.start;
+            if is_piece && !stands(pen, tag, all, stretch) {
+                for (_, _, look) in slices {
+                    *look = Look::new(look.tags().filter(|other| *other != tag));
+                }
+            }
+        }
+    }
+    slices
+}
+
 fn is_link(tag: &Tag) -> bool {
     matches!(tag, Tag::Link(_))
 }
@@ -84,7 +122,11 @@ fn marked(pen: Pen, text: &Text, slices: &[(usize, &str, Look)]) -> Text {
 fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) -> Vec<Range<usize>> {
     let all = text.as_str();
     let mut stretches: Vec<Range<usize>> = Vec::new();
+    let mut before = Look::default();
     for (at, slice, look) in slices {
+        // Where what is around it changes, its own marks are written anew.
+        let goes_on = look.tags().take(look.shared(before)).any(|shared| shared == tag);
+        before = *look;
         let in_label = look.link().is_some_and(|link| pen.links(&text.links()[link])) && !pen.styles_labels();
         // A label's styles stay if they are around the whole link.
         let is_inside = in_label && look.tags().skip_while(|other| !is_link(other)).any(|other| other == tag);
@@ -92,7 +134,7 @@ fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) ->
         if !look.has(tag) || is_inside || is_torn {
             continue;
         }
-        match stretches.last_mut().filter(|last| last.end == *at) {
+        match stretches.last_mut().filter(|last| goes_on && last.end == *at) {
             Some(last) => last.end = at + slice.len(),
             None => stretches.push(*at..at + slice.len()),
         }
@@ -130,7 +172,12 @@ fn stands(pen: Pen, tag: Tag, all: &str, range: Range<usize>) -> bool {
         return false;
     }
     // What takes the power of a mark would take that of ours beside it.
-    if starts_marked || pen.disarms() && (inside.starts_with(SIGNS) || inside.ends_with(SIGNS)) {
+    // In code that is only what Google Chat would read as a mention.
+    let meets_sign = match tag {
+        Tag::Code => inside.ends_with('<'),
+        _ => inside.starts_with(SIGNS) || inside.ends_with(SIGNS),
+    };
+    if starts_marked || pen.disarms() && meets_sign {
         return false;
     }
     let mut inside = inside.chars();

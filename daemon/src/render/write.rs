@@ -7,6 +7,7 @@ use super::html::is_language;
 use super::layout::{Block, Form, Layout};
 use super::measure::start_mark;
 use super::pen::{self, Pen};
+use super::settle::settled_within;
 use super::split::Piece;
 use super::text::{Links, Look, Tag, Text};
 use super::{Style, StyleKind};
@@ -137,7 +138,7 @@ impl Writer<'_> {
             // Between a mark and its text it would take the mark's power too.
             self.literal(std::mem::take(&mut mark));
         }
-        for (at, slice, look) in text.located(piece.range.clone()) {
+        for (at, slice, look) in settled_within(self.pen, text, &piece.range) {
             self.turn(text, open, look);
             open = look;
             self.literal(std::mem::take(&mut mark));

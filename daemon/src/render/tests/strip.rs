@@ -15,12 +15,23 @@ pub(super) fn visible(notation: Notation, text: &str) -> Result<String, String> 
             Some(_) => out.push_str(&entities(notation, line)),
             None if ticks >= 3 && !bare[ticks..].contains('`') => fence = Some("`".repeat(ticks)),
             // A rule, which is no mark that was left open.
-            None if notation == Notation::Teams && bare == "***" => out.push_str("---"),
+            None if notation == Notation::Teams && behind_marks(bare) == "***" => {
+                out.push_str(&line.replace("***", "---"));
+            }
             None => out.push_str(&inline(notation, line)?),
         }
         out.push('\n');
     }
     if fence.is_some() { Err(format!("a fence is open in {text:?}")) } else { Ok(out.replace(INERT, "")) }
+}
+
+/// A line without the marks of the items that it begins.
+fn behind_marks(line: &str) -> &str {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    match line.strip_prefix("- ").or_else(|| number.strip_prefix(". ").filter(|_| number != line)) {
+        Some(rest) => behind_marks(rest.trim_start_matches([' ', '>'])),
+        None => line,
+    }
 }
 
 fn entities(notation: Notation, text: &str) -> String {
