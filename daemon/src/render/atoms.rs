@@ -1,115 +1,146 @@
-//! The smallest pieces that a document is cut into, and what each costs.
+//! The smallest pieces that a leaf is cut into, and what each costs.
 //!
 //! An atom is never cut: a word, a link with all its label and address, a line of code, a row of a table. What is too
-//! long for any part is broken up here, into short runs of grapheme clusters. The costs are never too low, so a run of atoms that adds up to the limit is within it once written.
+//! long for any part is broken up here, into short runs of grapheme clusters. The costs are never too low, so a run of
+//! atoms that adds up to the limit is within it once written.
+//!
+//! Only the leaves that a part ends in are looked at so closely; [`span`] tells what a whole one costs.
 
 use std::ops::Range;
 
-use gatepost_chunk::{Mode, Unit, display_width, split};
+use gatepost_chunk::{Mode, Unit, split};
 
 use super::escape::{Swap, addresses};
-use super::layout::{Block, Layout};
+use super::layout::{Block, LaidTable, Layout};
 use super::measure::{Cost, Measure};
 use super::text::{Links, Text};
-
-/// How good a place is to cut, worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Grade {
-    Cluster,
-    /// Behind a heading, which would stand alone at the end of a part.
-    Heading,
-    Word,
-    Sentence,
-    /// Between lines, rows of a table, lines of code.
-    Line,
-    /// Between items or blocks inside one container.
-    Item,
-    /// Between blocks.
-    Block,
-}
+use super::words::{Grade, extent, words};
 
 #[derive(Debug, Clone)]
 pub(super) struct Atom {
-    pub(super) leaf: usize,
     /// Bytes of the leaf's text, or rows of its table.
     pub(super) range: Range<usize>,
-    /// What it costs by itself, without the marks around it.
-    pub(super) cost: Cost,
-    /// What joining it to the atom before costs.
-    pub(super) join: Cost,
-    /// What it costs that a part begins, or ends, with it.
-    pub(super) open: Cost,
-    pub(super) close: Cost,
+    /// What the leaf costs from its first atom to the beginning of this one, and to its end; without the marks that a
+    /// part opens and closes around it.
+    pub(super) from: Cost,
+    pub(super) to: Cost,
     /// How good the place before it is.
     pub(super) grade: Grade,
+}
+
+/// All atoms of a leaf as one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Span {
+    pub(super) range: Range<usize>,
+    pub(super) cost: Cost,
 }
 
 /// An oversized word is broken into so many runs a part, so that a part can be filled whatever it begins with.
 const RUNS: usize = 16;
 
-pub(super) fn atoms(layout: &Layout) -> Vec<Atom> {
-    let mut atoms: Vec<Atom> = Vec::new();
-    let (pen, unit) = (layout.pen, layout.unit);
-    for (leaf, laid) in layout.leaves.iter().enumerate() {
-        let begin = atoms.len();
-        let most = Cost { units: layout.room(leaf), ..layout.most() - laid.wrap };
-        let newline = unit.count(&laid.indent);
-        match &laid.block {
-            Block::Text { text, swaps, .. } => {
-                let newline = newline + pen.line_end().len() - 1;
-                let measure = Measure { pen, unit, newline };
-                Leaf { at: leaf, measure, most, styled: Some(text), all: text.as_str(), swaps }
-                    .text(text, &mut atoms);
-            }
-            Block::Code { text, swaps, .. } => {
-                let measure = Measure { pen, unit, newline };
-                Leaf { at: leaf, measure, most, styled: None, all: text, swaps }.code(&mut atoms);
-            }
-            Block::Table(table) => {
-                let rows = table.table.rows.len();
-                let line = |row| {
-                    let line = table.line(Some(row), Links::Round);
-                    let measure = Measure { pen, unit, newline };
-                    let markup = measure.slice(&line, &[], 0..line.len()).markup;
-                    Cost { units: layout.line_cost(&line, table.form), tags: 0, markup }
-                };
-                let join = Cost::units(1 + newline);
-                atoms
-                    .extend((0..rows).map(|row| Atom::new(leaf, row..row + 1, line(row), join, Grade::Line)));
-                if rows == 0 {
-                    atoms.push(Atom::new(leaf, 0..0, Cost::default(), Cost::default(), Grade::Line));
-                }
-            }
-            Block::Rule => {
-                let rule = Cost::units(pen.rule().len());
-                atoms.push(Atom::new(leaf, 0..0, rule, Cost::default(), Grade::Line));
+/// A word of so many bytes fits in any part with room for sixteen times as much: no sign costs more than eight times its
+/// bytes, marks included.
+const SHORT: usize = 20;
+
+/// What a whole leaf costs, for one look at each of its bytes.
+pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
+    let measure = measure(layout, at);
+    let (range, cost) = match &layout.leaves[at].block {
+        // A cluster may reach over the edge of a word: only the sum of all is safe.
+        Block::Text { .. } | Block::Code { .. } if layout.unit == Unit::Graphemes => {
+            let atoms = atoms(layout, at);
+            let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return Span::default() };
+            (first.range.start..last.range.end, last.to)
+        }
+        Block::Text { text, swaps, .. } => {
+            let range = extent(text);
+            (range.clone(), measure.inside(text, swaps, range))
+        }
+        Block::Code { text, swaps, .. } => {
+            let range = code_extent(text);
+            (range.clone(), measure.slice(text, swaps, range))
+        }
+        Block::Table(table) => {
+            let rows = table.rows();
+            let joins = Cost::units((1 + measure.newline) * rows.saturating_sub(1));
+            (0..rows, (0..rows).map(|row| row_cost(layout, &measure, table, row)).sum::<Cost>() + joins)
+        }
+        Block::Rule => (0..0, Cost::units(layout.pen.rule().len())),
+    };
+    Span { range, cost }
+}
+
+/// The atoms of a leaf; one that is never cut has a single one.
+pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
+    let laid = &layout.leaves[at];
+    let most = Cost { units: layout.room(at), ..layout.most() - laid.wrap };
+    let measure = measure(layout, at);
+    let mut atoms = Vec::new();
+    match &laid.block {
+        Block::Text { text, swaps, .. } => {
+            Leaf { measure, most, styled: Some(text), all: text.as_str(), swaps, atoms: &mut atoms }
+                .text(text);
+        }
+        Block::Code { text, swaps, .. } => {
+            Leaf { measure, most, styled: None, all: text, swaps, atoms: &mut atoms }.code();
+        }
+        Block::Table(table) if table.rows() > 0 => {
+            let join = Cost::units(1 + measure.newline);
+            for row in 0..table.rows() {
+                let from = atoms.last().map_or(Cost::default(), |last: &Atom| last.to + join);
+                let to = from + row_cost(layout, &measure, table, row);
+                atoms.push(Atom { range: row..row + 1, from, to, grade: Grade::Line });
             }
         }
-        let Some(before) = leaf.checked_sub(1) else { continue };
-        let closed = begin.checked_sub(1).map_or(Cost::default(), |last| atoms[last].close);
-        if let Some(first) = atoms.get_mut(begin) {
-            let laid_before = &layout.leaves[before];
-            let gap = laid_before.tail + unit.count(&layout.separator(before, leaf)) + laid.lead;
-            first.join = closed + Cost::units(gap) + laid.wrap + first.open;
-            first.grade = match (&laid_before.block, layout.common(before, leaf)) {
-                (Block::Text { heading: Some(_), .. }, _) => Grade::Heading,
-                (_, Some(_)) => Grade::Item,
-                (_, None) => Grade::Block,
-            };
+        Block::Table(_) | Block::Rule => {
+            let Span { range, cost } = span(layout, at);
+            atoms.push(Atom { range, from: Cost::default(), to: cost, grade: Grade::Line });
         }
     }
     atoms
 }
 
-impl Atom {
-    fn new(leaf: usize, range: Range<usize>, cost: Cost, join: Cost, grade: Grade) -> Self {
-        Self { leaf, range, cost, join, open: Cost::default(), close: Cost::default(), grade }
+/// What it costs that a part begins at `place` in a leaf.
+pub(super) fn opening(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
+    match &layout.leaves[at].block {
+        Block::Text { text, swaps, .. } => measure(layout, at).opening(text, swaps, place),
+        _ => Cost::default(),
     }
+}
+
+/// What it costs that a part ends at `place` in a leaf.
+pub(super) fn closing(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
+    match &layout.leaves[at].block {
+        Block::Text { text, .. } => measure(layout, at).closing(text, place),
+        _ => Cost::default(),
+    }
+}
+
+fn measure(layout: &Layout<'_>, at: usize) -> Measure {
+    let laid = &layout.leaves[at];
+    let indent = layout.unit.count(&laid.indent);
+    let newline = match &laid.block {
+        Block::Text { .. } => indent + layout.pen.line_end().len() - 1,
+        _ => indent,
+    };
+    Measure { pen: layout.pen, unit: layout.unit, newline }
+}
+
+fn row_cost(layout: &Layout<'_>, measure: &Measure, table: &LaidTable<'_>, row: usize) -> Cost {
+    let line = table.line(row, Links::Round);
+    Cost { units: layout.line_cost(line, table.form), tags: 0, markup: measure.references(line) }
+}
+
+/// Code from the first line that is not empty to the last.
+fn code_extent(code: &str) -> Range<usize> {
+    let blank = code.len() - code.trim_start().len();
+    let start = code[..blank].rfind('\n').map_or(0, |at| at + 1);
+    let behind = code.trim_end().len();
+    start..code[behind..].find('\n').map_or(code.len(), |at| behind + at)
 }
 
 /// A leaf that is cut into atoms.
 struct Leaf<'a> {
-    at: usize,
     measure: Measure,
     /// The most that one atom may cost.
     most: Cost,
@@ -117,6 +148,7 @@ struct Leaf<'a> {
     styled: Option<&'a Text>,
     all: &'a str,
     swaps: &'a [Swap],
+    atoms: &'a mut Vec<Atom>,
 }
 
 impl Leaf<'_> {
@@ -137,42 +169,53 @@ impl Leaf<'_> {
         cost
     }
 
-    /// Adds an atom behind those of the same text.
-    fn push(&self, range: Range<usize>, grade: Grade, atoms: &mut Vec<Atom>) {
-        let mut atom = Atom::new(self.at, range.clone(), self.cost(range.clone()), Cost::default(), grade);
-        let before = atoms.last().filter(|last| last.leaf == self.at).map(|last| last.range.end);
-        if let Some(text) = self.styled {
-            atom.open = self.measure.opening(text, self.swaps, range.start);
-            atom.close = self.measure.closing(text, range.end);
-            if let Some(before) = before {
-                atom.join = self.measure.edge(text, range.start);
-                if before < range.start {
-                    atom.join += self.measure.edge(text, before) + self.cost(before..range.start);
-                }
+    /// Adds an atom behind those that are there.
+    fn push(&mut self, range: Range<usize>, grade: Grade) {
+        let mut from = Cost::default();
+        if let Some(Atom { range: before, to, .. }) = self.atoms.last() {
+            from = *to;
+            if let Some(text) = self.styled {
+                from += self.measure.edge(text, range.start);
             }
-        } else if let Some(before) = before {
-            atom.join = self.cost(before..range.start);
+            if before.end < range.start {
+                from += self.cost(before.end..range.start);
+                from += self.styled.map_or(Cost::default(), |text| self.measure.edge(text, before.end));
+            }
         }
-        atoms.push(atom);
+        let to = from + self.cost(range.clone());
+        self.atoms.push(Atom { range, from, to, grade });
     }
 
-    fn text(&self, text: &Text, atoms: &mut Vec<Atom>) {
+    /// Whether `word` can stay whole; no need to count where it is short whatever it is written as.
+    fn stays_whole(&self, text: &Text, word: &Range<usize>) -> bool {
+        let link = text.links().get(text.links().partition_point(|link| link.range.end <= word.start));
+        let has_link = link.is_some_and(|link| link.range.start < word.end);
+        let is_short = word.len() <= SHORT && self.most.units > 16 * SHORT && !has_link;
+        is_short || self.alone(word.clone()).fits(self.most)
+    }
+
+    /// Says how good the place before atom `at` is, which was pushed since.
+    fn regrade(&mut self, at: usize, grade: Grade) {
+        if let Some(first) = self.atoms.get_mut(at) {
+            first.grade = grade;
+        }
+    }
+
+    fn text(&mut self, text: &Text) {
         for (word, grade) in words(text) {
-            if self.alone(word.clone()).fits(self.most) {
-                self.push(word, grade, atoms);
+            if self.stays_whole(text, &word) {
+                self.push(word, grade);
                 continue;
             }
-            let begin = atoms.len();
+            let begin = self.atoms.len();
             let mut at = word.start;
             for whole in self.wholes(text, word.clone()) {
-                self.runs(at..whole.start, atoms);
+                self.runs(at..whole.start);
                 at = whole.end;
-                self.push(whole, Grade::Cluster, atoms);
+                self.push(whole, Grade::Cluster);
             }
-            self.runs(at..word.end, atoms);
-            if let Some(first) = atoms.get_mut(begin) {
-                first.grade = grade;
-            }
+            self.runs(at..word.end);
+            self.regrade(begin, grade);
         }
     }
 
@@ -195,7 +238,7 @@ impl Leaf<'_> {
     }
 
     /// Lines of code. Empty lines belong to the gaps between them: they are dropped where a part ends.
-    fn code(&self, atoms: &mut Vec<Atom>) {
+    fn code(&mut self) {
         let mut at = 0;
         for line in self.all.split('\n') {
             let range = at..at + line.len();
@@ -204,19 +247,17 @@ impl Leaf<'_> {
                 continue;
             }
             if self.cost(range.clone()).fits(self.most) {
-                self.push(range, Grade::Line, atoms);
+                self.push(range, Grade::Line);
                 continue;
             }
-            let begin = atoms.len();
-            self.runs(range, atoms);
-            if let Some(first) = atoms.get_mut(begin) {
-                first.grade = Grade::Line;
-            }
+            let begin = self.atoms.len();
+            self.runs(range);
+            self.regrade(begin, Grade::Line);
         }
     }
 
     /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long.
-    fn runs(&self, range: Range<usize>, atoms: &mut Vec<Atom>) {
+    fn runs(&mut self, range: Range<usize>) {
         let share = |most: usize| (most / RUNS).max(1);
         let longest = Cost {
             units: share(self.most.units),
@@ -226,22 +267,22 @@ impl Leaf<'_> {
         let mut run = range.start..range.start;
         let mut cost = Cost::default();
         // A cluster a chunk: the splitter knows where clusters end.
-        let clusters =
-            split(&self.all[range.clone()], 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
+        let all = self.all;
+        let clusters = split(&all[range.clone()], 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
         for cluster in clusters.map(|chunk| range.start + chunk.range.start..range.start + chunk.range.end) {
             let more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(longest) && run.start < run.end {
-                self.push(run.clone(), Grade::Cluster, atoms);
+                self.push(run.clone(), Grade::Cluster);
                 (run, cost) = (cluster.start..cluster.start, Cost::default());
             }
             let more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(self.most) {
                 run = cluster.clone();
                 let room = self.most.units.saturating_sub(6).max(self.most.units / 2).max(1);
-                let pieces = split(&self.all[cluster.clone()], room, self.measure.unit, Mode::Length);
+                let pieces = split(&all[cluster.clone()], room, self.measure.unit, Mode::Length);
                 for piece in pieces.into_iter().flatten() {
                     let piece = cluster.start + piece.range.start..cluster.start + piece.range.end;
-                    self.push(piece, Grade::Cluster, atoms);
+                    self.push(piece, Grade::Cluster);
                 }
                 (run, cost) = (run.end..run.end, Cost::default());
                 continue;
@@ -250,80 +291,7 @@ impl Leaf<'_> {
             run.end = cluster.end;
         }
         if run.start < run.end {
-            self.push(run, Grade::Cluster, atoms);
+            self.push(run, Grade::Cluster);
         }
     }
-}
-
-/// The words of a text, none of them empty, and how good it is to cut before each. White space in a link is no gap.
-fn words(text: &Text) -> Vec<(Range<usize>, Grade)> {
-    let all = text.as_str();
-    let mut links = text.links().iter().peekable();
-    let mut words = Vec::new();
-    let (mut start, mut grade, mut at) = (0, Grade::Line, 0);
-    while let Some((gap, next)) = next_gap(all, at) {
-        while links.next_if(|link| link.range.end <= gap.start).is_some() {}
-        if let Some(link) = links.peek().filter(|link| link.range.start < gap.end) {
-            at = link.range.end;
-            continue;
-        }
-        if start < gap.start {
-            words.push((start..gap.start, grade));
-            grade = next;
-        }
-        (start, at) = (gap.end, gap.end);
-    }
-    if start < all.len() {
-        words.push((start..all.len(), grade));
-    }
-    words
-}
-
-/// The next place behind `from` where a line may be broken: white space, or a Chinese or Japanese full stop or comma.
-fn next_gap(text: &str, from: usize) -> Option<(Range<usize>, Grade)> {
-    let is_space = |c: char| c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{2007}' | '\u{202f}');
-    let is_stop = |c: char| matches!(c, '。' | '！' | '？');
-    let is_comma = |c: char| matches!(c, '、' | '，' | '；' | '：');
-    let found = |c: char| is_space(c) || is_stop(c) || is_comma(c);
-    let mut from = from;
-    loop {
-        let at = from + text[from..].find(found)?;
-        let c = text[at..].chars().next()?;
-        let after = at + c.len_utf8();
-        let rest = &text[after..];
-        if !is_space(c) {
-            let next = rest.chars().next()?;
-            let sticks = found(next)
-                || matches!(next, '」' | '』' | '）' | '】' | '”' | '’' | '"' | ')')
-                || is_mark(next);
-            if sticks {
-                from = after;
-                continue;
-            }
-            return Some((after..after, if is_stop(c) { Grade::Sentence } else { Grade::Word }));
-        }
-        let mut end = text.len() - rest.trim_start_matches(is_space).len();
-        if text[end..].chars().next().is_some_and(is_mark) {
-            // The last space carries the mark.
-            end -= text[..end].chars().next_back().map_or(0, char::len_utf8);
-            if end == at {
-                from = after;
-                continue;
-            }
-        }
-        let closers = ['"', '\'', ')', ']', '”', '’', '»', '」', '』', '）', '】'];
-        let ends_sentence =
-            text[..at].trim_end_matches(closers).ends_with(['.', '!', '?', '…', '。', '！', '？']);
-        let grade = match () {
-            () if text[at..end].contains('\n') => Grade::Line,
-            () if ends_sentence => Grade::Sentence,
-            () => Grade::Word,
-        };
-        return Some((at..end, grade));
-    }
-}
-
-/// Whether `c` joins the character before it.
-fn is_mark(c: char) -> bool {
-    !c.is_ascii() && display_width(c.encode_utf8(&mut [0; 4])) == 0
 }

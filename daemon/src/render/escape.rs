@@ -4,6 +4,7 @@
 //! depends on the whole text of a leaf and never on where it is cut, so it is found out once and counted exactly. An
 //! address in the text stays as it is: an escape in it would lead nowhere.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Notation;
@@ -104,9 +105,13 @@ pub(super) fn written(notation: Notation, text: &str) -> String {
 }
 
 /// A line of a table: as code where tables are in a fence, else as text.
-pub(super) fn line(pen: Pen, line: &str, is_code: bool) -> String {
-    let swaps = if is_code { code_swaps(pen, line) } else { swaps(pen, &Text::plain(line), usize::MAX) };
-    swapped(&swaps, line)
+pub(super) fn line(pen: Pen, line: &str, is_code: bool) -> Cow<'_, str> {
+    let swaps = match pen.has_marks() {
+        false => return line.into(),
+        true if is_code => code_swaps(pen, line),
+        true => swaps(pen, &Text::plain(line), usize::MAX),
+    };
+    if swaps.is_empty() { line.into() } else { swapped(&swaps, line).into() }
 }
 
 fn swapped(swaps: &[Swap], text: &str) -> String {

@@ -13,7 +13,7 @@ use super::tree::Container;
 /// The schemes that may stand behind a link. Others, such as `javascript:`, are shown as text.
 const SCHEMES: [&str; 4] = ["http://", "https://", "mailto:", "matrix:"];
 
-pub(super) fn write(layout: &Layout, pieces: &[Piece], dialect: Dialect) -> String {
+pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece], dialect: Dialect) -> String {
     let mut writer = Writer { layout, dialect, out: String::new(), open: Vec::new(), bare: None };
     for piece in pieces {
         writer.piece(piece, &pieces[0]);
@@ -23,7 +23,7 @@ pub(super) fn write(layout: &Layout, pieces: &[Piece], dialect: Dialect) -> Stri
 }
 
 struct Writer<'a> {
-    layout: &'a Layout,
+    layout: &'a Layout<'a>,
     dialect: Dialect,
     out: String,
     /// The containers whose tags are open.
@@ -133,7 +133,7 @@ impl Writer<'_> {
         self.out.push_str("</code></pre>");
     }
 
-    fn table(&mut self, table: &LaidTable, piece: &Piece) {
+    fn table(&mut self, table: &LaidTable<'_>, piece: &Piece) {
         self.out.push_str(self.styled("<table>", "<table style=\"border-collapse:collapse\">"));
         self.out.push_str("<thead>");
         self.row(table, None, "th");
@@ -148,7 +148,7 @@ impl Writer<'_> {
         self.out.push_str("</table>");
     }
 
-    fn row(&mut self, table: &LaidTable, row: Option<usize>, tag: &str) {
+    fn row(&mut self, table: &LaidTable<'_>, row: Option<usize>, tag: &str) {
         self.out.push_str("<tr>");
         for cell in table.table.cells(row) {
             let style = self.styled("", " style=\"border:1px solid #ccc;padding:4px 8px;text-align:left\"");
@@ -160,7 +160,7 @@ impl Writer<'_> {
     }
 
     /// A table without columns: a line for each row.
-    fn rows(&mut self, table: &LaidTable, piece: &Piece) {
+    fn rows(&mut self, table: &LaidTable<'_>, piece: &Piece) {
         self.out.push_str("<p>");
         inline_all(&table.table.text_line(None), &mut self.out);
         for row in piece.range.clone() {
@@ -248,14 +248,17 @@ pub(super) fn is_language(language: &str) -> bool {
 }
 
 pub(super) fn escape(text: &str, out: &mut String) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            c => out.push(c),
-        }
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|b| matches!(b, b'&' | b'<' | b'>')) {
+        out.push_str(&rest[..at]);
+        out.push_str(match rest.as_bytes()[at] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            _ => "&gt;",
+        });
+        rest = &rest[at + 1..];
     }
+    out.push_str(rest);
 }
 
 pub(super) fn escape_attribute(text: &str, out: &mut String) {

@@ -27,6 +27,7 @@ mod table;
 mod tests;
 mod text;
 mod tree;
+mod words;
 mod write;
 
 use gatepost_chunk::Unit;

@@ -16,8 +16,8 @@ pub fn parse(markdown: &str) -> Document {
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES;
     let mut builder = Builder::default();
-    for event in Parser::new_ext(markdown, options) {
-        builder.event(event);
+    for (event, source) in Parser::new_ext(markdown, options).into_offset_iter() {
+        builder.event(event, source.len());
     }
     builder.end_text(Content::Paragraph);
     builder.document
@@ -36,6 +36,8 @@ struct Builder {
     table: Option<Table>,
     /// The styles that are open, outermost first, and how often each.
     styles: Vec<(text::Tag, usize)>,
+    /// What text looks like that is in all of them.
+    look: Look,
     links: Vec<OpenLink>,
 }
 
@@ -47,16 +49,17 @@ struct OpenLink {
 }
 
 impl Builder {
-    fn event(&mut self, event: Event<'_>) {
+    /// Takes in the next event, which `bytes` of Markdown were read for.
+    fn event(&mut self, event: Event<'_>, bytes: usize) {
         match event {
-            Event::Start(tag) => self.start(tag),
+            Event::Start(tag) => self.start(tag, bytes),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
                 Some((_, code)) => code.push_str(&text),
                 None => self.push(&text),
             },
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                let look = Look::new(self.look().tags().chain([text::Tag::Code]));
+                let look = Look::new(self.look.tags().chain([text::Tag::Code]));
                 self.text.push(&text, look);
             }
             Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
@@ -69,9 +72,12 @@ impl Builder {
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) {
+    fn start(&mut self, tag: Tag<'_>, bytes: usize) {
         match tag {
-            Tag::Paragraph => self.loosen(),
+            Tag::Paragraph => {
+                self.loosen();
+                self.reserve(bytes);
+            }
             Tag::BlockQuote(_) => self.open(Container::Quote),
             Tag::List(first) => {
                 self.open(Container::List { ordered: first.is_some(), tight: true });
@@ -91,7 +97,7 @@ impl Builder {
                     CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or("").to_owned(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                self.code = Some((language, String::new()));
+                self.code = Some((language, String::with_capacity(bytes)));
             }
             Tag::Table(_) => {
                 self.end_text(Content::Paragraph);
@@ -133,7 +139,8 @@ impl Builder {
             }
             TagEnd::CodeBlock => {
                 if let Some((language, text)) = self.code.take() {
-                    let text = text.replace("\r\n", "\n").trim_end_matches('\n').to_owned();
+                    let mut text = if text.contains('\r') { text.replace("\r\n", "\n") } else { text };
+                    text.truncate(text.trim_end_matches('\n').len());
                     if !text.trim().is_empty() {
                         self.leaf(Content::Code { language, text });
                     }
@@ -158,14 +165,20 @@ impl Builder {
         }
     }
 
-    fn look(&self) -> Look {
-        Look::new(self.styles.iter().map(|(tag, _)| *tag))
+    /// Makes room for a text at once: it is never longer than what it was written as, but for the words we add.
+    fn reserve(&mut self, bytes: usize) {
+        if self.text.as_str().is_empty() {
+            self.text = Text::with_capacity(bytes);
+        }
     }
 
     fn style(&mut self, tag: text::Tag) {
         match self.styles.iter_mut().find(|(open, _)| *open == tag) {
             Some((_, times)) => *times += 1,
-            None => self.styles.push((tag, 1)),
+            None => {
+                self.styles.push((tag, 1));
+                self.look = Look::new(self.styles.iter().map(|(tag, _)| *tag));
+            }
         }
     }
 
@@ -174,12 +187,12 @@ impl Builder {
         self.styles[at].1 -= 1;
         if self.styles[at].1 == 0 {
             self.styles.remove(at);
+            self.look = Look::new(self.styles.iter().map(|(tag, _)| *tag));
         }
     }
 
     fn push(&mut self, text: &str) {
-        let look = self.look();
-        self.text.push(text, look);
+        self.text.push(text, self.look);
     }
 
     fn open_link(&mut self, url: String) {

@@ -3,6 +3,8 @@
 //! One table of small facts. A fact that costs characters is counted in `measure` and written in `write` from the same
 //! function here, so the two cannot drift apart.
 
+use std::borrow::Cow;
+
 use super::html::{escape, escape_attribute};
 use super::text::{Link, Links, Tag, Text};
 use super::{Dialect, Markup, Notation};
@@ -113,18 +115,18 @@ impl Pen {
     }
 
     /// The tag that opens `tag` in Telegram's HTML; `None` for a link that is none.
-    pub(super) fn html_open(self, text: &Text, tag: Tag) -> Option<String> {
+    pub(super) fn html_open(self, text: &Text, tag: Tag) -> Option<Cow<'static, str>> {
         Some(match tag {
             Tag::Link(link) => {
                 let link = text.links().get(link).filter(|link| self.links(link))?;
                 let mut out = "<a href=\"".to_owned();
                 escape_attribute(&link.url, &mut out);
-                out + "\">"
+                (out + "\">").into()
             }
-            Tag::Strong => "<b>".to_owned(),
-            Tag::Emphasis => "<i>".to_owned(),
-            Tag::Strike => "<s>".to_owned(),
-            Tag::Code => "<code>".to_owned(),
+            Tag::Strong => "<b>".into(),
+            Tag::Emphasis => "<i>".into(),
+            Tag::Strike => "<s>".into(),
+            Tag::Code => "<code>".into(),
         })
     }
 

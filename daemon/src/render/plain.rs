@@ -8,7 +8,7 @@ use super::text::Links;
 /// A thematic break.
 pub(super) const RULE: &str = "---";
 
-pub(super) fn write(layout: &Layout, pieces: &[Piece]) -> String {
+pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
     let links = Links::Angle;
     let mut out = String::new();
     let mut before = None;
@@ -30,11 +30,10 @@ pub(super) fn write(layout: &Layout, pieces: &[Piece]) -> String {
         }
         match &laid.block {
             Block::Text { text, .. } => text.write(piece.range.clone(), links, &newline, &mut out),
-            Block::Code { text, .. } => out.push_str(&text[piece.range.clone()].replace('\n', &newline)),
+            Block::Code { text, .. } => lines(text[piece.range.clone()].split('\n'), &newline, &mut out),
             Block::Table(table) => {
-                let rows = piece.range.clone().map(|row| table.line(Some(row), links));
-                let lines: Vec<_> = table.head(links).into_iter().chain(rows).collect();
-                out.push_str(&lines.join(&newline));
+                let rows = piece.range.clone().map(|row| table.line(row, links));
+                lines(table.head(links).chain(rows), &newline, &mut out);
             }
             Block::Rule => out.push_str(RULE),
         }
@@ -46,13 +45,20 @@ pub(super) fn write(layout: &Layout, pieces: &[Piece]) -> String {
     out
 }
 
+fn lines<'a>(lines: impl Iterator<Item = &'a str>, newline: &str, out: &mut String) {
+    for (n, line) in lines.enumerate() {
+        out.push_str(if n > 0 { newline } else { "" });
+        out.push_str(line);
+    }
+}
+
 /// The text of a code block or of a table in one, for markup.
-pub(super) fn code(layout: &Layout, piece: &Piece) -> Option<String> {
+pub(super) fn code(layout: &Layout<'_>, piece: &Piece) -> Option<String> {
     match &layout.leaves[piece.leaf].block {
         Block::Code { text, .. } => Some(text[piece.range.clone()].to_owned()),
         Block::Table(table) if table.form == Form::Code => {
-            let rows = piece.range.clone().map(|row| table.line(Some(row), Links::Round));
-            Some(table.head(Links::Round).into_iter().chain(rows).collect::<Vec<_>>().join("\n"))
+            let rows = piece.range.clone().map(|row| table.line(row, Links::Round));
+            Some(table.head(Links::Round).chain(rows).collect::<Vec<_>>().join("\n"))
         }
         _ => None,
     }

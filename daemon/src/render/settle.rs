@@ -3,6 +3,7 @@
 //! A mark that a platform would not take for one is worse than none: the reader sees it. So styles that end in white
 //! space, in the middle of a word or behind a line end are shortened, cut in two or dropped, before anything is counted.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::escape::{addresses, at_start};
@@ -15,23 +16,29 @@ const SIGNS: [char; 5] = ['*', '_', '~', '`', '<'];
 const STYLES: [Tag; 4] = [Tag::Strong, Tag::Emphasis, Tag::Strike, Tag::Code];
 
 /// The same text with the looks that `pen` can write.
-pub(super) fn settle(pen: Pen, text: &Text) -> Text {
-    let all = text.as_str();
-    let slices: Vec<_> = text.located(0..all.len()).collect();
+pub(super) fn settle(pen: Pen, text: Cow<'_, Text>) -> Cow<'_, Text> {
     match pen {
-        Pen::Plain | Pen::Styles => text.clone(),
-        // Telegram takes nothing within code, and code within nothing.
-        Pen::Telegram => text.with_looks(slices.iter().map(|(_, slice, look)| {
-            let is_linked = look.link().is_some_and(|link| pen.links(&text.links()[link]));
-            let look = match look.has(Tag::Code) {
-                true if is_linked => Look::new(look.tags().filter(is_link)),
-                true => Look::new(look.tags().filter(|tag| is_link(tag) || *tag == Tag::Code)),
-                false => *look,
-            };
-            (*slice, look)
-        })),
-        Pen::Marks(_) => marked(pen, text, &slices),
+        _ if text.is_plain() => text,
+        Pen::Plain | Pen::Styles => text,
+        Pen::Telegram => {
+            let slices = || text.slices(0..text.as_str().len());
+            let settled = |look| without_nested_code(pen, &text, look);
+            if slices().all(|(_, look)| settled(look) == look) {
+                return text;
+            }
+            Cow::Owned(text.with_looks(slices().map(|(slice, look)| (slice, settled(look)))))
+        }
+        Pen::Marks(_) => Cow::Owned(marked(pen, &text)),
     }
+}
+
+/// Telegram takes nothing within code, and code within nothing.
+fn without_nested_code(pen: Pen, text: &Text, look: Look) -> Look {
+    if !look.has(Tag::Code) {
+        return look;
+    }
+    let is_linked = look.link().is_some_and(|link| pen.links(&text.links()[link]));
+    Look::new(look.tags().filter(|tag| is_link(tag) || *tag == Tag::Code && !is_linked))
 }
 
 /// The stretches of `range`, all that a part has of `text`, that look alike. A style that the part has only a piece of is
@@ -90,9 +97,10 @@ pub(super) fn without_styles(text: &Text) -> Text {
     text.with_looks(looks.map(|(slice, look)| (slice, Look::new(look.tags().filter(is_link)))))
 }
 
-fn marked(pen: Pen, text: &Text, slices: &[(usize, &str, Look)]) -> Text {
+fn marked(pen: Pen, text: &Text) -> Text {
     let all = text.as_str();
-    let kept: Vec<Vec<Range<usize>>> = STYLES.iter().map(|tag| stretches(pen, text, slices, *tag)).collect();
+    let slices: Vec<_> = text.located(0..all.len()).collect();
+    let kept: Vec<Vec<Range<usize>>> = STYLES.iter().map(|tag| stretches(pen, text, &slices, *tag)).collect();
     let mut edges: Vec<usize> = slices.iter().map(|(at, _, _)| *at).chain([all.len()]).collect();
     edges.extend(kept.iter().flatten().flat_map(|range| [range.start, range.end]));
     edges.sort_unstable();

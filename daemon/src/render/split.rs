@@ -1,14 +1,17 @@
 //! Choosing where to cut: the fewest parts first, then the best places.
 //!
-//! How many parts the rest of a document needs is known for every atom before the first cut is chosen, so a cut is moved
-//! forward to a better place only where that costs no part more. Nothing is rendered to find out; the whole takes time
-//! linear in the document.
+//! From the end of the document back, each part as long as it can be, tells how many parts the rest needs at least from
+//! any place on. So a cut is moved forward to a better place only where that costs no part more. Nothing is rendered to
+//! find out, and only the leaves that a part may end in are looked at word by word; the whole takes time linear in the
+//! document.
 
 use std::ops::Range;
+use std::rc::Rc;
 
-use super::atoms::{Atom, atoms};
-use super::layout::Layout;
+use super::atoms::{Atom, Span, atoms, closing, opening, span};
+use super::layout::{Block, Layout};
 use super::measure::Cost;
+use super::words::Grade;
 
 /// A stretch of one leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,111 +24,289 @@ pub(super) struct Piece {
 }
 
 /// The parts of the document, each as the pieces that it is made of.
-pub(super) fn split(layout: &Layout) -> Vec<Vec<Piece>> {
-    let atoms = atoms(layout);
-    let cuts = Costs::new(layout, &atoms).cuts();
-    cuts.into_iter().map(|part| pieces(&atoms, part)).collect()
+pub(super) fn split(layout: &Layout<'_>) -> Vec<Vec<Piece>> {
+    Parts::new(layout).cut()
 }
 
-fn pieces(atoms: &[Atom], part: Range<usize>) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
-    for at in part {
-        let Atom { leaf, range, .. } = &atoms[at];
-        match pieces.last_mut() {
-            Some(last) if last.leaf == *leaf => last.range.end = range.end,
+/// Where a part may begin: before an atom. The end of a leaf is the beginning of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Place {
+    leaf: usize,
+    atom: usize,
+}
+
+impl Place {
+    fn leaf(leaf: usize) -> Self {
+        Self { leaf, atom: 0 }
+    }
+}
+
+/// A place to begin a part.
+struct Begin {
+    place: Place,
+    /// Where that is in the text of its leaf, or in its rows.
+    start: usize,
+    /// What its leaf costs up to there.
+    before: Cost,
+    /// What it costs to begin a part there.
+    around: Cost,
+}
+
+/// A place to end a part.
+struct End {
+    /// The last leaf of the part, and where that ends.
+    leaf: usize,
+    stop: usize,
+    /// What that leaf costs up to there.
+    upto: Cost,
+    /// What it costs to end a part there.
+    around: Cost,
+}
+
+/// A leaf as a part of the whole document.
+struct Whole {
+    span: Span,
+    /// What it costs that a part begins or ends with all of it.
+    open: Cost,
+    close: Cost,
+    /// What joining it to the leaf before costs.
+    join: Cost,
+    /// What all leaves up to its end cost, joined.
+    sum: Cost,
+    /// How good the place before it is.
+    grade: Grade,
+}
+
+/// What any part costs, in constant time but for a look at the leaves at its ends.
+struct Parts<'a> {
+    layout: &'a Layout<'a>,
+    leaves: Vec<Whole>,
+    /// The atoms of the leaf that was last looked at: the next question is about the same one, mostly.
+    last: Option<(usize, Rc<[Atom]>)>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(layout: &'a Layout<'a>) -> Self {
+        let mut leaves: Vec<Whole> = Vec::with_capacity(layout.leaves.len());
+        for (at, laid) in layout.leaves.iter().enumerate() {
+            let span = span(layout, at);
+            let open = opening(layout, at, span.range.start);
+            let close = closing(layout, at, span.range.end);
+            let (mut join, mut sum, mut grade) = (Cost::default(), Cost::default(), Grade::Block);
+            if let Some(before) = leaves.last() {
+                let laid_before = &layout.leaves[at - 1];
+                let separator = layout.unit.count(&layout.separator(at - 1, at));
+                let gap = Cost::units(laid_before.tail + separator + laid.lead);
+                join = before.close + gap + laid.wrap + open;
+                sum = before.sum;
+                grade = match (&laid_before.block, layout.common(at - 1, at)) {
+                    (Block::Text { heading: Some(_), .. }, _) => Grade::Heading,
+                    (_, Some(_)) => Grade::Item,
+                    (_, None) => Grade::Block,
+                };
+            }
+            sum += join + span.cost;
+            leaves.push(Whole { span, open, close, join, sum, grade });
+        }
+        Self { layout, leaves, last: None }
+    }
+
+    /// Behind everything.
+    fn last(&self) -> Place {
+        Place::leaf(self.leaves.len())
+    }
+
+    fn atoms(&mut self, leaf: usize) -> Rc<[Atom]> {
+        match &self.last {
+            Some((at, atoms)) if *at == leaf => Rc::clone(atoms),
             _ => {
-                let begins = at == 0 || atoms[at - 1].leaf != *leaf;
-                pieces.push(Piece { leaf: *leaf, range: range.clone(), begins });
+                let atoms: Rc<[Atom]> = atoms(self.layout, leaf).into();
+                self.last = Some((leaf, Rc::clone(&atoms)));
+                atoms
             }
         }
     }
-    pieces
-}
 
-/// What any run of atoms costs, in constant time.
-struct Costs<'a> {
-    layout: &'a Layout,
-    atoms: &'a [Atom],
-    /// What all atoms up to each cost, joined.
-    sums: Vec<Cost>,
-    /// For each atom, how many parts it and all behind it need.
-    needs: Vec<usize>,
-    /// For each atom, the end of the longest part that begins with it.
-    reach: Vec<usize>,
-}
+    fn begin_of(&self, leaf: usize) -> Begin {
+        let (laid, whole) = (&self.layout.leaves[leaf], &self.leaves[leaf]);
+        let around = Cost::units(laid.lead) + laid.wrap + whole.open;
+        Begin { place: Place::leaf(leaf), start: whole.span.range.start, before: Cost::default(), around }
+    }
 
-impl<'a> Costs<'a> {
-    fn new(layout: &'a Layout, atoms: &'a [Atom]) -> Self {
-        let sums = atoms
-            .iter()
-            .scan(Cost::default(), |sum, atom| {
-                *sum += atom.join + atom.cost;
-                Some(*sum)
-            })
-            .collect();
-        let mut costs = Self { layout, atoms, sums, needs: vec![0; atoms.len() + 1], reach: Vec::new() };
-        // A part that begins later never ends earlier, so one pass finds the ends of all.
-        // Only a mark that a part needs where it begins can make one longer, by a little.
-        let mut end = 0;
-        let most = layout.most();
-        for start in 0..atoms.len() {
-            end = end.max(start + 1);
-            while end > start + 1 && !costs.cost(start..end).fits(most) {
-                end -= 1;
-            }
-            while end < atoms.len() && costs.cost(start..end + 1).fits(most) {
-                end += 1;
-            }
-            costs.reach.push(end);
+    fn begin(&mut self, place: Place) -> Begin {
+        if place.atom == 0 {
+            return self.begin_of(place.leaf);
         }
-        for start in (0..atoms.len()).rev() {
-            costs.needs[start] = 1 + costs.needs[costs.reach[start]];
+        let laid = &self.layout.leaves[place.leaf];
+        let around = Cost::units(laid.lead) + laid.wrap;
+        let atom = &self.atoms(place.leaf)[place.atom];
+        let open = opening(self.layout, place.leaf, atom.range.start);
+        Begin { place, start: atom.range.start, before: atom.from, around: around + open }
+    }
+
+    fn end(&mut self, place: Place) -> End {
+        let Some(last) = place.atom.checked_sub(1) else { return self.end_of(place.leaf - 1) };
+        let atom = &self.atoms(place.leaf)[last];
+        let around = Cost::units(self.layout.leaves[place.leaf].tail);
+        let close = closing(self.layout, place.leaf, atom.range.end);
+        End { leaf: place.leaf, stop: atom.range.end, upto: atom.to, around: around + close }
+    }
+
+    fn end_of(&self, leaf: usize) -> End {
+        let Whole { span, close, .. } = &self.leaves[leaf];
+        let around = Cost::units(self.layout.leaves[leaf].tail) + *close;
+        End { leaf, stop: span.range.end, upto: span.cost, around }
+    }
+
+    /// What the part from `begin` to `end`, which is not empty, costs.
+    fn cost(&self, begin: &Begin, end: &End) -> Cost {
+        let (first, last) = (begin.place.leaf, end.leaf);
+        let text = match first == last {
+            true => end.upto - begin.before,
+            false => {
+                let (head, tail) = (&self.leaves[first], &self.leaves[last]);
+                (head.span.cost - begin.before)
+                    + (self.leaves[last - 1].sum - head.sum)
+                    + tail.join
+                    + end.upto
+            }
+        };
+        begin.around + text + end.around
+    }
+
+    fn fits(&self, begin: &Begin, end: &End) -> bool {
+        self.cost(begin, end).fits(self.layout.most())
+    }
+
+    /// The end of the longest part that begins at `begin`; of one atom if not even that fits.
+    fn reach(&mut self, begin: &Begin) -> Place {
+        let mut leaf = begin.place.leaf;
+        while leaf < self.leaves.len() && self.fits(begin, &self.end_of(leaf)) {
+            leaf += 1;
         }
-        costs
+        if leaf == self.leaves.len() {
+            return self.last();
+        }
+        let atoms = self.atoms(leaf).len();
+        let least = if leaf == begin.place.leaf { begin.place.atom + 1 } else { 0 };
+        let (mut fits, mut beyond) = (least, atoms);
+        while fits + 1 < beyond {
+            let middle = fits.midpoint(beyond);
+            let end = self.end(Place { leaf, atom: middle });
+            match self.fits(begin, &end) {
+                true => fits = middle,
+                false => beyond = middle,
+            }
+        }
+        if fits >= atoms { Place::leaf(leaf + 1) } else { Place { leaf, atom: fits } }
     }
 
-    /// What a part made of `part`, which is not empty, costs.
-    fn cost(&self, part: Range<usize>) -> Cost {
-        let (first, last) = (part.start, part.end - 1);
-        let (begin, end) = (&self.atoms[first], &self.atoms[last]);
-        let leaves = &self.layout.leaves;
-        Cost::units(leaves[begin.leaf].lead + leaves[end.leaf].tail)
-            + leaves[begin.leaf].wrap
-            + begin.open
-            + begin.cost
-            + (self.sums[last] - self.sums[first])
-            + end.close
+    /// The beginning of the longest part that ends at `place`.
+    fn reach_back(&mut self, place: Place) -> Place {
+        let end = self.end(place);
+        let mut leaf = end.leaf + 1;
+        while leaf > 0 && self.fits(&self.begin_of(leaf - 1), &end) {
+            leaf -= 1;
+        }
+        let Some(leaf) = leaf.checked_sub(1) else { return Place::default() };
+        // The last atom of the part is in it whether it fits or not.
+        let atoms = if leaf == place.leaf { place.atom } else { self.atoms(leaf).len() };
+        let (mut beyond, mut fits) = (0, if leaf == end.leaf { atoms - 1 } else { atoms });
+        while beyond + 1 < fits {
+            let middle = beyond.midpoint(fits);
+            let begin = self.begin(Place { leaf, atom: middle });
+            match self.fits(&begin, &end) {
+                true => fits = middle,
+                false => beyond = middle,
+            }
+        }
+        if leaf != end.leaf && fits == atoms { Place::leaf(leaf + 1) } else { Place { leaf, atom: fits } }
     }
 
-    fn units(&self, part: Range<usize>) -> usize {
-        self.cost(part).units
-    }
-
-    fn cuts(&self) -> Vec<Range<usize>> {
-        let mut parts = Vec::new();
-        let mut start = 0;
-        while start < self.atoms.len() {
-            let end = self.cut(start);
-            parts.push(start..end);
-            start = end;
+    fn cut(mut self) -> Vec<Vec<Piece>> {
+        // From each of these on the rest needs one part less than from the one before.
+        let mut floors = vec![self.last()];
+        while let Some(floor) = floors.last().copied().filter(|floor| *floor > Place::default()) {
+            floors.push(self.reach_back(floor));
+        }
+        floors.pop();
+        let mut parts = Vec::with_capacity(floors.len());
+        let mut place = Place::default();
+        while place < self.last() {
+            let begin = self.begin(place);
+            let reach = self.reach(&begin);
+            while floors.last().is_some_and(|floor| *floor <= place) {
+                floors.pop();
+            }
+            // A mark that a part needs where it begins may have made one part more: then the longest are the answer.
+            let floor = floors.pop().unwrap_or(reach).min(reach);
+            let is_last = floors.len() < 2;
+            place = if reach == self.last() { reach } else { self.best(&begin, floor, reach, is_last) };
+            let end = self.end(place);
+            parts.push(self.pieces(&begin, &end));
         }
         parts
     }
 
-    /// Where to end the part that begins at `start`.
-    fn cut(&self, start: usize) -> usize {
-        let (all, reach) = (self.atoms.len(), self.reach[start]);
-        if reach == all {
-            return all;
+    /// The best place between `floor` and `reach` to end the part that begins at `begin`, behind which one more part
+    /// follows if `is_last`.
+    fn best(&mut self, begin: &Begin, floor: Place, reach: Place, is_last: bool) -> Place {
+        let mut best = Best { begin, is_last, found: None };
+        // No place inside a leaf is as good as one between two, unless that is behind a heading.
+        for leaf in
+            (best.begin.place.leaf + 1..=reach.leaf).rev().take_while(|leaf| Place::leaf(*leaf) >= floor)
+        {
+            best.weigh(self, self.leaves[leaf].grade, Place::leaf(leaf));
         }
-        let tiny = self.layout.limit / 10;
-        (start + 1..=reach)
-            .rev()
-            .take_while(|end| self.needs[*end] + 1 == self.needs[start] && self.units(start..*end) >= tiny)
-            .max_by_key(|end| {
-                let leaves_enough = self.needs[*end] > 1 || self.units(*end..all) >= tiny;
-                (self.atoms[*end].grade, leaves_enough, *end)
+        if best.found.is_none_or(|(grade, ..)| grade < Grade::Item) {
+            for leaf in (floor.leaf..=reach.leaf.min(self.leaves.len() - 1)).rev() {
+                let atoms = self.atoms(leaf);
+                let first = if leaf == floor.leaf { floor.atom } else { 0 };
+                let last = if leaf == reach.leaf { reach.atom } else { atoms.len() - 1 };
+                for atom in (first.max(1)..=last).rev() {
+                    best.weigh(self, atoms[atom].grade, Place { leaf, atom });
+                }
+            }
+        }
+        best.found.map_or(reach, |(.., place)| place)
+    }
+
+    fn pieces(&self, begin: &Begin, end: &End) -> Vec<Piece> {
+        (begin.place.leaf..=end.leaf)
+            .map(|leaf| {
+                let whole = &self.leaves[leaf].span.range;
+                let from = if leaf == begin.place.leaf { begin.start } else { whole.start };
+                let to = if leaf == end.leaf { end.stop } else { whole.end };
+                Piece { leaf, range: from..to, begins: leaf > begin.place.leaf || begin.place.atom == 0 }
             })
-            .unwrap_or(reach)
+            .collect()
+    }
+}
+
+/// The best place found so far to end a part; later ones are weighed first.
+struct Best<'a> {
+    begin: &'a Begin,
+    is_last: bool,
+    /// Its grade, whether what is behind it is long enough for a part of its own, and the place.
+    found: Option<(Grade, bool, Place)>,
+}
+
+impl Best<'_> {
+    fn weigh(&mut self, parts: &mut Parts<'_>, grade: Grade, place: Place) {
+        if self.found.is_some_and(|(best, is_enough, _)| (best, is_enough) >= (grade, true)) {
+            return;
+        }
+        let tiny = parts.layout.limit / 10;
+        let end = parts.end(place);
+        if parts.cost(self.begin, &end).units < tiny {
+            return;
+        }
+        let is_enough = !self.is_last || {
+            let rest = parts.begin(place);
+            parts.cost(&rest, &parts.end_of(parts.leaves.len() - 1)).units >= tiny
+        };
+        if self.found.is_none_or(|(best, was_enough, _)| (grade, is_enough) > (best, was_enough)) {
+            self.found = Some((grade, is_enough, place));
+        }
     }
 }

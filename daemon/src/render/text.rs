@@ -16,9 +16,20 @@ pub(super) enum Tag {
     Code,
 }
 
-/// How a stretch of text looks: its tags, outermost first, each at most once.
+/// How a stretch of text looks: its tags, outermost first, each kind at most once, code innermost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Look([Option<Tag>; 5]);
+pub(super) struct Look {
+    /// Four bits for each tag, outermost lowest: what kind it is; zero behind the last.
+    kinds: u32,
+    /// Index of the link, where there is one.
+    link: u32,
+}
+
+const LINK: u32 = 1;
+const STRONG: u32 = 2;
+const EMPHASIS: u32 = 3;
+const STRIKE: u32 = 4;
+const CODE: u32 = 5;
 
 impl Look {
     /// The first of each kind of tag; code is innermost.
@@ -27,23 +38,49 @@ impl Look {
         let mut code = false;
         for tag in tags {
             code |= tag == Tag::Code;
-            let is_new = tag != Tag::Code && !look.tags().any(|other| other.is_like(tag));
-            if let Some(free) = look.0.iter_mut().find(|slot| slot.is_none()).filter(|_| is_new) {
-                *free = Some(tag);
+            if tag != Tag::Code {
+                look.add(tag);
             }
         }
-        if let Some(free) = look.0.iter_mut().find(|slot| slot.is_none()).filter(|_| code) {
-            *free = Some(Tag::Code);
+        if code {
+            look.add(Tag::Code);
         }
         look
     }
 
-    pub(super) fn tags(&self) -> impl Iterator<Item = Tag> {
-        self.0.iter().copied().flatten()
+    fn add(&mut self, tag: Tag) {
+        if self.place(tag.kind()).is_some() {
+            return;
+        }
+        if let Tag::Link(link) = tag {
+            // A text with more links than this has more than four gigabytes.
+            self.link = u32::try_from(link).unwrap_or(u32::MAX);
+        }
+        self.kinds |= tag.kind() << (4 * self.len());
     }
 
-    pub(super) fn into_tags(self) -> impl Iterator<Item = Tag> {
-        self.0.into_iter().flatten()
+    fn len(self) -> u32 {
+        (u32::BITS - self.kinds.leading_zeros()).div_ceil(4)
+    }
+
+    /// How many tags are outside that of `kind`.
+    fn place(self, kind: u32) -> Option<u32> {
+        (0..self.len()).find(|place| (self.kinds >> (4 * place)) & 0xf == kind)
+    }
+
+    /// Whether nothing is special about it.
+    pub(super) fn is_plain(self) -> bool {
+        self.kinds == 0
+    }
+
+    pub(super) fn tags(self) -> impl DoubleEndedIterator<Item = Tag> + ExactSizeIterator {
+        (0..self.len() as usize).map(move |place| match (self.kinds >> (4 * place)) & 0xf {
+            LINK => Tag::Link(self.link as usize),
+            STRONG => Tag::Strong,
+            EMPHASIS => Tag::Emphasis,
+            STRIKE => Tag::Strike,
+            _ => Tag::Code,
+        })
     }
 
     /// How many of the outermost tags two looks have in common.
@@ -51,13 +88,13 @@ impl Look {
         self.tags().zip(other.tags()).take_while(|(a, b)| a == b).count()
     }
 
-    pub(super) fn has(&self, tag: Tag) -> bool {
+    pub(super) fn has(self, tag: Tag) -> bool {
         self.tags().any(|other| other == tag)
     }
 
     /// Index of the link that the text belongs to.
-    pub(super) fn link(&self) -> Option<usize> {
-        self.tags().find_map(|tag| if let Tag::Link(link) = tag { Some(link) } else { None })
+    pub(super) fn link(self) -> Option<usize> {
+        self.place(LINK).map(|_| self.link as usize)
     }
 
     /// The same with another link, or none.
@@ -70,8 +107,14 @@ impl Look {
 }
 
 impl Tag {
-    fn is_like(self, other: Self) -> bool {
-        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    fn kind(self) -> u32 {
+        match self {
+            Self::Link(_) => LINK,
+            Self::Strong => STRONG,
+            Self::Emphasis => EMPHASIS,
+            Self::Strike => STRIKE,
+            Self::Code => CODE,
+        }
     }
 }
 
@@ -117,8 +160,18 @@ impl Text {
         &self.text
     }
 
+    /// Whether nothing in it is special: not even a link.
+    pub(super) fn is_plain(&self) -> bool {
+        self.runs.iter().all(|(_, look)| look.is_plain())
+    }
+
     pub(super) fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
+    }
+
+    /// An empty text with room for so many bytes.
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), ..Self::default() }
     }
 
     /// Text that looks like nothing in particular.

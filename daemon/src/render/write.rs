@@ -19,7 +19,7 @@ pub(super) struct Written {
     pub(super) styles: Vec<Style>,
 }
 
-pub(super) fn write(layout: &Layout, pieces: &[Piece]) -> Written {
+pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Written {
     let written = Written { text: String::new(), html: String::new(), styles: Vec::new() };
     let mut writer = Writer { pen: layout.pen, layout, written, utf16: 0, begun: Vec::new(), quote: None };
     let mut before = None;
@@ -35,7 +35,7 @@ pub(super) fn write(layout: &Layout, pieces: &[Piece]) -> Written {
 
 struct Writer<'a> {
     pen: Pen,
-    layout: &'a Layout,
+    layout: &'a Layout<'a>,
     written: Written,
     /// UTF-16 units of the text so far.
     utf16: usize,
@@ -82,8 +82,8 @@ impl Writer<'_> {
                 self.end_code(&laid.fence, &newline);
             }
             Block::Table(table) => {
-                let rows = piece.range.clone().map(|row| table.line(Some(row), Links::Round));
-                let lines = table.head(Links::Round).into_iter().chain(rows);
+                let rows = piece.range.clone().map(|row| table.line(row, Links::Round));
+                let lines = table.head(Links::Round).chain(rows);
                 let is_code = table.form == Form::Code;
                 if is_code {
                     self.begin_code(&laid.fence, "", &newline);
@@ -92,7 +92,7 @@ impl Writer<'_> {
                     if n > 0 {
                         self.literal(&newline);
                     }
-                    self.literal(&escape::line(self.pen, &line, is_code));
+                    self.literal(&escape::line(self.pen, line, is_code));
                 }
                 if is_code {
                     self.end_code(&laid.fence, &newline);
@@ -150,8 +150,7 @@ impl Writer<'_> {
     /// Closes and opens what differs between two looks.
     fn turn(&mut self, text: &Text, before: Look, behind: Look) {
         let shared = before.shared(behind);
-        let closed: Vec<Tag> = before.into_tags().skip(shared).collect();
-        for tag in closed.into_iter().rev() {
+        for tag in before.tags().skip(shared).rev() {
             if let Tag::Link(link) = tag {
                 let (_, end) =
                     text.links().get(link).map(|link| self.pen.link(text, link)).unwrap_or_default();
@@ -165,7 +164,7 @@ impl Writer<'_> {
             self.end_style(style(tag));
             self.literal(self.pen.mark(tag));
         }
-        for tag in behind.into_tags().skip(shared) {
+        for tag in behind.tags().skip(shared) {
             if self.pen == Pen::Telegram {
                 let html = self.pen.html_open(text, tag).unwrap_or_default();
                 self.markup(&html);
@@ -192,22 +191,30 @@ impl Writer<'_> {
     fn swapped(&mut self, all: &str, swaps: &[Swap], range: std::ops::Range<usize>, newline: &str) {
         let first = swaps.partition_point(|swap| swap.at < range.start);
         let mut at = range.start;
-        let mut out = String::new();
         for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
-            out.push_str(&all[at..swap.at]);
+            self.lines(&all[at..swap.at], newline);
+            let mut out = String::new();
             swap.write(all, &mut out);
+            self.literal(&out);
             at = swap.at + swap.len;
         }
-        out.push_str(&all[at..range.end]);
-        for (n, line) in out.split('\n').enumerate() {
-            if n > 0 {
-                self.literal(newline);
-            }
+        self.lines(&all[at..range.end], newline);
+    }
+
+    fn lines(&mut self, text: &str, newline: &str) {
+        if newline == "\n" {
+            return self.literal(text);
+        }
+        for (n, line) in text.split('\n').enumerate() {
+            self.literal(if n > 0 { newline } else { "" });
             self.literal(line);
         }
     }
 
     fn literal(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         self.written.text.push_str(text);
         match self.pen {
             Pen::Telegram => pen::html(text, &mut self.written.html),

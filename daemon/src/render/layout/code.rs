@@ -1,0 +1,68 @@
+//! Code blocks, and what becomes of them where a fence finds no room.
+
+use std::borrow::Cow;
+
+use super::super::escape;
+use super::super::html::is_language;
+use super::super::text::Text;
+use super::{Block, Layout};
+
+impl<'a> Layout<'a> {
+    pub(super) fn add_code(&mut self, parent: Option<usize>, language: &'a str, text: &'a str) {
+        let in_quote = self.in_quote(parent);
+        if self.pen.has_marks() && !self.pen.fences(in_quote) {
+            return self.add_text(parent, None, Cow::Owned(Text::plain(text)));
+        }
+        let at = self.leaves.len();
+        self.push(parent, Block::Rule);
+        let mut language = language;
+        if self.pen.has_marks() && !is_language(language) {
+            language = "";
+        }
+        self.leaves[at].backticks = fence_around(text);
+        if self.pen.fences(in_quote) {
+            self.leaves[at].fence = self.fence_for(text);
+            let first_line = if self.pen.names_language() { language } else { "" };
+            if !self.fence(at, first_line) {
+                language = "";
+                if !self.fence(at, "") {
+                    self.leaves[at].fence.clear();
+                    self.leaves[at].backticks.clear();
+                }
+            }
+        }
+        if self.pen.has_marks() && self.leaves[at].fence.is_empty() {
+            self.leaves.pop();
+            return self.add_text(parent, None, Cow::Owned(Text::plain(text)));
+        }
+        self.wrap(at, 40 + language.len());
+        let swaps = escape::code_swaps(self.pen, text);
+        self.leaves[at].block = Block::Code { language, text, swaps };
+    }
+
+    pub(super) fn fence_for(&self, text: &str) -> String {
+        if self.pen.fences_grow() { fence_around(text) } else { "```".to_owned() }
+    }
+
+    /// Adds up what the fence of a leaf costs; whether half a part is left.
+    fn fence(&mut self, at: usize, first_line: &str) -> bool {
+        let unit = self.unit;
+        let laid = &mut self.leaves[at];
+        let (indent, fence) = (unit.count(&laid.indent), laid.fence.len());
+        let (lead, tail) = (indent + fence + unit.count(first_line) + 1 + indent, 1 + indent + fence);
+        let fits = lead + tail <= self.limit / 2;
+        if fits {
+            (laid.lead, laid.tail) = (lead, tail);
+        }
+        fits
+    }
+}
+
+/// Backticks, more than the text itself has in a row.
+pub(super) fn fence_around(text: &str) -> String {
+    if !text.contains("```") {
+        return "```".to_owned();
+    }
+    let longest = text.as_bytes().split(|b| *b != b'`').map(<[u8]>::len).max().unwrap_or(0);
+    "`".repeat(longest + 1)
+}

@@ -1,0 +1,177 @@
+//! A document as one flavour needs it, and what is written around each of its leaves.
+//!
+//! Whatever could not fit in a part as it is gives way here, before any cut is chosen: a quote too deep for the limit
+//! loses its marks, a code block its fence ([`code`]), a table its columns ([`table`]), a link too long to stay whole
+//! becomes its label and its bare address. So every leaf leaves at least a quarter of each part to its own text.
+//!
+//! What can stay as it is is borrowed from the document: most of a message is never copied before it is written.
+
+mod around;
+mod code;
+mod table;
+
+use std::borrow::Cow;
+
+use gatepost_chunk::Unit;
+
+use super::escape::{self, Swap};
+use super::measure::{Cost, Measure};
+use super::pen::Pen;
+use super::settle::{embolden, settle, without_styles};
+use super::table::Table;
+use super::text::Text;
+use super::tree::{Content, Document, Leaf, Node};
+use super::{Flavour, Tables};
+
+pub(super) use table::{Form, LaidTable};
+
+/// The most that the marks around any text cost: bold, italic, struck through and code, on both sides, and an escape
+/// where a part begins.
+const MARKS: usize = 2 * (2 + 1 + 2 + 1) + 3;
+
+/// Below this a leaf has no styles where they cost anything.
+const ROOM_FOR_STYLES: usize = 24;
+
+pub(super) struct Layout<'a> {
+    pub(super) nodes: Cow<'a, [Node]>,
+    pub(super) leaves: Vec<Laid<'a>>,
+    pub(super) pen: Pen,
+    pub(super) unit: Unit,
+    pub(super) limit: usize,
+    /// The first leaf in each container.
+    first: Vec<usize>,
+}
+
+/// A leaf and what is written around it in plain text.
+pub(super) struct Laid<'a> {
+    pub(super) parent: Option<usize>,
+    pub(super) block: Block<'a>,
+    /// Quote marks and indentation before each of its lines.
+    pub(super) indent: String,
+    /// The same with the marks of the items that it begins.
+    pub(super) marked: String,
+    /// The backticks around it; none where empty.
+    pub(super) fence: String,
+    /// Backticks for approvers, whatever the platform has.
+    pub(super) backticks: String,
+    /// What it costs to begin a part with this leaf, and to end one with it, besides its text.
+    pub(super) lead: usize,
+    pub(super) tail: usize,
+    /// Tags around it, counted in each part that it is in.
+    pub(super) wrap: Cost,
+}
+
+pub(super) enum Block<'a> {
+    Text { heading: Option<u8>, text: Cow<'a, Text>, swaps: Vec<Swap> },
+    Code { language: &'a str, text: &'a str, swaps: Vec<Swap> },
+    Table(Box<LaidTable<'a>>),
+    Rule,
+}
+
+impl<'a> Layout<'a> {
+    pub(super) fn new(document: &'a Document, flavour: &Flavour, limit: Option<usize>) -> Self {
+        let limit = limit.unwrap_or(usize::MAX / 4);
+        let nodes = Cow::Borrowed(document.nodes.as_slice());
+        let (pen, unit) = (Pen::from(flavour.markup), flavour.unit);
+        let leaves = Vec::with_capacity(document.leaves.len());
+        let mut layout = Self { nodes, leaves, pen, unit, limit, first: Vec::new() };
+        for leaf in &document.leaves {
+            layout.add(leaf, flavour.tables);
+        }
+        layout
+    }
+
+    fn add(&mut self, leaf: &'a Leaf, tables: Tables) {
+        let parent = leaf.parent;
+        match &leaf.content {
+            Content::Paragraph(text) => self.add_text(parent, None, Cow::Borrowed(text)),
+            Content::Heading(level, text) => self.add_text(parent, Some(*level), Cow::Borrowed(text)),
+            Content::Code { language, text } => self.add_code(parent, language, text),
+            Content::Rule => self.push(parent, Block::Rule),
+            Content::Table(table) => match tables {
+                Tables::Native => self.add_table(parent, Cow::Borrowed(table), Form::Native),
+                Tables::Code => self.add_table(parent, Cow::Borrowed(table), Form::Code),
+                Tables::Plain => self.add_table(parent, Cow::Borrowed(table), Form::Plain),
+                Tables::Bullets => self.add_bullets(parent, table),
+            },
+        }
+    }
+
+    fn add_text(&mut self, parent: Option<usize>, heading: Option<u8>, text: Cow<'a, Text>) {
+        if text.is_blank() {
+            return;
+        }
+        let at = self.leaves.len();
+        let (pen, unit) = (self.pen, self.unit);
+        self.push(parent, Block::Rule);
+        let mut text = text;
+        match heading.map(|level| pen.heading(level)) {
+            Some(Some(mark)) => {
+                let laid = &mut self.leaves[at];
+                laid.indent.push_str(mark);
+                laid.marked.push_str(mark);
+                laid.lead += mark.len();
+            }
+            Some(None) => text = Cow::Owned(embolden(&text)),
+            None => {}
+        }
+        let room = self.room(at);
+        if pen.has_marks() && room < ROOM_FOR_STYLES {
+            text = Cow::Owned(without_styles(&text));
+        }
+        let text = settle(pen, text);
+        let mut swaps = escape::swaps(pen, &text, room);
+        let measure = Measure { pen, unit, newline: 0 };
+        let most = Cost { units: room, ..self.most() };
+        let is_too_long = |range: &std::ops::Range<usize>| {
+            let cost = measure.opening(&text, &swaps, range.start)
+                + measure.inside(&text, &swaps, range.clone())
+                + measure.closing(&text, range.end);
+            !cost.fits(most)
+        };
+        let text = if text.links().iter().any(|link| is_too_long(&link.range)) {
+            let text = text.without_links(|link| is_too_long(&link.range));
+            swaps = escape::swaps(pen, &text, room);
+            Cow::Owned(text)
+        } else {
+            text
+        };
+        self.leaves[at].block = Block::Text { heading, text, swaps };
+    }
+
+    fn push(&mut self, parent: Option<usize>, block: Block<'a>) {
+        let at = self.leaves.len();
+        self.first.resize(self.nodes.len(), usize::MAX);
+        let mut node = parent;
+        while let Some(inner) = node {
+            self.first[inner] = self.first[inner].min(at);
+            node = self.nodes[inner].parent;
+        }
+        let (indent, marked) = self.indents(parent, at, self.pen);
+        let lead = self.unit.count(&indent).max(self.unit.count(&marked));
+        let (fence, backticks) = Default::default();
+        let in_quote = self.pen.quotes_by_tag() && self.in_quote(parent);
+        let quote = Cost { units: 0, tags: 1, markup: "<blockquote></blockquote>".len() };
+        let wrap = if in_quote { quote } else { Cost::default() };
+        self.leaves.push(Laid { parent, block, indent, marked, fence, backticks, lead, tail: 0, wrap });
+    }
+
+    /// Counts a tag around a leaf, besides that of the quote it is in.
+    fn wrap(&mut self, at: usize, markup: usize) {
+        if self.pen == Pen::Telegram {
+            self.leaves[at].wrap += Cost { units: 0, tags: 1, markup };
+        }
+    }
+
+    /// The most that the text of a leaf may cost in one part, with room for the marks around it.
+    pub(super) fn room(&self, at: usize) -> usize {
+        let marks = if self.pen.has_marks() { MARKS } else { 0 };
+        self.limit - self.leaves[at].lead - self.leaves[at].tail - marks
+    }
+
+    /// The most that a part may have.
+    pub(super) fn most(&self) -> Cost {
+        let (tags, markup) = self.pen.second_limits();
+        Cost { units: self.limit, tags, markup }
+    }
+}

@@ -1,0 +1,106 @@
+//! Where a text may be broken: its words, and how good the gaps between them are.
+
+use std::ops::Range;
+
+use gatepost_chunk::display_width;
+
+use super::text::Text;
+
+/// How good a place is to cut, worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Grade {
+    Cluster,
+    /// Behind a heading, which would stand alone at the end of a part.
+    Heading,
+    Word,
+    Sentence,
+    /// Between lines, rows of a table, lines of code.
+    Line,
+    /// Between items or blocks inside one container.
+    Item,
+    /// Between blocks.
+    Block,
+}
+
+/// The words of a text, none of them empty, and how good it is to cut before each. White space in a link is no gap.
+pub(super) fn words(text: &Text) -> impl Iterator<Item = (Range<usize>, Grade)> {
+    let all = text.as_str();
+    let mut links = text.links().iter().peekable();
+    let (mut start, mut grade, mut at) = (0, Grade::Line, 0);
+    std::iter::from_fn(move || {
+        while let Some((gap, next)) = next_gap(all, at) {
+            while links.next_if(|link| link.range.end <= gap.start).is_some() {}
+            if let Some(link) = links.peek().filter(|link| link.range.start < gap.end) {
+                at = link.range.end;
+                continue;
+            }
+            let word = (start..gap.start, std::mem::replace(&mut grade, next));
+            (start, at) = (gap.end, gap.end);
+            if !word.0.is_empty() {
+                return Some(word);
+            }
+        }
+        let rest = std::mem::replace(&mut start, all.len())..all.len();
+        at = all.len();
+        (!rest.is_empty()).then_some((rest, grade))
+    })
+}
+
+/// The stretch from the first word to the end of the last.
+pub(super) fn extent(text: &Text) -> Range<usize> {
+    let start = words(text).next().map_or(0, |(word, _)| word.start);
+    let end = text.as_str().trim_end_matches(is_space).len();
+    start..end.max(text.links().last().map_or(0, |link| link.range.end)).max(start)
+}
+
+fn is_space(c: char) -> bool {
+    c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{2007}' | '\u{202f}')
+}
+
+/// The next place behind `from` where a line may be broken: white space, or a Chinese or Japanese full stop or comma.
+fn next_gap(text: &str, from: usize) -> Option<(Range<usize>, Grade)> {
+    let is_stop = |c: char| matches!(c, '。' | '！' | '？');
+    let is_comma = |c: char| matches!(c, '、' | '，' | '；' | '：');
+    let found = |c: char| is_space(c) || is_stop(c) || is_comma(c);
+    let mut from = from;
+    loop {
+        let at = from + text[from..].find(found)?;
+        let c = text[at..].chars().next()?;
+        let after = at + c.len_utf8();
+        let rest = &text[after..];
+        if !is_space(c) {
+            let next = rest.chars().next()?;
+            let sticks = found(next)
+                || matches!(next, '」' | '』' | '）' | '】' | '”' | '’' | '"' | ')')
+                || is_mark(next);
+            if sticks {
+                from = after;
+                continue;
+            }
+            return Some((after..after, if is_stop(c) { Grade::Sentence } else { Grade::Word }));
+        }
+        let mut end = text.len() - rest.trim_start_matches(is_space).len();
+        if text[end..].chars().next().is_some_and(is_mark) {
+            // The last space carries the mark.
+            end -= text[..end].chars().next_back().map_or(0, char::len_utf8);
+            if end == at {
+                from = after;
+                continue;
+            }
+        }
+        let closers = ['"', '\'', ')', ']', '”', '’', '»', '」', '』', '）', '】'];
+        let ends_sentence =
+            text[..at].trim_end_matches(closers).ends_with(['.', '!', '?', '…', '。', '！', '？']);
+        let grade = match () {
+            () if text[at..end].contains('\n') => Grade::Line,
+            () if ends_sentence => Grade::Sentence,
+            () => Grade::Word,
+        };
+        return Some((at..end, grade));
+    }
+}
+
+/// Whether `c` joins the character before it.
+fn is_mark(c: char) -> bool {
+    !c.is_ascii() && display_width(c.encode_utf8(&mut [0; 4])) == 0
+}
