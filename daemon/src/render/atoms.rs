@@ -78,6 +78,8 @@ pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
     let mut atoms = Vec::new();
     match &laid.block {
         Block::Text { text, swaps, .. } => {
+            // More than words commonly need.
+            atoms.reserve(text.as_str().len() / 5);
             Leaf { measure, most, styled: Some(text), all: text.as_str(), swaps, atoms: &mut atoms }
                 .text(text);
         }
@@ -171,15 +173,21 @@ impl Leaf<'_> {
 
     /// Adds an atom behind those that are there.
     fn push(&mut self, range: Range<usize>, grade: Grade) {
-        let mut from = Cost::default();
-        if let Some(Atom { range: before, to, .. }) = self.atoms.last() {
-            from = *to;
-            if let Some(text) = self.styled {
-                from += self.measure.edge(text, range.start);
-            }
-            if before.end < range.start {
-                from += self.cost(before.end..range.start);
-                from += self.styled.map_or(Cost::default(), |text| self.measure.edge(text, before.end));
+        let Some(Atom { range: before, to, .. }) = self.atoms.last() else {
+            let to = self.cost(range.clone());
+            return self.atoms.push(Atom { range, from: Cost::default(), to, grade });
+        };
+        let (mut from, gap) = (*to, before.end..range.start);
+        let is_even = |text: &Text| text.look_throughout(&(gap.start..range.end)).is_some();
+        if self.styled.is_none_or(is_even) {
+            from += self.measure.slice(self.all, self.swaps, gap);
+            let to = from + self.measure.slice(self.all, self.swaps, range.clone());
+            return self.atoms.push(Atom { range, from, to, grade });
+        }
+        if let Some(text) = self.styled {
+            from += self.measure.edge(text, range.start);
+            if !gap.is_empty() {
+                from += self.measure.edge(text, gap.start) + self.cost(gap);
             }
         }
         let to = from + self.cost(range.clone());

@@ -248,17 +248,17 @@ pub(super) fn is_language(language: &str) -> bool {
 }
 
 pub(super) fn escape(text: &str, out: &mut String) {
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|b| matches!(b, b'&' | b'<' | b'>')) {
-        out.push_str(&rest[..at]);
-        out.push_str(match rest.as_bytes()[at] {
+    let mut done = 0;
+    for at in memchr::memchr3_iter(b'&', b'<', b'>', text.as_bytes()) {
+        out.push_str(&text[done..at]);
+        out.push_str(match text.as_bytes()[at] {
             b'&' => "&amp;",
             b'<' => "&lt;",
             _ => "&gt;",
         });
-        rest = &rest[at + 1..];
+        done = at + 1;
     }
-    out.push_str(rest);
+    out.push_str(&text[done..]);
 }
 
 pub(super) fn escape_attribute(text: &str, out: &mut String) {

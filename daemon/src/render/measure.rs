@@ -80,6 +80,11 @@ impl Measure {
     /// What `range` costs as it stands, with its swaps and with indentation behind its line breaks.
     pub(super) fn slice(&self, all: &str, swaps: &[Swap], range: Range<usize>) -> Cost {
         let slice = &all[range.clone()];
+        // Most pieces are short words: they are looked at once.
+        let is_usual = |b: u8| b.is_ascii() && !matches!(b, b'\n' | b'&' | b'<' | b'>');
+        if slice.len() <= 16 && swaps.is_empty() && slice.bytes().all(is_usual) {
+            return Cost::units(slice.len());
+        }
         let breaks = if self.newline == 0 { 0 } else { slice.bytes().filter(|b| *b == b'\n').count() };
         let mut cost = Cost::units(self.unit.count(slice) + self.newline * breaks);
         let first = if swaps.is_empty() { 0 } else { swaps.partition_point(|swap| swap.at < range.start) };
@@ -183,6 +188,9 @@ impl Measure {
 
 /// What goes before text at `at` where a part begins, if nothing does anyway.
 pub(super) fn start_mark(pen: Pen, text: &Text, swaps: &[Swap], at: usize) -> &'static str {
+    if !pen.has_marks() {
+        return "";
+    }
     let swap = swaps.get(swaps.partition_point(|swap| swap.at < at));
     let is_marked = swap.is_some_and(|swap| swap.at == at && !swap.before.is_empty());
     if is_marked || text.look_at(at).is_some_and(|look| look.has(Tag::Code)) {

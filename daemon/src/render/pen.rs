@@ -12,9 +12,6 @@ use super::{Dialect, Markup, Notation};
 /// Invisible, and no platform reads a mark across it: what stands in for an escape where a platform has none.
 pub(super) const INERT: &str = "\u{200b}";
 
-/// The schemes that a platform makes a link of.
-const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
-
 /// The most entities of a Telegram message; later ones are ignored (Bot API, "Formatting options").
 const TELEGRAM_TAGS: usize = 100;
 
@@ -83,11 +80,7 @@ impl Pen {
 
     /// Whether the platform is told of the link, rather than the reader.
     pub(super) fn links(self, link: &Link) -> bool {
-        let can = !matches!(self, Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp));
-        let is_web = |scheme: &&str| {
-            link.url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme))
-        };
-        can && SCHEMES.iter().any(is_web) && !link.url.contains(char::is_whitespace)
+        link.is_usual && !matches!(self, Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp))
     }
 
     /// Whether the label of a link may have styles of its own.
@@ -97,10 +90,11 @@ impl Pen {
 
     /// What goes before and behind the label of a link, among the text.
     pub(super) fn link(self, text: &Text, link: &Link) -> (String, String) {
-        let label = &text.as_str()[link.range.clone()];
-        let Some(address) = Links::Round.address(label, &link.url) else { return Default::default() };
+        if link.is_bare(&text.as_str()[link.range.clone()]) {
+            return Default::default();
+        }
         if !self.links(link) {
-            return (String::new(), self.literal(&address));
+            return (String::new(), self.literal(&Links::Round.written(&link.url)));
         }
         match self {
             Self::Marks(Notation::Discord | Notation::Teams) => {

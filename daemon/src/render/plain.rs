@@ -1,16 +1,18 @@
 //! Parts as an approver reads them: the visible text with the marks of plain Markdown, whatever the platform has.
 
+use std::borrow::Cow;
+
 use super::layout::{Block, Form, Layout};
 use super::pen::Pen;
 use super::split::Piece;
-use super::text::Links;
+use super::text::{Links, push_lines};
 
 /// A thematic break.
 pub(super) const RULE: &str = "---";
 
 pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
     let links = Links::Angle;
-    let mut out = String::new();
+    let mut out = String::with_capacity(layout.bytes(pieces));
     let mut before = None;
     for piece in pieces {
         if let Some(before) = before {
@@ -19,7 +21,7 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
         before = Some(piece.leaf);
         let laid = &layout.leaves[piece.leaf];
         let (indent, marked) = layout.indents(laid.parent, piece.leaf, Pen::Plain);
-        let newline = format!("\n{indent}");
+        let newline = newline(&indent);
         out.push_str(if piece.begins { &marked } else { &indent });
         if !laid.backticks.is_empty() {
             out.push_str(&laid.backticks);
@@ -30,10 +32,13 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
         }
         match &laid.block {
             Block::Text { text, .. } => text.write(piece.range.clone(), links, &newline, &mut out),
-            Block::Code { text, .. } => lines(text[piece.range.clone()].split('\n'), &newline, &mut out),
+            Block::Code { text, .. } => push_lines(&text[piece.range.clone()], &newline, &mut out),
             Block::Table(table) => {
                 let rows = piece.range.clone().map(|row| table.line(row, links));
-                lines(table.head(links).chain(rows), &newline, &mut out);
+                for (n, line) in table.head(links).chain(rows).enumerate() {
+                    out.push_str(if n > 0 { &newline } else { "" });
+                    out.push_str(line);
+                }
             }
             Block::Rule => out.push_str(RULE),
         }
@@ -45,11 +50,9 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
     out
 }
 
-fn lines<'a>(lines: impl Iterator<Item = &'a str>, newline: &str, out: &mut String) {
-    for (n, line) in lines.enumerate() {
-        out.push_str(if n > 0 { newline } else { "" });
-        out.push_str(line);
-    }
+/// A line break and the indentation of the next line.
+pub(super) fn newline(indent: &str) -> Cow<'static, str> {
+    if indent.is_empty() { "\n".into() } else { ["\n", indent].concat().into() }
 }
 
 /// The text of a code block or of a table in one, for markup.

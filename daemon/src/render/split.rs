@@ -81,8 +81,8 @@ struct Whole {
 struct Parts<'a> {
     layout: &'a Layout<'a>,
     leaves: Vec<Whole>,
-    /// The atoms of the leaf that was last looked at: the next question is about the same one, mostly.
-    last: Option<(usize, Rc<[Atom]>)>,
+    /// The atoms of each leaf that was looked at so closely.
+    atoms: Vec<Option<Rc<Vec<Atom>>>>,
 }
 
 impl<'a> Parts<'a> {
@@ -108,7 +108,8 @@ impl<'a> Parts<'a> {
             sum += join + span.cost;
             leaves.push(Whole { span, open, close, join, sum, grade });
         }
-        Self { layout, leaves, last: None }
+        let atoms = vec![None; leaves.len()];
+        Self { layout, leaves, atoms }
     }
 
     /// Behind everything.
@@ -116,15 +117,8 @@ impl<'a> Parts<'a> {
         Place::leaf(self.leaves.len())
     }
 
-    fn atoms(&mut self, leaf: usize) -> Rc<[Atom]> {
-        match &self.last {
-            Some((at, atoms)) if *at == leaf => Rc::clone(atoms),
-            _ => {
-                let atoms: Rc<[Atom]> = atoms(self.layout, leaf).into();
-                self.last = Some((leaf, Rc::clone(&atoms)));
-                atoms
-            }
-        }
+    fn atoms(&mut self, leaf: usize) -> Rc<Vec<Atom>> {
+        Rc::clone(self.atoms[leaf].get_or_insert_with(|| Rc::new(atoms(self.layout, leaf))))
     }
 
     fn begin_of(&self, leaf: usize) -> Begin {

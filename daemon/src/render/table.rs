@@ -144,8 +144,10 @@ struct Cells {
 
 impl Cells {
     fn new(table: &Table, links: Links) -> Self {
-        let (mut text, mut ends) = (String::new(), Vec::new());
-        for cell in table.header.iter().chain(table.rows.iter().flatten()) {
+        let cells = || table.header.iter().chain(table.rows.iter().flatten());
+        let mut text = String::with_capacity(cells().map(|cell| cell.as_str().len()).sum());
+        let mut ends = Vec::with_capacity(table.header.len() * (table.rows.len() + 1));
+        for cell in cells() {
             let start = text.len();
             cell.write(0..cell.as_str().len(), links, "\n", &mut text);
             ends.push((text.len(), display_width(&text[start..])));

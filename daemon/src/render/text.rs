@@ -123,7 +123,12 @@ impl Tag {
 pub(super) struct Link {
     pub(super) range: Range<usize>,
     pub(super) url: String,
+    /// Whether platforms make a link of it: its scheme is a usual one, and it has no white space.
+    pub(super) is_usual: bool,
 }
+
+/// The schemes that a platform makes a link of.
+const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 
 /// How a link's address is written behind its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,16 +139,36 @@ pub(super) enum Links {
     Angle,
 }
 
+impl Link {
+    fn new(range: Range<usize>, url: String) -> Self {
+        let has =
+            |scheme: &&str| url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme));
+        let is_usual = SCHEMES.iter().any(has) && !url.contains(char::is_whitespace);
+        Self { range, url, is_usual }
+    }
+
+    /// Whether `label` is the address itself, so that a reader sees where it goes.
+    pub(super) fn is_bare(&self, label: &str) -> bool {
+        is_bare(label, &self.url)
+    }
+}
+
+fn is_bare(label: &str, url: &str) -> bool {
+    url.is_empty() || label == url || url.strip_prefix("mailto:") == Some(label)
+}
+
 impl Links {
     /// What follows `label`, unless the label is the address itself.
     pub(super) fn address(self, label: &str, url: &str) -> Option<String> {
-        if url.is_empty() || label == url || url.strip_prefix("mailto:") == Some(label) {
-            return None;
+        (!is_bare(label, url)).then(|| self.written(url))
+    }
+
+    /// An address behind a label.
+    pub(super) fn written(self, url: &str) -> String {
+        match self {
+            Self::Round => [" (", url, ")"].concat(),
+            Self::Angle => [" <", url, ">"].concat(),
         }
-        Some(match self {
-            Self::Round => format!(" ({url})"),
-            Self::Angle => format!(" <{url}>"),
-        })
     }
 }
 
@@ -206,7 +231,7 @@ impl Text {
 
     /// Begins a link to `url`; the text pushed next with the returned index is its label.
     pub(super) fn open_link(&mut self, url: String) -> usize {
-        self.links.push(Link { range: self.text.len()..self.text.len(), url });
+        self.links.push(Link::new(self.text.len()..self.text.len(), url));
         self.links.len() - 1
     }
 
@@ -225,10 +250,12 @@ impl Text {
         for (slice, look) in other.slices(0..other.text.len()) {
             self.push(slice, look.with_link(look.link().map(|link| link + links)));
         }
-        self.links.extend(other.links.iter().map(|link| Link {
-            range: link.range.start + offset..link.range.end + offset,
-            url: link.url.clone(),
-        }));
+        self.links.extend(
+            other.links.iter().map(|link| Link {
+                range: link.range.start + offset..link.range.end + offset,
+                ..link.clone()
+            }),
+        );
     }
 
     /// The text with each link that `too_long` picks replaced by its label and its bare address.
@@ -284,6 +311,13 @@ impl Text {
         })
     }
 
+    /// How all of `range` looks, and the sign before it, if they look alike.
+    pub(super) fn look_throughout(&self, range: &Range<usize>) -> Option<Look> {
+        let run = self.runs.partition_point(|(start, _)| *start < range.start).saturating_sub(1);
+        let is_one = self.runs.get(run + 1).is_none_or(|(next, _)| *next >= range.end);
+        self.runs.get(run).filter(|_| is_one).map(|(_, look)| *look)
+    }
+
     /// How the sign at `at` looks.
     pub(super) fn look_at(&self, at: usize) -> Option<Look> {
         let run = self.runs.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
@@ -299,12 +333,7 @@ impl Text {
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
     pub(super) fn write(&self, range: Range<usize>, links: Links, newline: &str, out: &mut String) {
         for (at, slice, look) in self.located(range) {
-            for (n, line) in slice.split('\n').enumerate() {
-                if n > 0 {
-                    out.push_str(newline);
-                }
-                out.push_str(line);
-            }
+            push_lines(slice, newline, out);
             if let Some(link) = look.link().map(|link| &self.links[link])
                 && at + slice.len() == link.range.end
                 && let Some(address) = links.address(&self.text[link.range.clone()], &link.url)
@@ -319,5 +348,16 @@ impl Text {
         let mut out = String::with_capacity(self.text.len());
         self.write(0..self.text.len(), links, "\n", &mut out);
         out
+    }
+}
+
+/// Adds `text` to `out` with `newline` for each line break.
+pub(super) fn push_lines(text: &str, newline: &str, out: &mut String) {
+    if newline == "\n" {
+        return out.push_str(text);
+    }
+    for (n, line) in text.split('\n').enumerate() {
+        out.push_str(if n > 0 { newline } else { "" });
+        out.push_str(line);
     }
 }

@@ -64,9 +64,14 @@ fn next_gap(text: &str, from: usize) -> Option<(Range<usize>, Grade)> {
     let found = |c: char| is_space(c) || is_stop(c) || is_comma(c);
     let mut from = from;
     loop {
-        let at = from + text[from..].find(found)?;
+        // Most signs are letters of ASCII: those are passed over without being decoded.
+        let at = from + text.as_bytes()[from..].iter().position(|b| *b <= b' ' || *b >= 0x80)?;
         let c = text[at..].chars().next()?;
         let after = at + c.len_utf8();
+        if !found(c) {
+            from = after;
+            continue;
+        }
         let rest = &text[after..];
         if !is_space(c) {
             let next = rest.chars().next()?;

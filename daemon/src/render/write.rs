@@ -7,6 +7,7 @@ use super::html::is_language;
 use super::layout::{Block, Form, Layout};
 use super::measure::start_mark;
 use super::pen::{self, Pen};
+use super::plain::newline;
 use super::settle::settled_within;
 use super::split::Piece;
 use super::text::{Links, Look, Tag, Text};
@@ -20,7 +21,9 @@ pub(super) struct Written {
 }
 
 pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Written {
-    let written = Written { text: String::new(), html: String::new(), styles: Vec::new() };
+    let bytes = layout.bytes(pieces);
+    let html = String::with_capacity(if layout.pen == Pen::Telegram { bytes + bytes / 4 } else { 0 });
+    let written = Written { text: String::with_capacity(bytes), html, styles: Vec::new() };
     let mut writer = Writer { pen: layout.pen, layout, written, utf16: 0, begun: Vec::new(), quote: None };
     let mut before = None;
     for piece in pieces {
@@ -69,17 +72,20 @@ impl Writer<'_> {
 
     fn piece(&mut self, piece: &Piece) {
         let laid = &self.layout.leaves[piece.leaf];
-        let newline = format!("\n{}", laid.indent);
+        let newline = newline(&laid.indent);
         self.literal(if piece.begins { &laid.marked } else { &laid.indent });
         match &laid.block {
             Block::Text { text, swaps, .. } => {
-                let newline = format!("{}{}", self.pen.line_end(), laid.indent);
+                let newline = match self.pen.line_end() {
+                    "\n" => newline,
+                    end => [end, &laid.indent].concat().into(),
+                };
                 self.text(text, swaps, piece, &newline);
             }
             Block::Code { language, text, swaps } => {
                 self.begin_code(&laid.fence, language, &newline);
                 self.swapped(text, swaps, piece.range.clone(), &newline);
-                self.end_code(&laid.fence, &newline);
+                self.end_code(&laid.fence, language, &newline);
             }
             Block::Table(table) => {
                 let rows = piece.range.clone().map(|row| table.line(row, Links::Round));
@@ -95,7 +101,7 @@ impl Writer<'_> {
                     self.literal(&escape::line(self.pen, line, is_code));
                 }
                 if is_code {
-                    self.end_code(&laid.fence, &newline);
+                    self.end_code(&laid.fence, "", &newline);
                 }
             }
             Block::Rule => self.literal(self.pen.rule()),
@@ -110,21 +116,16 @@ impl Writer<'_> {
             }
             self.literal(newline);
         }
+        self.markup("<pre>");
         if is_language(language) {
-            self.markup(&format!("<pre><code class=\"language-{language}\">"));
-        } else {
-            self.markup("<pre>");
+            self.markup(&format!("<code class=\"language-{language}\">"));
         }
         self.begun.push((StyleKind::Monospace, self.utf16));
     }
 
-    fn end_code(&mut self, fence: &str, newline: &str) {
+    fn end_code(&mut self, fence: &str, language: &str, newline: &str) {
         self.end_style(StyleKind::Monospace);
-        if self.pen == Pen::Telegram {
-            let open = self.written.html.rfind("<pre>").map_or("", |at| &self.written.html[at + 5..]);
-            let has_language = open.starts_with("<code");
-            self.markup(if has_language { "</code></pre>" } else { "</pre>" });
-        }
+        self.markup(if is_language(language) { "</code></pre>" } else { "</pre>" });
         if !fence.is_empty() {
             self.literal(newline);
             self.literal(fence);

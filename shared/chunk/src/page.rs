@@ -12,7 +12,8 @@ use unicode_width::UnicodeWidthStr as _;
 /// The columns that one grapheme cluster takes on a terminal or a fixed-width font: two for wide ones (CJK, emoji),
 /// none for a combining mark on its own. Any other text works too.
 pub fn display_width(cluster: &str) -> usize {
-    cluster.width()
+    // Printable ASCII, which most text is, takes one column a byte.
+    if cluster.bytes().all(|b| matches!(b, b' '..=b'~')) { cluster.len() } else { cluster.width() }
 }
 
 /// Lays `text` out on a display of `columns` × `rows` (each taken as at least one).

@@ -60,9 +60,10 @@ impl<'a> Layout<'a> {
 
 /// Backticks, more than the text itself has in a row.
 pub(super) fn fence_around(text: &str) -> String {
-    if !text.contains("```") {
-        return "```".to_owned();
+    let (mut longest, mut run, mut next) = (0, 0, 0);
+    for at in memchr::memchr_iter(b'`', text.as_bytes()) {
+        run = if at == next { run + 1 } else { 1 };
+        (longest, next) = (longest.max(run), at + 1);
     }
-    let longest = text.as_bytes().split(|b| *b != b'`').map(<[u8]>::len).max().unwrap_or(0);
-    "`".repeat(longest + 1)
+    "`".repeat((longest + 1).max(3))
 }

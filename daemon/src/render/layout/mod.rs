@@ -18,8 +18,9 @@ use super::escape::{self, Swap};
 use super::measure::{Cost, Measure};
 use super::pen::Pen;
 use super::settle::{embolden, settle, without_styles};
+use super::split::Piece;
 use super::table::Table;
-use super::text::Text;
+use super::text::{Link, Text};
 use super::tree::{Content, Document, Leaf, Node};
 use super::{Flavour, Tables};
 
@@ -123,14 +124,20 @@ impl<'a> Layout<'a> {
         let mut swaps = escape::swaps(pen, &text, room);
         let measure = Measure { pen, unit, newline: 0 };
         let most = Cost { units: room, ..self.most() };
-        let is_too_long = |range: &std::ops::Range<usize>| {
+        let is_too_long = |link: &Link| {
+            let range = &link.range;
+            // No sign of either costs more than eight times its bytes, or has more than four styles.
+            let is_short = 8 * (range.len() + link.url.len()) + MARKS < room.min(most.markup);
+            if is_short && 4 * range.len() < most.tags {
+                return false;
+            }
             let cost = measure.opening(&text, &swaps, range.start)
                 + measure.inside(&text, &swaps, range.clone())
                 + measure.closing(&text, range.end);
             !cost.fits(most)
         };
-        let text = if text.links().iter().any(|link| is_too_long(&link.range)) {
-            let text = text.without_links(|link| is_too_long(&link.range));
+        let text = if text.links().iter().any(is_too_long) {
+            let text = text.without_links(is_too_long);
             swaps = escape::swaps(pen, &text, room);
             Cow::Owned(text)
         } else {
@@ -167,6 +174,16 @@ impl<'a> Layout<'a> {
     pub(super) fn room(&self, at: usize) -> usize {
         let marks = if self.pen.has_marks() { MARKS } else { 0 };
         self.limit - self.leaves[at].lead - self.leaves[at].tail - marks
+    }
+
+    /// About how many bytes `pieces` are once written.
+    pub(super) fn bytes(&self, pieces: &[Piece]) -> usize {
+        let bytes = pieces.iter().map(|piece| match &self.leaves[piece.leaf].block {
+            Block::Text { .. } | Block::Code { .. } => piece.range.len(),
+            Block::Table(table) => table.bytes(&piece.range),
+            Block::Rule => 3,
+        });
+        bytes.map(|bytes| bytes + bytes / 32 + 16).sum()
     }
 
     /// The most that a part may have.

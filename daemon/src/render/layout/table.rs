@@ -1,6 +1,7 @@
 //! Tables with their lines written out, and what becomes of them where their header or their rows find no room.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::super::escape;
 use super::super::table::Lines;
@@ -47,6 +48,12 @@ impl<'a> LaidTable<'a> {
     /// The lines that go before the rows of every part.
     pub(in super::super) fn head(&self, links: Links) -> impl Iterator<Item = &str> {
         self.lines(links).head()
+    }
+
+    /// The bytes of the head and of some rows.
+    pub(super) fn bytes(&self, rows: &Range<usize>) -> usize {
+        let lines = self.head(Links::Round).chain(rows.clone().map(|row| self.line(row, Links::Round)));
+        lines.map(|line| line.len() + 1).sum()
     }
 
     pub(in super::super) fn rows(&self) -> usize {
@@ -97,7 +104,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Adds some rows as a table. Columns only get narrower than in the whole table, so all of them still fit.
-    fn push_rows(&mut self, parent: Option<usize>, table: &Table, rows: std::ops::Range<usize>, form: Form) {
+    fn push_rows(&mut self, parent: Option<usize>, table: &Table, rows: Range<usize>, form: Form) {
         let table = Table { header: table.header.clone(), rows: table.rows[rows].to_vec() };
         let laid = LaidTable::new(Cow::Owned(table), form);
         let frame = self.frame(parent, &laid);
