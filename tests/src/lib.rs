@@ -1,11 +1,13 @@
 //! What the whole-system tests stand on.
 //!
-//! - [`peers`]: servers that we did not write;
+//! - [`peers`]: servers and judges that we did not write;
 //! - [`hub`]: hubs that they meet: one in this process, with a companion, and one that is a process of its own;
+//! - [`documents`]: Markdown that renderers fall over;
 //! - [`main_job`]: the way of one message, as every broker and channel must let it go.
 //!
 //! The tests themselves are in `tests/tests`, a file for each thing that they are about.
 
+pub mod documents;
 pub mod hub;
 pub mod main_job;
 pub mod peers;

@@ -6,9 +6,12 @@
 //!
 //! A peer that is not installed fails the test that wants it: `tests/run --setup-only` installs them all.
 //!
+//! Parts that were rendered go to the judges of `html` and `judges`, which are no servers but libraries.
+//!
 //! Read `leash` first: it is how a peer lives and dies.
 
 mod html;
+mod judges;
 mod leash;
 mod mail;
 mod mime;
@@ -17,6 +20,7 @@ mod ports;
 mod synapse;
 
 pub use html::html_check;
+pub use judges::{JUDGED, Verdict, judge};
 pub use mail::Mail;
 pub use mime::Mime;
 pub use mosquitto::{Credentials, Mosquitto};
@@ -35,7 +39,7 @@ pub(crate) fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
 }
 
-/// The Python that `tests/run` installed Synapse into.
+/// The Python that `tests/run` installed Synapse and the judges' libraries into.
 pub(crate) fn python() -> Result<PathBuf> {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join(".venv/bin/python");
     if !python.exists() {
