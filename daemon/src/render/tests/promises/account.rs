@@ -410,20 +410,21 @@ impl Account {
 
     fn code_line(&self, places: &Places, line: &str, margin: Margin, fence: Option<Fence<'_>>) -> Places {
         let mut places = places.clone();
+        let mut blanks = String::new();
         for (n, cluster) in line.graphemes(true).enumerate() {
             if cluster.chars().all(char::is_whitespace) {
-                // Where a part ends, blanks go.
-                let mut behind = self.edge(&places, margin, fence);
-                behind.extend(places.iter().filter(|at| self.at(at.wrapping_sub(1)) == Some(EDGE)));
-                let mut same = places.clone();
-                for c in cluster.chars() {
-                    same = self.sign(&same, c);
-                }
-                same.extend(behind);
-                places = same;
+                blanks.push_str(cluster);
                 continue;
             }
-            if n > 0 {
+            if !blanks.is_empty() {
+                // Where a part ends, blanks may go.
+                let mut behind = self.edge(&places, margin, fence);
+                for c in blanks.drain(..) {
+                    places = self.sign(&places, c);
+                    behind.extend(self.edge(&places, margin, fence));
+                }
+                places.extend(behind);
+            } else if n > 0 {
                 places = self.cut(&places, margin, fence);
             }
             for (n, c) in cluster.chars().filter(|c| *c != INERT).enumerate() {

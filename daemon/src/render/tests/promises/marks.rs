@@ -175,7 +175,7 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
             let next = rest[mark.len()..].chars().next();
             // To CommonMark a zero-width space is a character like any other; elsewhere it is what takes a mark's power.
             let opens = (backslash || next != zero)
-                && next.is_some_and(|c| !c.is_whitespace())
+                && next.is_some_and(|c| !c.is_whitespace() || backslash && mark == "`")
                 && (backslash || !before.is_some_and(char::is_alphanumeric))
                 && !(at < address_end && mark != "`")
                 && !(at < perhaps_end && !may_end(&rest[mark.len()..], mark));
