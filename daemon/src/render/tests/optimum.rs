@@ -118,7 +118,7 @@ impl Judge<'_> {
                 misses = 0;
                 let rest = if end == all { Some(0) } else { best[end].map(|(parts, _)| parts) };
                 if let Some(rest) = rest
-                    && best[start].is_none_or(|(parts, _)| rest + 1 <= parts)
+                    && best[start].is_none_or(|(parts, _)| rest < parts)
                 {
                     best[start] = Some((rest + 1, end));
                 }
@@ -171,6 +171,17 @@ fn cuts_code_between_lines(markdown: &str, name: &str, flavour: Flavour) -> Resu
         }
     }
     Ok(())
+}
+
+#[test]
+fn words_of_usual_length_cost_no_part() {
+    let markdown =
+        "Some **words** of a [message](https://a.example/b) that nobody reads, `code` and *all*. ".repeat(7);
+    for limit in [100, 140] {
+        for (name, flavour) in flavours(limit) {
+            is_near_the_fewest(&markdown, name, flavour, Cuts::Clusters).unwrap();
+        }
+    }
 }
 
 proptest! {

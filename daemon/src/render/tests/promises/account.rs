@@ -223,9 +223,8 @@ impl Account {
     fn signs(&self, places: &Places, all: &str, range: Range<usize>, margin: Margin, cuts: bool) -> Places {
         let mut places = places.clone();
         let mut space: Option<bool> = None;
-        let mut clusters = all[range.clone()].graphemes(true).peekable();
         let mut at = range.start;
-        while let Some(cluster) = clusters.next() {
+        for cluster in all[range.clone()].graphemes(true) {
             let start = at;
             at += cluster.len();
             if cluster.chars().all(char::is_whitespace) {

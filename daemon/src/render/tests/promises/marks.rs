@@ -178,7 +178,7 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
                 && next.is_some_and(|c| !c.is_whitespace() || backslash && mark == "`")
                 && (backslash || !before.is_some_and(char::is_alphanumeric))
                 && !(at < address_end && mark != "`")
-                && !(at < perhaps_end && !may_end(&rest[mark.len()..], mark));
+                && (at >= perhaps_end || may_end(&rest[mark.len()..], mark));
             if opens {
                 if open.contains(&mark) {
                     return Err(format!("{mark} twice in {line:?}"));
