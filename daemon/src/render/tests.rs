@@ -4,7 +4,9 @@ use super::*;
 
 mod flavours;
 mod golden;
-mod strip;
+mod kept;
+mod optimum;
+mod promises;
 
 const PLAIN: Flavour =
     Flavour { markup: Markup::Plain, limit: None, unit: Unit::Utf16, tables: Tables::Code };

@@ -1,25 +1,32 @@
-//! Measures the budgets of the splitter and prints them as ratios to something in the same run.
+//! Measures the budgets of the splitter and of the renderer, and prints them as ratios to something in the same run.
 //!
 //! Machines differ, and so do a machine's minutes: what is compared is measured in turns, and each figure is a median, or a minimum where growth is meant.
-//! Read [`plain`] for what is measured, [`document`] for the text that it is measured on.
+//! Read [`plain`] and [`render`] for what is measured, [`document`] for the text that it is measured on.
 
 mod document;
 mod measure;
 mod plain;
+mod render;
 
 const USAGE: &str = "\
-usage: tests/bench/run [--document [BYTES]]
+usage: tests/bench/run [plain | render | --document [BYTES]]
 
 Builds in release and prints, for the plain split: GB/s by unit and mode, the ratio to text-splitter's TextSplitter, and
-how the cost grows with the input. It takes about two minutes; nothing else should run beside it.
+how the cost grows with the input. For the renderer: the ratio to pulldown-cmark's own rate, the time of a reply to all
+channels, how the cost grows, and peak memory. It takes some minutes; nothing else should run beside it.
 
+  render               the renderer only
+  plain                the plain split only
   --document [BYTES]   print the mixed Markdown document that is measured, of about so many bytes (1,000,000), and end
   -h, --help           this text";
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
+    let (mut plain, mut render) = (true, true);
     match arguments.next().as_deref() {
         None => {}
+        Some("plain") => render = false,
+        Some("render") => plain = false,
         Some("-h" | "--help") => return println!("{USAGE}"),
         Some("--document") => {
             let Ok(bytes) = arguments.next().map_or(Ok(MEGABYTE), |bytes| bytes.parse()) else {
@@ -27,14 +34,26 @@ fn main() {
             };
             return print!("{}", document::mixed(bytes));
         }
+        // What the measurement of memory runs as a process of its own.
+        Some("--peak-of") => return render::print_peak_of(&arguments.next().unwrap_or_default()),
         Some(other) => exit_with_usage(&format!("unknown option {other}")),
     }
-    plain::rates();
-    plain::growth();
-    // The render's figures come here: a module of their own, measured on `document::mixed(MEGABYTE)`.
+    if plain {
+        plain::rates();
+        plain::growth();
+    }
+    if render {
+        render::rates();
+        render::memory();
+        render::growth();
+    }
 }
 
 const MEGABYTE: usize = 1_000_000;
+
+fn verdict(holds: bool) -> &'static str {
+    if holds { "ok" } else { "MISSES ITS BUDGET" }
+}
 
 fn exit_with_usage(problem: &str) -> ! {
     eprintln!("tests/bench/run: {problem}\n{USAGE}");

@@ -6,7 +6,7 @@ use gatepost_chunk::{Mode, Unit, split};
 use text_splitter::TextSplitter;
 
 use crate::measure::{medians, minima};
-use crate::{MEGABYTE, document};
+use crate::{MEGABYTE, document, verdict};
 
 const UNITS: [Unit; 4] = [Unit::Bytes, Unit::CodePoints, Unit::Utf16, Unit::Graphemes];
 /// Discord's limit and Telegram's.
@@ -23,10 +23,6 @@ fn chunks(text: &str, limit: usize, unit: Unit, mode: Mode) -> usize {
 
 fn gb_per_s(bytes: usize, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64() / 1e9
-}
-
-fn verdict(holds: bool) -> &'static str {
-    if holds { "ok" } else { "MISSES ITS BUDGET" }
 }
 
 /// GB/s by text, limit, mode and unit, and the ratio to text-splitter, which counts code points.

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::pen::INERT;
-use super::strip::visible;
+use super::promises::marks::visible;
 use super::*;
 
 const TELEGRAM: Flavour = Flavour {
@@ -224,7 +224,7 @@ fn signs(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '>' | '-' | '•' | '#')).collect()
 }
 
-fn rough() -> impl Strategy<Value = String> {
+pub(super) fn rough() -> impl Strategy<Value = String> {
     let piece = "(# |- |1\\. |> |\n|\n\n|\n\n```\n|\\*|\\*\\*|_|~~|`|\\\\\\*|\\\\_|\\\\`|\\\\~|\\\\\\\\|\\[|\\]|<|&|\\||@everyone|<@1>|\
                  \\*\\*[a-z]{1,9} [a-z]{1,9}\\*\\* |\\*[a-z]{1,9} \\*\\*[a-z]{1,5}\\*\\* [a-z]\\* |~~[a-z]{1,9}~~|`[a-z_*]{1,9}` |\
                  https://[a-z_]{1,20}\\.example |\

@@ -1,10 +1,13 @@
 //! A reader of each platform's marks, written apart from the writer and from the platforms' rules alone.
 
-use super::super::pen::INERT;
-use super::Notation;
+use crate::render::Notation;
+
+use super::{CLOSE, OPEN};
+
+const INERT: &str = "\u{200b}";
 
 /// What a reader sees of a part; an error where a mark stays open or would be read as one by mistake.
-pub(super) fn visible(notation: Notation, text: &str) -> Result<String, String> {
+pub(crate) fn visible(notation: Notation, text: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut fence: Option<String> = None;
     for line in text.split('\n') {
@@ -14,6 +17,11 @@ pub(super) fn visible(notation: Notation, text: &str) -> Result<String, String> 
             Some(open) if bare == open => fence = None,
             Some(_) => out.push_str(&entities(notation, line)),
             None if ticks >= 3 && !bare[ticks..].contains('`') => fence = Some("`".repeat(ticks)),
+            None if opens_in_item(bare).is_some() => {
+                let fenced = opens_in_item(bare).unwrap_or_default();
+                out.push_str(&line[..line.len() - fenced.len()]);
+                fence = Some(fenced.chars().take_while(|c| *c == '`').collect());
+            }
             // A rule, which is no mark that was left open.
             None if notation == Notation::Teams && behind_marks(bare) == "***" => {
                 out.push_str(&line.replace("***", "---"));
@@ -25,13 +33,36 @@ pub(super) fn visible(notation: Notation, text: &str) -> Result<String, String> 
     if fence.is_some() { Err(format!("a fence is open in {text:?}")) } else { Ok(out.replace(INERT, "")) }
 }
 
-/// A line without the marks of the items that it begins.
+/// Whether `mark` may end something in `text`.
+fn may_end(text: &str, mark: &str) -> bool {
+    text.match_indices(mark).any(|(at, _)| !text[..at].is_empty() && !text[..at].ends_with(INERT))
+}
+
+/// The fence that begins behind the mark of an item.
+fn opens_in_item(line: &str) -> Option<&str> {
+    let rest = behind_marks(line);
+    let ticks = rest.len() - rest.trim_start_matches('`').len();
+    (ticks >= 3 && !rest[ticks..].contains('`')).then_some(rest)
+}
+
+/// A line without the marks of the items and quotes that it begins.
 fn behind_marks(line: &str) -> &str {
-    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    match line.strip_prefix("- ").or_else(|| number.strip_prefix(". ").filter(|_| number != line)) {
-        Some(rest) => behind_marks(rest.trim_start_matches([' ', '>'])),
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let behind = ["- ", "• ", "> "].iter().find_map(|mark| line.strip_prefix(mark));
+    match behind.or_else(|| digits.strip_prefix(". ").filter(|_| digits.len() < line.len())) {
+        Some(behind) => behind_marks(behind.trim_start_matches(' ')),
         None => line,
     }
+}
+
+/// The bytes of the address that `text` begins with: as far as a platform would take it for one.
+fn address(text: &str) -> usize {
+    let mut depth = 0;
+    let is_end = |c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth < 0 || c.is_whitespace() || "<>\\`|[]".contains(c)
+    };
+    text.find(is_end).unwrap_or(text.len())
 }
 
 fn entities(notation: Notation, text: &str) -> String {
@@ -50,8 +81,10 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut open: Vec<&str> = Vec::new();
     let mut label = false;
+    let mut leads_to = String::new();
     let mut at = 0;
-    let mut address_end = 0;
+    // Where the address ends for sure, and where what may be taken for more of it does.
+    let (mut address_end, mut perhaps_end) = (0, 0);
     'signs: while let Some(c) = line[at..].chars().next() {
         let rest = &line[at..];
         let before = line[..at].chars().next_back();
@@ -80,7 +113,8 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
             continue;
         }
         if rest.starts_with("https://") && at >= address_end {
-            address_end =
+            address_end = at + address(rest);
+            perhaps_end =
                 at + rest.find(|c: char| c.is_whitespace() || "<>\\`|".contains(c)).unwrap_or(rest.len());
         }
         if backslash && c == '\\' {
@@ -101,14 +135,16 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
                 return Err(format!("a bare {c} in {line:?}"));
             }
         }
-        if backslash && c == '[' {
+        if backslash && c == '[' && (at >= perhaps_end || rest.contains("](")) {
             label = true;
             at += 1;
             continue;
         }
         if backslash && label && rest.starts_with("](") {
             label = false;
-            at += rest.find(')').ok_or("an address without an end")? + 1;
+            let end = rest.find(')').ok_or("an address without an end")?;
+            out.extend([OPEN].into_iter().chain(rest[2..end].chars()).chain([CLOSE]));
+            at += end + 1;
             continue;
         }
         if matches!(notation, Notation::Slack | Notation::GoogleChat)
@@ -119,11 +155,14 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
                 return Err(format!("no link: {rest:?}"));
             }
             label = true;
-            at += rest.find('|').ok_or("a link without a label")? + 1;
+            let end = rest.find('|').ok_or("a link without a label")?;
+            leads_to = entities(notation, &rest[1..end]);
+            at += end + 1;
             continue;
         }
         if label && c == '>' && matches!(notation, Notation::Slack | Notation::GoogleChat) {
             label = false;
+            out.extend([OPEN].into_iter().chain(leads_to.drain(..)).chain([CLOSE]));
             at += 1;
             continue;
         }
@@ -139,9 +178,10 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
             let next = rest[mark.len()..].chars().next();
             // To CommonMark a zero-width space is a character like any other; elsewhere it is what takes a mark's power.
             let opens = (backslash || next != zero)
-                && next.is_some_and(|c| !c.is_whitespace())
+                && next.is_some_and(|c| !c.is_whitespace() || backslash && mark == "`")
                 && (backslash || !before.is_some_and(char::is_alphanumeric))
-                && !(at < address_end && mark != "`");
+                && !(at < address_end && mark != "`")
+                && (at >= perhaps_end || may_end(&rest[mark.len()..], mark));
             if opens {
                 if open.contains(&mark) {
                     return Err(format!("{mark} twice in {line:?}"));

@@ -1,0 +1,590 @@
+//! Parts held against what the agent wrote: every sign of it is there once, in order, and whatever else stands in a part
+//! is the mark of a quote, an item or a heading, a fence, a rule, an address or a repeated header, in its place.
+//!
+//! A reader of readable text cannot know whether `>` is a quote's mark or was written so. Therefore this keeps all places
+//! of the parts that it may have come to, and goes on from each.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::source::{Around, Block, Kind, Text, needs_address};
+use super::{CLOSE, EDGE, INERT, OPEN};
+
+type Places = BTreeSet<usize>;
+
+pub(crate) struct Account {
+    seen: Vec<char>,
+    /// Bytes beyond which anything may be too long for one part.
+    long: usize,
+    /// The place that was farthest, for a message.
+    farthest: std::cell::Cell<usize>,
+}
+
+/// What may stand at the beginning of each line of a block.
+#[derive(Clone, Copy)]
+struct Margin {
+    quotes: usize,
+    hashes: usize,
+}
+
+/// A stretch of code's fence.
+#[derive(Clone, Copy)]
+struct Fence<'a> {
+    ticks: usize,
+    language: &'a str,
+}
+
+/// Asserts that `parts`, as a reader sees them, are what `blocks` say.
+pub(crate) fn is_all(blocks: &[Block], parts: &[String], limit: usize) -> Result<(), String> {
+    let mut seen: Vec<char> = Vec::new();
+    for part in parts {
+        seen.extend(part.chars().filter(|c| *c != INERT));
+        seen.push(EDGE);
+    }
+    let account = Account { seen, long: limit / 8, farthest: std::cell::Cell::new(0) };
+    let mut at = Places::from([0]);
+    for (n, block) in blocks.iter().enumerate() {
+        let behind = account.block(at, block, n == 0);
+        if behind.is_empty() {
+            let context: String = account.seen[account.farthest.get()..]
+                .iter()
+                .take(60)
+                .collect::<String>()
+                .replace(EDGE, "⏎EDGE⏎");
+            return Err(format!("parts {parts:#?}\ndo not show {block:?}\nbut {context:?}"));
+        }
+        at = behind;
+    }
+    let end = account.seen.len();
+    let is_end =
+        |at: usize| account.gap(at, Margin { quotes: 0, hashes: 0 }, false).iter().any(|(at, ..)| *at == end);
+    if (blocks.is_empty() && end == 0) || at.iter().any(|at| is_end(*at)) {
+        return Ok(());
+    }
+    Err(format!("parts {parts:#?} show more than they should"))
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() && c != '\n'
+}
+
+impl Account {
+    fn at(&self, at: usize) -> Option<char> {
+        self.farthest.set(self.farthest.get().max(at));
+        self.seen.get(at).copied()
+    }
+
+    fn blanks(&self, mut at: usize) -> usize {
+        while self.at(at).is_some_and(is_blank) {
+            at += 1;
+        }
+        at
+    }
+
+    fn run(&self, at: usize, c: char) -> usize {
+        (at..).take_while(|at| self.at(*at) == Some(c)).count()
+    }
+
+    /// The places behind white space, the edge of a part and the marks of lines, and whether a line or a part ended.
+    fn gap(&self, at: usize, margin: Margin, is_line_start: bool) -> Vec<(usize, bool, bool)> {
+        let mut found = Vec::new();
+        let mut states = vec![(at, 0, false, false)];
+        let mut known = BTreeSet::new();
+        while let Some(state) = states.pop() {
+            if !known.insert(state) {
+                continue;
+            }
+            let (at, marks, line, edge) = state;
+            found.push((at, line, edge));
+            match self.at(at) {
+                Some('\n') => states.push((at + 1, 0, true, edge)),
+                Some(EDGE) if !edge => states.push((at + 1, 0, line, true)),
+                Some('>') if marks < margin.quotes && (line || edge || is_line_start) => {
+                    states.push((at + 1, marks + 1, line, edge));
+                }
+                Some('#') if line || edge || is_line_start => {
+                    let hashes = self.run(at, '#');
+                    if hashes == margin.hashes {
+                        states.push((at + hashes, usize::MAX, line, edge));
+                    }
+                }
+                Some(c) if is_blank(c) => states.push((at + 1, marks, line, edge)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn sign(&self, places: &Places, c: char) -> Places {
+        places.iter().filter(|at| self.at(**at) == Some(c)).map(|at| at + 1).collect()
+    }
+
+    fn literal(&self, places: &Places, text: &str) -> Places {
+        let mut places = places.clone();
+        for c in text.chars().filter(|c| *c != INERT) {
+            places = if is_blank(c) { self.skip(&places) } else { self.sign(&places, c) };
+        }
+        places
+    }
+
+    fn skip(&self, places: &Places) -> Places {
+        places.iter().map(|at| self.blanks(*at)).collect()
+    }
+
+    // ---- blocks ----
+
+    fn block(&self, places: Places, block: &Block, is_first: bool) -> Places {
+        let margin = Margin {
+            quotes: block.path.iter().filter(|around| matches!(around, Around::Quote)).count(),
+            hashes: if let Kind::Text { heading, .. } = block.kind { heading } else { 0 },
+        };
+        let begin = |places: &Places| self.begin(places, &block.path, margin, is_first);
+        match &block.kind {
+            Kind::Text { text, .. } => self.text(&begin(&places), text, margin, true),
+            Kind::Rule => self.literal(&begin(&places), "---"),
+            Kind::Code { language, text } => {
+                let ticks = ticks_around(text);
+                let mut found = self.code(&begin(&places), text, margin, None);
+                for language in [language.as_str(), ""] {
+                    found.extend(self.code(&begin(&places), text, margin, Some(Fence { ticks, language })));
+                }
+                found
+            }
+            Kind::Table { header, rows } => {
+                let mut found = self.bullets(&places, block, margin, is_first, header, rows);
+                let longest = header.iter().chain(rows.iter().flatten()).map(|cell| {
+                    cell.links
+                        .iter()
+                        .map(|(_, url)| ticks_around(url))
+                        .fold(ticks_around(&cell.all), usize::max)
+                });
+                let fences =
+                    (3..=longest.max().unwrap_or(3)).map(|ticks| Some(Fence { ticks, language: "" }));
+                for fence in [None].into_iter().chain(fences) {
+                    found.extend(self.table(&places, block, margin, is_first, header, rows, fence));
+                }
+                found
+            }
+        }
+    }
+
+    /// The places where the text of a block begins.
+    fn begin(&self, places: &Places, path: &[Around], margin: Margin, is_first: bool) -> Places {
+        let mut found = Places::new();
+        for at in places {
+            for (at, line, edge) in self.gap(*at, Margin { hashes: 0, ..margin }, is_first) {
+                if line || edge || is_first {
+                    found.insert(at);
+                }
+            }
+        }
+        for around in path {
+            let mut behind = found.clone();
+            match around {
+                Around::Quote => behind.extend(self.sign(&found, '>')),
+                Around::Item { number: None, begins: true } => {
+                    behind.extend(self.sign(&found, '-'));
+                    behind.extend(self.sign(&found, '•'));
+                }
+                Around::Item { number: Some(number), begins: true } => {
+                    behind.extend(self.literal(&found, &format!("{number}.")));
+                }
+                Around::Item { begins: false, .. } | Around::List => {}
+            }
+            // Code, and in HTML any text of an item, may begin on a line of its own.
+            for at in behind {
+                let gap = self.gap(at, Margin { hashes: 0, ..margin }, false);
+                found.extend(gap.into_iter().filter(|(.., edge)| !edge).map(|(at, ..)| at));
+            }
+        }
+        let headed: Vec<_> =
+            found.iter().filter(|at| margin.hashes > 0 && self.run(**at, '#') == margin.hashes).collect();
+        let headed: Vec<_> = headed.into_iter().map(|at| self.blanks(at + margin.hashes)).collect();
+        found.extend(headed);
+        self.skip(&found)
+    }
+
+    // ---- text ----
+
+    fn text(&self, places: &Places, text: &Text, margin: Margin, cuts: bool) -> Places {
+        let mut places = places.clone();
+        let mut at = 0;
+        for (label, url) in &text.links {
+            places = self.signs(&places, &text.all, at..label.start, margin, cuts);
+            places = self.link(&places, &text.all[label.clone()], url, margin, cuts, label.start > 0);
+            at = label.end;
+        }
+        self.signs(&places, &text.all, at..text.all.len(), margin, cuts)
+    }
+
+    /// The places behind `all[range]`; where `cuts`, a part may end between any two clusters of it.
+    fn signs(&self, places: &Places, all: &str, range: Range<usize>, margin: Margin, cuts: bool) -> Places {
+        let mut places = places.clone();
+        let mut space: Option<bool> = None;
+        let mut at = range.start;
+        for cluster in all[range.clone()].graphemes(true) {
+            let start = at;
+            at += cluster.len();
+            if cluster.chars().all(char::is_whitespace) {
+                space = Some(space.unwrap_or(false) || cluster.contains('\n'));
+                continue;
+            }
+            places = match space.take() {
+                Some(line) => self.space(
+                    &places,
+                    line,
+                    margin,
+                    cuts,
+                    start == range.start || all[..start].trim().is_empty(),
+                ),
+                None if cuts && start > 0 => self.cut(&places, margin, None),
+                None => places,
+            };
+            for (n, c) in cluster.chars().filter(|c| *c != INERT).enumerate() {
+                if n > 0 && cuts && cluster.len() > self.long {
+                    places = self.cut(&places, margin, None);
+                }
+                places = self.sign(&places, c);
+            }
+        }
+        // White space before a link, or at the end of the text.
+        match space {
+            Some(line) => {
+                let mut behind = self.space(&places, line, margin, cuts, false);
+                if range.end == all.len() || all[..range.end].trim().is_empty() {
+                    behind.extend(places);
+                }
+                behind
+            }
+            None => places,
+        }
+    }
+
+    fn space(&self, places: &Places, line: bool, margin: Margin, cuts: bool, is_leading: bool) -> Places {
+        let mut found = if is_leading { places.clone() } else { Places::new() };
+        for start in places {
+            for (at, has_line, has_edge) in self.gap(*start, margin, false) {
+                let is_cut = has_edge && cuts;
+                if at > *start && (is_cut || !has_edge && has_line == line) {
+                    found.insert(at);
+                }
+            }
+        }
+        found
+    }
+
+    /// The same places and those behind the edge of a part, with the fence closed and opened again.
+    fn cut(&self, places: &Places, margin: Margin, fence: Option<Fence<'_>>) -> Places {
+        let mut found = places.clone();
+        found.extend(self.edge(places, margin, fence));
+        found
+    }
+
+    fn edge(&self, places: &Places, margin: Margin, fence: Option<Fence<'_>>) -> Places {
+        let mut found = Places::new();
+        for at in self.close(places, margin, fence) {
+            for (behind, _, edge) in self.gap(at, margin, false) {
+                if edge {
+                    found.insert(behind);
+                }
+            }
+        }
+        self.open(&found, margin, fence)
+    }
+
+    fn link(
+        &self,
+        places: &Places,
+        label: &str,
+        url: &str,
+        margin: Margin,
+        cuts: bool,
+        joined: bool,
+    ) -> Places {
+        let places = if cuts && joined { self.cut(places, margin, None) } else { places.clone() };
+        let shown = self.signs(&places, label, 0..label.len(), margin, false);
+        let mut found = self.address(&shown, url);
+        if needs_address(label, url) {
+            found.extend(self.literal(&shown, &format!(" ({url})")));
+            found.extend(self.literal(&shown, &format!(" <{url}>")));
+        } else {
+            found.extend(shown);
+        }
+        // One too long for a part is its label and its bare address.
+        if cuts && label.len() + url.len() > self.long {
+            let label_end = self.signs(&places, label, 0..label.len(), margin, true);
+            if needs_address(label, url) {
+                let begin = self.space(&label_end, false, margin, true, false);
+                found.extend(self.signs(&begin, url, 0..url.len(), margin, true));
+            } else {
+                found.extend(label_end);
+            }
+        }
+        found
+    }
+
+    /// The places behind an address that the reader of a platform's marks came upon.
+    fn address(&self, places: &Places, url: &str) -> Places {
+        let mut found = Places::new();
+        for at in places.iter().filter(|at| self.at(**at) == Some(OPEN)) {
+            let Some(len) = self.seen[*at..].iter().position(|c| *c == CLOSE) else { continue };
+            let seen: String = self.seen[at + 1..at + len].iter().collect();
+            if decoded(&seen) == decoded(url) {
+                found.insert(at + len + 1);
+            }
+        }
+        found
+    }
+
+    // ---- code ----
+
+    fn open(&self, places: &Places, margin: Margin, fence: Option<Fence<'_>>) -> Places {
+        let Some(fence) = fence else { return places.clone() };
+        let places = places.iter().filter(|at| self.run(**at, '`') == fence.ticks).map(|at| at + fence.ticks);
+        let places = self.literal(&places.collect(), fence.language);
+        self.line(&places, margin, "")
+    }
+
+    fn close(&self, places: &Places, margin: Margin, fence: Option<Fence<'_>>) -> Places {
+        let Some(fence) = fence else { return places.clone() };
+        let places = self.line(places, margin, "");
+        places.iter().filter(|at| self.run(**at, '`') == fence.ticks).map(|at| at + fence.ticks).collect()
+    }
+
+    /// The places behind a line break, the margin and `indent`; and without `indent`, all places in the margin.
+    fn line(&self, places: &Places, margin: Margin, indent: &str) -> Places {
+        let mut found = Places::new();
+        for at in self.sign(&self.skip(places), '\n') {
+            let mut begin = at;
+            for marks in 0..=margin.quotes {
+                let end = self.blanks(begin);
+                if indent.is_empty() {
+                    found.insert(end);
+                } else {
+                    let indent: Vec<char> = indent.chars().collect();
+                    if self.seen[begin..end].ends_with(&indent) {
+                        found.insert(end);
+                    }
+                }
+                if marks == margin.quotes || self.at(end) != Some('>') {
+                    break;
+                }
+                begin = end + 1;
+            }
+        }
+        found
+    }
+
+    /// The places on a line further down in the same part.
+    fn next_line(&self, places: &Places, margin: Margin) -> Places {
+        let gaps = places.iter().flat_map(|at| self.gap(*at, margin, false));
+        gaps.filter(|(_, line, edge)| *line && !edge).map(|(at, ..)| at).collect()
+    }
+
+    fn code(&self, places: &Places, text: &str, margin: Margin, fence: Option<Fence<'_>>) -> Places {
+        let mut places = self.open(places, margin, fence);
+        let mut breaks: Option<usize> = None;
+        for line in text.split('\n') {
+            let trimmed = line.trim();
+            if trimmed.is_empty() {
+                breaks = breaks.map(|breaks| breaks + 1);
+                continue;
+            }
+            let indent = &line[..line.len() - line.trim_start().len()];
+            if let Some(breaks) = breaks {
+                let mut behind = places.clone();
+                for n in 0..=breaks {
+                    behind = self.line(&behind, margin, if n == breaks { indent } else { "" });
+                }
+                behind.extend(self.edge(&places, margin, fence));
+                places = behind;
+            }
+            breaks = Some(0);
+            places = self.code_line(&places, trimmed, margin, fence);
+        }
+        self.close(&places, margin, fence)
+    }
+
+    fn code_line(&self, places: &Places, line: &str, margin: Margin, fence: Option<Fence<'_>>) -> Places {
+        let mut places = places.clone();
+        let mut blanks = String::new();
+        for (n, cluster) in line.graphemes(true).enumerate() {
+            if cluster.chars().all(char::is_whitespace) {
+                blanks.push_str(cluster);
+                continue;
+            }
+            if !blanks.is_empty() {
+                // Where a part ends, blanks may go.
+                let mut behind = self.edge(&places, margin, fence);
+                for c in blanks.drain(..) {
+                    places = self.sign(&places, c);
+                    behind.extend(self.edge(&places, margin, fence));
+                }
+                places.extend(behind);
+            } else if n > 0 {
+                places = self.cut(&places, margin, fence);
+            }
+            for (n, c) in cluster.chars().filter(|c| *c != INERT).enumerate() {
+                if n > 0 && cluster.len() > self.long {
+                    places = self.cut(&places, margin, fence);
+                }
+                places = self.sign(&places, c);
+            }
+        }
+        places
+    }
+
+    // ---- tables ----
+
+    /// A row of cells with bars between them.
+    fn row(&self, places: &Places, cells: &[Text], margin: Margin, cuts: bool) -> Places {
+        let mut places = places.clone();
+        for (n, cell) in cells.iter().enumerate() {
+            if n > 0 {
+                places =
+                    self.around_bar(&self.sign(&self.around_bar(&places, margin, cuts), '|'), margin, cuts);
+            }
+            places = self.text(&places, cell, margin, cuts);
+        }
+        places
+    }
+
+    fn around_bar(&self, places: &Places, margin: Margin, cuts: bool) -> Places {
+        let mut found = self.skip(places);
+        found.extend(places);
+        if cuts {
+            found.extend(self.edge(places, margin, None));
+        }
+        found
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one for each column of what a table can be")]
+    fn table(
+        &self,
+        places: &Places,
+        block: &Block,
+        margin: Margin,
+        is_first: bool,
+        header: &[Text],
+        rows: &[Vec<Text>],
+        fence: Option<Fence<'_>>,
+    ) -> Places {
+        let first = self.begin(places, &block.path, margin, is_first);
+        let next = |places: &Places| {
+            let path: Vec<_> = block.path.iter().map(continued).collect();
+            self.begin(places, &path, margin, false)
+        };
+        // The header, and the places where a row may follow.
+        let head = |places: &Places| {
+            let mut found = self.row(places, header, margin, false);
+            let is_rule = |at: &usize| matches!(self.at(*at), Some('-' | '|'));
+            let ruled = self.next_line(&found, margin);
+            found.extend(ruled.iter().map(|at| at + (*at..).take_while(is_rule).count()));
+            found
+        };
+        // Behind a row in a group, and behind one that is text.
+        let mut inside = head(&self.open(&first, margin, fence));
+        let mut outside = if header.iter().all(Text::is_blank) && header.len() < 2 {
+            places.clone()
+        } else {
+            self.row(&first, header, margin, true)
+        };
+        for (n, cells) in rows.iter().enumerate() {
+            let mut ended = self.close(&inside, margin, fence);
+            ended.extend(&outside);
+            // The whole table may be text from its header on.
+            let mut begun = next(&ended);
+            if n == 0 && header.iter().all(Text::is_blank) {
+                begun.extend(&first);
+            }
+            let mut before = head(&self.edge(&inside, margin, fence));
+            before.extend(head(&self.open(&begun, margin, fence)));
+            before.extend(&inside);
+            let lines = self.next_line(&before, margin);
+            let is_blank = cells.iter().all(Text::is_blank) && cells.len() < 2;
+            let mut text = self.row(&begun, cells, margin, true);
+            if is_blank {
+                text.extend(&ended);
+            }
+            inside = self.row(&lines, cells, margin, false);
+            outside = text;
+        }
+        let mut found = self.close(&inside, margin, fence);
+        found.extend(outside);
+        found
+    }
+
+    fn bullets(
+        &self,
+        places: &Places,
+        block: &Block,
+        margin: Margin,
+        is_first: bool,
+        header: &[Text],
+        rows: &[Vec<Text>],
+    ) -> Places {
+        let mut places = places.clone();
+        let mut path = block.path.clone();
+        let mut is_first = is_first;
+        let mut any = false;
+        for cells in rows {
+            let mut cells = header.iter().zip(cells).filter(|(_, cell)| !cell.is_blank()).peekable();
+            if cells.peek().is_none() {
+                continue;
+            }
+            any = true;
+            path.push(Around::Item { number: None, begins: true });
+            places = self.begin(&places, &path, margin, is_first);
+            is_first = false;
+            path.pop();
+            path = path.iter().map(continued).collect();
+            for (n, (header, cell)) in cells.enumerate() {
+                if n > 0 {
+                    places = self.space(&places, true, margin, true, false);
+                }
+                if !header.is_blank() {
+                    places = self.text(&places, header, margin, true);
+                    places = self.cut(&self.skip(&places), margin, None);
+                    places = self.space(&self.sign(&places, ':'), false, margin, true, false);
+                }
+                places = self.text(&places, cell, margin, true);
+            }
+        }
+        // Nothing to see in any row.
+        if any || !rows.is_empty() { places } else { Places::new() }
+    }
+}
+
+/// The same container behind the first block in it.
+fn continued(around: &Around) -> Around {
+    match around {
+        Around::Item { number, .. } => Around::Item { number: *number, begins: false },
+        other => other.clone(),
+    }
+}
+
+/// A fence's backticks, more than the text has in a row.
+fn ticks_around(text: &str) -> usize {
+    (text.split(|c| c != '`').map(str::len).max().unwrap_or(0) + 1).max(3)
+}
+
+/// An address without what hides in per cent.
+fn decoded(url: &str) -> String {
+    let mut out = String::new();
+    let mut rest = url;
+    while let Some(c) = rest.chars().next() {
+        let sign = rest.strip_prefix('%').and_then(|code| code.get(..2));
+        if let Some(sign) = sign.and_then(|code| u8::from_str_radix(code, 16).ok()).filter(u8::is_ascii) {
+            out.push(char::from(sign));
+            rest = &rest[3..];
+        } else {
+            if c != INERT {
+                out.push(c);
+            }
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    out
+}
