@@ -168,7 +168,12 @@ pub(super) fn addresses(text: &str) -> Vec<Range<usize>> {
         let name = ["https", "http"].into_iter().find(|name| text[..scheme].ends_with(name));
         let Some(name) = name else { continue };
         let rest = &text[scheme..];
-        let is_end = |c: char| c.is_whitespace() || "<>\\`|。！？、，；：".contains(c);
+        // A bracket that closes what was open before the address is not a part of it.
+        let mut depth = 0;
+        let is_end = |c: char| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth < 0 || c.is_whitespace() || "<>\\`|[]。！？、，；：".contains(c)
+        };
         let end = rest.find(is_end).unwrap_or(rest.len());
         let end = rest[..end].trim_end_matches(|c| ".,:;!?)]}\"'*_~".contains(c)).len();
         addresses.push(scheme - name.len()..scheme + end.max(1));

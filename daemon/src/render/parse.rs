@@ -3,6 +3,8 @@
 //! Everything that can be read is kept: raw HTML, footnotes and the state of tasks become text, an image becomes a
 //! link to it. Line breaks stay where the agent put them, as chat platforms show them.
 
+use std::borrow::Cow;
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
 use super::table::Table;
@@ -21,6 +23,20 @@ pub fn parse(markdown: &str) -> Document {
     }
     builder.end_text(Content::Paragraph);
     builder.document
+}
+
+/// The same text with U+FFFD in place of what is no text: control characters other than tabs and line ends, and what
+/// Unicode promises never to be a character. HTML has no place for them, and nobody could read them.
+fn printable(text: &str) -> Cow<'_, str> {
+    let is_suspect = |b: &u8| (*b < b' ' && !b"\t\n\r".contains(b)) || *b == 0x7f || *b == 0xc2 || *b >= 0xef;
+    let is_no_text = |c: char| {
+        let is_nonchar = (0xfdd0..=0xfdef).contains(&u32::from(c)) || u32::from(c) & 0xfffe == 0xfffe;
+        is_nonchar || c.is_control() && !matches!(c, '\t' | '\n' | '\r')
+    };
+    if !text.as_bytes().iter().any(is_suspect) || !text.contains(is_no_text) {
+        return text.into();
+    }
+    text.replace(is_no_text, "\u{fffd}").into()
 }
 
 #[derive(Default)]
@@ -55,12 +71,12 @@ impl Builder {
             Event::Start(tag) => self.start(tag, bytes),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
-                Some((_, code)) => code.push_str(&text),
+                Some((_, code)) => code.push_str(&printable(&text)),
                 None => self.push(&text),
             },
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 let look = Look::new(self.look.tags().chain([text::Tag::Code]));
-                self.text.push(&text, look);
+                self.text.push(&printable(&text), look);
             }
             Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
             Event::FootnoteReference(label) => self.push(&format!("[^{label}]")),
@@ -94,7 +110,9 @@ impl Builder {
             Tag::CodeBlock(kind) => {
                 self.end_text(Content::Paragraph);
                 let language = match kind {
-                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or("").to_owned(),
+                    CodeBlockKind::Fenced(info) => {
+                        printable(info.split_whitespace().next().unwrap_or("")).into_owned()
+                    }
                     CodeBlockKind::Indented => String::new(),
                 };
                 self.code = Some((language, String::with_capacity(bytes)));
@@ -192,10 +210,11 @@ impl Builder {
     }
 
     fn push(&mut self, text: &str) {
-        self.text.push(text, self.look);
+        self.text.push(&printable(text), self.look);
     }
 
     fn open_link(&mut self, url: String) {
+        let url = printable(&url).into_owned();
         let start = self.text.as_str().len();
         let index = (self.links.is_empty() && !url.is_empty()).then(|| self.text.open_link(url.clone()));
         if let Some(index) = index {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::html::{escape, escape_attribute};
-use super::text::{Link, Links, Tag, Text};
+use super::text::{Link, LinkKind, Links, Tag, Text};
 use super::{Dialect, Markup, Notation};
 
 /// Invisible, and no platform reads a mark across it: what stands in for an escape where a platform has none.
@@ -80,7 +80,13 @@ impl Pen {
 
     /// Whether the platform is told of the link, rather than the reader.
     pub(super) fn links(self, link: &Link) -> bool {
-        link.is_usual && !matches!(self, Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp))
+        match self {
+            Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp) => false,
+            Self::Telegram => link.kind == LinkKind::Web,
+            // The label would end there: Google Chat has no escape for it.
+            Self::Marks(Notation::GoogleChat) if link.has_angle => false,
+            Self::Marks(_) => link.kind >= LinkKind::Usual,
+        }
     }
 
     /// Whether the label of a link may have styles of its own.

@@ -160,12 +160,21 @@ fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) ->
             let line_end = start + line.len();
             start = line_end + 1;
             let end = at + line.trim().len();
-            if at < end && !cuts(at) && !cuts(end) && stands(pen, tag, all, at..end) {
+            let is_kept = at < end && !cuts(at) && !cuts(end) && stands(pen, tag, all, at..end);
+            if is_kept && !meets_mark(pen, tag, text, at..end) {
                 kept.push(at..end);
             }
         }
     }
     kept
+}
+
+/// Whether the address of a link in `range`, which the reader is shown, has the mark of `tag` in it.
+fn meets_mark(pen: Pen, tag: Tag, text: &Text, range: Range<usize>) -> bool {
+    let Some(mark) = pen.mark(tag).chars().next() else { return false };
+    let first = text.links().partition_point(|link| link.range.end <= range.start);
+    let links = text.links()[first..].iter().take_while(|link| link.range.start < range.end);
+    links.into_iter().any(|link| !pen.links(link) && link.url.contains(mark))
 }
 
 /// Whether marks around `range` would be read as marks.

@@ -123,12 +123,60 @@ impl Tag {
 pub(super) struct Link {
     pub(super) range: Range<usize>,
     pub(super) url: String,
-    /// Whether platforms make a link of it: its scheme is a usual one, and it has no white space.
-    pub(super) is_usual: bool,
+    /// Where it leads, as far as platforms care.
+    pub(super) kind: LinkKind,
+    /// Whether its label has a sign that ends a label in some notations.
+    pub(super) has_angle: bool,
 }
 
-/// The schemes that a platform makes a link of.
-const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
+/// Which platforms make a link of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LinkKind {
+    /// None: another scheme, or white space in it.
+    Other,
+    /// Most: an address for mail, or a host that only a house knows.
+    Usual,
+    /// All that have links: a host on the web.
+    Web,
+}
+
+impl LinkKind {
+    fn of(url: &str) -> Self {
+        let behind = |scheme: &str| {
+            url.get(..scheme.len())
+                .filter(|head| head.eq_ignore_ascii_case(scheme))
+                .map(|_| &url[scheme.len()..])
+        };
+        if url.contains(char::is_whitespace) {
+            return Self::Other;
+        }
+        match behind("http://").or_else(|| behind("https://")) {
+            Some(rest) if is_public(rest) => Self::Web,
+            Some(_) => Self::Usual,
+            None => behind("mailto:").map_or(Self::Other, |_| Self::Usual),
+        }
+    }
+}
+
+/// Whether an address, from its host on, has a host with a dot in its name (or a number) and a port that there is. What
+/// Telegram's own parser drops, or turns into something else, has not.
+fn is_public(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    if let Some((_, port)) = host.split_once(']').filter(|_| host.starts_with('[')) {
+        return port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+    }
+    let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric() || "-_".contains(c))
+    };
+    name.contains('.') && name.split('.').all(is_label) && port.is_none_or(is_port)
+}
+
+fn is_port(port: &str) -> bool {
+    port.parse::<u16>().is_ok_and(|port| port > 0)
+}
 
 /// How a link's address is written behind its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,13 +188,6 @@ pub(super) enum Links {
 }
 
 impl Link {
-    fn new(range: Range<usize>, url: String) -> Self {
-        let has =
-            |scheme: &&str| url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme));
-        let is_usual = SCHEMES.iter().any(has) && !url.contains(char::is_whitespace);
-        Self { range, url, is_usual }
-    }
-
     /// Whether `label` is the address itself, so that a reader sees where it goes.
     pub(super) fn is_bare(&self, label: &str) -> bool {
         is_bare(label, &self.url)
@@ -231,7 +272,8 @@ impl Text {
 
     /// Begins a link to `url`; the text pushed next with the returned index is its label.
     pub(super) fn open_link(&mut self, url: String) -> usize {
-        self.links.push(Link::new(self.text.len()..self.text.len(), url));
+        let (range, kind) = (self.text.len()..self.text.len(), LinkKind::of(&url));
+        self.links.push(Link { range, url, kind, has_angle: false });
         self.links.len() - 1
     }
 
@@ -241,7 +283,9 @@ impl Text {
             let url = self.links[link].url.clone();
             self.push(&url, Look::new([Tag::Link(link)]));
         }
-        self.links[link].range.end = self.text.len();
+        let range = self.links[link].range.start..self.text.len();
+        self.links[link].has_angle = self.text[range.clone()].contains(['<', '>', '|']);
+        self.links[link].range = range;
     }
 
     /// Adds `other` at the end.

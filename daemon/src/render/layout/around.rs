@@ -36,7 +36,8 @@ impl Layout<'_> {
         self.first[node]
     }
 
-    /// What is written before the lines of leaf `at`, and before its first; as deep as a quarter of a part allows.
+    /// What is written before the lines of leaf `at`, there or yet to come, and before its first; as deep as a quarter
+    /// of a part allows.
     pub(in super::super) fn indents(&self, parent: Option<usize>, at: usize, pen: Pen) -> (String, String) {
         let (mut indent, mut marked) = (String::new(), String::new());
         let mut tag = pen.quotes_by_tag();
@@ -48,7 +49,8 @@ impl Layout<'_> {
                 Container::Item { number } => {
                     let mark = number.map_or_else(|| pen.bullet().to_owned(), |number| format!("{number}. "));
                     let blank = " ".repeat(mark.chars().count());
-                    (if self.first.get(node) == Some(&at) { mark } else { blank.clone() }, blank)
+                    let is_first = self.first.get(node).is_none_or(|first| *first >= at);
+                    (if is_first { mark } else { blank.clone() }, blank)
                 }
             };
             if indent.len() + blank.len() > self.limit / 4 {
