@@ -289,3 +289,14 @@ pub(super) fn escape_attribute(text: &str, out: &mut String) {
         escape(piece, out);
     }
 }
+
+/// The bytes of `text` as an attribute.
+pub(super) fn escaped_len(text: &str) -> usize {
+    let more = |b| match b {
+        b'&' => "&amp;".len() - 1,
+        b'<' | b'>' => "&lt;".len() - 1,
+        b'"' => "&quot;".len() - 1,
+        _ => 0,
+    };
+    text.len() + text.bytes().map(more).sum::<usize>()
+}

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::html::{escape, escape_attribute};
+use super::html::{escape, escape_attribute, escaped_len};
 use super::text::{Link, LinkKind, Links, Tag, Text};
 use super::{Dialect, Markup, Notation};
 
@@ -128,6 +128,18 @@ impl Pen {
             Tag::Strike => "<s>".into(),
             Tag::Code => "<code>".into(),
         })
+    }
+
+    /// The bytes of the tags around `tag` in Telegram's HTML; none for a link that is none.
+    pub(super) fn html_len(self, text: &Text, tag: Tag) -> usize {
+        let open = match tag {
+            Tag::Link(link) => match text.links().get(link).filter(|link| self.links(link)) {
+                Some(link) => "<a href=\"\">".len() + escaped_len(&link.url),
+                None => return 0,
+            },
+            _ => self.html_close(tag).len() - 1,
+        };
+        open + self.html_close(tag).len()
     }
 
     /// The tag that closes `tag` in Telegram's HTML.

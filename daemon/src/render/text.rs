@@ -216,7 +216,7 @@ impl Links {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Text {
     text: String,
-    /// Where each look begins; in order, without equal neighbours.
+    /// Where each look begins; in order, without equal neighbours. Empty where nothing is special, as in most cells.
     runs: Vec<(usize, Look)>,
     links: Vec<Link>,
 }
@@ -233,6 +233,11 @@ impl Text {
 
     pub(super) fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
+    }
+
+    fn runs(&self) -> &[(usize, Look)] {
+        const PLAIN: &[(usize, Look)] = &[(0, Look { kinds: 0, link: 0 })];
+        if self.runs.is_empty() { PLAIN } else { &self.runs }
     }
 
     /// An empty text with room for so many bytes.
@@ -264,7 +269,10 @@ impl Text {
         if text.is_empty() {
             return;
         }
-        if self.runs.last().is_none_or(|(_, last)| *last != look) {
+        if self.runs().last().is_none_or(|(_, last)| *last != look) {
+            if self.runs.is_empty() && !self.text.is_empty() {
+                self.runs.push((0, Look::default()));
+            }
             self.runs.push((self.text.len(), look));
         }
         self.text.push_str(text);
@@ -347,9 +355,10 @@ impl Text {
 
     /// As [`Text::slices`], each with its place in the text.
     pub(super) fn located(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &str, Look)> {
-        let first = self.runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
-        self.runs[first..].iter().enumerate().map_while(move |(n, (start, look))| {
-            let end = self.runs.get(first + n + 1).map_or(self.text.len(), |(next, _)| *next);
+        let runs = self.runs();
+        let first = runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
+        runs[first..].iter().enumerate().map_while(move |(n, (start, look))| {
+            let end = runs.get(first + n + 1).map_or(self.text.len(), |(next, _)| *next);
             let slice = (*start).max(range.start)..end.min(range.end);
             (slice.start < slice.end).then(|| (slice.start, &self.text[slice], *look))
         })
@@ -357,21 +366,21 @@ impl Text {
 
     /// How all of `range` looks, and the sign before it, if they look alike.
     pub(super) fn look_throughout(&self, range: &Range<usize>) -> Option<Look> {
-        let run = self.runs.partition_point(|(start, _)| *start < range.start).saturating_sub(1);
-        let is_one = self.runs.get(run + 1).is_none_or(|(next, _)| *next >= range.end);
-        self.runs.get(run).filter(|_| is_one).map(|(_, look)| *look)
+        let run = self.runs().partition_point(|(start, _)| *start < range.start).saturating_sub(1);
+        let is_one = self.runs().get(run + 1).is_none_or(|(next, _)| *next >= range.end);
+        self.runs().get(run).filter(|_| is_one).map(|(_, look)| *look)
     }
 
     /// How the sign at `at` looks.
     pub(super) fn look_at(&self, at: usize) -> Option<Look> {
-        let run = self.runs.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
-        (at < self.text.len()).then(|| self.runs[run].1)
+        let run = self.runs().partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        (at < self.text.len()).then(|| self.runs()[run].1)
     }
 
     /// How the sign before `at` looks.
     pub(super) fn look_before(&self, at: usize) -> Option<Look> {
-        let run = self.runs.partition_point(|(start, _)| *start < at).checked_sub(1)?;
-        Some(self.runs[run].1)
+        let run = self.runs().partition_point(|(start, _)| *start < at).checked_sub(1)?;
+        Some(self.runs()[run].1)
     }
 
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
