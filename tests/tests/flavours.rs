@@ -46,7 +46,7 @@ struct Rendered {
 fn rendered(channel: &str) -> Vec<Rendered> {
     let flavour = format(channel).expect("the channel has a format").flavour;
     let mut all = Vec::new();
-    for (name, mut markdown, limits) in corpus() {
+    for (name, markdown, limits) in corpus() {
         let document = render::parse(&markdown);
         for limit in limits.into_iter().map(Some).chain([flavour.limit]) {
             let flavour = Flavour { limit, ..flavour };
