@@ -119,7 +119,7 @@ fn swapped(swaps: &[Swap], text: &str) -> String {
     let mut at = 0;
     for swap in swaps {
         out.push_str(&text[at..swap.at]);
-        swap.write(text, &mut out);
+        out.extend(swap.written(text));
         at = swap.at + swap.len;
     }
     out.push_str(&text[at..]);
@@ -127,10 +127,9 @@ fn swapped(swaps: &[Swap], text: &str) -> String {
 }
 
 impl Swap {
-    pub(super) fn write(&self, text: &str, out: &mut String) {
-        out.push_str(self.before);
-        out.push_str(self.instead.unwrap_or(&text[self.at..self.at + self.len]));
-        out.push_str(self.behind);
+    /// What stands in its place.
+    pub(super) fn written<'a>(&'a self, text: &'a str) -> [&'a str; 3] {
+        [self.before, self.instead.unwrap_or(&text[self.at..self.at + self.len]), self.behind]
     }
 }
 

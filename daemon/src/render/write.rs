@@ -194,9 +194,9 @@ impl Writer<'_> {
         let mut at = range.start;
         for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
             self.lines(&all[at..swap.at], newline);
-            let mut out = String::new();
-            swap.write(all, &mut out);
-            self.literal(&out);
+            for written in swap.written(all) {
+                self.literal(written);
+            }
             at = swap.at + swap.len;
         }
         self.lines(&all[at..range.end], newline);

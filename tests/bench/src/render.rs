@@ -61,8 +61,11 @@ pub(crate) fn rates() {
     );
 }
 
-/// Documents of about so many bytes: one like what agents write, the others made to be slow.
-const KINDS: [(&str, fn(usize) -> String); 19] = [
+/// Makes a document of about so many bytes.
+type Make = fn(usize) -> String;
+
+/// One document like what agents write, the others made to be slow.
+const KINDS: [(&str, Make); 19] = [
     ("mixed", document::mixed),
     ("one line", |bytes| "word ".repeat(bytes / 5)),
     ("one word", |bytes| "a".repeat(bytes)),
