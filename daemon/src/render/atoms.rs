@@ -12,8 +12,9 @@ use gatepost_chunk::{Mode, Unit, split};
 
 use super::escape::{Swap, addresses};
 use super::layout::{Block, LaidTable, Layout};
+use super::link::Links;
 use super::measure::{Cost, Measure};
-use super::text::{Links, Text};
+use super::text::Text;
 use super::words::{Grade, extent, words};
 
 #[derive(Debug, Clone)]

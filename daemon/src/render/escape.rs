@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Notation;
+use super::look::{Look, Tag};
 use super::pen::{INERT, Pen};
-use super::text::{Look, Tag, Text};
+use super::text::Text;
 
 /// A sign that is not written as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

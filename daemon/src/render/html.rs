@@ -5,9 +5,11 @@
 
 use super::Dialect;
 use super::layout::{Block, Form, LaidTable, Layout};
+use super::link::{Link, Links};
+use super::look::Tag;
 use super::plain;
 use super::split::Piece;
-use super::text::{Link, Links, Tag, Text};
+use super::text::Text;
 use super::tree::Container;
 
 /// The schemes that may stand behind a link. Others, such as `javascript:`, are shown as text.

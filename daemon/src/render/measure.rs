@@ -8,8 +8,9 @@ use std::ops::{Add, AddAssign, Range, Sub};
 use gatepost_chunk::Unit;
 
 use super::escape::{self, Swap};
+use super::look::{Look, Tag};
 use super::pen::Pen;
-use super::text::{Look, Tag, Text};
+use super::text::Text;
 
 /// What a platform counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,8 +7,10 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
+use super::link::Links;
+use super::look::{self, Look};
 use super::table::Table;
-use super::text::{self, Links, Look, Text};
+use super::text::Text;
 use super::tree::{Container, Content, DEEPEST, Document, Leaf, Node};
 
 /// Parses CommonMark with tables, strikethrough, task lists and footnotes. Any text is a document.
@@ -69,7 +71,7 @@ struct Builder {
     code: Option<(String, String)>,
     table: Option<Table>,
     /// The styles that are open, outermost first, and how often each.
-    styles: Vec<(text::Tag, usize)>,
+    styles: Vec<(look::Tag, usize)>,
     /// What text looks like that is in all of them.
     look: Look,
     links: Vec<OpenLink>,
@@ -93,7 +95,7 @@ impl Builder {
                 None => self.push(&text),
             },
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                let look = Look::new(self.look.tags().chain([text::Tag::Code]));
+                let look = Look::new(self.look.tags().chain([look::Tag::Code]));
                 self.text.push(&printable(&text, self.is_suspect), look);
             }
             Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
@@ -154,9 +156,9 @@ impl Builder {
                 self.reserve(bytes);
             }
             Tag::TableCell => self.reserve(bytes),
-            Tag::Strong => self.style(text::Tag::Strong),
-            Tag::Emphasis => self.style(text::Tag::Emphasis),
-            Tag::Strikethrough => self.style(text::Tag::Strike),
+            Tag::Strong => self.style(look::Tag::Strong),
+            Tag::Emphasis => self.style(look::Tag::Emphasis),
+            Tag::Strikethrough => self.style(look::Tag::Strike),
             Tag::Link { link_type: LinkType::Email, dest_url, .. } => {
                 self.open_link(format!("mailto:{dest_url}"))
             }
@@ -198,9 +200,9 @@ impl Builder {
                     table.rows.last_mut().unwrap_or(&mut table.header).push(cell);
                 }
             }
-            TagEnd::Strong => self.unstyle(text::Tag::Strong),
-            TagEnd::Emphasis => self.unstyle(text::Tag::Emphasis),
-            TagEnd::Strikethrough => self.unstyle(text::Tag::Strike),
+            TagEnd::Strong => self.unstyle(look::Tag::Strong),
+            TagEnd::Emphasis => self.unstyle(look::Tag::Emphasis),
+            TagEnd::Strikethrough => self.unstyle(look::Tag::Strike),
             TagEnd::Link | TagEnd::Image => self.close_link(),
             _ => {}
         }
@@ -214,7 +216,7 @@ impl Builder {
         }
     }
 
-    fn style(&mut self, tag: text::Tag) {
+    fn style(&mut self, tag: look::Tag) {
         match self.styles.iter_mut().find(|(open, _)| *open == tag) {
             Some((_, times)) => *times += 1,
             None => {
@@ -224,7 +226,7 @@ impl Builder {
         }
     }
 
-    fn unstyle(&mut self, tag: text::Tag) {
+    fn unstyle(&mut self, tag: look::Tag) {
         let Some(at) = self.styles.iter().position(|(open, _)| *open == tag) else { return };
         self.styles[at].1 -= 1;
         if self.styles[at].1 == 0 {
@@ -242,7 +244,7 @@ impl Builder {
         let start = self.text.as_str().len();
         let index = (self.links.is_empty() && !url.is_empty()).then(|| self.text.open_link(url.clone()));
         if let Some(index) = index {
-            self.style(text::Tag::Link(index));
+            self.style(look::Tag::Link(index));
         }
         self.links.push(OpenLink { url, start, index });
     }
@@ -251,7 +253,7 @@ impl Builder {
         let Some(link) = self.links.pop() else { return };
         if let Some(index) = link.index {
             self.text.close_link(index);
-            self.unstyle(text::Tag::Link(index));
+            self.unstyle(look::Tag::Link(index));
         } else if let Some(address) = Links::Round.address(&self.text.as_str()[link.start..], &link.url) {
             self.push(&address);
         }

@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use super::html::{escape, escape_attribute, escaped_len};
-use super::text::{Link, LinkKind, Links, Tag, Text};
+use super::link::{Link, LinkKind, Links};
+use super::look::Tag;
+use super::text::Text;
 use super::{Dialect, Markup, Notation};
 
 /// Invisible, and no platform reads a mark across it: what stands in for an escape where a platform has none.

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::escape::{addresses, at_start};
+use super::look::{Look, Tag};
 use super::pen::Pen;
-use super::text::{Look, Tag, Text};
+use super::text::Text;
 
 /// What some platforms read as marks and have no escape for.
 const SIGNS: [char; 5] = ['*', '_', '~', '`', '<'];

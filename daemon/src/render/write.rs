@@ -5,12 +5,14 @@
 use super::escape::{self, Swap};
 use super::html::is_language;
 use super::layout::{Block, Form, Layout};
+use super::link::Links;
+use super::look::{Look, Tag};
 use super::measure::start_mark;
 use super::pen::{self, Pen};
 use super::plain::newline;
 use super::settle::settled_within;
 use super::split::Piece;
-use super::text::{Links, Look, Tag, Text};
+use super::text::Text;
 use super::{Style, StyleKind};
 
 pub(super) struct Written {

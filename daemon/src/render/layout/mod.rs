@@ -15,12 +15,13 @@ use std::borrow::Cow;
 use gatepost_chunk::Unit;
 
 use super::escape::{self, Swap};
+use super::link::Link;
 use super::measure::{Cost, Measure};
 use super::pen::Pen;
 use super::settle::{embolden, settle, without_styles};
 use super::split::Piece;
 use super::table::Table;
-use super::text::{Link, Text};
+use super::text::Text;
 use super::tree::{Content, Document, Leaf, Node};
 use super::{Flavour, Tables};
 

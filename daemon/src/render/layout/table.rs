@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::escape;
+use super::super::link::Links;
 use super::super::table::Lines;
-use super::super::text::{Links, Text};
+use super::super::text::Text;
 use super::super::tree::{Container, Node};
 use super::code::fence_around;
 use super::{Block, Layout, Pen, Table};
