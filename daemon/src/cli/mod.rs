@@ -9,6 +9,7 @@ mod init;
 mod local;
 mod output;
 mod queue;
+mod restore;
 mod run;
 mod send;
 mod text;
@@ -60,6 +61,8 @@ enum Command {
     /// See what waits, what failed and why.
     #[command(subcommand)]
     Queue(queue::Command),
+    /// Put a backup in the place of the database. Nothing of it is sent by itself.
+    Restore(restore::Arguments),
     /// Read the `local` inbox, and write to an agent from it.
     #[command(subcommand)]
     Local(local::Command),
@@ -150,6 +153,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Send(arguments) => send::run(&place, arguments).await,
         Command::Message(arguments) => send::message(&place, &arguments).await,
         Command::Queue(command) => queue::run(&place, command).await,
+        Command::Restore(arguments) => restore::run(&place.config, arguments),
         Command::Local(command) => local::run(&place, command).await,
         Command::Render(arguments) => text::render(&arguments),
         Command::Chunk(arguments) => text::chunk(&arguments),

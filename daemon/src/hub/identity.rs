@@ -8,7 +8,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 use gatepost_link::decision::PublicKey;
 
-use super::private_file;
+use crate::store::private_file;
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]

@@ -28,6 +28,7 @@ macro_rules! live {
     };
 }
 
+pub(super) const LIVE: &str = concat!("SELECT seq FROM messages WHERE ", live!(), " ORDER BY seq");
 pub(super) const LIVE_IN_STATE: &str = concat!(columns!(), "WHERE ", live!(), " AND state = ? ORDER BY seq");
 pub(super) const HEADS: &str = concat!(
     columns!(),
@@ -207,7 +208,9 @@ mod tests {
     async fn what_is_asked_all_the_time_is_answered_from_an_index() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
-        for sql in [BY_ID, BY_SEQ, BY_KEY, LIVE_IN_STATE, HEADS, QUEUED, OF_AGENT, crate::approval::WAITING] {
+        for sql in
+            [BY_ID, BY_SEQ, BY_KEY, LIVE, LIVE_IN_STATE, HEADS, QUEUED, OF_AGENT, crate::approval::WAITING]
+        {
             let plan: Vec<String> = store
                 .read(move |db| {
                     let mut rows = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;

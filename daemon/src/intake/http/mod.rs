@@ -79,6 +79,10 @@ impl Door {
 }
 
 async fn ready(State(door): State<Door>) -> Response {
+    let room = door.0.store.space().look();
+    if !room.accepts() {
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("{room}\n")).into_response();
+    }
     // A write, for a hub that cannot write takes no messages.
     match door.0.store.write(|_| Ok::<_, StoreError>(())).await {
         Ok(()) => "ready\n".into_response(),

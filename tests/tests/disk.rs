@@ -1,0 +1,131 @@
+//! Disks that are full, and what the hub makes of them. They are mounted for the test, which only root may do.
+
+use std::{
+    fs,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, ensure};
+use gatepost_tests::hub::{SpawnedHub, client::text, disk::SmallDisk, eventually};
+use serde_json::json;
+
+const CONFIG: &str = r#"
+[agents.courier]
+allow = ["local:*"]
+cross_context = "allow"
+decorate = false
+[agents.engineer]
+allow = ["local:*"]
+[channels.local.home]
+limit = 2000
+"#;
+const MB: u64 = 1024 * 1024;
+
+/// A hub whose data lie on a disk of 40 MB.
+fn hub_on_a_small_disk() -> Result<Option<(SpawnedHub, SmallDisk)>> {
+    let folder = Arc::new(tempfile::tempdir()?);
+    let Some(disk) = SmallDisk::mount(&folder.path().join("data"), 40)? else { return Ok(None) };
+    let mut hub = SpawnedHub::at_rest(folder, CONFIG)?;
+    hub.run()?;
+    Ok(Some((hub, disk)))
+}
+
+#[test]
+fn a_full_disk_stops_accepting_first_loses_nothing_and_goes_on_by_itself() -> Result<()> {
+    let Some((mut hub, disk)) = hub_on_a_small_disk()? else { return Ok(()) };
+    let agent = hub.agent("courier")?;
+    let reserve = hub.data_dir().join("reserve");
+    ensure!(fs::metadata(&reserve)?.len() == 16 * MB);
+    let text_of = |number: usize| format!("{number}: {}", "word ".repeat(15_000));
+    let call =
+        |number: usize| json!({"to": format!("local:lane-{}", number % 4), "message": text_of(number)});
+
+    // Messages that are long enough to fill it by themselves.
+    let mut accepted = vec![];
+    let start = Instant::now();
+    let refused = loop {
+        let answer = agent.post("/v1/messages", &call(accepted.len()))?;
+        if answer.status >= 400 {
+            break answer;
+        }
+        accepted.push(text(&answer.body, "id").to_owned());
+        ensure!(accepted.len() < 2_000, "the disk is not small");
+    };
+    ensure!(refused.status == 503 && refused.body["code"] == "queue_full", "{refused:?}");
+    ensure!(refused.body["reason"] == "disk_full", "{refused:?}");
+    ensure!(text(&refused.body, "hint").contains("nothing was taken"), "{refused:?}");
+    ensure!(accepted.len() > 10, "{} were accepted in {:?}", accepted.len(), start.elapsed());
+    ensure!(agent.get("/readyz")?.status == 503);
+    ensure!(agent.get("/healthz")?.status == 200, "the hub lives");
+
+    // What was accepted arrives.
+    for id in &accepted {
+        agent.ended(id, "sent")?;
+    }
+
+    // To the last byte: the reserve is given away.
+    let ballast = disk.fill(0)?;
+    eventually("the reserve is given away", || {
+        let _ = agent.post("/v1/messages", &call(0))?;
+        Ok((!reserve.exists()).then_some(()))
+    })?;
+    // And that as well: nothing leaves, the hub stays up, and can be asked.
+    disk.fill(0)?;
+    thread::sleep(Duration::from_millis(1_500));
+    let answer = agent.post("/v1/messages", &call(0))?;
+    ensure!(answer.body["code"] == "queue_full", "{answer:?}");
+    ensure!(agent.message(&accepted[0])?["state"] == "sent");
+
+    // A restart on the full disk loses nothing either.
+    hub.kill()?;
+    fs::remove_file(&ballast)?;
+    let ballast = disk.fill(4 * MB)?;
+    hub.run_without_waiting()?;
+    eventually("it answers", || Ok(agent.get("/healthz").ok()))?;
+    ensure!(agent.get("/readyz")?.status == 503);
+
+    // What was accepted is all there, and nothing else.
+    fs::remove_file(&ballast)?;
+    for (number, id) in accepted.iter().enumerate() {
+        let message = agent.message(id)?;
+        ensure!(message["state"] == "sent", "{id} is {}", message["state"]);
+        ensure!(text(&message, "message").trim() == text_of(number).trim(), "{id} has another text");
+    }
+    ensure!(agent.queue()?.len() == accepted.len());
+    Ok(())
+}
+
+#[test]
+fn while_the_disk_is_full_nothing_leaves_and_afterwards_everything_does() -> Result<()> {
+    let Some((hub, disk)) = hub_on_a_small_disk()? else { return Ok(()) };
+    let agent = hub.agent("courier")?;
+    let reserve = hub.data_dir().join("reserve");
+    let first = agent.send_and_wait(&json!({"to": "local:team", "message": "Before."}))?;
+    ensure!(first["state"] == "sent", "{first}");
+
+    let ballast = disk.fill(6 * MB)?;
+    let refused = eventually("accepting stops", || {
+        let answer = agent.post("/v1/messages", &json!({"to": "local:team", "message": "During."}))?;
+        Ok((answer.status == 503).then_some(answer))
+    })?;
+    ensure!(refused.body["reason"] == "disk_full", "{refused:?}");
+    ensure!(reserve.exists(), "accepting stops while the reserve is whole");
+    disk.fill(0)?;
+    eventually("the reserve is given away", || {
+        let _ = agent.get("/readyz")?;
+        Ok((!reserve.exists()).then_some(()))
+    })?;
+    fs::remove_file(ballast)?;
+    eventually("it takes messages again", || Ok((agent.get("/readyz")?.status == 200).then_some(())))?;
+    ensure!(fs::metadata(&reserve)?.len() == 16 * MB, "the reserve is made anew");
+    let sent = agent.send_and_wait(&json!({"to": "local:team", "message": "After."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let arrived: Vec<_> =
+        hub.operator()?.arrived("team")?.iter().map(|part| text(part, "text").to_owned()).collect();
+    let during = arrived.iter().filter(|text| *text == "During.").count();
+    let accepted = hub.operator()?.queue()?.len() - 2;
+    ensure!(during == accepted, "{during} of {accepted}: {arrived:?}");
+    Ok(())
+}
