@@ -43,6 +43,16 @@ pub const QUEUE: &[Key] = &[
         "Between two copies of the database, made in data_dir/backups while the hub runs.",
     ),
     key("backups", "7", "Copies to keep. 0 makes none."),
+    key(
+        "retention",
+        "\"720h\"",
+        "How long a message is kept after its end, with its text and its reason, whatever the end was.",
+    ),
+    key(
+        "audit_retention",
+        "\"8760h\"",
+        "How long a row of the audit is kept. A signed checkpoint stands for those that are purged.",
+    ),
 ];
 
 /// `[broker]`.

@@ -109,6 +109,10 @@ pub struct Queue {
     pub backup_every: Span,
     /// Backups to keep.
     pub backups: usize,
+    /// How long ended messages are kept.
+    pub retention: Span,
+    /// How long the audit's rows are kept.
+    pub audit_retention: Span,
 }
 
 /// `[broker]`.
@@ -207,7 +211,14 @@ impl Default for Hub {
 impl Default for Queue {
     fn default() -> Self {
         let Bounds { messages, bytes } = Bounds::default();
-        Self { max_messages: messages, max_bytes: bytes, backup_every: DAY, backups: 7 }
+        Self {
+            max_messages: messages,
+            max_bytes: bytes,
+            backup_every: DAY,
+            backups: 7,
+            retention: Span(Duration::from_hours(30 * 24)),
+            audit_retention: Span(Duration::from_hours(365 * 24)),
+        }
     }
 }
 
@@ -395,6 +406,10 @@ mod tests {
         assert_eq!(config.hub.ttl, Hub::default().ttl);
         assert_eq!(config.queue.max_messages, Queue::default().max_messages);
         assert_eq!(config.queue.max_bytes, Queue::default().max_bytes);
+        assert_eq!(config.queue.backup_every, Queue::default().backup_every);
+        assert_eq!(config.queue.backups, Queue::default().backups);
+        assert_eq!(config.queue.retention, Queue::default().retention);
+        assert_eq!(config.queue.audit_retention, Queue::default().audit_retention);
         assert_eq!(config.broker.listen, Broker::default().listen);
         assert_eq!(config.approval.ttl, Approval::default().ttl);
         assert_eq!(config.contexts.ttl, Contexts::default().ttl);

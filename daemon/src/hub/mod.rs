@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration}
 use gatepost_link::decision::PublicKey;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
-pub use identity::IdentityError;
+pub use identity::{IdentityError, public_key};
 pub use operator::token_path as operator_token_path;
 use upkeep::Plan;
 
@@ -19,6 +19,7 @@ use crate::{
         Approvals,
         device::{self, Device},
     },
+    audit::checkpoint::Signer,
     channels::{
         account::{Accounts, NoAccount, OpenError, Opening},
         registry::kind,
@@ -114,6 +115,7 @@ pub struct Hub {
     server: JoinHandle<()>,
     stop: oneshot::Sender<()>,
     upkeep: JoinHandle<()>,
+    signer: Signer,
 }
 
 /// Makes ring the one provider of cryptography for TLS.
@@ -157,7 +159,8 @@ impl Hub {
             .await
             .map_err(|error| HubError::Listen(config.hub.listen, error))?;
         let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
-        let key = identity::load_or_create(store.directory())?;
+        let signing = identity::load_or_create(store.directory())?;
+        let (key, signer) = (identity::public(&signing), Signer::new(signing));
         operator::ensure(&store).await?;
         if let Some(device) = extras.companion {
             device::register(&store, device).await?;
@@ -190,8 +193,13 @@ impl Hub {
         let link = link::start(broker, key, devices, approvals, outbox);
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
-        let plan = Plan { backup_every: config.queue.backup_every.0, backups: config.queue.backups };
-        let upkeep = tokio::spawn(upkeep::keep_up(store.clone(), plan));
+        let plan = Plan {
+            backup_every: config.queue.backup_every.0,
+            backups: config.queue.backups,
+            retention: config.queue.retention.0,
+            audit_retention: config.queue.audit_retention.0,
+        };
+        let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), signer.clone(), plan));
         let routes =
             Door::new(pipeline.clone(), store.clone(), config.contexts.ttl.0, config.hub.max_body).routes();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -205,7 +213,19 @@ impl Hub {
             }
         });
         tracing::info!(%address, "the hub is ready");
-        Ok(Self { address, key, store, pipeline, _link: link, dispatcher, rest, server, stop, upkeep })
+        Ok(Self {
+            address,
+            key,
+            store,
+            pipeline,
+            _link: link,
+            dispatcher,
+            rest,
+            server,
+            stop,
+            upkeep,
+            signer,
+        })
     }
 
     /// Where the HTTP door listens.
@@ -250,6 +270,7 @@ impl Hub {
             tracing::warn!("some messages are still on their way; the next start takes them up");
             dispatcher.abort();
         }
+        upkeep::sign(&self.store, &self.signer).await;
         self.store.close();
     }
 }

@@ -2,19 +2,21 @@
 //!
 //! A caller gets an id only after its row is committed, so a kill at any instruction loses nothing accepted. States
 //! change in one place ([`transition`]), by the table in [`crate::message::state`], in one transaction with the audit
-//! row and, for an end that the agent must hear of, the notice to it. Nothing is deleted: failed, denied and expired
-//! messages keep their payload and their reason.
+//! row and, for an end that the agent must hear of, the notice to it. Failed, denied and
+//! expired messages keep their payload and their reason like all others, until their retention is over.
 //!
 //! - [`row`]: messages and parts as they lie in the database;
 //! - [`accept`]: the write that precedes the answer, within [`bounds`];
 //! - [`transition`]: every later change;
 //! - [`notices`]: what agents are told;
-//! - [`restored`]: what a restored backup holds is not sent.
+//! - [`restored`]: what a restored backup holds is not sent;
+//! - [`retention`]: how long ended messages are kept.
 
 pub mod accept;
 pub mod bounds;
 pub mod notices;
 mod restored;
+pub mod retention;
 pub mod row;
 pub mod transition;
 

@@ -174,6 +174,22 @@ CREATE TABLE hub (
     clock_last INTEGER
 ) STRICT;
 INSERT INTO hub (id, epoch) VALUES (1, 0);
+","
+-- The audit's hash at one row, signed by the hub's key; a purged one stands for all rows up to its own.
+CREATE TABLE checkpoints (
+    seq INTEGER NOT NULL,
+    purged INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    PRIMARY KEY (seq, purged)
+) STRICT;
+","
+-- What goes when its retention is over is found without a look at what stays.
+CREATE INDEX messages_ended ON messages (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX inbox_message ON inbox (message);
+CREATE INDEX contexts_inbound ON contexts (inbound);
 "];
 
 /// How many migrations a database has seen.
