@@ -129,3 +129,39 @@ fn while_the_disk_is_full_nothing_leaves_and_afterwards_everything_does() -> Res
     ensure!(during == accepted, "{during} of {accepted}: {arrived:?}");
     Ok(())
 }
+
+#[test]
+fn on_a_disk_that_turned_read_only_nothing_is_taken_nothing_leaves_and_nothing_is_lost() -> Result<()> {
+    let folder = Arc::new(tempfile::tempdir()?);
+    let image = folder.path().join("image");
+    let Some(disk) = SmallDisk::that_can_fail(&folder.path().join("data"), &image, 96)? else {
+        return Ok(());
+    };
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), CONFIG)?;
+    hub.run()?;
+    let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
+    let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Before."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let held = engineer.send(&json!({"to": "local:team", "message": "Held."}))?;
+    disk.fail()?;
+    for _ in 0..3 {
+        let refused = courier.post("/v1/messages", &json!({"to": "local:team", "message": "During."}))?;
+        ensure!(refused.status == 503 && refused.body["code"] == "queue_full", "{refused:?}");
+        ensure!(refused.body["reason"] == "disk_unwritable", "{refused:?}");
+    }
+    ensure!(courier.get("/healthz")?.status == 200, "the hub lives");
+    ensure!(courier.get("/readyz")?.status == 503);
+    ensure!(engineer.message(text(&held, "id"))?["state"] == "held", "it can be asked");
+    hub.kill()?;
+    disk.repair(&image)?;
+    hub.run()?;
+    let arrived = hub.operator()?.arrived("team")?;
+    ensure!(arrived.len() == 1, "{arrived:?}");
+    ensure!(engineer.message(text(&held, "id"))?["state"] == "held");
+    ensure!(hub.cli(&["audit", "verify"])?.status == 0);
+    let after = courier.send_and_wait(&json!({"to": "local:team", "message": "After."}))?;
+    ensure!(after["state"] == "sent", "{after}");
+    hub.kill()?;
+    drop(disk);
+    Ok(())
+}

@@ -33,7 +33,7 @@ use crate::{
 /// After a failure of the database, before trying again.
 pub(super) const RECOVER: Duration = Duration::from_secs(1);
 
-/// While the disk has no room for an outcome, before looking again. Milliseconds.
+/// While the disk has no room for an outcome, or the clock is not settled, before looking again. Milliseconds.
 const PAUSED: i64 = 1_000;
 
 #[derive(Clone, Default)]
@@ -89,9 +89,17 @@ impl Pipeline {
         if !self.may_send() {
             return Ok(Some(now_ms().saturating_add(PAUSED)));
         }
-        let mut next = self.0.approvals.expire().await?;
+        let unsettled = self.0.outbox.store().unsettled_since();
+        let mut next = match unsettled {
+            None => self.0.approvals.expire().await?,
+            Some(_) => Some(now_ms().saturating_add(PAUSED)),
+        };
         let now = now_ms();
         for head in self.0.outbox.heads().await? {
+            // Whether its time is over, or has come, nobody knows before the clock is settled.
+            if unsettled.is_some_and(|since| head.accepted_at < since) {
+                continue;
+            }
             let due = head.due_at.min(head.deadline);
             if due > now {
                 next = Some(next.map_or(due, |next| next.min(due)));

@@ -50,11 +50,17 @@ pub(super) async fn keep_up(outbox: Outbox, signer: Signer, plan: Plan) {
         if !store.space().look().sends() {
             continue;
         }
+        if let Err(error) = outbox.settle_clock().await {
+            tracing::error!(%error, "cannot settle the clock");
+        }
         if Instant::now() >= sign_due {
             sign(&store, &signer).await;
+            if let Err(error) = store.keep_time().await {
+                tracing::error!(%error, "cannot write the time down");
+            }
             sign_due = Instant::now() + SIGN;
         }
-        if Instant::now() >= purge_due {
+        if Instant::now() >= purge_due && store.unsettled_since().is_none() {
             if let Err(error) = let_go(&outbox, &signer, &plan).await {
                 tracing::error!(%error, "cannot let go of what is past its retention");
             }

@@ -10,7 +10,8 @@
 //! - [`transition`]: every later change;
 //! - [`notices`]: what agents are told;
 //! - [`restored`]: what a restored backup holds is not sent;
-//! - [`retention`]: how long ended messages are kept.
+//! - [`retention`]: how long ended messages are kept;
+//! - [`settled`]: what a clock that is set late makes of deadlines.
 
 pub mod accept;
 pub mod bounds;
@@ -18,6 +19,7 @@ pub mod notices;
 mod restored;
 pub mod retention;
 pub mod row;
+mod settled;
 pub mod transition;
 
 use std::{

@@ -44,6 +44,11 @@ pub(super) const QUEUED: &str = concat!(
     live!(),
     " AND state IN ('accepted', 'ready', 'sending')"
 );
+pub(super) const SHIFT: &str = concat!(
+    "UPDATE messages SET accepted_at = accepted_at + ?1, deadline = deadline + ?1, due_at = due_at + ?1 WHERE ",
+    live!(),
+    " AND accepted_at >= ?2"
+);
 /// A retried message has no end any more, so the end alone says that it is over.
 pub(super) const ENDED: &str = "SELECT seq, id FROM messages WHERE ended_at IS NOT NULL AND ended_at < ?1 \
      AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id = ?3) ORDER BY ended_at, seq LIMIT ?4";

@@ -6,8 +6,10 @@
 //! The data directory is locked for as long as the store is open: two hubs that drained one queue sent everything
 //! twice elsewhere.
 //!
-//! [`space`] watches over the room on the disk, [`backup`] copies the database, [`epoch`] knows an old copy for one. [`schema`] holds the tables. What the rows mean is known by the modules that own them.
+//! [`space`] watches over the room on the disk, [`backup`] copies the database, [`epoch`] knows an old copy for one,
+//! [`anchor`] keeps the time. [`schema`] holds the tables. What the rows mean is known by the modules that own them.
 
+mod anchor;
 pub mod backup;
 mod epoch;
 mod lock;
@@ -27,6 +29,8 @@ use std::{
 use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::sync::oneshot;
 
+pub use crate::clock::now_ms;
+use crate::clock::{Clock, Facts};
 pub use lock::{DirectoryLock, LockError};
 pub use space::{Room, Space};
 use writer::Job;
@@ -144,6 +148,8 @@ struct Inner {
     reader: Mutex<Connection>,
     directory: PathBuf,
     space: Arc<Space>,
+    clock: Mutex<Clock>,
+    opened_at: i64,
     _lock: DirectoryLock,
 }
 
@@ -166,7 +172,7 @@ impl Store {
             .open(&path)
             .map_err(|error| LockError::Directory(directory.into(), error))?;
         let opened = connect(&path, directory, there).map_err(|error| error.explained(directory));
-        let (mut writer, reader) = opened?;
+        let (mut writer, reader, clock) = opened?;
         let watched = Arc::clone(&space);
         let (jobs, queue) = mpsc::channel::<Job>();
         let handle = thread::Builder::new()
@@ -179,6 +185,8 @@ impl Store {
             reader: Mutex::new(reader),
             directory: directory.into(),
             space,
+            clock: Mutex::new(clock),
+            opened_at: now_ms(),
             _lock: lock,
         })))
     }
@@ -195,6 +203,38 @@ impl Store {
     /// The room on its disk.
     pub fn space(&self) -> &Space {
         &self.0.space
+    }
+
+    /// While nobody vouches for the clock: when this store was opened, by which times from before it are known. They are
+    /// not to be judged yet.
+    pub fn unsettled_since(&self) -> Option<i64> {
+        (!self.clock().is_settled()).then_some(self.0.opened_at)
+    }
+
+    /// If the clock is not settled and now can be: when this store was opened, the clock, and by how much it goes forward.
+    pub fn clock_to_settle(&self) -> Option<(i64, Clock, i64)> {
+        let clock = self.clock();
+        if clock.is_settled() {
+            return None;
+        }
+        let next = clock.look(&Facts::now());
+        next.is_settled().then(|| (self.0.opened_at, next, next.offset() - clock.offset()))
+    }
+
+    /// From here on this is the clock.
+    pub fn settle_clock(&self, clock: Clock) {
+        clock.install();
+        *self.0.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = clock;
+    }
+
+    /// Writes the time down, so that no later start goes below it.
+    pub async fn keep_time(&self) -> Result<(), StoreError> {
+        let clock = self.clock();
+        self.write(move |tx| Ok(anchor::save(tx, &clock)?)).await
+    }
+
+    fn clock(&self) -> Clock {
+        *self.0.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Runs `work` as a whole or not at all, and returns once it is on disk; an error undoes all of it, and nothing of
@@ -252,7 +292,7 @@ impl Store {
 }
 
 /// Opens the database, `size` bytes long, for its writer and its readers.
-fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Connection), StoreError> {
+fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Connection, Clock), StoreError> {
     // By a connection that cannot write, so that what is damaged stays as it was found.
     let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     if (1..=READ_AT_START).contains(&size)
@@ -272,12 +312,12 @@ fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Conn
     writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
     schema::migrate(&mut writer)?;
     epoch::begin(&writer, directory)?;
-    Ok((writer, reader))
-}
-
-/// Milliseconds since 1970: the unit of every time in the database.
-pub fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
+    let clock = anchor::resume(&writer)?;
+    match anchor::save(&writer, &clock) {
+        Err(error) if Room::of(&error).is_some() => tracing::warn!(%error, "cannot write the time down"),
+        saved => saved?,
+    }
+    Ok((writer, reader, clock))
 }
 
 #[cfg(test)]

@@ -36,6 +36,73 @@ impl SmallDisk {
         }
     }
 
+    /// Mounts a file of so many megabytes, with a file system that turns read-only at its first error, at `path`; nothing
+    /// where that is not allowed.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be made.
+    pub fn that_can_fail(path: &Path, image: &Path, megabytes: u64) -> Result<Option<Self>> {
+        fs::create_dir(path)?;
+        File::create_new(image)?.set_len(megabytes * 1024 * 1024)?;
+        // Without a journal, so that nothing but our error stops it.
+        let made = Command::new("mkfs.ext4").args(["-q", "-O", "^has_journal"]).arg(image).status();
+        if !made.as_ref().is_ok_and(std::process::ExitStatus::success) {
+            skipped(&format!("cannot make a file system: {made:?}"));
+            return Ok(None);
+        }
+        let disk = Self { path: path.into() };
+        match disk.mount_image(image) {
+            Ok(()) if disk.trigger().is_ok_and(|trigger| trigger.exists()) => Ok(Some(disk)),
+            Ok(()) => {
+                skipped("this kernel's ext4 has no trigger_fs_error");
+                Ok(None)
+            }
+            Err(error) => {
+                std::mem::forget(disk);
+                skipped(&format!("cannot mount an image: {error:#}"));
+                Ok(None)
+            }
+        }
+    }
+
+    /// From here on it cannot be written.
+    ///
+    /// # Errors
+    /// The kernel does not do it.
+    pub fn fail(&self) -> Result<()> {
+        Ok(fs::write(self.trigger()?, "for a test")?)
+    }
+
+    /// Unmounts it, repairs it, and mounts it again.
+    ///
+    /// # Errors
+    /// One of these.
+    pub fn repair(&self, image: &Path) -> Result<()> {
+        let unmounted = Command::new("umount").arg(&self.path).output()?;
+        ensure!(unmounted.status.success(), "{}", String::from_utf8_lossy(&unmounted.stderr));
+        // 1: errors were found and corrected.
+        let repaired = Command::new("e2fsck").args(["-f", "-y"]).arg(image).output()?;
+        ensure!(matches!(repaired.status.code(), Some(0 | 1)), "{repaired:?}");
+        self.mount_image(image)
+    }
+
+    fn mount_image(&self, image: &Path) -> Result<()> {
+        let mount = Command::new("mount")
+            .args(["-o", "loop,errors=remount-ro"])
+            .arg(image)
+            .arg(&self.path)
+            .output()?;
+        ensure!(mount.status.success(), "{}", String::from_utf8_lossy(&mount.stderr));
+        Ok(())
+    }
+
+    fn trigger(&self) -> Result<PathBuf> {
+        let found = Command::new("findmnt").args(["-no", "SOURCE"]).arg(&self.path).output()?;
+        let device = String::from_utf8(found.stdout)?;
+        let name = device.trim().rsplit('/').next().unwrap_or("");
+        Ok(Path::new("/sys/fs/ext4").join(name).join("trigger_fs_error"))
+    }
+
     /// Bytes that are free.
     ///
     /// # Errors
