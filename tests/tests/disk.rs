@@ -13,13 +13,17 @@ use serde_json::json;
 
 const CONFIG: &str = r#"
 [agents.courier]
-allow = ["local:*"]
+allow = ["local:*", "email:*"]
 cross_context = "allow"
 decorate = false
 [agents.engineer]
 allow = ["local:*"]
 [channels.local.home]
 limit = 2000
+[channels.email.away]
+host = "127.0.0.1"
+port = 1
+from = "hub@example.org"
 "#;
 const MB: u64 = 1024 * 1024;
 
@@ -105,6 +109,12 @@ fn while_the_disk_is_full_nothing_leaves_and_afterwards_everything_does() -> Res
     let first = agent.send_and_wait(&json!({"to": "local:team", "message": "Before."}))?;
     ensure!(first["state"] == "sent", "{first}");
 
+    // Its server is away, so it waits for its next attempt, in five seconds.
+    let waits = agent.send(&json!({"to": "email:ann@example.org", "message": "Waits."}))?;
+    let waits = text(&waits, "id");
+    let attempts = || Ok::<_, anyhow::Error>(agent.message(waits)?["attempts"].as_u64().unwrap_or(0));
+    eventually("the first attempt", || Ok((attempts()? == 1).then_some(())))?;
+
     let ballast = disk.fill(6 * MB)?;
     let refused = eventually("accepting stops", || {
         let answer = agent.post("/v1/messages", &json!({"to": "local:team", "message": "During."}))?;
@@ -117,7 +127,13 @@ fn while_the_disk_is_full_nothing_leaves_and_afterwards_everything_does() -> Res
         let _ = agent.get("/readyz")?;
         Ok((!reserve.exists()).then_some(()))
     })?;
+    // Room for a commit or two is left, but not for what might become of a request.
+    disk.fill(MB / 2)?;
+    thread::sleep(Duration::from_secs(7));
+    ensure!(attempts()? == 1, "it was tried although its outcome could not be written down");
+    ensure!(agent.message(waits)?["state"] == "ready");
     fs::remove_file(ballast)?;
+    eventually("it is tried again", || Ok((attempts()? == 2).then_some(())))?;
     eventually("it takes messages again", || Ok((agent.get("/readyz")?.status == 200).then_some(())))?;
     ensure!(fs::metadata(&reserve)?.len() == 16 * MB, "the reserve is made anew");
     let sent = agent.send_and_wait(&json!({"to": "local:team", "message": "After."}))?;
@@ -125,7 +141,7 @@ fn while_the_disk_is_full_nothing_leaves_and_afterwards_everything_does() -> Res
     let arrived: Vec<_> =
         hub.operator()?.arrived("team")?.iter().map(|part| text(part, "text").to_owned()).collect();
     let during = arrived.iter().filter(|text| *text == "During.").count();
-    let accepted = hub.operator()?.queue()?.len() - 2;
+    let accepted = hub.operator()?.queue()?.len() - 3;
     ensure!(during == accepted, "{during} of {accepted}: {arrived:?}");
     Ok(())
 }

@@ -75,7 +75,7 @@ mod tests {
             accept::NewMessage,
             transition::{self, Change, NewPart},
         },
-        store::{Store, StoreError, backup},
+        store::{Store, backup},
     };
 
     fn letter(text: &str) -> NewMessage {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(states[3..], [("sent", State::Sent), ("failed", State::Failed)]);
         assert!(outbox.heads().await.unwrap().is_empty());
         assert_eq!(outbox.notices("a", 0, 10).await.unwrap().len(), 4, "three now, and the one that failed");
-        let whole = store.read(|db| Ok::<_, StoreError>(crate::audit::first_broken(db)?)).await.unwrap();
+        let whole = store.read(crate::audit::first_broken).await.unwrap();
         assert_eq!(whole, None);
     }
 }

@@ -216,6 +216,6 @@ mod tests {
         let report = outbox.store.read(move |db| verify(db, &hub, None)).await.unwrap();
         assert_eq!((report.purged_to, report.rows, report.last), (19, 2, 21));
         assert_eq!(report.faults, []);
-        assert_eq!(outbox.store.read(|db| crate::audit::first_broken(db)).await.unwrap(), None);
+        assert_eq!(outbox.store.read(crate::audit::first_broken).await.unwrap(), None);
     }
 }

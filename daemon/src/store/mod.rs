@@ -92,7 +92,7 @@ fn remedy(path: &Path, newest: Option<&Path>) -> String {
 }
 
 /// Up to this size the whole file is read at every start; a longer one is checked with its daily backup.
-const READ_AT_START: u64 = 16 * 1024 * 1024;
+const READ_AT_START: u64 = 8 * 1024 * 1024;
 
 /// What is wrong with a database, if anything: reads every page.
 fn damage(db: &Connection) -> rusqlite::Result<Option<String>> {
@@ -377,6 +377,53 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(rows, written);
+    }
+
+    #[tokio::test]
+    async fn who_comes_after_a_transaction_that_the_disk_ended_is_refused_and_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let sql = "INSERT INTO devices (key, name, software, added_at) VALUES (?, 'a', 0, 0)";
+        let insert = |n: u8| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                store.write(move |tx| Ok::<_, StoreError>(tx.execute(sql, [[n]]).map(drop)?)).await
+            })
+        };
+        // Keeps the writer busy until the next three are there, so that all come together.
+        let busy = store.clone();
+        let busy = tokio::spawn(async move {
+            busy.write(|_| {
+                thread::sleep(std::time::Duration::from_millis(300));
+                Ok::<_, StoreError>(())
+            })
+            .await
+        });
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        let before = insert(1);
+        tokio::task::yield_now().await;
+        let ends = store.clone();
+        // What SQLite does by itself when the disk fails in the midst of a statement.
+        let ends = tokio::spawn(async move {
+            ends.write(|tx| {
+                tx.execute_batch("ROLLBACK")?;
+                Err::<(), _>(StoreError::Closed)
+            })
+            .await
+        });
+        tokio::task::yield_now().await;
+        let after = insert(2);
+        assert!(matches!(ends.await.unwrap(), Err(StoreError::Closed)), "its own error is told");
+        for refused in [busy.await.unwrap(), before.await.unwrap(), after.await.unwrap()] {
+            assert!(refused.as_ref().is_err_and(StoreError::passes), "{refused:?}");
+        }
+        let count = "SELECT count(*) FROM devices";
+        let rows: i64 = store
+            .read(move |db| Ok::<_, StoreError>(db.query_row(count, [], |row| row.get(0))?))
+            .await
+            .unwrap();
+        assert_eq!(rows, 0);
+        insert(3).await.unwrap().unwrap();
     }
 
     #[tokio::test]

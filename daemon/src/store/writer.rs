@@ -51,7 +51,11 @@ fn batch(connection: &mut Connection, jobs: impl Iterator<Item = Job>) -> (Vec<T
                     true => job(Err(StoreError::Commit(Arc::new(ended())))),
                 })
                 .collect();
-            (told, transaction.commit().map_err(Arc::new))
+            let committed = match transaction.is_autocommit() {
+                false => transaction.commit(),
+                true => Err(ended()),
+            };
+            (told, committed.map_err(Arc::new))
         }
         Err(error) => {
             let error = Arc::new(error);
@@ -77,6 +81,8 @@ pub(super) fn within_savepoint<T, E: From<StoreError>>(
     let outcome = work(tx);
     match outcome {
         Ok(_) => sql("RELEASE job")?,
+        // With the whole transaction gone, so is this, and the error is the one to tell.
+        Err(_) if tx.is_autocommit() => {}
         Err(_) => sql("ROLLBACK TO job; RELEASE job")?,
     }
     outcome
