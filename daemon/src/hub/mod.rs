@@ -30,6 +30,7 @@ use crate::{
     },
     config::Config,
     delivery::{AgentRules, Pipeline, Shared},
+    events::Events,
     intake::http::Door,
     message::target::Destination,
     outbox::{Outbox, bounds::Bounds, transition::TransitionError},
@@ -109,6 +110,7 @@ pub struct Hub {
     key: PublicKey,
     store: Store,
     pipeline: Pipeline,
+    events: Events,
     _link: Link,
     dispatcher: JoinHandle<()>,
     rest: oneshot::Sender<()>,
@@ -200,8 +202,9 @@ impl Hub {
             audit_retention: config.queue.audit_retention.0,
         };
         let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), signer.clone(), plan));
+        let events = Events::new(pipeline.outbox().clone());
         let routes =
-            Door::new(pipeline.clone(), store.clone(), config.contexts.ttl.0, config.hub.max_body).routes();
+            Door::new(pipeline.clone(), events.clone(), config.contexts.ttl.0, config.hub.max_body).routes();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let serve = axum::serve(listener, routes).with_graceful_shutdown(async {
@@ -218,6 +221,7 @@ impl Hub {
             key,
             store,
             pipeline,
+            events,
             _link: link,
             dispatcher,
             rest,
@@ -260,6 +264,7 @@ impl Hub {
     /// time is taken up at the next start.
     pub async fn stop(self) {
         self.upkeep.abort();
+        self.events.close();
         // A receiver that is gone has stopped already.
         let _ = (self.stop.send(()), self.rest.send(()));
         if tokio::time::timeout(GRACE, self.server).await.is_err() {
