@@ -33,6 +33,7 @@ use crate::{
     events::Events,
     intake::http::Door,
     message::target::Destination,
+    metrics::Metrics,
     outbox::{Outbox, bounds::Bounds, transition::TransitionError},
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
@@ -192,7 +193,7 @@ impl Hub {
         if devices.is_empty() {
             tracing::warn!("no companion is registered: messages that need a person will expire");
         }
-        let link = link::start(broker, key, devices, approvals, outbox);
+        let link = link::start(broker, key, devices, approvals, outbox.clone());
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
         let plan = Plan {
@@ -202,9 +203,11 @@ impl Hub {
             audit_retention: config.queue.audit_retention.0,
         };
         let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), signer.clone(), plan));
-        let events = Events::new(pipeline.outbox().clone());
+        let events = Events::new(outbox.clone());
+        let metrics = Metrics::new(outbox, link.presence());
         let routes =
-            Door::new(pipeline.clone(), events.clone(), config.contexts.ttl.0, config.hub.max_body).routes();
+            Door::new(pipeline.clone(), events.clone(), metrics, config.contexts.ttl.0, config.hub.max_body)
+                .routes();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let serve = axum::serve(listener, routes).with_graceful_shutdown(async {

@@ -110,7 +110,7 @@ impl Caller {
     pub(super) fn agent(&self) -> &str {
         match self.role {
             Role::Operator => SHELL,
-            Role::Agent | Role::Bridge => &self.name,
+            Role::Agent | Role::Bridge | Role::Monitor => &self.name,
         }
     }
 }

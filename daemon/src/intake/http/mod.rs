@@ -13,6 +13,7 @@
 //! | `POST /v1/inbound` | bridge, operator | records what a person wrote; the context of the agent's turn |
 //! | `GET /v1/local[?address=A&after=N]` | operator | the `local` inbox |
 //! | `GET`, `POST /v1/agents`, `DELETE /v1/agents/{name}` | operator | tokens |
+//! | `GET /metrics` | monitor, operator | figures, for Prometheus |
 //! | `GET /healthz`, `/readyz` | anybody | whether the hub lives, and whether it takes messages |
 
 mod agents;
@@ -21,6 +22,7 @@ mod events;
 mod inbound;
 mod local;
 mod messages;
+mod metrics;
 mod problem;
 mod views;
 
@@ -39,6 +41,7 @@ use crate::{
     delivery::Pipeline,
     events::Events,
     message::refusal::{Code, Refusal},
+    metrics::Metrics,
     store::{Store, StoreError},
 };
 
@@ -50,6 +53,7 @@ struct Shared {
     pipeline: Pipeline,
     store: Store,
     events: Events,
+    metrics: Metrics,
     refused: Refused,
     context_ttl: Duration,
     max_body: usize,
@@ -58,10 +62,16 @@ struct Shared {
 impl Door {
     /// A door to this pipeline. Contexts that it issues are valid for `context_ttl`; bodies over `max_body` bytes are
     /// refused.
-    pub fn new(pipeline: Pipeline, events: Events, context_ttl: Duration, max_body: usize) -> Self {
+    pub fn new(
+        pipeline: Pipeline,
+        events: Events,
+        metrics: Metrics,
+        context_ttl: Duration,
+        max_body: usize,
+    ) -> Self {
         let store = pipeline.outbox().store().clone();
         let refused = Refused::new(store.clone());
-        Self(Arc::new(Shared { pipeline, store, events, refused, context_ttl, max_body }))
+        Self(Arc::new(Shared { pipeline, store, events, metrics, refused, context_ttl, max_body }))
     }
 
     /// The routes.
@@ -78,6 +88,7 @@ impl Door {
             .route("/v1/local", get(local::read))
             .route("/v1/agents", get(agents::list).post(agents::add))
             .route("/v1/agents/{name}", delete(agents::revoke))
+            .route("/metrics", get(metrics::read))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
             .fallback(nowhere)
