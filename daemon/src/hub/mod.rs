@@ -30,8 +30,10 @@ use crate::{
     },
     config::Config,
     delivery::{AgentRules, Pipeline, Shared},
+    events::Events,
     intake::http::Door,
     message::target::Destination,
+    metrics::Metrics,
     outbox::{Outbox, bounds::Bounds, transition::TransitionError},
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
@@ -109,6 +111,7 @@ pub struct Hub {
     key: PublicKey,
     store: Store,
     pipeline: Pipeline,
+    events: Events,
     _link: Link,
     dispatcher: JoinHandle<()>,
     rest: oneshot::Sender<()>,
@@ -190,7 +193,7 @@ impl Hub {
         if devices.is_empty() {
             tracing::warn!("no companion is registered: messages that need a person will expire");
         }
-        let link = link::start(broker, key, devices, approvals, outbox);
+        let link = link::start(broker, key, devices, approvals, outbox.clone());
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
         let plan = Plan {
@@ -200,8 +203,11 @@ impl Hub {
             audit_retention: config.queue.audit_retention.0,
         };
         let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), signer.clone(), plan));
+        let events = Events::new(outbox.clone());
+        let metrics = Metrics::new(outbox, link.presence());
         let routes =
-            Door::new(pipeline.clone(), store.clone(), config.contexts.ttl.0, config.hub.max_body).routes();
+            Door::new(pipeline.clone(), events.clone(), metrics, config.contexts.ttl.0, config.hub.max_body)
+                .routes();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let serve = axum::serve(listener, routes).with_graceful_shutdown(async {
@@ -218,6 +224,7 @@ impl Hub {
             key,
             store,
             pipeline,
+            events,
             _link: link,
             dispatcher,
             rest,
@@ -260,6 +267,7 @@ impl Hub {
     /// time is taken up at the next start.
     pub async fn stop(self) {
         self.upkeep.abort();
+        self.events.close();
         // A receiver that is gone has stopped already.
         let _ = (self.stop.send(()), self.rest.send(()));
         if tokio::time::timeout(GRACE, self.server).await.is_err() {

@@ -44,6 +44,17 @@ pub(super) const QUEUED: &str = concat!(
     live!(),
     " AND state IN ('accepted', 'ready', 'sending')"
 );
+pub(crate) const DEPTHS: &str = concat!(
+    "SELECT channel, state, count(*) FROM messages WHERE ",
+    live!(),
+    " GROUP BY state, channel ORDER BY channel, state"
+);
+/// Rows are numbered in the order of acceptance, so the lowest number is the oldest.
+pub(crate) const OLDEST: &str = concat!(
+    "SELECT accepted_at FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE ",
+    live!(),
+    " AND state = ?)"
+);
 pub(super) const SHIFT: &str = concat!(
     "UPDATE messages SET accepted_at = accepted_at + ?1, deadline = deadline + ?1, due_at = due_at + ?1 WHERE ",
     live!(),
@@ -225,6 +236,8 @@ mod tests {
             LIVE_IN_STATE,
             HEADS,
             QUEUED,
+            DEPTHS,
+            OLDEST,
             OF_AGENT,
             crate::approval::WAITING,
         ] {

@@ -92,11 +92,15 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
     if let Some(facts) = &change.facts {
         detail["facts"] = facts.clone();
     }
-    audit::append(tx, &Entry { actor: change.by, event: &event, message: Some(&before.id), detail })?;
     let after = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
-    if state.is_final() && state != State::Sent {
-        notices::tell(tx, &after)?;
+    let told = state.is_final() && state != State::Sent;
+    let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;
+    if let Some(receipt) = &receipt {
+        // How far it came.
+        detail["sent"] = json!(receipt.sent);
+        notices::tell(tx, &after, receipt)?;
     }
+    audit::append(tx, &Entry { actor: change.by, event: &event, message: Some(&before.id), detail })?;
     Ok(after)
 }
 

@@ -190,6 +190,22 @@ CREATE TABLE checkpoints (
 CREATE INDEX messages_ended ON messages (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX inbox_message ON inbox (message);
 CREATE INDEX contexts_inbound ON contexts (inbound);
+","
+-- How many messages came to what, counted by the rows themselves; it outlives them.
+CREATE TABLE totals (
+    channel TEXT NOT NULL,
+    state TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (channel, state)
+) STRICT, WITHOUT ROWID;
+INSERT INTO totals SELECT channel, 'accepted', count(*) FROM messages GROUP BY channel;
+INSERT INTO totals SELECT channel, state, count(*) FROM messages
+    WHERE state NOT IN ('accepted', 'ready', 'sending') GROUP BY channel, state;
+CREATE TRIGGER totals_accepted AFTER INSERT ON messages
+    BEGIN INSERT INTO totals VALUES (new.channel, 'accepted', 1) ON CONFLICT DO UPDATE SET n = n + 1; END;
+CREATE TRIGGER totals_state AFTER UPDATE OF state ON messages
+    WHEN new.state NOT IN ('accepted', 'ready', 'sending')
+    BEGIN INSERT INTO totals VALUES (new.channel, new.state, 1) ON CONFLICT DO UPDATE SET n = n + 1; END;
 "];
 
 /// How many migrations a database has seen.

@@ -126,7 +126,7 @@ pub(super) async fn cancel(
         let message = own(&door, &caller, &caller::path(id)?).await?;
         let actor = match caller.role {
             Role::Operator => Actor::Operator,
-            Role::Agent | Role::Bridge => Actor::Agent,
+            Role::Agent | Role::Bridge | Role::Monitor => Actor::Agent,
         };
         let receipt = door.0.pipeline.cancel(message.seq, actor, &caller.to_string()).await?;
         Ok(Json(receipt).into_response())
