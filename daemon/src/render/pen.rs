@@ -106,12 +106,14 @@ impl Pen {
         }
         match self {
             Self::Marks(Notation::Discord | Notation::Teams) => {
-                ("[".to_owned(), format!("]({})", encoded(&link.url, "()<>\\*_~`|[]")))
+                ("[".to_owned(), format!("]({})", encoded(&link.url, ends_in_markdown)))
             }
             Self::Marks(Notation::Slack) => {
-                (format!("<{}|", encoded(&link.url, "<>|").replace('&', "&amp;")), ">".to_owned())
+                (format!("<{}|", encoded(&link.url, ends_in_angles).replace('&', "&amp;")), ">".to_owned())
             }
-            Self::Marks(Notation::GoogleChat) => (format!("<{}|", encoded(&link.url, "<>|")), ">".to_owned()),
+            Self::Marks(Notation::GoogleChat) => {
+                (format!("<{}|", encoded(&link.url, ends_in_angles)), ">".to_owned())
+            }
             _ => Default::default(),
         }
     }
@@ -236,15 +238,23 @@ pub(super) fn html(text: &str, out: &mut String) {
     escape(text, out);
 }
 
-/// An address with everything in `signs` written in per cent, so that it ends where it should.
-fn encoded(url: &str, signs: &str) -> String {
+fn ends_in_markdown(b: u8) -> bool {
+    matches!(b, b'(' | b')' | b'<' | b'>' | b'\\' | b'*' | b'_' | b'~' | b'`' | b'|' | b'[' | b']')
+}
+
+fn ends_in_angles(b: u8) -> bool {
+    matches!(b, b'<' | b'>' | b'|')
+}
+
+/// An address with every sign that would end it too soon written in per cent. They are all ASCII.
+fn encoded(url: &str, ends: impl Fn(u8) -> bool) -> String {
     let mut out = String::with_capacity(url.len());
-    for c in url.chars() {
-        if signs.contains(c) {
-            out.push_str(&format!("%{:02X}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
+    let mut done = 0;
+    for (at, b) in url.bytes().enumerate().filter(|(_, b)| ends(*b)) {
+        out.push_str(&url[done..at]);
+        out.push_str(&format!("%{b:02X}"));
+        done = at + 1;
     }
+    out.push_str(&url[done..]);
     out
 }

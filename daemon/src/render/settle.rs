@@ -101,7 +101,8 @@ pub(super) fn without_styles(text: &Text) -> Text {
 fn marked(pen: Pen, text: &Text) -> Text {
     let all = text.as_str();
     let slices: Vec<_> = text.located(0..all.len()).collect();
-    let kept: Vec<Vec<Range<usize>>> = STYLES.iter().map(|tag| stretches(pen, text, &slices, *tag)).collect();
+    let addresses = addresses(all);
+    let kept = STYLES.map(|tag| stretches(pen, text, &slices, &addresses, tag));
     let mut edges: Vec<usize> = slices.iter().map(|(at, _, _)| *at).chain([all.len()]).collect();
     edges.extend(kept.iter().flatten().flat_map(|range| [range.start, range.end]));
     edges.sort_unstable();
@@ -128,19 +129,28 @@ fn marked(pen: Pen, text: &Text) -> Text {
 }
 
 /// Where `tag` can be shown.
-fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) -> Vec<Range<usize>> {
+fn stretches(
+    pen: Pen,
+    text: &Text,
+    slices: &[(usize, &str, Look)],
+    addresses: &[Range<usize>],
+    tag: Tag,
+) -> Vec<Range<usize>> {
     let all = text.as_str();
     let mut stretches: Vec<Range<usize>> = Vec::new();
     let mut before = Look::default();
     for (at, slice, look) in slices {
         // Where what is around it changes, its own marks are written anew.
-        let goes_on = look.tags().take(look.shared(before)).any(|shared| shared == tag);
-        before = *look;
+        let around = std::mem::replace(&mut before, *look);
+        if !look.has(tag) {
+            continue;
+        }
+        let goes_on = look.tags().take(look.shared(around)).any(|shared| shared == tag);
         let in_label = look.link().is_some_and(|link| pen.links(&text.links()[link])) && !pen.styles_labels();
         // A label's styles stay if they are around the whole link.
         let is_inside = in_label && look.tags().skip_while(|other| !is_link(other)).any(|other| other == tag);
         let is_torn = tag == Tag::Code && slice.contains('`');
-        if !look.has(tag) || is_inside || is_torn {
+        if is_inside || is_torn {
             continue;
         }
         match stretches.last_mut().filter(|last| goes_on && last.end == *at) {
@@ -148,7 +158,6 @@ fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) ->
             None => stretches.push(*at..at + slice.len()),
         }
     }
-    let addresses = addresses(all);
     let cuts = |at: usize| {
         let address = addresses.get(addresses.partition_point(|address| address.end <= at));
         address.is_some_and(|address| address.start < at)
