@@ -26,7 +26,14 @@ impl Pipeline {
     pub async fn recover(&self) -> Result<(), TransitionError> {
         self.0.outbox.settle_restored().await?;
         for message in self.0.outbox.live_in_state(State::Accepted).await? {
-            self.prepare(message.seq).await;
+            match self.turn(message.lane()) {
+                // Hooks may take their time; the hub does not wait for them.
+                turn @ Some(_) => {
+                    let pipeline = self.clone();
+                    tokio::spawn(async move { pipeline.prepare(message.seq, turn).await });
+                }
+                None => self.prepare(message.seq, None).await,
+            }
         }
         for message in self.0.outbox.live_in_state(State::Sending).await? {
             self.take_up(&message).await?;

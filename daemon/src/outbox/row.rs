@@ -14,7 +14,7 @@ use crate::{
 macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
-         accepted_at, deadline, due_at, attempts, code, reason, ended_at FROM messages "
+         accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written FROM messages "
     };
 }
 
@@ -94,7 +94,7 @@ pub struct MessageRow {
     pub silent: bool,
     /// The conversation its turn came from.
     pub origin: Option<Origin>,
-    /// What the agent wrote.
+    /// What is sent: what the agent wrote, or what the hooks made of it.
     pub text: String,
     /// When it was accepted.
     pub accepted_at: i64,
@@ -110,6 +110,10 @@ pub struct MessageRow {
     pub reason: Option<String>,
     /// When it came to its end.
     pub ended_at: Option<i64>,
+    /// When the hooks were through with it.
+    pub hooked_at: Option<i64>,
+    /// What the agent wrote, where the hooks made something else of it.
+    pub written: Option<String>,
 }
 
 impl MessageRow {
@@ -135,6 +139,8 @@ impl MessageRow {
             code: row.get(17)?,
             reason: row.get(18)?,
             ended_at: row.get(19)?,
+            hooked_at: row.get(20)?,
+            written: row.get(21)?,
         })
     }
 

@@ -104,6 +104,26 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
     Ok(after)
 }
 
+/// Writes down what the hooks made of an accepted message: another text, or none if it stays. Once.
+pub fn store_hooked(
+    tx: &Transaction<'_>,
+    seq: i64,
+    text: Option<&str>,
+    hooks: &[String],
+) -> Result<MessageRow, TransitionError> {
+    let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+    // Whoever was taken back meanwhile stays as it was.
+    next(before.state, Event::Allow, Actor::Hub)?;
+    tx.prepare_cached(
+        "UPDATE messages SET hooked_at = ?1, text = coalesce(?2, text), written = CASE WHEN ?2 IS NULL THEN NULL ELSE text END
+         WHERE seq = ?3 AND hooked_at IS NULL",
+    )?
+    .execute(params![now_ms(), text, seq])?;
+    let detail = json!({"hooks": hooks, "rewritten": text.is_some()});
+    audit::append(tx, &Entry { actor: "hub", event: "message.hooked", message: Some(&before.id), detail })?;
+    Ok(tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?)
+}
+
 /// Sets back to `due_at`, and counts the attempt if it is to count.
 pub fn postpone(tx: &Transaction<'_>, seq: i64, due_at: i64, counts: bool) -> Result<(), TransitionError> {
     tx.prepare_cached("UPDATE messages SET due_at = ?, attempts = attempts + ? WHERE seq = ?")?
