@@ -72,10 +72,14 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
     let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
     let state = next(before.state, change.event, change.actor)?;
     let ended_at = state.is_final().then(now_ms);
-    tx.prepare_cached("UPDATE messages SET state = ?, code = ?, reason = ?, ended_at = ? WHERE seq = ?")?
-        .execute(params![state, change.code.map(Code::word), change.reason, ended_at, seq])?;
+    // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
+    tx.prepare_cached(
+        "UPDATE messages SET state = ?1, code = ?2, reason = ?3, ended_at = ?4,
+            ended_seq = CASE WHEN ?4 IS NULL THEN NULL ELSE (SELECT coalesce(max(seq), 0) + 1 FROM audit) END
+         WHERE seq = ?5",
+    )?
+    .execute(params![state, change.code.map(Code::word), change.reason, ended_at, seq])?;
     if state == State::Ready && before.state != State::Sending {
-        // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
         tx.prepare_cached(
             "UPDATE messages SET released = (SELECT coalesce(max(seq), 0) + 1 FROM audit) WHERE seq = ?",
         )?

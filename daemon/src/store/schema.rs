@@ -215,6 +215,10 @@ CREATE TRIGGER messages_text AFTER UPDATE OF text ON messages
     BEGIN UPDATE depth SET bytes = bytes + octet_length(new.text) - octet_length(old.text); END;
 -- The row of the audit up to which hooks were told what ended.
 ALTER TABLE hub ADD COLUMN hooks_told INTEGER;
+","
+-- The row of the audit in which a message came to its end: the order in which an agent has said things.
+ALTER TABLE messages ADD COLUMN ended_seq INTEGER;
+CREATE INDEX messages_said ON messages (agent, ended_seq) WHERE ended_seq IS NOT NULL;
 "];
 
 /// How many migrations a database has seen.
