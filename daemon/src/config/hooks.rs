@@ -84,6 +84,9 @@ impl Hook {
             },
             (None, Some(url), None) => {
                 let url = Url::parse(url).map_err(|_| "url is an https address")?;
+                if !url.username().is_empty() || url.password().is_some() {
+                    return Err("no name and password in url: use token");
+                }
                 match (url.scheme(), url.host_str()) {
                     ("https", Some(_)) | ("http", Some("127.0.0.1" | "[::1]" | "localhost")) => {
                         Ok(Way::Url(url, self.token.as_ref()))

@@ -399,6 +399,7 @@ mod tests {
             ("command = []", "absolute path"),
             ("command = [\"redact\"]", "absolute path"),
             ("url = \"http://example.org/\"", "in plain"),
+            ("url = \"https://user:word@example.org/\"", "no name and password"),
             ("url = \"ftp://example.org/\"", "https"),
             ("command = [\"/bin/x\"]\ntoken = \"env:T\"", "token goes with url"),
             ("command = [\"/bin/x\"]\ntimeout = \"1h\"", "at most 5m"),

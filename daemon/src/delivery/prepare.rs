@@ -62,12 +62,13 @@ impl Pipeline {
                         transition::apply(tx, seq, &Change::hub(Event::Allow, None))
                     })
                     .await?;
+                tracing::debug!("it waits for its lane");
             }
             Ok((Judgement::Ask(reason), parts)) => {
                 let ttl = i64::try_from(self.0.hold_ttl.as_millis()).unwrap_or(i64::MAX);
                 let deadline = message.accepted_at.saturating_add(ttl).min(message.deadline);
                 match self.0.approvals.hold(message, parts, reason, deadline).await {
-                    Ok(()) => {}
+                    Ok(()) => tracing::debug!("it waits for a person"),
                     Err(HoldError::Document(error)) => {
                         let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
                         self.refuse(seq, refusal).await?;
@@ -126,6 +127,7 @@ impl Pipeline {
     }
 
     async fn refuse(&self, seq: i64, refusal: Refusal) -> Result<(), TransitionError> {
+        tracing::info!(code = refusal.code.word(), why = refusal.error, "it is not sent");
         self.0
             .outbox
             .change(seq, move |tx| {

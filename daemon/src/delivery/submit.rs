@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::{
     Pipeline,
@@ -97,6 +98,8 @@ impl Pipeline {
         let Target { channel, address, .. } = resolved.target.clone();
         let lane = Lane { channel, account: resolved.account.clone(), address };
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
+        // The id comes with the row. What was taken before keeps its own.
+        let span = tracing::info_span!("message", id = tracing::field::Empty, agent);
         let accepted = self
             .0
             .outbox
@@ -113,6 +116,7 @@ impl Pipeline {
                 idempotency_key: idempotency.key,
                 fingerprint: idempotency.fingerprint,
             })
+            .instrument(span.clone())
             .await
             .map_err(not_accepted)?;
         let seq = match accepted {
@@ -120,7 +124,8 @@ impl Pipeline {
             Accepted::New(seq) => {
                 // On a task of its own: a caller that hangs up does not leave its message half-way.
                 let (pipeline, turn) = (self.clone(), self.turn(lane));
-                let prepared = tokio::spawn(async move { pipeline.prepare(seq, turn).await });
+                let prepared =
+                    tokio::spawn(async move { pipeline.prepare(seq, turn).await }.instrument(span));
                 // It goes on after this; the receipt then says `accepted`.
                 let _ = tokio::time::timeout(PREPARED, prepared).await;
                 seq
