@@ -16,6 +16,7 @@ use tokio::{
     sync::{broadcast::error::TryRecvError, oneshot},
     task::JoinSet,
 };
+use tracing::Instrument as _;
 
 use super::Pipeline;
 use crate::{
@@ -105,14 +106,16 @@ impl Pipeline {
                 next = Some(next.map_or(due, |next| next.min(due)));
             } else if let Some(claim) = lanes.claim(head.lane()) {
                 let pipeline = self.clone();
-                sending.spawn(async move {
+                let span = tracing::info_span!("message", id = head.id, agent = head.agent);
+                let advance = async move {
                     if let Err(error) = pipeline.advance(head.seq).await {
                         tracing::error!(message = head.id, %error, "cannot write down what became of a message");
                         tokio::time::sleep(RECOVER).await;
                     }
                     drop(claim);
                     pipeline.0.outbox.changed(head.seq);
-                });
+                };
+                sending.spawn(advance.instrument(span));
             }
         }
         Ok(next)

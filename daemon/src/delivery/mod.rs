@@ -2,13 +2,15 @@
 //!
 //! - [`submit`]: the checks at the door, and the write that precedes the answer;
 //! - [`plan`]: what a message becomes: target, verdict, parts. Pure;
-//! - [`prepare`]: an accepted message is judged, rendered, and held or released;
+//! - [`hooks`]: the house's own programs, which may change or cancel a message;
+//! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
 //! - [`send`]: one message's parts, each marked before its request leaves;
 //! - [`recover`]: what a restart makes of the rows that it finds;
 //! - [`operate`]: what people do to messages in the queue.
 
 pub mod dispatch;
+pub mod hooks;
 pub mod operate;
 pub mod plan;
 pub mod prepare;
@@ -17,6 +19,8 @@ pub mod send;
 pub mod submit;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use hooks::Hooks;
 
 use crate::{approval::Approvals, channels::account::Accounts, outbox::Outbox, policy::Rights};
 
@@ -38,6 +42,8 @@ pub struct Shared {
     pub ttl: Duration,
     /// How long a message waits for a person.
     pub hold_ttl: Duration,
+    /// The house's own programs.
+    pub hooks: Hooks,
 }
 
 /// What the configuration says of one agent.

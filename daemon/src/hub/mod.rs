@@ -1,5 +1,6 @@
 //! The hub: built from the configuration, started, stopped. The one place that knows everyone.
 
+mod hooks;
 mod identity;
 mod operator;
 mod upkeep;
@@ -85,6 +86,9 @@ pub enum HubError {
     /// The broker's password.
     #[error("broker.password: {0}")]
     BrokerPassword(#[from] SecretError),
+    /// A hook's token.
+    #[error("hooks.{0}.token: {1}")]
+    HookToken(String, SecretError),
     /// The HTTP door.
     #[error("cannot listen on {0}: {1} (set [hub] listen to another port)")]
     Listen(SocketAddr, std::io::Error),
@@ -118,6 +122,7 @@ pub struct Hub {
     server: JoinHandle<()>,
     stop: oneshot::Sender<()>,
     upkeep: JoinHandle<()>,
+    telling: JoinHandle<()>,
     signer: Signer,
 }
 
@@ -182,6 +187,7 @@ impl Hub {
             accounts,
             ttl: config.hub.ttl.0,
             hold_ttl: config.approval.ttl.0,
+            hooks: hooks::build(config)?,
         });
         pipeline.recover().await.map_err(|error| match error {
             TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
@@ -196,6 +202,7 @@ impl Hub {
         let link = link::start(broker, key, devices, approvals, outbox.clone());
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
+        let telling = tokio::spawn(pipeline.clone().tell_hooks());
         let plan = Plan {
             backup_every: config.queue.backup_every.0,
             backups: config.queue.backups,
@@ -231,6 +238,7 @@ impl Hub {
             server,
             stop,
             upkeep,
+            telling,
             signer,
         })
     }
@@ -268,6 +276,7 @@ impl Hub {
     pub async fn stop(self) {
         self.upkeep.abort();
         self.events.close();
+        self.telling.abort();
         // A receiver that is gone has stopped already.
         let _ = (self.stop.send(()), self.rest.send(()));
         if tokio::time::timeout(GRACE, self.server).await.is_err() {

@@ -10,6 +10,7 @@
 //! - [`transition`]: every later change;
 //! - [`notices`]: what agents are told;
 //! - [`restored`]: what a restored backup holds is not sent;
+//! - [`said`]: what arrived of what an agent has said;
 //! - [`retention`]: how long ended messages are kept;
 //! - [`settled`]: what a clock that is set late makes of deadlines.
 
@@ -19,6 +20,7 @@ pub mod notices;
 mod restored;
 pub mod retention;
 pub mod row;
+pub mod said;
 mod settled;
 pub mod transition;
 

@@ -206,6 +206,19 @@ CREATE TRIGGER totals_accepted AFTER INSERT ON messages
 CREATE TRIGGER totals_state AFTER UPDATE OF state ON messages
     WHEN new.state NOT IN ('accepted', 'ready', 'sending')
     BEGIN INSERT INTO totals VALUES (new.channel, new.state, 1) ON CONFLICT DO UPDATE SET n = n + 1; END;
+","
+-- What hooks made of a message, once: from then on its text is theirs, and what its agent wrote is kept beside it.
+ALTER TABLE messages ADD COLUMN hooked_at INTEGER;
+ALTER TABLE messages ADD COLUMN written TEXT;
+CREATE TRIGGER messages_text AFTER UPDATE OF text ON messages
+    WHEN new.state IN ('accepted', 'held', 'ready', 'sending')
+    BEGIN UPDATE depth SET bytes = bytes + octet_length(new.text) - octet_length(old.text); END;
+-- The row of the audit up to which hooks were told what ended.
+ALTER TABLE hub ADD COLUMN hooks_told INTEGER;
+","
+-- The row of the audit in which a message came to its end: the order in which an agent has said things.
+ALTER TABLE messages ADD COLUMN ended_seq INTEGER;
+CREATE INDEX messages_said ON messages (agent, ended_seq) WHERE ended_seq IS NOT NULL;
 "];
 
 /// How many migrations a database has seen.

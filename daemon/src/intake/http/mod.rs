@@ -9,6 +9,7 @@
 //! | `POST /v1/messages/{id}/retry[?mayDuplicate=true]` | operator | sends what has not arrived of it again |
 //! | `POST /v1/purge[?id=I&state=S&olderThan=SECONDS]` | operator | lets go of ended messages before their retention is over |
 //! | `GET /v1/inbox[?after=N]` | agent | what the hub has to tell it |
+//! | `GET /v1/transcript[?session=S&after=N]` | agent (its own), operator (`&agent=A`) | what arrived of what it has said |
 //! | `GET /v1/events[?after=N]` | agent (its own), operator | what happens, as server-sent events; goes on after `Last-Event-ID` |
 //! | `POST /v1/inbound` | bridge, operator | records what a person wrote; the context of the agent's turn |
 //! | `GET /v1/local[?address=A&after=N]` | operator | the `local` inbox |
@@ -83,6 +84,7 @@ impl Door {
             .route("/v1/messages/{id}/retry", post(messages::retry))
             .route("/v1/purge", post(messages::purge))
             .route("/v1/inbox", get(messages::inbox))
+            .route("/v1/transcript", get(messages::transcript))
             .route("/v1/events", get(events::stream))
             .route("/v1/inbound", post(inbound::receive))
             .route("/v1/local", get(local::read))
