@@ -5,7 +5,7 @@
 //!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
-//! 1. [`random`], [`spelling`], [`settings`] (keys, names, secrets), [`store`] (the database), [`audit`]
+//! 1. [`random`], [`clock`], [`spelling`], [`settings`] (keys, names, secrets), [`store`] (the database), [`audit`]
 //! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts)
 //! 4. [`outbox`] (the queue), [`channels`] (the platforms)
@@ -24,6 +24,7 @@ pub mod audit;
 pub mod channels;
 pub mod cli;
 pub mod client;
+pub mod clock;
 pub mod companion;
 pub mod config;
 pub mod delivery;

@@ -90,3 +90,84 @@ fn only_what_has_not_left_can_be_taken_back_and_only_an_operator_retries() -> Re
     ensure!(hub.operator()?.arrived("team")?.is_empty());
     Ok(())
 }
+
+#[test]
+fn an_operator_lets_go_of_what_has_ended_and_of_nothing_else() -> Result<()> {
+    let hub = SpawnedHub::start(CONFIG)?;
+    let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
+    let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Sent."}))?;
+    let held = engineer.send(&json!({"to": "local:team", "message": "Held."}))?;
+    let (sent, held) = (text(&sent, "id"), text(&held, "id"));
+    let all = hub.cli(&["queue", "purge"])?;
+    ensure!(all.status == 2, "{all:?}");
+    let live = hub.cli(&["queue", "purge", held])?;
+    ensure!(live.status == 1 && live.stderr.contains("the message is held"), "{live:?}");
+    let agent = courier.post("/v1/purge?state=sent", &json!({}))?;
+    ensure!(agent.status == 403, "{agent:?}");
+    ensure!(hub.cli(&["queue", "purge", "--older-than", "1h"])?.well()?.trim() == "0 purged");
+    ensure!(hub.cli(&["queue", "purge", "--state", "sent"])?.well()?.trim() == "1 purged");
+    ensure!(courier.get(&format!("/v1/messages/{sent}"))?.status == 404);
+    ensure!(engineer.message(held)?["state"] == "held");
+    let shown = hub.cli(&["audit", "show", "--message", sent, "--json"])?.json()?;
+    let events: Vec<&str> = shown.as_array().into_iter().flatten().map(|row| text(row, "event")).collect();
+    let expected = ["message.accepted", "message.ready", "message.sending", "message.sent", "queue.purged"];
+    ensure!(events == expected, "{events:?}");
+    Ok(())
+}
+
+#[test]
+fn an_audit_that_somebody_touched_is_not_verified_and_the_row_is_named() -> Result<()> {
+    let mut hub = SpawnedHub::start(CONFIG)?;
+    let agent = hub.agent("courier")?;
+    for _ in 0..3 {
+        agent.send_and_wait(&json!({"to": "local:team", "message": "Hello."}))?;
+    }
+    let running = hub.cli(&["audit", "verify"])?;
+    ensure!(running.stderr.contains("the audit is whole"), "{running:?}");
+    hub.terminate()?;
+    let whole = hub.cli(&["audit", "verify", "--json"])?.json()?;
+    ensure!(whole["ok"] == true && whole["signed_to"] == whole["last"], "a stop signs all of it: {whole}");
+    let last = whole["last"].as_i64().unwrap_or(0);
+    let database = hub.data_dir().join("gatepost.db");
+    let key = text(&whole, "key").to_owned();
+    let copy = hub.folder().path().join("copy.db");
+    for (sql, said) in [
+        ("UPDATE audit SET actor = 'agent:mallory' WHERE seq = 5".to_owned(), "row 5 was changed".to_owned()),
+        ("DELETE FROM audit WHERE seq = 5".to_owned(), "row 5 was removed".to_owned()),
+        (
+            "UPDATE audit SET seq = -1 WHERE seq = 5; UPDATE audit SET seq = 5 WHERE seq = 6;
+             UPDATE audit SET seq = 6 WHERE seq = -1"
+                .to_owned(),
+            "row 6 belongs at 5".to_owned(),
+        ),
+        (
+            format!("DELETE FROM audit WHERE seq = {last}"),
+            format!("rows {last} to {last} were signed and are missing"),
+        ),
+    ] {
+        std::fs::copy(&database, &copy)?;
+        Connection::open(&copy)?.execute_batch(&sql)?;
+        let path = copy.display().to_string();
+        let verified = hub.cli(&["audit", "verify", "--database", &path, "--key", &key])?;
+        ensure!(verified.status == 1 && verified.stdout.contains(&said), "{said}: {verified:?}");
+    }
+    let other = "00".repeat(32);
+    let forged = hub.cli(&["audit", "verify", "--key", &other])?;
+    ensure!(forged.status == 1 && forged.stdout.contains("was not signed by this hub"), "{forged:?}");
+    Ok(())
+}
+
+#[test]
+fn what_is_past_its_retention_goes_by_itself_and_leaves_a_line_in_the_audit() -> Result<()> {
+    let hub = SpawnedHub::start(&format!("[queue]\nretention = \"1s\"\n{CONFIG}"))?;
+    let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
+    let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Sent."}))?;
+    let held = engineer.send(&json!({"to": "local:team", "message": "Held."}))?;
+    gatepost_tests::hub::eventually("it is gone", || {
+        Ok((courier.get(&format!("/v1/messages/{}", text(&sent, "id")))?.status == 404).then_some(()))
+    })?;
+    ensure!(engineer.message(text(&held, "id"))?["state"] == "held", "what is under way stays");
+    let shown = hub.cli(&["audit", "show"])?.well()?;
+    ensure!(shown.contains("queue.purged"), "{shown}");
+    Ok(())
+}

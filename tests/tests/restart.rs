@@ -228,3 +228,39 @@ fn a_second_hub_on_the_same_data_is_refused_and_told_whose_it_is() -> Result<()>
     ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
 }
+
+#[test]
+fn after_a_boot_with_an_unknown_time_what_waited_goes_on_waiting_and_time_does_not_go_back() -> Result<()> {
+    let mut hub = SpawnedHub::start(CONFIG)?;
+    let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
+    let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Waits."}))?;
+    let held = engineer.send(&json!({"to": "local:other", "message": "Held."}))?;
+    let (waits, held) = (text(&sent, "id"), text(&held, "id"));
+    hub.kill()?;
+    // As if the power had gone just before it was sent, and the board had come back with a clock an hour behind.
+    let db = Connection::open(hub.data_dir().join("gatepost.db"))?;
+    db.execute("UPDATE messages SET state = 'ready', ended_at = NULL WHERE id = ?", [waits])?;
+    db.execute("UPDATE parts SET state = 'planned', platform_id = NULL", [])?;
+    db.execute("DELETE FROM local", [])?;
+    db.execute("UPDATE approvals SET deadline = 1", [])?;
+    let last: i64 = db.query_row(
+        "UPDATE hub SET boot = 'another', clock_last = clock_last + 3600000 RETURNING clock_last",
+        [],
+        |row| row.get(0),
+    )?;
+    drop(db);
+    hub.run()?;
+    let new = courier.send_and_wait(&json!({"to": "local:elsewhere", "message": "New."}))?;
+    ensure!(new["state"] == "sent", "what comes in now goes out: {new}");
+    // Two looks of the dispatcher and more.
+    thread::sleep(std::time::Duration::from_millis(2_500));
+    ensure!(courier.message(waits)?["state"] == "ready", "nobody knows whether its time is over");
+    ensure!(engineer.message(held)?["state"] == "held", "nor of this");
+    ensure!(hub.operator()?.arrived("team")?.is_empty());
+    hub.kill()?;
+    let db = database::open(&hub.data_dir())?;
+    let sql = "SELECT accepted_at FROM messages WHERE id = ?";
+    let at: i64 = db.query_row(sql, [text(&new, "id")], |row| row.get(0))?;
+    ensure!(at >= last, "{at} is before {last}");
+    Ok(())
+}

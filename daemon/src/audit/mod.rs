@@ -3,6 +3,12 @@
 //! A row is appended inside the transaction of the change that it records, so there is no change without its row and
 //! no row without its change. Each hash covers the previous one; the head stands in every approval document, so a
 //! companion's signature also vouches for everything before it.
+//!
+//! - [`checkpoint`]: the chain's hash, signed by the hub's key, and what stands for purged rows;
+//! - [`mod@verify`]: reads all of it, and names what was removed, changed, reordered or cut off.
+
+pub mod checkpoint;
+pub mod verify;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::Value;
@@ -44,12 +50,14 @@ pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Walks the whole chain; the number of the first row that does not fit, if any.
+/// The number of the first row that does not fit its predecessor, if any. [`verify::verify`] also asks who signed.
 pub fn first_broken(db: &Connection) -> Result<Option<i64>, StoreError> {
     let mut rows =
         db.prepare("SELECT seq, at, actor, event, message, detail, hash FROM audit ORDER BY seq")?;
     let mut rows = rows.query([])?;
-    let (mut previous, mut expected) = ([0; 32], 1);
+    let sql = "SELECT hash, seq + 1 FROM checkpoints WHERE purged ORDER BY seq DESC LIMIT 1";
+    let root = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let (mut previous, mut expected): ([u8; 32], i64) = root.unwrap_or(([0; 32], 1));
     while let Some(row) = rows.next()? {
         let (seq, actor, event): (i64, String, String) = (row.get(0)?, row.get(2)?, row.get(3)?);
         let (message, detail): (Option<String>, String) = (row.get(4)?, row.get(5)?);
@@ -86,43 +94,4 @@ fn link(
         hash.update(field);
     }
     hash.finalize().into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn chain_of_three() -> Connection {
-        let mut db = Connection::open_in_memory().unwrap();
-        db.execute_batch(
-            "CREATE TABLE audit (seq INTEGER PRIMARY KEY, at INTEGER, actor TEXT, event TEXT, message TEXT,
-             detail TEXT, hash BLOB)",
-        )
-        .unwrap();
-        let tx = db.transaction().unwrap();
-        for event in ["message.accepted", "message.held", "message.sent"] {
-            append(&tx, &Entry { actor: "hub", event, message: Some("m"), detail: Value::Null }).unwrap();
-        }
-        tx.commit().unwrap();
-        db
-    }
-
-    #[test]
-    fn an_untouched_chain_is_whole() {
-        assert_eq!(first_broken(&chain_of_three()).unwrap(), None);
-    }
-
-    #[test]
-    fn a_changed_row_is_found() {
-        let db = chain_of_three();
-        db.execute("UPDATE audit SET actor = 'agent:mallory' WHERE seq = 2", []).unwrap();
-        assert_eq!(first_broken(&db).unwrap(), Some(2));
-    }
-
-    #[test]
-    fn a_row_taken_out_is_found() {
-        let db = chain_of_three();
-        db.execute("DELETE FROM audit WHERE seq = 2", []).unwrap();
-        assert_eq!(first_broken(&db).unwrap(), Some(2));
-    }
 }

@@ -4,11 +4,13 @@
 //! that need a running hub speak to its HTTP door ([`crate::client`]), the same as agents do.
 
 mod agent;
+mod audit;
 mod check;
 mod init;
 mod local;
 mod output;
 mod queue;
+mod restore;
 mod run;
 mod send;
 mod text;
@@ -60,6 +62,11 @@ enum Command {
     /// See what waits, what failed and why.
     #[command(subcommand)]
     Queue(queue::Command),
+    /// Check the audit, or show it.
+    #[command(subcommand)]
+    Audit(audit::Command),
+    /// Put a backup in the place of the database. Nothing of it is sent by itself.
+    Restore(restore::Arguments),
     /// Read the `local` inbox, and write to an agent from it.
     #[command(subcommand)]
     Local(local::Command),
@@ -150,6 +157,8 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Send(arguments) => send::run(&place, arguments).await,
         Command::Message(arguments) => send::message(&place, &arguments).await,
         Command::Queue(command) => queue::run(&place, command).await,
+        Command::Audit(command) => audit::run(&place.config, command),
+        Command::Restore(arguments) => restore::run(&place.config, arguments),
         Command::Local(command) => local::run(&place, command).await,
         Command::Render(arguments) => text::render(&arguments),
         Command::Chunk(arguments) => text::chunk(&arguments),

@@ -7,7 +7,10 @@ use super::{
     Failed,
     output::{self, text},
 };
-use crate::client::{Client, Place, Request};
+use crate::{
+    client::{Client, Place, Request},
+    config::Span,
+};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -35,6 +38,18 @@ pub(super) enum Command {
     Cancel {
         /// The message's id.
         id: String,
+    },
+    /// Let go of messages that have ended, before their retention is over.
+    Purge {
+        /// Only this one.
+        #[arg(required_unless_present_any = ["state", "older_than"])]
+        id: Option<String>,
+        /// Only those in this state: sent, failed, denied, expired, cancelled, unknown.
+        #[arg(long)]
+        state: Option<String>,
+        /// Only those that ended so long ago, such as 12h.
+        #[arg(long, value_name = "TIME")]
+        older_than: Option<String>,
     },
     /// Send what has not arrived of a failed message again, before its time is over.
     Retry {
@@ -70,6 +85,25 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
         Command::Cancel { id } => {
             let receipt = client.call(Method::POST, &path(&id, "/cancel")?, Request::default()).await?;
             println!("{}", output::receipt(&receipt));
+        }
+        Command::Purge { id, state, older_than } => {
+            let mut query = vec![];
+            query.extend(id.map(|id| ("id", id)));
+            query.extend(state.map(|state| ("state", state)));
+            if let Some(span) = older_than {
+                let span = Span::try_from(span).map_err(Failed::Usage)?;
+                query.push(("olderThan", span.0.as_secs().to_string()));
+            }
+            let mut purged = 0;
+            loop {
+                let request = Request { query: query.clone(), ..Request::default() };
+                let answer = client.call(Method::POST, "/v1/purge", request).await?;
+                purged += answer.get("purged").and_then(Value::as_u64).unwrap_or(0);
+                if answer.get("more") != Some(&Value::Bool(true)) {
+                    break;
+                }
+            }
+            println!("{purged} purged");
         }
         Command::Retry { id, may_duplicate } => {
             let query = vec![("mayDuplicate", may_duplicate.to_string())];

@@ -25,6 +25,36 @@ pub const HUB: &[Key] = &[
     ),
 ];
 
+/// `[queue]`.
+pub const QUEUE: &[Key] = &[
+    key(
+        "max_messages",
+        "200000",
+        "Messages under way at once: accepted and not yet at their end. Over it, callers are told queue_full.",
+    ),
+    key(
+        "max_bytes",
+        "268435456",
+        "Bytes of their texts, all together. Over it, callers are told queue_full.",
+    ),
+    key(
+        "backup_every",
+        "\"24h\"",
+        "Between two copies of the database, made in data_dir/backups while the hub runs.",
+    ),
+    key("backups", "7", "Copies to keep. 0 makes none."),
+    key(
+        "retention",
+        "\"720h\"",
+        "How long a message is kept after its end, with its text and its reason, whatever the end was.",
+    ),
+    key(
+        "audit_retention",
+        "\"8760h\"",
+        "How long a row of the audit is kept. A signed checkpoint stands for those that are purged.",
+    ),
+];
+
 /// `[broker]`.
 pub const BROKER: &[Key] = &[
     key("listen", "\"127.0.0.1:1883\"", "Where the embedded MQTT broker listens for companions."),

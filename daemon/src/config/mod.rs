@@ -22,6 +22,8 @@ use serde::Deserialize;
 
 use crate::{
     channels::registry::kind,
+    message::call::MAX_TEXT,
+    outbox::bounds::Bounds,
     policy::{Allowlist, Crossing, Pattern, PatternError, Rights},
     settings::{is_name, secret::SecretSource},
 };
@@ -67,6 +69,8 @@ pub enum ConfigError {
 pub struct Config {
     /// `[hub]`.
     pub hub: Hub,
+    /// `[queue]`.
+    pub queue: Queue,
     /// `[broker]`.
     pub broker: Broker,
     /// `[agents.NAME]`.
@@ -91,6 +95,24 @@ pub struct Hub {
     pub max_body: usize,
     /// The longest time to live of a message, and the default.
     pub ttl: Span,
+}
+
+/// `[queue]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// Messages under way.
+    pub max_messages: u64,
+    /// Bytes of their texts.
+    pub max_bytes: u64,
+    /// Between two backups.
+    pub backup_every: Span,
+    /// Backups to keep.
+    pub backups: usize,
+    /// How long ended messages are kept.
+    pub retention: Span,
+    /// How long the audit's rows are kept.
+    pub audit_retention: Span,
 }
 
 /// `[broker]`.
@@ -186,6 +208,20 @@ impl Default for Hub {
     }
 }
 
+impl Default for Queue {
+    fn default() -> Self {
+        let Bounds { messages, bytes } = Bounds::default();
+        Self {
+            max_messages: messages,
+            max_bytes: bytes,
+            backup_every: DAY,
+            backups: 7,
+            retention: Span(Duration::from_hours(30 * 24)),
+            audit_retention: Span(Duration::from_hours(365 * 24)),
+        }
+    }
+}
+
 impl Default for Broker {
     fn default() -> Self {
         Self { listen: ([127, 0, 0, 1], 1883).into(), url: None, user: None, password: None }
@@ -269,6 +305,11 @@ impl Config {
                 return Err(invalid(format!("channels.{channel}"), "there is no such channel"));
             }
         }
+        if self.queue.max_messages == 0 || self.queue.max_bytes < MAX_TEXT as u64 {
+            let problem =
+                format!("max_messages is at least 1 and max_bytes at least {MAX_TEXT}, one long text");
+            return Err(invalid("queue", problem));
+        }
         if self.broker.user.is_some() != self.broker.password.is_some() {
             return Err(invalid("broker", "user and password go together: give both or none"));
         }
@@ -343,7 +384,7 @@ mod tests {
     fn the_template_is_valid_and_names_every_key() {
         let text = template();
         parse(&text).unwrap();
-        let tables = [keys::HUB, keys::BROKER, keys::AGENT, keys::APPROVAL, keys::CONTEXTS];
+        let tables = [keys::HUB, keys::QUEUE, keys::BROKER, keys::AGENT, keys::APPROVAL, keys::CONTEXTS];
         let channels = crate::channels::registry::KINDS.iter().map(|kind| kind.keys);
         for key in tables.into_iter().chain(channels).flatten() {
             assert!(text.contains(&format!("{} = ", key.name)), "{}", key.name);
@@ -363,6 +404,12 @@ mod tests {
         assert_eq!(config.hub.data_dir, Hub::default().data_dir, "the example is the default");
         assert_eq!(config.hub.max_body, Hub::default().max_body);
         assert_eq!(config.hub.ttl, Hub::default().ttl);
+        assert_eq!(config.queue.max_messages, Queue::default().max_messages);
+        assert_eq!(config.queue.max_bytes, Queue::default().max_bytes);
+        assert_eq!(config.queue.backup_every, Queue::default().backup_every);
+        assert_eq!(config.queue.backups, Queue::default().backups);
+        assert_eq!(config.queue.retention, Queue::default().retention);
+        assert_eq!(config.queue.audit_retention, Queue::default().audit_retention);
         assert_eq!(config.broker.listen, Broker::default().listen);
         assert_eq!(config.approval.ttl, Approval::default().ttl);
         assert_eq!(config.contexts.ttl, Contexts::default().ttl);

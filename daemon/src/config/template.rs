@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HUB};
+use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HUB, QUEUE};
 use crate::{channels::registry::KINDS, settings::Key};
 
 const WIDTH: usize = 100;
@@ -18,6 +18,7 @@ pub fn template() -> String {
          # Unknown keys are errors. Check the file with: gatepost check\n\n",
     );
     section(&mut file, "hub", HUB, true);
+    section(&mut file, "queue", QUEUE, true);
     section(&mut file, "broker", BROKER, true);
     section(&mut file, "approval", APPROVAL, true);
     section(&mut file, "contexts", CONTEXTS, true);

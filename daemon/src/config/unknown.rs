@@ -11,7 +11,7 @@ use crate::{
     spelling::nearest,
 };
 
-const SECTIONS: &[&str] = &["hub", "broker", "agents", "approval", "contexts", "channels"];
+const SECTIONS: &[&str] = &["hub", "queue", "broker", "agents", "approval", "contexts", "channels"];
 
 struct Check<'a> {
     text: &'a str,
@@ -27,6 +27,7 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
         let DeValue::Table(inner) = value.get_ref() else { continue };
         match section.get_ref().as_ref() {
             "hub" => check.keys("hub", inner, keys::HUB)?,
+            "queue" => check.keys("queue", inner, keys::QUEUE)?,
             "broker" => check.keys("broker", inner, keys::BROKER)?,
             "approval" => check.keys("approval", inner, keys::APPROVAL)?,
             "contexts" => check.keys("contexts", inner, keys::CONTEXTS)?,

@@ -33,6 +33,9 @@ use crate::{
 /// After a failure of the database, before trying again.
 pub(super) const RECOVER: Duration = Duration::from_secs(1);
 
+/// While the disk has no room for an outcome, or the clock is not settled, before looking again. Milliseconds.
+const PAUSED: i64 = 1_000;
+
 #[derive(Clone, Default)]
 struct Lanes(Arc<Mutex<HashSet<Lane>>>);
 
@@ -83,9 +86,20 @@ impl Pipeline {
 
     /// Starts everything that is due; says when something else will be.
     async fn round(&self, lanes: &Lanes, sending: &mut JoinSet<()>) -> Result<Option<i64>, TransitionError> {
-        let mut next = self.0.approvals.expire().await?;
+        if !self.may_send() {
+            return Ok(Some(now_ms().saturating_add(PAUSED)));
+        }
+        let unsettled = self.0.outbox.store().unsettled_since();
+        let mut next = match unsettled {
+            None => self.0.approvals.expire().await?,
+            Some(_) => Some(now_ms().saturating_add(PAUSED)),
+        };
         let now = now_ms();
         for head in self.0.outbox.heads().await? {
+            // Whether its time is over, or has come, nobody knows before the clock is settled.
+            if unsettled.is_some_and(|since| head.accepted_at < since) {
+                continue;
+            }
             let due = head.due_at.min(head.deadline);
             if due > now {
                 next = Some(next.map_or(due, |next| next.min(due)));
@@ -119,6 +133,11 @@ impl Pipeline {
             Err(TransitionError::Illegal(_)) => Ok(()),
             done => done,
         }
+    }
+
+    /// Whether what becomes of a request could be written down.
+    pub(super) fn may_send(&self) -> bool {
+        self.0.outbox.store().space().look().sends()
     }
 
     async fn give_up(&self, head: &MessageRow) -> Result<(), TransitionError> {

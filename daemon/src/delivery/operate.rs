@@ -4,6 +4,7 @@ use rusqlite::Transaction;
 
 use super::Pipeline;
 use crate::{
+    approval::Released,
     message::{
         receipt::Receipt,
         refusal::{Code, Refusal},
@@ -55,9 +56,17 @@ impl Pipeline {
             return Err(Refusal::new(Code::Conflict, "the message's time is over", hint).because("deadline"));
         }
         let parts = self.0.outbox.parts(seq).await.map_err(super::submit::unavailable)?;
-        if message.state == State::Failed && parts.is_empty() {
+        if message.state.is_final() && parts.is_empty() {
             let hint = "read its error, and send it anew";
-            return Err(Refusal::new(Code::Conflict, "the message was refused before it had parts", hint));
+            return Err(Refusal::new(Code::Conflict, "the message ended before it had parts", hint));
+        }
+        if message.state == State::Unknown {
+            // One that was held when a backup was made: nobody's release stands for the approval that it never had.
+            let released = self.0.approvals.release(seq).await.map_err(super::submit::unavailable)?;
+            if released == Released::Changed {
+                let hint = "send it anew, as a new message; it is then held anew";
+                return Err(Refusal::new(Code::Conflict, "nobody approved the message", hint).because("held"));
+            }
         }
         let by = by.to_owned();
         let retried = self

@@ -24,6 +24,7 @@ const LOST: &str = "the hub stopped while it was being sent, and the platform ca
 impl Pipeline {
     /// Takes up where the last process stopped. Runs before anything is dispatched.
     pub async fn recover(&self) -> Result<(), TransitionError> {
+        self.0.outbox.settle_restored().await?;
         for message in self.0.outbox.live_in_state(State::Accepted).await? {
             self.prepare(message.seq).await;
         }

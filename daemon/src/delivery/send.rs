@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::Pipeline;
+use super::{Pipeline, dispatch::RECOVER};
 use crate::{
     approval::Released,
     channels::{Adapter, Failure, PartKey, Redelivery},
@@ -51,6 +51,10 @@ impl Pipeline {
             }
         };
         for part in parts.iter().filter(|part| part.state != PartState::Confirmed) {
+            // What leaves now could not be written down; the message keeps its lane meanwhile.
+            while !self.may_send() && message.deadline > now_ms() {
+                tokio::time::sleep(RECOVER).await;
+            }
             if message.deadline <= now_ms() {
                 let reason = "its time was over before all of it was sent".to_owned();
                 return self.fail(seq, Code::Expired, reason).await;
@@ -60,7 +64,7 @@ impl Pipeline {
             }
         }
         outbox
-            .change(seq, move |tx| {
+            .record(seq, move |tx| {
                 let ids: Vec<_> =
                     transition::parts(tx, seq)?.into_iter().map(|part| part.platform_id).collect();
                 let change = Change::hub(Event::Confirm, None).facts(json!({"platform_ids": ids}));
@@ -94,7 +98,7 @@ impl Pipeline {
                 let confirmed = PartState::Confirmed;
                 self.0
                     .outbox
-                    .change(seq, move |tx| {
+                    .record(seq, move |tx| {
                         transition::settle_part(tx, seq, index, confirmed, Some(&platform_id), None)
                     })
                     .await?;
@@ -107,7 +111,7 @@ impl Pipeline {
         let open = part.state == PartState::Unknown;
         let left = time_to_resend(adapter, first_sent_at, now_ms());
         let end = Ending::of(failure, open, left, message.attempts);
-        self.0.outbox.change(seq, move |tx| end.write(tx, seq, index)).await?;
+        self.0.outbox.record(seq, move |tx| end.write(tx, seq, index)).await?;
         Ok(false)
     }
 

@@ -16,7 +16,10 @@ use crate::{
         receipt::Receipt,
         refusal::{Code, Refusal},
     },
-    outbox::accept::{AcceptError, Accepted, NewMessage},
+    outbox::{
+        accept::{AcceptError, Accepted, NewMessage},
+        bounds::Full,
+    },
     policy::{self, Origin, Verdict},
     sessions,
     store::{StoreError, now_ms},
@@ -206,8 +209,17 @@ fn not_accepted(error: AcceptError) -> Refusal {
             let hint = "use a new key for a new message; the same key only for the very same call";
             Refusal::new(Code::Conflict, error.to_string(), hint)
         }
-        AcceptError::Store(error) => unavailable(error),
+        AcceptError::Full(full) => no_room(full),
+        AcceptError::Store(error) => match error.room() {
+            Some(room) => no_room(Full::Disk(room)),
+            None => unavailable(error),
+        },
     }
+}
+
+/// Nothing was taken, because there is no room for it.
+pub(crate) fn no_room(full: Full) -> Refusal {
+    Refusal::new(Code::QueueFull, full.to_string(), full.hint()).because(full.reason())
 }
 
 pub(super) fn unavailable(error: StoreError) -> Refusal {

@@ -8,7 +8,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 use gatepost_link::decision::PublicKey;
 
-use super::private_file;
+use crate::store::private_file;
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
@@ -21,8 +21,8 @@ pub enum IdentityError {
     Broken(PathBuf),
 }
 
-/// The hub's public key; the first time, it is made.
-pub(super) fn load_or_create(directory: &Path) -> Result<PublicKey, IdentityError> {
+/// The hub's key; the first time, it is made.
+pub(super) fn load_or_create(directory: &Path) -> Result<SigningKey, IdentityError> {
     let path = directory.join("hub.key");
     let failed = |error| IdentityError::File(path.clone(), error);
     let bytes = match fs::read(&path) {
@@ -31,7 +31,21 @@ pub(super) fn load_or_create(directory: &Path) -> Result<PublicKey, IdentityErro
         Err(error) => return Err(failed(error)),
     };
     let secret: [u8; 32] = bytes.try_into().map_err(|_| IdentityError::Broken(path))?;
-    Ok(PublicKey(SigningKey::from_bytes(&secret).verifying_key().to_bytes()))
+    Ok(SigningKey::from_bytes(&secret))
+}
+
+/// The public half of the key of the hub with this data directory; none is made.
+pub fn public_key(directory: &Path) -> Result<PublicKey, IdentityError> {
+    let path = directory.join("hub.key");
+    if !path.exists() {
+        return Err(IdentityError::File(path, io::ErrorKind::NotFound.into()));
+    }
+    load_or_create(directory).map(|key| public(&key))
+}
+
+/// The public half of a key.
+pub(super) fn public(key: &SigningKey) -> PublicKey {
+    PublicKey(key.verifying_key().to_bytes())
 }
 
 fn create(path: &Path) -> io::Result<Vec<u8>> {
@@ -49,8 +63,8 @@ mod tests {
     #[test]
     fn the_key_is_made_once_and_is_its_owners_only() {
         let directory = tempfile::tempdir().unwrap();
-        let key = load_or_create(directory.path()).unwrap();
-        assert_eq!(load_or_create(directory.path()).unwrap(), key);
+        let key = public(&load_or_create(directory.path()).unwrap());
+        assert_eq!(public_key(directory.path()).unwrap(), key);
         let mode = fs::metadata(directory.path().join("hub.key")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }

@@ -2,15 +2,16 @@
 
 mod identity;
 mod operator;
-mod private_file;
+mod upkeep;
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use gatepost_link::decision::PublicKey;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
-pub use identity::IdentityError;
+pub use identity::{IdentityError, public_key};
 pub use operator::token_path as operator_token_path;
+use upkeep::Plan;
 
 use crate::{
     agents::AgentError,
@@ -18,6 +19,7 @@ use crate::{
         Approvals,
         device::{self, Device},
     },
+    audit::checkpoint::Signer,
     channels::{
         account::{Accounts, NoAccount, OpenError, Opening},
         registry::kind,
@@ -30,7 +32,7 @@ use crate::{
     delivery::{AgentRules, Pipeline, Shared},
     intake::http::Door,
     message::target::Destination,
-    outbox::{Outbox, transition::TransitionError},
+    outbox::{Outbox, bounds::Bounds, transition::TransitionError},
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };
@@ -112,6 +114,8 @@ pub struct Hub {
     rest: oneshot::Sender<()>,
     server: JoinHandle<()>,
     stop: oneshot::Sender<()>,
+    upkeep: JoinHandle<()>,
+    signer: Signer,
 }
 
 /// Makes ring the one provider of cryptography for TLS.
@@ -155,13 +159,16 @@ impl Hub {
             .await
             .map_err(|error| HubError::Listen(config.hub.listen, error))?;
         let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
-        let key = identity::load_or_create(store.directory())?;
+        let signing = identity::load_or_create(store.directory())?;
+        let (key, signer) = (identity::public(&signing), Signer::new(signing));
         operator::ensure(&store).await?;
         if let Some(device) = extras.companion {
             device::register(&store, device).await?;
         }
 
-        let outbox = Outbox::new(store.clone());
+        store.space().guard();
+        let outbox = Outbox::new(store.clone())
+            .bounded(Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes });
         let software = config.approval.allow_software_companion;
         let approvals = Approvals::new(outbox.clone(), key, software);
         let accounts = open_accounts(config, &store)?;
@@ -173,7 +180,10 @@ impl Hub {
             ttl: config.hub.ttl.0,
             hold_ttl: config.approval.ttl.0,
         });
-        pipeline.recover().await?;
+        pipeline.recover().await.map_err(|error| match error {
+            TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
+            error => error.into(),
+        })?;
 
         let broker = meet(config, &extras.broker_users)?;
         let devices = device::accepted(&store, software).await?;
@@ -183,6 +193,13 @@ impl Hub {
         let link = link::start(broker, key, devices, approvals, outbox);
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
+        let plan = Plan {
+            backup_every: config.queue.backup_every.0,
+            backups: config.queue.backups,
+            retention: config.queue.retention.0,
+            audit_retention: config.queue.audit_retention.0,
+        };
+        let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), signer.clone(), plan));
         let routes =
             Door::new(pipeline.clone(), store.clone(), config.contexts.ttl.0, config.hub.max_body).routes();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -196,7 +213,19 @@ impl Hub {
             }
         });
         tracing::info!(%address, "the hub is ready");
-        Ok(Self { address, key, store, pipeline, _link: link, dispatcher, rest, server, stop })
+        Ok(Self {
+            address,
+            key,
+            store,
+            pipeline,
+            _link: link,
+            dispatcher,
+            rest,
+            server,
+            stop,
+            upkeep,
+            signer,
+        })
     }
 
     /// Where the HTTP door listens.
@@ -230,6 +259,7 @@ impl Hub {
     /// Stops: takes no more calls, lets what is on its way come to its end, closes the database. What does not end in
     /// time is taken up at the next start.
     pub async fn stop(self) {
+        self.upkeep.abort();
         // A receiver that is gone has stopped already.
         let _ = (self.stop.send(()), self.rest.send(()));
         if tokio::time::timeout(GRACE, self.server).await.is_err() {
@@ -240,6 +270,7 @@ impl Hub {
             tracing::warn!("some messages are still on their way; the next start takes them up");
             dispatcher.abort();
         }
+        upkeep::sign(&self.store, &self.signer).await;
         self.store.close();
     }
 }

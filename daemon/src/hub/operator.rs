@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{HubError, private_file};
+use super::HubError;
 use crate::{
     agents::{self, AgentError, Role},
-    store::Store,
+    store::{Store, private_file},
 };
 
 const NAME: &str = "operator";

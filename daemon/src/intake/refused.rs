@@ -39,6 +39,10 @@ impl Refused {
 
     /// Writes down that `caller` (nobody, without a valid token) was refused at `door`.
     pub(super) async fn note(&self, caller: Option<&Caller>, door: &str, refusal: &Refusal) {
+        if !self.store.space().look().accepts() {
+            // What room is left belongs to what was accepted.
+            return;
+        }
         let actor = caller.map_or_else(|| "nobody".to_owned(), ToString::to_string);
         let Some(left_out) = self.room(&actor, Instant::now()) else { return };
         let mut detail = json!({

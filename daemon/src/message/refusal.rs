@@ -16,6 +16,8 @@ pub enum Code {
     NotFound,
     /// No adapter, or the adapter's refusal, in the platform's words.
     ExecutionFailed,
+    /// The queue or its disk has no room; nothing was taken.
+    QueueFull,
     /// A body or a text over its bound.
     TooLarge,
     /// The same idempotency key with another body, or a change that the state does not allow.
@@ -39,6 +41,7 @@ impl Code {
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::ExecutionFailed => 502,
+            Self::QueueFull => 503,
             Self::TooLarge => 413,
             Self::Conflict => 409,
             Self::Denied | Self::Expired | Self::Cancelled | Self::UnknownOutcome => 200,
@@ -53,6 +56,7 @@ impl Code {
             Self::Forbidden => "forbidden",
             Self::NotFound => "not_found",
             Self::ExecutionFailed => "execution_failed",
+            Self::QueueFull => "queue_full",
             Self::TooLarge => "too_large",
             Self::Conflict => "conflict",
             Self::Denied => "denied",

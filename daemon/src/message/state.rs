@@ -104,6 +104,8 @@ words! {
         Fail = "fail",
         /// A request left, no answer came, and nothing settles it.
         Lose = "lose",
+        /// The database is a restored backup: nobody knows what became of it since.
+        Restore = "restore",
         /// An operator sends the rest of it again.
         Retry = "retry",
         /// An operator sends it again and accepts that it may arrive twice.
@@ -172,6 +174,7 @@ pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, Ill
         (S::Sending, Event::Postpone, Hub) => S::Ready,
         (S::Sending, Event::Fail, Hub) => S::Failed,
         (S::Sending, Event::Lose, Hub) => S::Unknown,
+        (S::Accepted | S::Held | S::Ready | S::Sending, Event::Restore, Hub) => S::Unknown,
         (S::Failed, Event::Retry, Operator) => S::Ready,
         (S::Unknown, Event::RetryMayDuplicate, Operator) => S::Ready,
         _ => return Err(IllegalTransition { state, event, actor }),
@@ -209,6 +212,10 @@ mod tests {
         sending postpone hub -> ready
         sending fail hub -> failed
         sending lose hub -> unknown
+        accepted restore hub -> unknown
+        held restore hub -> unknown
+        ready restore hub -> unknown
+        sending restore hub -> unknown
         failed retry operator -> ready
         unknown retry_may_duplicate operator -> ready
     ";
@@ -230,7 +237,7 @@ mod tests {
             }
         }
         assert_eq!(legal, lines.len(), "a line of the table was never reached");
-        assert_eq!(tried, 10 * 14 * 4);
+        assert_eq!(tried, 10 * 15 * 4);
     }
 
     #[test]

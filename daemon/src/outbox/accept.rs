@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{
     Outbox,
+    bounds::{Bounds, Full},
     row::{self, MessageRow},
 };
 use crate::{
@@ -47,6 +48,9 @@ pub enum AcceptError {
     /// The idempotency key belongs to another call.
     #[error("this idempotency key was used for another message, {0}")]
     KeyReused(String),
+    /// There is no room for it.
+    #[error(transparent)]
+    Full(#[from] Full),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -70,7 +74,12 @@ pub enum Accepted {
 impl Outbox {
     /// Writes a message down. When this returns, it is on disk.
     pub async fn accept(&self, new: NewMessage) -> Result<Accepted, AcceptError> {
-        let accepted = self.store.write(move |tx| insert(tx, &new)).await?;
+        let room = self.store.space().look();
+        if !room.accepts() {
+            return Err(Full::Disk(room).into());
+        }
+        let bounds = self.bounds;
+        let accepted = self.store.write(move |tx| insert(tx, &new, bounds)).await?;
         if let Accepted::New(seq) = accepted {
             self.changed(seq);
         }
@@ -106,12 +115,13 @@ fn before(
     }
 }
 
-fn insert(tx: &rusqlite::Transaction<'_>, new: &NewMessage) -> Result<Accepted, AcceptError> {
+fn insert(tx: &rusqlite::Transaction<'_>, new: &NewMessage, bounds: Bounds) -> Result<Accepted, AcceptError> {
     if let Some(key) = &new.idempotency_key
         && let Some(seq) = before(tx, &new.agent, key, new.fingerprint)?
     {
         return Ok(Accepted::Before(seq));
     }
+    bounds.check(tx, new.text.len())??;
     let (id, now) = (MessageId::new(), now_ms());
     let origin =
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
@@ -144,4 +154,75 @@ fn insert(tx: &rusqlite::Transaction<'_>, new: &NewMessage) -> Result<Accepted, 
     let detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
     audit::append(tx, &Entry { actor: &actor, event: "message.accepted", message: Some(&id.0), detail })?;
     Ok(Accepted::New(seq))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::state::Event,
+        outbox::transition::{self, Change},
+        store::Store,
+    };
+
+    fn letter(text: &str) -> NewMessage {
+        NewMessage {
+            agent: "a".into(),
+            action: "send",
+            target: Target { channel: "local".into(), address: "ann".into(), thread: None },
+            account: "home".into(),
+            reply_to: None,
+            silent: false,
+            origin: None,
+            text: text.into(),
+            deadline: i64::MAX,
+            idempotency_key: Some(text.into()),
+            fingerprint: [0; 32],
+        }
+    }
+
+    async fn accept(outbox: &Outbox, text: &str) -> Result<i64, Full> {
+        match outbox.accept(letter(text)).await {
+            Ok(Accepted::New(seq) | Accepted::Before(seq)) => Ok(seq),
+            Err(AcceptError::Full(full)) => Err(full),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn end(outbox: &Outbox, seq: i64) {
+        let ended = outbox.change(seq, move |tx| {
+            transition::apply(tx, seq, &Change::hub(Event::Refuse, Some("for a test")))
+        });
+        ended.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_queue_with_too_many_messages_takes_another_when_one_has_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let bounds = Bounds { messages: 2, bytes: 1_000 };
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap()).bounded(bounds);
+        let first = accept(&outbox, "one").await.unwrap();
+        accept(&outbox, "two").await.unwrap();
+        assert_eq!(accept(&outbox, "three").await, Err(Full::Messages(2)));
+        assert_eq!(accept(&outbox, "one").await, Ok(first), "a repeated call has its place already");
+        end(&outbox, first).await;
+        accept(&outbox, "three").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn texts_are_bounded_together_and_counted_in_bytes_also_after_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let bounds = Bounds { messages: 100, bytes: 10 };
+        let store = Store::open(directory.path()).unwrap();
+        let outbox = Outbox::new(store.clone()).bounded(bounds);
+        let first = accept(&outbox, "äöüä").await.unwrap();
+        assert_eq!(accept(&outbox, "abc").await, Err(Full::Bytes(8)));
+        store.close();
+        drop((store, outbox));
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap()).bounded(bounds);
+        assert_eq!(accept(&outbox, "abc").await, Err(Full::Bytes(8)));
+        accept(&outbox, "ab").await.unwrap();
+        end(&outbox, first).await;
+        accept(&outbox, "abcdefgh").await.unwrap();
+    }
 }

@@ -2,22 +2,32 @@
 //!
 //! A caller gets an id only after its row is committed, so a kill at any instruction loses nothing accepted. States
 //! change in one place ([`transition`]), by the table in [`crate::message::state`], in one transaction with the audit
-//! row and, for an end that the agent must hear of, the notice to it. Nothing is deleted: failed, denied and expired
-//! messages keep their payload and their reason.
+//! row and, for an end that the agent must hear of, the notice to it. Failed, denied and
+//! expired messages keep their payload and their reason like all others, until their retention is over.
 //!
 //! - [`row`]: messages and parts as they lie in the database;
-//! - [`accept`]: the write that precedes the answer;
+//! - [`accept`]: the write that precedes the answer, within [`bounds`];
 //! - [`transition`]: every later change;
-//! - [`notices`]: what agents are told.
+//! - [`notices`]: what agents are told;
+//! - [`restored`]: what a restored backup holds is not sent;
+//! - [`retention`]: how long ended messages are kept;
+//! - [`settled`]: what a clock that is set late makes of deadlines.
 
 pub mod accept;
+pub mod bounds;
 pub mod notices;
+mod restored;
+pub mod retention;
 pub mod row;
+mod settled;
 pub mod transition;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -31,11 +41,15 @@ use crate::{
     },
     store::{Store, StoreError},
 };
+use bounds::Bounds;
 use row::{MessageRow, PartRow};
 use transition::TransitionError;
 
 /// How many changes a slow watcher may fall behind before it has to look again.
 const WATCH: usize = 256;
+
+/// Between two tries to write down what happened.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// A handle on the outbox. Clones share it.
 #[derive(Clone)]
@@ -43,6 +57,7 @@ pub struct Outbox {
     store: Store,
     changes: broadcast::Sender<i64>,
     sent: Arc<AtomicU32>,
+    bounds: Bounds,
 }
 
 /// Which messages to list.
@@ -59,7 +74,12 @@ pub struct Filter {
 impl Outbox {
     /// The outbox in `store`.
     pub fn new(store: Store) -> Self {
-        Self { store, changes: broadcast::channel(WATCH).0, sent: Arc::default() }
+        Self { store, changes: broadcast::channel(WATCH).0, sent: Arc::default(), bounds: Bounds::default() }
+    }
+
+    /// The same with other bounds.
+    pub fn bounded(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
     }
 
     /// The database, for modules whose rows change together with a message's.
@@ -87,6 +107,26 @@ impl Outbox {
         let value = self.store.write(work).await?;
         self.changed(seq);
         Ok(value)
+    }
+
+    /// The same for what has happened already, such as that a platform has a part: it is written down however long the
+    /// disk takes to have room for it.
+    pub async fn record<T: Send + 'static>(
+        &self,
+        seq: i64,
+        work: impl Fn(&rusqlite::Transaction<'_>) -> Result<T, TransitionError> + Send + Sync + 'static,
+    ) -> Result<T, TransitionError> {
+        let work = Arc::new(work);
+        loop {
+            let again = Arc::clone(&work);
+            match self.change(seq, move |tx| again(tx)).await {
+                Err(TransitionError::Store(error)) if error.passes() => {
+                    tracing::error!(%error, "cannot write down what happened; trying again");
+                    tokio::time::sleep(AGAIN).await;
+                }
+                done => return done,
+            }
+        }
     }
 
     /// The message with this id.

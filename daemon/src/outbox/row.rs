@@ -28,6 +28,7 @@ macro_rules! live {
     };
 }
 
+pub(super) const LIVE: &str = concat!("SELECT seq FROM messages WHERE ", live!(), " ORDER BY seq");
 pub(super) const LIVE_IN_STATE: &str = concat!(columns!(), "WHERE ", live!(), " AND state = ? ORDER BY seq");
 pub(super) const HEADS: &str = concat!(
     columns!(),
@@ -43,6 +44,14 @@ pub(super) const QUEUED: &str = concat!(
     live!(),
     " AND state IN ('accepted', 'ready', 'sending')"
 );
+pub(super) const SHIFT: &str = concat!(
+    "UPDATE messages SET accepted_at = accepted_at + ?1, deadline = deadline + ?1, due_at = due_at + ?1 WHERE ",
+    live!(),
+    " AND accepted_at >= ?2"
+);
+/// A retried message has no end any more, so the end alone says that it is over.
+pub(super) const ENDED: &str = "SELECT seq, id FROM messages WHERE ended_at IS NOT NULL AND ended_at < ?1 \
+     AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id = ?3) ORDER BY ended_at, seq LIMIT ?4";
 pub(super) const ALL: &str = concat!(columns!(), "WHERE ?2 IS NULL OR state = ?2 ORDER BY seq DESC LIMIT ?3");
 pub(super) const OF_AGENT: &str =
     concat!(columns!(), "WHERE agent = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3");
@@ -202,12 +211,23 @@ mod tests {
     use super::*;
     use crate::store::Store;
 
-    /// Nothing is ever deleted from the queue, so a full scan costs more every day.
+    /// What has ended stays for a month, so a full scan costs more every day.
     #[tokio::test]
     async fn what_is_asked_all_the_time_is_answered_from_an_index() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
-        for sql in [BY_ID, BY_SEQ, BY_KEY, LIVE_IN_STATE, HEADS, QUEUED, OF_AGENT, crate::approval::WAITING] {
+        for sql in [
+            BY_ID,
+            BY_SEQ,
+            BY_KEY,
+            ENDED,
+            LIVE,
+            LIVE_IN_STATE,
+            HEADS,
+            QUEUED,
+            OF_AGENT,
+            crate::approval::WAITING,
+        ] {
             let plan: Vec<String> = store
                 .read(move |db| {
                     let mut rows = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;

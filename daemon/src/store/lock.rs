@@ -46,7 +46,10 @@ impl DirectoryLock {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(failed)?;
+        // The lock is what counts, and a full disk is no reason not to have it.
+        if let Err(error) = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())) {
+            tracing::warn!(%error, "cannot write this process's id into the lock");
+        }
         Ok(Self { _file: file })
     }
 }

@@ -6,10 +6,16 @@
 //! The data directory is locked for as long as the store is open: two hubs that drained one queue sent everything
 //! twice elsewhere.
 //!
-//! [`schema`] holds the tables. What the rows mean is known by the modules that own them.
+//! [`space`] watches over the room on the disk, [`backup`] copies the database, [`epoch`] knows an old copy for one,
+//! [`anchor`] keeps the time. [`schema`] holds the tables. What the rows mean is known by the modules that own them.
 
+mod anchor;
+pub mod backup;
+mod epoch;
 mod lock;
+pub(crate) mod private_file;
 mod schema;
+mod space;
 mod writer;
 
 use std::{
@@ -23,7 +29,10 @@ use std::{
 use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::sync::oneshot;
 
+pub use crate::clock::now_ms;
+use crate::clock::{Clock, Facts};
 pub use lock::{DirectoryLock, LockError};
+pub use space::{Room, Space};
 use writer::Job;
 
 /// Why the store cannot be used.
@@ -45,12 +54,88 @@ pub enum StoreError {
         /// The newest that this program knows.
         known: u32,
     },
+    /// It is not whole.
+    #[error(
+        "the database {} is damaged: {what}. It is kept as it is. {}", .path.display(), remedy(.path, .newest.as_deref())
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+        /// The newest backup.
+        newest: Option<PathBuf>,
+    },
+    /// The file that says which life of the database this is.
+    #[error("cannot use {}: {}", .0.display(), .1)]
+    Epoch(PathBuf, std::io::Error),
     /// The transaction that this was part of could not be committed.
     #[error("the database failed: {0}")]
-    Commit(String),
+    Commit(Arc<rusqlite::Error>),
     /// The writer is gone; the hub is stopping.
     #[error("the store is closed")]
     Closed,
+}
+
+fn remedy(path: &Path, newest: Option<&Path>) -> String {
+    match newest {
+        Some(newest) => format!(
+            "Restore the newest backup, {}, with: gatepost restore (what was under way in it is then unknown, and sent \
+             only by gatepost queue retry --may-duplicate)",
+            newest.display()
+        ),
+        None => format!(
+            "There is no backup. To begin anew with an empty queue, move {} away, and the file epoch beside it",
+            path.display()
+        ),
+    }
+}
+
+/// Up to this size the whole file is read at every start; a longer one is checked with its daily backup.
+const READ_AT_START: u64 = 8 * 1024 * 1024;
+
+/// What is wrong with a database, if anything: reads every page.
+fn damage(db: &Connection) -> rusqlite::Result<Option<String>> {
+    let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((said != "ok").then_some(said))
+}
+
+impl StoreError {
+    /// What SQLite says when the file itself is broken.
+    fn damage(&self) -> Option<String> {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let error = match self {
+            Self::Sqlite(error) => error,
+            Self::Commit(error) => error.as_ref(),
+            _ => return None,
+        };
+        matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)).then(|| error.to_string())
+    }
+
+    /// The same, with what to do about it where the database in `directory` is damaged.
+    pub fn explained(self, directory: &Path) -> Self {
+        match self.damage() {
+            Some(what) => {
+                let path = directory.join("gatepost.db");
+                Self::Damaged { path, what, newest: backup::newest(directory) }
+            }
+            None => self,
+        }
+    }
+
+    /// What it says about the disk, if anything.
+    pub fn room(&self) -> Option<Room> {
+        match self {
+            Self::Sqlite(error) => Room::of(error),
+            Self::Commit(error) => Room::of(error),
+            _ => None,
+        }
+    }
+
+    /// Whether the same may go well later, without anybody changing the call.
+    pub fn passes(&self) -> bool {
+        self.room().is_some()
+    }
 }
 
 /// A handle on the database. Clones share it.
@@ -62,6 +147,9 @@ struct Inner {
     writer: Mutex<Option<thread::JoinHandle<()>>>,
     reader: Mutex<Connection>,
     directory: PathBuf,
+    space: Arc<Space>,
+    clock: Mutex<Clock>,
+    opened_at: i64,
     _lock: DirectoryLock,
 }
 
@@ -69,7 +157,13 @@ impl Store {
     /// Locks `directory`, opens the database in it and brings its schema up to date.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let lock = DirectoryLock::take(directory)?;
+        let space = Arc::new(Space::new(directory));
         let path = directory.join("gatepost.db");
+        let there = std::fs::metadata(&path).map_or(0, |file| file.len());
+        if there == 0 && epoch::recorded(directory)?.is_some() {
+            let what = "it is missing or empty, though this directory had one".into();
+            return Err(StoreError::Damaged { path, what, newest: backup::newest(directory) });
+        }
         // SQLite's own files take over its rights: messages are nobody else's to read.
         OpenOptions::new()
             .append(true)
@@ -77,30 +171,70 @@ impl Store {
             .mode(0o600)
             .open(&path)
             .map_err(|error| LockError::Directory(directory.into(), error))?;
-        let mut writer = Connection::open(&path)?;
-        writer.pragma_update(None, "journal_mode", "wal")?;
-        writer.pragma_update(None, "synchronous", "full")?;
-        writer.pragma_update(None, "foreign_keys", true)?;
-        schema::migrate(&mut writer)?;
-        let reader = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-
+        let opened = connect(&path, directory, there).map_err(|error| error.explained(directory));
+        let (mut writer, reader, clock) = opened?;
+        let watched = Arc::clone(&space);
         let (jobs, queue) = mpsc::channel::<Job>();
         let handle = thread::Builder::new()
             .name("store".into())
-            .spawn(move || writer::work(&mut writer, &queue))
+            .spawn(move || writer::work(&mut writer, &queue, &watched))
             .map_err(|error| StoreError::Lock(LockError::Directory(directory.into(), error)))?;
         Ok(Self(Arc::new(Inner {
             jobs: Mutex::new(Some(jobs)),
             writer: Mutex::new(Some(handle)),
             reader: Mutex::new(reader),
             directory: directory.into(),
+            space,
+            clock: Mutex::new(clock),
+            opened_at: now_ms(),
             _lock: lock,
         })))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.jobs.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_none()
     }
 
     /// The data directory.
     pub fn directory(&self) -> &Path {
         &self.0.directory
+    }
+
+    /// The room on its disk.
+    pub fn space(&self) -> &Space {
+        &self.0.space
+    }
+
+    /// While nobody vouches for the clock: when this store was opened, by which times from before it are known. They are
+    /// not to be judged yet.
+    pub fn unsettled_since(&self) -> Option<i64> {
+        (!self.clock().is_settled()).then_some(self.0.opened_at)
+    }
+
+    /// If the clock is not settled and now can be: when this store was opened, the clock, and by how much it goes forward.
+    pub fn clock_to_settle(&self) -> Option<(i64, Clock, i64)> {
+        let clock = self.clock();
+        if clock.is_settled() {
+            return None;
+        }
+        let next = clock.look(&Facts::now());
+        next.is_settled().then(|| (self.0.opened_at, next, next.offset() - clock.offset()))
+    }
+
+    /// From here on this is the clock.
+    pub fn settle_clock(&self, clock: Clock) {
+        clock.install();
+        *self.0.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = clock;
+    }
+
+    /// Writes the time down, so that no later start goes below it.
+    pub async fn keep_time(&self) -> Result<(), StoreError> {
+        let clock = self.clock();
+        self.write(move |tx| Ok(anchor::save(tx, &clock)?)).await
+    }
+
+    fn clock(&self) -> Clock {
+        *self.0.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Runs `work` as a whole or not at all, and returns once it is on disk; an error undoes all of it, and nothing of
@@ -157,9 +291,33 @@ impl Store {
     }
 }
 
-/// Milliseconds since 1970: the unit of every time in the database.
-pub fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
+/// Opens the database, `size` bytes long, for its writer and its readers.
+fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Connection, Clock), StoreError> {
+    // By a connection that cannot write, so that what is damaged stays as it was found.
+    let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    if (1..=READ_AT_START).contains(&size)
+        && let Some(what) = damage(&reader)?
+    {
+        let newest = backup::newest(directory);
+        return Err(StoreError::Damaged { path: path.into(), what, newest });
+    }
+    schema::refuse_newer(schema::version(&reader)?)?;
+    let mut writer = Connection::open(path)?;
+    // Only a new database takes this; it lets go of room step by step.
+    writer.pragma_update(None, "auto_vacuum", "incremental")?;
+    writer.pragma_update(None, "journal_mode", "wal")?;
+    writer.pragma_update(None, "synchronous", "full")?;
+    writer.pragma_update(None, "foreign_keys", true)?;
+    // A write-ahead log that once grew gives its room back.
+    writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
+    schema::migrate(&mut writer)?;
+    epoch::begin(&writer, directory)?;
+    let clock = anchor::resume(&writer)?;
+    match anchor::save(&writer, &clock) {
+        Err(error) if Room::of(&error).is_some() => tracing::warn!(%error, "cannot write the time down"),
+        saved => saved?,
+    }
+    Ok((writer, reader, clock))
 }
 
 #[cfg(test)]
@@ -219,6 +377,53 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(rows, written);
+    }
+
+    #[tokio::test]
+    async fn who_comes_after_a_transaction_that_the_disk_ended_is_refused_and_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let sql = "INSERT INTO devices (key, name, software, added_at) VALUES (?, 'a', 0, 0)";
+        let insert = |n: u8| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                store.write(move |tx| Ok::<_, StoreError>(tx.execute(sql, [[n]]).map(drop)?)).await
+            })
+        };
+        // Keeps the writer busy until the next three are there, so that all come together.
+        let busy = store.clone();
+        let busy = tokio::spawn(async move {
+            busy.write(|_| {
+                thread::sleep(std::time::Duration::from_millis(300));
+                Ok::<_, StoreError>(())
+            })
+            .await
+        });
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        let before = insert(1);
+        tokio::task::yield_now().await;
+        let ends = store.clone();
+        // What SQLite does by itself when the disk fails in the midst of a statement.
+        let ends = tokio::spawn(async move {
+            ends.write(|tx| {
+                tx.execute_batch("ROLLBACK")?;
+                Err::<(), _>(StoreError::Closed)
+            })
+            .await
+        });
+        tokio::task::yield_now().await;
+        let after = insert(2);
+        assert!(matches!(ends.await.unwrap(), Err(StoreError::Closed)), "its own error is told");
+        for refused in [busy.await.unwrap(), before.await.unwrap(), after.await.unwrap()] {
+            assert!(refused.as_ref().is_err_and(StoreError::passes), "{refused:?}");
+        }
+        let count = "SELECT count(*) FROM devices";
+        let rows: i64 = store
+            .read(move |db| Ok::<_, StoreError>(db.query_row(count, [], |row| row.get(0))?))
+            .await
+            .unwrap();
+        assert_eq!(rows, 0);
+        insert(3).await.unwrap().unwrap();
     }
 
     #[tokio::test]

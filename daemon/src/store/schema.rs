@@ -141,20 +141,85 @@ CREATE TABLE audit (
     detail TEXT NOT NULL,
     hash BLOB NOT NULL
 ) STRICT;
+","
+-- How much is under way, counted by the rows themselves, so that the bound on it costs no look at all of them.
+CREATE TABLE depth (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    messages INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+) STRICT;
+INSERT INTO depth SELECT 1, count(*), coalesce(sum(octet_length(text)), 0) FROM messages
+    WHERE state IN ('accepted', 'held', 'ready', 'sending');
+CREATE TRIGGER messages_enter AFTER INSERT ON messages
+    WHEN new.state IN ('accepted', 'held', 'ready', 'sending')
+    BEGIN UPDATE depth SET messages = messages + 1, bytes = bytes + octet_length(new.text); END;
+CREATE TRIGGER messages_end AFTER UPDATE OF state ON messages
+    WHEN old.state IN ('accepted', 'held', 'ready', 'sending')
+        AND new.state NOT IN ('accepted', 'held', 'ready', 'sending')
+    BEGIN UPDATE depth SET messages = messages - 1, bytes = bytes - octet_length(old.text); END;
+CREATE TRIGGER messages_again AFTER UPDATE OF state ON messages
+    WHEN old.state NOT IN ('accepted', 'held', 'ready', 'sending')
+        AND new.state IN ('accepted', 'held', 'ready', 'sending')
+    BEGIN UPDATE depth SET messages = messages + 1, bytes = bytes + octet_length(new.text); END;
+","
+-- What the database knows of the hub that it belongs to.
+CREATE TABLE hub (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    epoch INTEGER NOT NULL,
+    -- It is an old copy, and what was under way in it has not been settled yet.
+    restored INTEGER NOT NULL DEFAULT 0,
+    -- The boot whose clock `clock_offset` belongs to, and the last time, in milliseconds since 1970.
+    boot TEXT,
+    clock_offset INTEGER,
+    clock_last INTEGER
+) STRICT;
+INSERT INTO hub (id, epoch) VALUES (1, 0);
+","
+-- The audit's hash at one row, signed by the hub's key; a purged one stands for all rows up to its own.
+CREATE TABLE checkpoints (
+    seq INTEGER NOT NULL,
+    purged INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    PRIMARY KEY (seq, purged)
+) STRICT;
+","
+-- What goes when its retention is over is found without a look at what stays.
+CREATE INDEX messages_ended ON messages (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX inbox_message ON inbox (message);
+CREATE INDEX contexts_inbound ON contexts (inbound);
 "];
+
+/// How many migrations a database has seen.
+pub(super) fn version(db: &Connection) -> rusqlite::Result<u32> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// A newer program's database holds what this one would not know to keep.
+pub(super) fn refuse_newer(found: u32) -> Result<(), StoreError> {
+    let known = u32::try_from(MIGRATIONS.len()).expect("a handful of migrations");
+    match found > known {
+        true => Err(StoreError::Newer { found, known }),
+        false => Ok(()),
+    }
+}
 
 /// Brings the database to the newest version.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    let known = u32::try_from(MIGRATIONS.len()).expect("a handful of migrations");
-    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if found > known {
-        return Err(StoreError::Newer { found, known });
+    let found = version(connection)?;
+    refuse_newer(found)?;
+    let missing = &MIGRATIONS[found as usize..];
+    if missing.is_empty() {
+        return Ok(());
     }
     let transaction = connection.transaction()?;
-    for migration in &MIGRATIONS[found as usize..] {
+    for migration in missing {
         transaction.execute_batch(migration)?;
     }
-    transaction.pragma_update(None, "user_version", known)?;
+    let newest = u32::try_from(MIGRATIONS.len()).expect("a handful of migrations");
+    transaction.pragma_update(None, "user_version", newest)?;
     transaction.commit()?;
     Ok(())
 }

@@ -3,12 +3,15 @@
 //! A commit costs one wait for the disk, whatever is in it. While one waits, others arrive; they share the next. Each piece
 //! of work has a savepoint of its own, so that one that fails undoes itself alone, and nobody hears of success before the
 //! commit that makes it true.
+//!
+//! SQLite ends the whole transaction by itself when the disk fails in the midst of it. What comes after that in the same
+//! batch is refused: on its own it would be committed, and its caller told that it was not.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::StoreError;
+use super::{Space, StoreError};
 
 /// Pieces of work that share a commit, at most.
 const TOGETHER: usize = 64;
@@ -19,23 +22,53 @@ pub(super) type Job = Box<dyn FnOnce(Result<&Transaction<'_>, StoreError>) -> Te
 pub(super) type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// Works until nobody can send more.
-pub(super) fn work(connection: &mut Connection, queue: &mpsc::Receiver<Job>) {
+pub(super) fn work(connection: &mut Connection, queue: &mpsc::Receiver<Job>, space: &Space) {
     while let Ok(first) = queue.recv() {
         let jobs = std::iter::once(first).chain(queue.try_iter().take(TOGETHER - 1));
-        let (told, committed) = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
-            Ok(transaction) => {
-                let told: Vec<Tell> = jobs.map(|job| job(Ok(&transaction))).collect();
-                (told, transaction.commit().map_err(|error| error.to_string()))
-            }
-            Err(error) => {
-                let why = error.to_string();
-                (jobs.map(|job| job(Err(StoreError::Commit(why.clone())))).collect(), Err(why))
-            }
-        };
+        let (told, committed) = batch(connection, jobs);
+        match &committed {
+            Ok(()) => space.succeeded(),
+            Err(error) => space.failed(error),
+        }
         for tell in told {
             tell(committed.clone().map_err(StoreError::Commit));
         }
     }
+    // So that the file of a hub that has stopped is all of it, for whoever copies it.
+    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        tracing::warn!(%error, "the write-ahead log stays beside the database");
+    }
+}
+
+type Committed = Result<(), Arc<rusqlite::Error>>;
+
+fn batch(connection: &mut Connection, jobs: impl Iterator<Item = Job>) -> (Vec<Tell>, Committed) {
+    match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
+        Ok(transaction) => {
+            let told = jobs
+                .map(|job| match transaction.is_autocommit() {
+                    false => job(Ok(&transaction)),
+                    true => job(Err(StoreError::Commit(Arc::new(ended())))),
+                })
+                .collect();
+            let committed = match transaction.is_autocommit() {
+                false => transaction.commit(),
+                true => Err(ended()),
+            };
+            (told, committed.map_err(Arc::new))
+        }
+        Err(error) => {
+            let error = Arc::new(error);
+            let told = jobs.map(|job| job(Err(StoreError::Commit(Arc::clone(&error))))).collect();
+            (told, Err(error))
+        }
+    }
+}
+
+/// Only a failing disk, or one without room, ends a transaction from within.
+fn ended() -> rusqlite::Error {
+    let why = "the transaction was ended by a failing disk".to_owned();
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR), Some(why))
 }
 
 /// Runs `work` so that an error undoes it, and it alone.
@@ -48,6 +81,8 @@ pub(super) fn within_savepoint<T, E: From<StoreError>>(
     let outcome = work(tx);
     match outcome {
         Ok(_) => sql("RELEASE job")?,
+        // With the whole transaction gone, so is this, and the error is the one to tell.
+        Err(_) if tx.is_autocommit() => {}
         Err(_) => sql("ROLLBACK TO job; RELEASE job")?,
     }
     outcome

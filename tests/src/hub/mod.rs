@@ -5,6 +5,7 @@
 //! - [`program`]: the `gatepost` program, as a command line;
 //! - [`spawned`]: a hub that is a process of its own and can be killed;
 //! - [`database`]: what a hub wrote down, read behind its back;
+//! - [`disk`]: a disk that can be filled;
 //! - [`broker`]: somebody at the broker who listens, and says what is not his to say.
 //!
 //! Nothing here waits for a fixed time: what must happen is looked for again and again, for at most [`PATIENCE`].
@@ -12,6 +13,7 @@
 pub mod broker;
 pub mod client;
 pub mod database;
+pub mod disk;
 pub mod inside;
 pub mod program;
 pub mod spawned;

@@ -60,17 +60,7 @@ impl SpawnedHub {
     /// # Errors
     /// It did not start; the error shows its log.
     pub fn run(&mut self) -> Result<()> {
-        ensure!(self.child.is_none(), "it runs already");
-        let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
-        let child = bare()?
-            .arg("run")
-            .arg("--config")
-            .arg(self.config())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()?;
-        self.child = Some(child);
+        self.run_without_waiting()?;
         let door = self.anybody(None);
         eventually("the hub is ready", || {
             if let Some(child) = &mut self.child
@@ -84,6 +74,25 @@ impl SpawnedHub {
             }
             Ok(door.get("/readyz").is_ok_and(|answer| answer.status == 200).then_some(()))
         })
+    }
+
+    /// The same, whether it becomes ready or not.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn run_without_waiting(&mut self) -> Result<()> {
+        ensure!(self.child.is_none(), "it runs already");
+        let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
+        let child = bare()?
+            .arg("run")
+            .arg("--config")
+            .arg(self.config())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        self.child = Some(child);
+        Ok(())
     }
 
     /// `kill -9`.

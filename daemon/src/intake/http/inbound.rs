@@ -12,10 +12,12 @@ use serde_json::json;
 use super::{Door, caller};
 use crate::{
     agents::Role,
+    delivery::submit::no_room,
     message::{
         refusal::{Code, Refusal},
         target::MAX_ADDRESS,
     },
+    outbox::bounds::Full,
     sessions::{self, Inbound},
     store::now_ms,
 };
@@ -44,6 +46,10 @@ pub(super) async fn receive(State(door): State<Door>, request: Request) -> Respo
     door.serve("POST /v1/inbound", &[Role::Bridge, Role::Operator], request, async |caller, request| {
         let report: Report = door.json(request).await?;
         let inbound = checked(&door, report)?;
+        let room = door.0.store.space().look();
+        if !room.accepts() {
+            return Err(no_room(Full::Disk(room)));
+        }
         let ttl = i64::try_from(door.0.context_ttl.as_millis()).unwrap_or(i64::MAX);
         let expires_at = now_ms().saturating_add(ttl);
         let context = sessions::receive(&door.0.store, inbound, expires_at, &caller.to_string())

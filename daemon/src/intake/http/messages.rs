@@ -23,7 +23,12 @@ use crate::{
         refusal::{Code, Refusal},
         state::{Actor, State as MessageState},
     },
-    outbox::{Filter, row::MessageRow},
+    outbox::{
+        Filter,
+        retention::{Purge, STEP},
+        row::MessageRow,
+    },
+    store::now_ms,
 };
 
 /// The longest idempotency key, in bytes.
@@ -147,6 +152,45 @@ pub(super) async fn retry(
         let pipeline = &door.0.pipeline;
         let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
         Ok(Json(receipt).into_response())
+    })
+    .await
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Gone {
+    id: Option<String>,
+    state: Option<String>,
+    /// Seconds.
+    older_than: Option<u64>,
+}
+
+/// As many as go in one step; the caller asks again while there are more.
+pub(super) async fn purge(State(door): State<Door>, request: Request) -> Response {
+    door.serve("POST /v1/purge", &[Role::Operator], request, async |caller, request| {
+        let gone: Gone = caller::query(&request)?;
+        let state = gone.state.as_deref().map(state).transpose()?;
+        if state.is_some_and(|state| !state.is_final()) {
+            let hint = "cancel it first, or wait for its end";
+            return Err(Refusal::input("only messages that have ended can be purged", hint));
+        }
+        if gone.id.is_none() && state.is_none() && gone.older_than.is_none() {
+            let hint = "name a message, a state, or how old they are at least";
+            return Err(Refusal::input("a purge of everything is not taken", hint));
+        }
+        if let Some(id) = &gone.id {
+            let message = own(&door, &caller, id).await?;
+            if !message.state.is_final() {
+                let error = format!("the message is {}", message.state);
+                return Err(Refusal::new(Code::Conflict, error, "cancel it first, or wait for its end"));
+            }
+        }
+        let age = i64::try_from(gone.older_than.unwrap_or(0).saturating_mul(1000)).unwrap_or(i64::MAX);
+        // What ended in this very millisecond has ended.
+        let before = now_ms().saturating_add(1).saturating_sub(age);
+        let purge = Purge { before, state, id: gone.id, by: caller.to_string() };
+        let purged = door.0.pipeline.outbox().purge(purge).await.map_err(caller::broken)?;
+        Ok(Json(json!({"ok": true, "purged": purged, "more": purged == STEP})).into_response())
     })
     .await
 }

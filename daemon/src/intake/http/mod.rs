@@ -7,6 +7,7 @@
 //! | `GET /v1/messages/{id}[?wait=S]` | agent (its own), operator | one message and its receipt |
 //! | `POST /v1/messages/{id}/cancel` | agent (its own), operator | takes it back |
 //! | `POST /v1/messages/{id}/retry[?mayDuplicate=true]` | operator | sends what has not arrived of it again |
+//! | `POST /v1/purge[?id=I&state=S&olderThan=SECONDS]` | operator | lets go of ended messages before their retention is over |
 //! | `GET /v1/inbox[?after=N]` | agent | what the hub has to tell it |
 //! | `POST /v1/inbound` | bridge, operator | records what a person wrote; the context of the agent's turn |
 //! | `GET /v1/local[?address=A&after=N]` | operator | the `local` inbox |
@@ -65,6 +66,7 @@ impl Door {
             .route("/v1/messages/{id}", get(messages::show))
             .route("/v1/messages/{id}/cancel", post(messages::cancel))
             .route("/v1/messages/{id}/retry", post(messages::retry))
+            .route("/v1/purge", post(messages::purge))
             .route("/v1/inbox", get(messages::inbox))
             .route("/v1/inbound", post(inbound::receive))
             .route("/v1/local", get(local::read))
@@ -79,6 +81,10 @@ impl Door {
 }
 
 async fn ready(State(door): State<Door>) -> Response {
+    let room = door.0.store.space().look();
+    if !room.accepts() {
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("{room}\n")).into_response();
+    }
     // A write, for a hub that cannot write takes no messages.
     match door.0.store.write(|_| Ok::<_, StoreError>(())).await {
         Ok(()) => "ready\n".into_response(),

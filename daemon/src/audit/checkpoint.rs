@@ -1,0 +1,150 @@
+//! Checkpoints: the chain's hash at one row, signed by the hub's key.
+//!
+//! Who can write the database can compute every hash in it anew, and cut off its end; they cannot sign. The newest
+//! checkpoint lies in a file beside the database as well, so that an end which is cut off together with its checkpoints
+//! is missed. Where old rows are purged, a checkpoint says so and stands for them: rows that are missing without one
+//! were taken out.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
+
+use crate::{
+    random::to_hex,
+    store::{StoreError, now_ms, private_file},
+};
+
+/// Separates these signatures from all others of the hub's key.
+const DOMAIN: &[u8] = b"gatepost/checkpoint/1";
+
+/// The hub's key, for checkpoints.
+#[derive(Clone)]
+pub struct Signer(Arc<SigningKey>);
+
+/// What was signed, and the signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The newest row that it covers.
+    pub seq: i64,
+    /// Whether all rows up to that one were purged.
+    pub purged: bool,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// The database's epoch.
+    pub epoch: i64,
+    /// The hash of that row.
+    pub hash: [u8; 32],
+    /// Ed25519.
+    pub signature: [u8; 64],
+}
+
+impl Signer {
+    /// Signs with this key.
+    pub fn new(key: SigningKey) -> Self {
+        Self(Arc::new(key))
+    }
+
+    /// A checkpoint at the newest row, unless there is one already.
+    pub fn checkpoint(&self, tx: &Transaction<'_>) -> Result<Option<Checkpoint>, StoreError> {
+        let newest: Option<i64> =
+            tx.query_row("SELECT max(seq) FROM audit", [], |row| row.get(0)).optional()?.flatten();
+        let signed: Option<i64> =
+            tx.query_row("SELECT max(seq) FROM checkpoints WHERE NOT purged", [], |row| row.get(0))?;
+        match newest {
+            Some(newest) if signed.is_none_or(|signed| signed < newest) => {
+                Ok(Some(self.sign(tx, newest, false)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Purges every row up to `seq`, and says so.
+    pub fn purge(&self, tx: &Transaction<'_>, seq: i64) -> Result<Checkpoint, StoreError> {
+        let checkpoint = self.sign(tx, seq, true)?;
+        tx.execute("DELETE FROM audit WHERE seq <= ?", [seq])?;
+        tx.execute("DELETE FROM checkpoints WHERE seq < ? OR (seq = ? AND NOT purged)", [seq, seq])?;
+        Ok(checkpoint)
+    }
+
+    fn sign(&self, tx: &Transaction<'_>, seq: i64, purged: bool) -> Result<Checkpoint, StoreError> {
+        let hash = tx.query_row("SELECT hash FROM audit WHERE seq = ?", [seq], |row| row.get(0))?;
+        let epoch = tx.query_row("SELECT epoch FROM hub", [], |row| row.get(0))?;
+        let mut signed = Checkpoint { seq, purged, at: now_ms(), epoch, hash, signature: [0; 64] };
+        signed.signature = self.0.sign(&signed.statement(&self.0.verifying_key().to_bytes())).to_bytes();
+        tx.execute(
+            "INSERT INTO checkpoints (seq, purged, at, epoch, hash, signature) VALUES (?, ?, ?, ?, ?, ?)",
+            params![seq, purged, signed.at, epoch, hash, signed.signature],
+        )?;
+        Ok(signed)
+    }
+}
+
+impl Checkpoint {
+    /// Whether the hub with this key signed it.
+    pub fn is_signed_by(&self, hub: &[u8; 32]) -> bool {
+        let Ok(key) = VerifyingKey::from_bytes(hub) else { return false };
+        key.verify_strict(&self.statement(hub), &Signature::from_bytes(&self.signature)).is_ok()
+    }
+
+    /// All checkpoints in a database, oldest first.
+    pub(super) fn all(db: &Connection) -> Result<Vec<Self>, StoreError> {
+        let mut rows =
+            db.prepare("SELECT seq, purged, at, epoch, hash, signature FROM checkpoints ORDER BY seq")?;
+        let rows = rows.query_map([], Self::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            seq: row.get(0)?,
+            purged: row.get(1)?,
+            at: row.get(2)?,
+            epoch: row.get(3)?,
+            hash: row.get(4)?,
+            signature: row.get(5)?,
+        })
+    }
+
+    fn statement(&self, hub: &[u8; 32]) -> Vec<u8> {
+        let numbers = [self.seq, self.at, self.epoch].map(i64::to_be_bytes).concat();
+        [DOMAIN, hub, &numbers, &[u8::from(self.purged)], &self.hash].concat()
+    }
+
+    /// Puts it into the file beside the database.
+    pub fn keep(&self, directory: &Path) -> io::Result<()> {
+        let numbers = format!("{} {} {} {}", self.seq, u8::from(self.purged), self.at, self.epoch);
+        let line = format!("{numbers} {} {}\n", to_hex(&self.hash), to_hex(&self.signature));
+        private_file::write(&path(directory), line.as_bytes())
+    }
+
+    /// The one in the file beside the database; nothing where there is none, or none that can be read.
+    pub fn kept(directory: &Path) -> Option<Self> {
+        let line = fs::read_to_string(path(directory)).ok()?;
+        let mut words = line.split_whitespace();
+        let mut number = || words.next()?.parse::<i64>().ok();
+        let (seq, purged, at, epoch) = (number()?, number()? == 1, number()?, number()?);
+        let hash = from_hex(words.next()?)?;
+        Some(Self { seq, purged, at, epoch, hash, signature: from_hex(words.next()?)? })
+    }
+}
+
+fn path(directory: &Path) -> PathBuf {
+    directory.join("audit.checkpoint")
+}
+
+/// Bytes from hexadecimal, if there are `N` of them.
+pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != N * 2 || !text.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(index * 2..index * 2 + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}

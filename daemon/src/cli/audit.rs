@@ -1,0 +1,144 @@
+//! `gatepost audit`.
+//!
+//! It reads the database itself, so that whoever has a copy of it and the hub's public key can check it anywhere, and
+//! nobody has to believe a running hub.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+use serde_json::{Value, json};
+
+use super::{Failed, output};
+use crate::{
+    audit::{
+        checkpoint::{Checkpoint, from_hex},
+        verify::verify,
+    },
+    config::Config,
+    hub::public_key,
+    random::to_hex,
+};
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Follow the whole chain and check every signature; name what was removed, changed, reordered or cut off.
+    Verify {
+        /// Another database, such as a backup.
+        #[arg(long)]
+        database: Option<PathBuf>,
+        /// The hub's public key in hexadecimal, where its own is not at hand.
+        #[arg(long)]
+        key: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what happened, oldest first.
+    Show {
+        /// Only what happened to this message.
+        #[arg(long)]
+        message: Option<String>,
+        /// At most this many rows, the newest.
+        #[arg(long, default_value_t = 100)]
+        limit: u32,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) fn run(config: &Path, command: Command) -> Result<(), Failed> {
+    match command {
+        Command::Verify { database, key, json } => check(config, database, key, json),
+        Command::Show { message, limit, json } => show(config, message.as_deref(), limit, json),
+    }
+}
+
+fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bool) -> Result<(), Failed> {
+    let key = match &key {
+        Some(key) => {
+            from_hex::<32>(key).ok_or_else(|| Failed::Usage("a key has 64 hexadecimal digits".to_owned()))?
+        }
+        None => public_key(&directory(config)?).map_err(Failed::refused)?.0,
+    };
+    // What lies beside a hub's own database says nothing about a copy.
+    let (database, kept) = match database {
+        Some(database) => (database, None),
+        None => {
+            let directory = directory(config)?;
+            (directory.join("gatepost.db"), Checkpoint::kept(&directory))
+        }
+    };
+    let report = verify(&open(&database)?, &key, kept).map_err(Failed::refused)?;
+    if json {
+        let mut shown = json!(report);
+        shown["ok"] = report.faults.is_empty().into();
+        shown["key"] = to_hex(&key).into();
+        println!("{shown}");
+    } else {
+        println!(
+            "{} rows, {} to {}; signed to row {} by {}",
+            report.rows,
+            report.purged_to + 1,
+            report.last,
+            report.signed_to,
+            to_hex(&key)
+        );
+        for fault in &report.faults {
+            println!("{fault}");
+        }
+    }
+    match report.faults.is_empty() {
+        true => {
+            eprintln!("the audit is whole");
+            Ok(())
+        }
+        false => Err(Failed::Refused("the audit is not what was written".into())),
+    }
+}
+
+fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Result<(), Failed> {
+    let db = open(&directory(config)?.join("gatepost.db"))?;
+    let sql = "SELECT seq, at, actor, event, message, detail FROM audit WHERE ?1 IS NULL OR message = ?1
+               ORDER BY seq DESC LIMIT ?2";
+    let mut rows = db.prepare(sql).map_err(Failed::refused)?;
+    let rows = rows.query_map((message, limit), |row| {
+        let at: i64 = row.get(1)?;
+        let detail: String = row.get(5)?;
+        Ok(json!({
+            "seq": row.get::<_, i64>(0)?,
+            "at": jiff::Timestamp::from_millisecond(at).map_or_else(|_| at.to_string(), |at| at.to_string()),
+            "actor": row.get::<_, String>(2)?,
+            "event": row.get::<_, String>(3)?,
+            "message": row.get::<_, Option<String>>(4)?,
+            "detail": serde_json::from_str::<Value>(&detail).unwrap_or(Value::String(detail)),
+        }))
+    });
+    let mut rows: Vec<Value> =
+        rows.and_then(|rows| rows.collect::<Result<_, _>>()).map_err(Failed::refused)?;
+    rows.reverse();
+    if as_json {
+        println!("{}", Value::Array(rows));
+        return Ok(());
+    }
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let mut cells = vec![row["seq"].to_string()];
+            cells.extend(["at", "actor", "event", "message"].map(|name| output::text(row, name).to_owned()));
+            cells.push(output::text(&row["detail"], "reason").to_owned());
+            cells
+        })
+        .collect();
+    println!("{}", output::table(&["ROW", "AT", "BY", "WHAT", "MESSAGE", "WHY"], &cells));
+    Ok(())
+}
+
+fn directory(config: &Path) -> Result<PathBuf, Failed> {
+    Ok(Config::load(config).map_err(Failed::refused)?.hub.data_dir)
+}
+
+fn open(database: &Path) -> Result<Connection, Failed> {
+    let failed = |error| Failed::Refused(format!("cannot read {}: {error}", database.display()));
+    Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)
+}

@@ -1,0 +1,221 @@
+//! How long ended messages are kept, and how they go.
+//!
+//! Every end keeps its payload and its reason until its retention is over or an operator purges it; nothing goes for being
+//! in the way. What goes, goes in steps that are small enough for a message to pass between two of them, and each step
+//! leaves a row in the audit that says how much it was.
+
+use rusqlite::{Transaction, params};
+use serde_json::json;
+
+use super::{Outbox, row};
+use crate::{
+    audit::{self, Entry, checkpoint::Signer},
+    message::state::State,
+    store::StoreError,
+};
+
+/// Messages that go in one step.
+pub const STEP: usize = 200;
+/// Rows of the audit that go in one step.
+const LINES: i64 = 1_000;
+/// Pages that are given back to the file system in one step, 4 KB each.
+const PAGES: i64 = 256;
+
+/// Which ended messages are to go.
+#[derive(Debug, Clone)]
+pub struct Purge {
+    /// Those that ended before this, in milliseconds since 1970.
+    pub before: i64,
+    /// Only those in this state.
+    pub state: Option<State>,
+    /// Only this one.
+    pub id: Option<String>,
+    /// Who wants it, for the audit.
+    pub by: String,
+}
+
+impl Outbox {
+    /// One step of a purge: how many messages went. Fewer than [`STEP`] means that no more are left.
+    pub async fn purge(&self, purge: Purge) -> Result<usize, StoreError> {
+        self.store.write(move |tx| step(tx, &purge)).await
+    }
+
+    /// One step of forgetting what people wrote before `before`; how many rows went.
+    pub async fn forget_inbound(&self, before: i64) -> Result<usize, StoreError> {
+        let sql = "DELETE FROM inbound WHERE seq IN (
+            SELECT seq FROM inbound WHERE at < ?
+                AND NOT EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq)
+            ORDER BY seq LIMIT ?)";
+        self.store.write(move |tx| Ok(tx.execute(sql, params![before, STEP as i64])?)).await
+    }
+
+    /// One step of purging the audit's rows from before `before`; how many went. A signed checkpoint stands for them.
+    pub async fn purge_audit(&self, before: i64, signer: Signer) -> Result<usize, StoreError> {
+        self.store
+            .write(move |tx| {
+                // From the front only, and never the newest row, which numbers and links the next one.
+                let sql =
+                    "SELECT seq, at FROM audit WHERE seq < (SELECT max(seq) FROM audit) ORDER BY seq LIMIT ?";
+                let mut rows = tx.prepare(sql)?;
+                let mut rows = rows.query([LINES])?;
+                let (mut last, mut purged) = (None, 0);
+                while let Some(row) = rows.next()? {
+                    if row.get::<_, i64>(1)? >= before {
+                        break;
+                    }
+                    (last, purged) = (Some(row.get(0)?), purged + 1);
+                }
+                if let Some(last) = last {
+                    signer.purge(tx, last)?;
+                }
+                Ok(purged)
+            })
+            .await
+    }
+
+    /// One step of giving free pages back to the file system; whether there are more.
+    pub async fn shrink(&self) -> Result<bool, StoreError> {
+        self.store
+            .write(|tx| {
+                tx.execute_batch(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+                let free: i64 = tx.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
+                let steps: i64 = tx.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
+                // A database from before there were steps reuses its free pages, and that is all.
+                Ok(free > PAGES && steps == 2)
+            })
+            .await
+    }
+}
+
+fn step(tx: &Transaction<'_>, purge: &Purge) -> Result<usize, StoreError> {
+    let state = purge.state.map(State::word);
+    let ended: Vec<(i64, String)> = tx
+        .prepare_cached(row::ENDED)?
+        .query_map(params![purge.before, state, purge.id, STEP as i64], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    for (seq, id) in &ended {
+        tx.prepare_cached("DELETE FROM parts WHERE message = ?")?.execute([seq])?;
+        tx.prepare_cached("DELETE FROM approvals WHERE message = ?")?.execute([seq])?;
+        tx.prepare_cached("DELETE FROM inbox WHERE message = ?")?.execute([id])?;
+        tx.prepare_cached("DELETE FROM messages WHERE seq = ?")?.execute([seq])?;
+    }
+    if let (Some((_, first)), Some((_, last))) = (ended.first(), ended.last()) {
+        let detail = json!({
+            "messages": ended.len(), "first": first, "last": last, "ended_before": purge.before, "state": purge.state,
+        });
+        let message = (ended.len() == 1).then_some(first.as_str());
+        audit::append(tx, &Entry { actor: &purge.by, event: "queue.purged", message, detail })?;
+    }
+    Ok(ended.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+    use crate::{
+        audit::verify::verify,
+        message::{state::Event, target::Target},
+        outbox::{
+            Filter,
+            accept::{Accepted, NewMessage},
+            transition::{self, Change, NewPart},
+        },
+        store::{Store, now_ms},
+    };
+
+    async fn outbox(messages: usize) -> (tempfile::TempDir, Outbox) {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        for n in 0..messages {
+            let new = NewMessage {
+                agent: "a".into(),
+                action: "send",
+                target: Target { channel: "local".into(), address: "ann".into(), thread: None },
+                account: "home".into(),
+                reply_to: None,
+                silent: false,
+                origin: None,
+                text: "A text that takes some room. ".repeat(100),
+                deadline: i64::MAX,
+                idempotency_key: None,
+                fingerprint: [0; 32],
+            };
+            let Accepted::New(seq) = outbox.accept(new).await.unwrap() else { panic!() };
+            let parts = [NewPart { key: n.to_string(), shown: "x".into(), wire: "{}".into() }];
+            let event = if n % 2 == 0 { Event::Refuse } else { Event::Allow };
+            let changed = outbox.change(seq, move |tx| {
+                transition::store_parts(tx, seq, &parts)?;
+                transition::apply(tx, seq, &Change::hub(event, Some("for a test")))
+            });
+            changed.await.unwrap();
+        }
+        (directory, outbox)
+    }
+
+    fn purge(before: i64) -> Purge {
+        Purge { before, state: None, id: None, by: "hub".into() }
+    }
+
+    async fn left(outbox: &Outbox) -> usize {
+        outbox.list(Filter { limit: 10_000, ..Filter::default() }).await.unwrap().len()
+    }
+
+    #[tokio::test]
+    async fn only_what_has_ended_goes_and_only_after_its_time_in_bounded_steps() {
+        let (_directory, outbox) = outbox(500).await;
+        assert_eq!(outbox.purge(purge(now_ms() - 60_000)).await.unwrap(), 0, "its retention is not over");
+        assert_eq!(left(&outbox).await, 500);
+        let later = now_ms() + 1;
+        assert_eq!(outbox.purge(purge(later)).await.unwrap(), STEP);
+        assert_eq!(outbox.purge(purge(later)).await.unwrap(), 50);
+        assert_eq!(outbox.purge(purge(later)).await.unwrap(), 0);
+        assert_eq!(left(&outbox).await, 250);
+        assert_eq!(outbox.notices("a", 0, 1_000).await.unwrap().len(), 0);
+        let rest = "SELECT (SELECT count(*) FROM parts), messages FROM depth";
+        let rest: (i64, i64) = outbox
+            .store
+            .read(move |db| {
+                Ok::<_, StoreError>(db.query_row(rest, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+            })
+            .await
+            .unwrap();
+        assert_eq!(rest, (250, 250));
+    }
+
+    #[tokio::test]
+    async fn free_pages_are_given_back_step_by_step() {
+        let (_directory, outbox) = outbox(600).await;
+        let pages = async || {
+            let sql = "SELECT page_count FROM pragma_page_count";
+            let read = outbox
+                .store
+                .read(move |db| Ok::<_, StoreError>(db.query_row(sql, [], |row| row.get::<_, i64>(0))?));
+            read.await.unwrap()
+        };
+        let before = pages().await;
+        while outbox.purge(purge(now_ms() + 1)).await.unwrap() > 0 {}
+        let mut steps = 1;
+        while outbox.shrink().await.unwrap() {
+            steps += 1;
+        }
+        let after = pages().await;
+        assert!(steps > 1 && after < before, "{before} pages, {after} after {steps} steps");
+    }
+
+    #[tokio::test]
+    async fn a_purged_audit_keeps_its_chain_and_its_numbers() {
+        let (_directory, outbox) = outbox(10).await;
+        let signer = Signer::new(SigningKey::from_bytes(&[7; 32]));
+        assert_eq!(outbox.purge_audit(now_ms() - 60_000, signer.clone()).await.unwrap(), 0);
+        assert_eq!(outbox.purge_audit(now_ms() + 1, signer.clone()).await.unwrap(), 19);
+        assert_eq!(outbox.purge_audit(now_ms() + 1, signer).await.unwrap(), 0, "the newest row stays");
+        assert!(outbox.purge(purge(now_ms() + 1)).await.unwrap() > 0);
+        let hub = SigningKey::from_bytes(&[7; 32]).verifying_key().to_bytes();
+        let report = outbox.store.read(move |db| verify(db, &hub, None)).await.unwrap();
+        assert_eq!((report.purged_to, report.rows, report.last), (19, 2, 21));
+        assert_eq!(report.faults, []);
+        assert_eq!(outbox.store.read(crate::audit::first_broken).await.unwrap(), None);
+    }
+}
