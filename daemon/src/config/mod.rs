@@ -386,6 +386,7 @@ mod tests {
         parse(&text).unwrap();
         let tables = [keys::HUB, keys::QUEUE, keys::BROKER, keys::AGENT, keys::APPROVAL, keys::CONTEXTS];
         let channels = crate::channels::registry::KINDS.iter().map(|kind| kind.keys);
+        let channels = channels.chain([crate::channels::account::KEYS]);
         for key in tables.into_iter().chain(channels).flatten() {
             assert!(text.contains(&format!("{} = ", key.name)), "{}", key.name);
         }

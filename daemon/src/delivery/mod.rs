@@ -4,21 +4,29 @@
 //! - [`plan`]: what a message becomes: target, verdict, parts. Pure;
 //! - [`prepare`]: an accepted message is judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
+//! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave;
 //! - [`send`]: one message's parts, each marked before its request leaves;
+//! - [`ending`]: what a failed attempt means;
 //! - [`recover`]: what a restart makes of the rows that it finds;
 //! - [`operate`]: what people do to messages in the queue.
 
 pub mod dispatch;
+mod ending;
+mod lanes;
 pub mod operate;
+pub mod pace;
 pub mod plan;
 pub mod prepare;
 pub mod recover;
 pub mod send;
 pub mod submit;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::{approval::Approvals, channels::account::Accounts, outbox::Outbox, policy::Rights};
+use pace::Pace;
 
 /// Everything that the stages share. Clones share it.
 #[derive(Clone)]
@@ -38,6 +46,8 @@ pub struct Shared {
     pub ttl: Duration,
     /// How long a message waits for a person.
     pub hold_ttl: Duration,
+    /// How fast requests leave.
+    pub pace: Pace,
 }
 
 /// What the configuration says of one agent.

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     approval::document,
+    channels::account::OnUnknown,
     message::{
         call::Call,
         receipt::Receipt,
@@ -90,6 +91,9 @@ impl Pipeline {
         let origin = self.origin(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
+        let resend = call.resend.unwrap_or_else(|| {
+            self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
+        });
         let accepted = self
             .0
             .outbox
@@ -105,6 +109,8 @@ impl Pipeline {
                 deadline: now_ms().saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
                 idempotency_key: idempotency.key,
                 fingerprint: idempotency.fingerprint,
+                best_effort: call.best_effort,
+                resend,
             })
             .await
             .map_err(not_accepted)?;
