@@ -3,7 +3,28 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::Adapter;
-use crate::store::Store;
+use crate::{
+    settings::{Key, key},
+    store::Store,
+};
+
+/// `[channels.CHANNEL.ACCOUNT]`: what every account has, beside the keys of its channel.
+pub const KEYS: &[Key] = &[key(
+    "on_unknown",
+    "\"report\"",
+    "What becomes of a message when nobody can tell whether it arrived: \"report\" tells the agent and sends nothing, \"resend\" sends it again, and it may arrive twice. A call may say otherwise for itself.",
+)];
+
+/// What becomes of a part when nobody can tell whether it arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnUnknown {
+    /// It is reported, and not sent again.
+    #[default]
+    Report,
+    /// It is sent again, and may arrive twice.
+    Resend,
+}
 
 /// What an account is built from.
 pub struct Opening<'a> {
@@ -31,9 +52,25 @@ pub enum OpenError {
     Invalid(String),
 }
 
+impl OnUnknown {
+    /// Takes the setting out of an account's table.
+    pub fn take(settings: &mut toml::Table) -> Result<Self, OpenError> {
+        let value = settings.remove("on_unknown");
+        value.map_or(Ok(Self::default()), |value| {
+            value.try_into().map_err(|error| OpenError::Invalid(format!("on_unknown: {error}")))
+        })
+    }
+}
+
 /// The open accounts, by channel and account name.
 #[derive(Clone, Default)]
-pub struct Accounts(BTreeMap<String, BTreeMap<String, Arc<dyn Adapter>>>);
+pub struct Accounts(BTreeMap<String, BTreeMap<String, Account>>);
+
+#[derive(Clone)]
+struct Account {
+    adapter: Arc<dyn Adapter>,
+    on_unknown: OnUnknown,
+}
 
 /// Why no account answers to a channel and an account name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,8 +100,16 @@ pub enum NoAccount {
 
 impl Accounts {
     /// Adds an open account.
-    pub fn add(&mut self, channel: &str, account: &str, adapter: Arc<dyn Adapter>) {
-        self.0.entry(channel.into()).or_default().insert(account.into(), adapter);
+    pub fn add(&mut self, channel: &str, account: &str, adapter: Arc<dyn Adapter>, on_unknown: OnUnknown) {
+        self.0.entry(channel.into()).or_default().insert(account.into(), Account { adapter, on_unknown });
+    }
+
+    /// What becomes of a part of this account when nobody can tell whether it arrived.
+    pub fn on_unknown(&self, channel: &str, account: &str) -> OnUnknown {
+        self.0
+            .get(channel)
+            .and_then(|accounts| accounts.get(account))
+            .map_or_else(OnUnknown::default, |account| account.on_unknown)
     }
 
     /// The account to use: the one named, else the only one.
@@ -80,13 +125,13 @@ impl Accounts {
             None if accounts.len() == 1 => Ok(accounts.iter().next().expect("there is one")),
             None => Err(NoAccount::Several { channel: channel.into(), known: known() }),
         }
-        .map(|(name, adapter)| (name.as_str(), adapter))
+        .map(|(name, account)| (name.as_str(), &account.adapter))
     }
 
     /// All open accounts: channel, account, adapter.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Arc<dyn Adapter>)> {
         self.0.iter().flat_map(|(channel, accounts)| {
-            accounts.iter().map(move |(account, adapter)| (channel.as_str(), account.as_str(), adapter))
+            accounts.iter().map(move |(name, account)| (channel.as_str(), name.as_str(), &account.adapter))
         })
     }
 }

@@ -5,11 +5,13 @@
 //! the two the request is stored, hashed into the approval document and shown to a person; that is why they are apart,
 //! and why `deliver` must not change what it is given.
 //!
-//! A new channel is a file or folder here, a line in [`registry`], and its ways with text in [`formats`].
+//! A new channel is a file or folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
+//! takes messages in [`limits`].
 
 pub mod account;
 pub mod email;
 pub mod formats;
+pub mod limits;
 pub mod local;
 pub mod matrix;
 pub mod registry;
@@ -20,6 +22,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::render::{Flavour, Part};
+use limits::Pause;
 
 /// What a platform can do, as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +134,12 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Whether the same key makes a second delivery harmless.
     fn redelivery(&self) -> Redelivery;
+
+    /// What the platform's answers have said since the last call about taking nothing more for a while, beyond the one
+    /// conversation that a [`Failure::Wait`] is about. Asked after every delivery.
+    fn pauses(&self) -> Vec<Pause> {
+        vec![]
+    }
 
     /// Asks the platform whether this account could send now; says as what.
     async fn check_ready(&self) -> Result<String, NotReady>;

@@ -427,6 +427,7 @@ mod tests {
         let tables =
             [keys::HUB, keys::QUEUE, keys::BROKER, keys::AGENT, keys::APPROVAL, keys::CONTEXTS, keys::HOOK];
         let channels = crate::channels::registry::KINDS.iter().map(|kind| kind.keys);
+        let channels = channels.chain([crate::channels::account::KEYS]);
         for key in tables.into_iter().chain(channels).flatten() {
             assert!(text.contains(&format!("{} = ", key.name)), "{}", key.name);
         }

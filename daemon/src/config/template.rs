@@ -5,7 +5,10 @@
 use std::fmt::Write as _;
 
 use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HOOK, HUB, QUEUE};
-use crate::{channels::registry::KINDS, settings::Key};
+use crate::{
+    channels::{account, registry::KINDS},
+    settings::Key,
+};
 
 const WIDTH: usize = 100;
 
@@ -52,8 +55,9 @@ pub fn template() -> String {
     }
     comment(&mut file, "Channels: [channels.CHANNEL.ACCOUNT], as many accounts as you like.");
     for kind in KINDS {
-        let account = if kind.name == "local" { "home" } else { "work" };
-        section(&mut file, &format!("channels.{}.{account}", kind.name), kind.keys, kind.name == "local");
+        let name = if kind.name == "local" { "home" } else { "work" };
+        let keys: Vec<Key> = kind.keys.iter().chain(account::KEYS).copied().collect();
+        section(&mut file, &format!("channels.{}.{name}", kind.name), &keys, kind.name == "local");
     }
     file
 }

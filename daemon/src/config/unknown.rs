@@ -6,7 +6,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::{ConfigError, keys};
 use crate::{
-    channels::registry::{KINDS, kind},
+    channels::{
+        account,
+        registry::{KINDS, kind},
+    },
     settings::Key,
     spelling::nearest,
 };
@@ -44,9 +47,10 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
             "channels" => {
                 check.table("channels", inner, &KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())?;
                 for (channel, accounts) in tables(inner) {
-                    let known = kind(channel).map_or(&[][..], |kind| kind.keys);
+                    let own = kind(channel).map_or(&[][..], |kind| kind.keys);
+                    let known: Vec<&str> = own.iter().chain(account::KEYS).map(|key| key.name).collect();
                     for (account, settings) in tables(accounts) {
-                        check.keys(&format!("channels.{channel}.{account}"), settings, known)?;
+                        check.table(&format!("channels.{channel}.{account}"), settings, &known)?;
                     }
                 }
             }

@@ -5,24 +5,32 @@
 //! - [`hooks`]: the house's own programs, which may change or cancel a message;
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
+//! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave;
 //! - [`send`]: one message's parts, each marked before its request leaves;
+//! - [`ending`]: what a failed attempt means;
 //! - [`recover`]: what a restart makes of the rows that it finds;
 //! - [`operate`]: what people do to messages in the queue.
 
 pub mod dispatch;
+mod ending;
 pub mod hooks;
+mod lanes;
 pub mod operate;
+pub mod pace;
 pub mod plan;
 pub mod prepare;
 pub mod recover;
 pub mod send;
 pub mod submit;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use hooks::Hooks;
 
 use crate::{approval::Approvals, channels::account::Accounts, outbox::Outbox, policy::Rights};
+use pace::Pace;
 
 /// Everything that the stages share. Clones share it.
 #[derive(Clone)]
@@ -44,6 +52,8 @@ pub struct Shared {
     pub hold_ttl: Duration,
     /// The house's own programs.
     pub hooks: Hooks,
+    /// How fast requests leave.
+    pub pace: Pace,
 }
 
 /// What the configuration says of one agent.

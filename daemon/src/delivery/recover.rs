@@ -49,6 +49,9 @@ impl Pipeline {
         let in_flight =
             self.0.outbox.parts(seq).await?.into_iter().find(|part| part.state == PartState::InFlight);
         let harmless = in_flight.as_ref().is_none_or(|part| {
+            if message.resend {
+                return true;
+            }
             let account = self.0.accounts.pick(&message.channel, Some(&message.account));
             account
                 .is_ok_and(|(_, adapter)| resendable(adapter.as_ref(), part.first_sent_at.unwrap_or(0), now))

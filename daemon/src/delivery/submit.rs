@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     approval::document,
+    channels::account::OnUnknown,
     message::{
         call::Call,
         receipt::Receipt,
@@ -100,6 +101,9 @@ impl Pipeline {
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
         // The id comes with the row. What was taken before keeps its own.
         let span = tracing::info_span!("message", id = tracing::field::Empty, agent);
+        let resend = call.resend.unwrap_or_else(|| {
+            self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
+        });
         let accepted = self
             .0
             .outbox
@@ -115,6 +119,8 @@ impl Pipeline {
                 deadline: now_ms().saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
                 idempotency_key: idempotency.key,
                 fingerprint: idempotency.fingerprint,
+                best_effort: call.best_effort,
+                resend,
             })
             .instrument(span.clone())
             .await

@@ -36,6 +36,8 @@ async fn accept(events: &Events, agent: &str) -> i64 {
         deadline: i64::MAX,
         idempotency_key: None,
         fingerprint: [0; 32],
+        best_effort: false,
+        resend: false,
     };
     let Accepted::New(seq) = events.outbox.accept(new).await.unwrap() else { panic!() };
     seq

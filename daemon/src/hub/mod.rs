@@ -22,7 +22,7 @@ use crate::{
     },
     audit::checkpoint::Signer,
     channels::{
-        account::{Accounts, NoAccount, OpenError, Opening},
+        account::{Accounts, NoAccount, OnUnknown, OpenError, Opening},
         registry::kind,
     },
     companion::{
@@ -30,7 +30,7 @@ use crate::{
         link::{self, Link},
     },
     config::Config,
-    delivery::{AgentRules, Pipeline, Shared},
+    delivery::{AgentRules, Pipeline, Shared, pace::Pace},
     events::Events,
     intake::http::Door,
     message::target::Destination,
@@ -144,15 +144,16 @@ pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubErro
     let mut accounts = Accounts::default();
     for (channel, named) in &config.channels {
         for (account, settings) in named {
-            let opening =
-                Opening { account, settings: settings.clone(), http: http.clone(), store: store.clone() };
             let failed = |error| HubError::Channel {
                 channel: channel.clone(),
                 account: account.clone(),
                 error: Box::new(error),
             };
             let kind = kind(channel).ok_or_else(|| failed(OpenError::Invalid("no such channel".into())))?;
-            accounts.add(channel, account, (kind.open)(opening).map_err(failed)?);
+            let mut settings = settings.clone();
+            let on_unknown = OnUnknown::take(&mut settings).map_err(failed)?;
+            let opening = Opening { account, settings, http: http.clone(), store: store.clone() };
+            accounts.add(channel, account, (kind.open)(opening).map_err(failed)?, on_unknown);
         }
     }
     Ok(accounts)
@@ -188,6 +189,7 @@ impl Hub {
             ttl: config.hub.ttl.0,
             hold_ttl: config.approval.ttl.0,
             hooks: hooks::build(config)?,
+            pace: Pace::default(),
         });
         pipeline.recover().await.map_err(|error| match error {
             TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),

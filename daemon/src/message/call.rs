@@ -59,6 +59,10 @@ pub struct Call {
     pub context: Option<String>,
     /// How long the message may try to arrive.
     pub ttl: Option<Duration>,
+    /// Try once, and drop it where it would have to be tried again.
+    pub best_effort: bool,
+    /// Whether a part is sent again when nobody can tell whether it arrived; where not given, its account says.
+    pub resend: Option<bool>,
 }
 
 /// Each parameter's name, then its aliases.
@@ -74,6 +78,8 @@ const PARAMETERS: &[&[&str]] = &[
     &["dryRun"],
     &["context"],
     &["ttlSeconds"],
+    &["bestEffort"],
+    &["onUnknown"],
 ];
 
 impl Call {
@@ -124,6 +130,8 @@ impl Call {
             dry_run: flag(fields, "dryRun")?,
             context: short(fields, "context")?,
             ttl: seconds(fields, "ttlSeconds")?,
+            best_effort: flag(fields, "bestEffort")?,
+            resend: on_unknown(fields)?,
         })
     }
 }
@@ -203,6 +211,15 @@ fn flag(fields: &Map<String, Value>, name: &'static str) -> Result<bool, Refusal
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
         Some(_) => Err(wrong_type(name, "true or false")),
+    }
+}
+
+fn on_unknown(fields: &Map<String, Value>) -> Result<Option<bool>, Refusal> {
+    match text(fields, "onUnknown")?.as_deref() {
+        None => Ok(None),
+        Some("report") => Ok(Some(false)),
+        Some("resend") => Ok(Some(true)),
+        Some(_) => Err(wrong_type("onUnknown", "\"report\" or \"resend\"")),
     }
 }
 
@@ -288,6 +305,19 @@ mod tests {
     }
 
     #[test]
+    fn how_hard_to_try_is_said_by_the_call() {
+        let call = |more: Value| {
+            let mut call = json!({"to": "local:ann", "message": "hi"});
+            call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let call = parse(call).unwrap();
+            (call.best_effort, call.resend)
+        };
+        assert_eq!(call(json!({})), (false, None));
+        assert_eq!(call(json!({"bestEffort": true, "onUnknown": "report"})), (true, Some(false)));
+        assert_eq!(call(json!({"onUnknown": "resend"})), (false, Some(true)));
+    }
+
+    #[test]
     fn wrong_types_are_refused_and_numbers_for_ids_are_not() {
         assert!(parse(json!({"to": -100_123, "channel": "local", "message": "hi"})).is_ok());
         for call in [
@@ -296,6 +326,8 @@ mod tests {
             json!({"to": "local:ann", "message": 5}),
             json!({"to": "local:ann", "message": "hi", "silent": "yes"}),
             json!({"to": "local:ann", "message": "hi", "ttlSeconds": 0}),
+            json!({"to": "local:ann", "message": "hi", "onUnknown": "guess"}),
+            json!({"to": "local:ann", "message": "hi", "bestEffort": 1}),
             json!({"to": "local:ann", "message": "hi", "threadId": "a\u{0}b"}),
         ] {
             assert_eq!(parse(call.clone()).unwrap_err().code, Code::InputInvalid, "{call}");

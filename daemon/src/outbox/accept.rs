@@ -40,6 +40,10 @@ pub struct NewMessage {
     pub idempotency_key: Option<String>,
     /// SHA-256 of the call.
     pub fingerprint: [u8; 32],
+    /// Whether it is dropped where it would have to wait.
+    pub best_effort: bool,
+    /// Whether a part goes again, and may arrive twice, when nobody knows if it arrived.
+    pub resend: bool,
 }
 
 /// Why a message was not taken.
@@ -135,8 +139,8 @@ fn insert(
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
-            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
@@ -156,6 +160,8 @@ fn insert(
         now,
         new.deadline,
         now,
+        new.best_effort,
+        new.resend,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
@@ -186,6 +192,8 @@ mod tests {
             deadline: i64::MAX,
             idempotency_key: Some(text.into()),
             fingerprint: [0; 32],
+            best_effort: false,
+            resend: false,
         }
     }
 

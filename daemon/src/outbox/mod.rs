@@ -9,6 +9,7 @@
 //! - [`accept`]: the write that precedes the answer, within [`bounds`];
 //! - [`transition`]: every later change;
 //! - [`notices`]: what agents are told;
+//! - [`pauses`]: when platforms take something again;
 //! - [`restored`]: what a restored backup holds is not sent;
 //! - [`said`]: what arrived of what an agent has said;
 //! - [`retention`]: how long ended messages are kept;
@@ -17,6 +18,7 @@
 pub mod accept;
 pub mod bounds;
 pub mod notices;
+pub mod pauses;
 mod restored;
 pub mod retention;
 pub mod row;
@@ -44,7 +46,8 @@ use crate::{
     store::{Store, StoreError},
 };
 use bounds::Bounds;
-use row::{MessageRow, PartRow};
+use pauses::Pauses;
+use row::{Head, Lane, MessageRow, PartRow};
 use transition::TransitionError;
 
 /// How many changes a slow watcher may fall behind before it has to look again.
@@ -168,15 +171,41 @@ impl Outbox {
             .await
     }
 
-    /// The first message of every lane that has one.
-    pub async fn heads(&self) -> Result<Vec<MessageRow>, StoreError> {
+    /// Shows `visitor` the first message of every lane that has one, with all pauses, and gives it back. One by one: with
+    /// a lane each for a hundred thousand people, a list of them would be the largest thing in the hub.
+    pub async fn heads<V: Send + 'static>(
+        &self,
+        mut visitor: V,
+        mut see: impl FnMut(&mut V, &Pauses, Head) + Send + 'static,
+    ) -> Result<V, StoreError> {
         self.store
-            .read(|db| {
+            .read(move |db| {
+                let pauses = Pauses::read(db)?;
                 let mut rows = db.prepare_cached(row::HEADS)?;
-                let rows = rows.query_map([], MessageRow::read)?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                let mut rows = rows.query([])?;
+                while let Some(row) = rows.next()? {
+                    see(&mut visitor, &pauses, Head::read(row)?);
+                }
+                Ok(visitor)
             })
             .await
+    }
+
+    /// The first message of one lane, with all pauses.
+    pub async fn head(&self, lane: &Lane) -> Result<Option<(Head, Pauses)>, StoreError> {
+        let lane = lane.clone();
+        self.store
+            .read(move |db| {
+                let mut rows = db.prepare_cached(row::HEAD_OF)?;
+                let head = rows.query_row([lane.channel, lane.account, lane.address], Head::read);
+                head.optional()?.map(|head| Ok((head, Pauses::read(db)?))).transpose()
+            })
+            .await
+    }
+
+    /// All pauses that platforms asked for.
+    pub async fn pauses(&self) -> Result<Pauses, StoreError> {
+        self.store.read(Pauses::read).await
     }
 
     /// How many messages are on their way, and how many have arrived since the hub started.

@@ -91,6 +91,8 @@ mod tests {
             deadline: i64::MAX,
             idempotency_key: None,
             fingerprint: [0; 32],
+            best_effort: false,
+            resend: false,
         }
     }
 
@@ -133,7 +135,8 @@ mod tests {
         let expected = [("accepted", unknown), ("ready", unknown), ("sending", unknown)];
         assert_eq!(states[..3], expected);
         assert_eq!(states[3..], [("sent", State::Sent), ("failed", State::Failed)]);
-        assert!(outbox.heads().await.unwrap().is_empty());
+        let heads = outbox.heads(0, |heads, _, _| *heads += 1).await.unwrap();
+        assert_eq!(heads, 0, "nothing of it is sent");
         assert_eq!(outbox.notices("a", 0, 10).await.unwrap().len(), 4, "three now, and the one that failed");
         let whole = store.read(crate::audit::first_broken).await.unwrap();
         assert_eq!(whole, None);

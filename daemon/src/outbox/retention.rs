@@ -141,6 +141,8 @@ mod tests {
                 deadline: i64::MAX,
                 idempotency_key: None,
                 fingerprint: [0; 32],
+                best_effort: false,
+                resend: false,
             };
             let Accepted::New(seq) = outbox.accept(new).await.unwrap() else { panic!() };
             let parts = [NewPart { key: n.to_string(), shown: "x".into(), wire: "{}".into() }];

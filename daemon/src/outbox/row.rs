@@ -14,7 +14,8 @@ use crate::{
 macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
-         accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq FROM messages "
+         accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
+         best_effort, resend FROM messages "
     };
 }
 
@@ -30,14 +31,26 @@ macro_rules! live {
 
 pub(super) const LIVE: &str = concat!("SELECT seq FROM messages WHERE ", live!(), " ORDER BY seq");
 pub(super) const LIVE_IN_STATE: &str = concat!(columns!(), "WHERE ", live!(), " AND state = ? ORDER BY seq");
+/// The condition of the index `messages_lanes`, likewise.
+macro_rules! released {
+    () => {
+        "state IN ('ready', 'sending')"
+    };
+}
+
+/// From the index alone, in its order. With min(), SQLite takes the other columns from the row that has it
+/// (<https://www.sqlite.org/lang_select.html#bareagg>).
 pub(super) const HEADS: &str = concat!(
-    columns!(),
-    "JOIN (SELECT channel AS c, account AS a, address AS d, min(released) AS first FROM messages WHERE ",
-    live!(),
-    " AND state IN ('ready', 'sending') GROUP BY c, a, d) ON channel = c AND account = a AND address = d \
-     AND released = first WHERE ",
-    live!(),
-    " AND state IN ('ready', 'sending')"
+    "SELECT channel, account, address, seq, accepted_at, due_at, deadline, min(released) \
+     FROM messages INDEXED BY messages_lanes WHERE ",
+    released!(),
+    " GROUP BY channel, account, address"
+);
+pub(super) const HEAD_OF: &str = concat!(
+    "SELECT channel, account, address, seq, accepted_at, due_at, deadline \
+     FROM messages INDEXED BY messages_lanes WHERE ",
+    released!(),
+    " AND channel = ? AND account = ? AND address = ? ORDER BY released LIMIT 1"
 );
 pub(super) const QUEUED: &str = concat!(
     "SELECT count(*) FROM messages WHERE ",
@@ -120,6 +133,10 @@ pub struct MessageRow {
     pub hooked_at: Option<i64>,
     /// What the agent wrote, where the hooks made something else of it.
     pub written: Option<String>,
+    /// Whether it is dropped where it would have to wait.
+    pub best_effort: bool,
+    /// Whether a part goes again, and may arrive twice, when nobody knows if it arrived.
+    pub resend: bool,
 }
 
 impl MessageRow {
@@ -147,6 +164,8 @@ impl MessageRow {
             ended_at: row.get(19)?,
             hooked_at: row.get(20)?,
             written: row.get(21)?,
+            best_effort: row.get(23)?,
+            resend: row.get(24)?,
         })
     }
 
@@ -183,6 +202,33 @@ pub struct Lane {
     pub account: String,
     /// The address.
     pub address: String,
+}
+
+/// The first message of a lane: what decides when it goes. Times are milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Its lane.
+    pub lane: Lane,
+    /// Its place in the order of acceptance.
+    pub seq: i64,
+    /// When it was accepted.
+    pub accepted_at: i64,
+    /// Before this it is not sent again.
+    pub due_at: i64,
+    /// After this it is not sent any more.
+    pub deadline: i64,
+}
+
+impl Head {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            lane: Lane { channel: row.get(0)?, account: row.get(1)?, address: row.get(2)? },
+            seq: row.get(3)?,
+            accepted_at: row.get(4)?,
+            due_at: row.get(5)?,
+            deadline: row.get(6)?,
+        })
+    }
 }
 
 /// One platform request that a message becomes.
@@ -247,6 +293,7 @@ mod tests {
             LIVE,
             LIVE_IN_STATE,
             HEADS,
+            HEAD_OF,
             QUEUED,
             DEPTHS,
             OLDEST,

@@ -26,6 +26,10 @@ impl Outbox {
                     )?;
                     tx.execute(SHIFT, params![step, since])?;
                     tx.execute(
+                        "UPDATE pauses SET at = at + ?1, until = until + ?1 WHERE at >= ?2",
+                        params![step, since],
+                    )?;
+                    tx.execute(
                         "UPDATE contexts SET expires_at = expires_at + ?1
                          WHERE (SELECT at FROM inbound WHERE seq = contexts.inbound) >= ?2",
                         params![step, since],

@@ -219,6 +219,22 @@ ALTER TABLE hub ADD COLUMN hooks_told INTEGER;
 -- The row of the audit in which a message came to its end: the order in which an agent has said things.
 ALTER TABLE messages ADD COLUMN ended_seq INTEGER;
 CREATE INDEX messages_said ON messages (agent, ended_seq) WHERE ended_seq IS NOT NULL;
+","
+ALTER TABLE messages ADD COLUMN best_effort INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE messages ADD COLUMN resend INTEGER NOT NULL DEFAULT 0;
+-- Every lane in its order, with all that decides when its head goes: whoever looks at it reads nothing else.
+CREATE INDEX messages_lanes ON messages
+    (channel, account, address, released, state, accepted_at, due_at, deadline)
+    WHERE state IN ('ready', 'sending');
+-- Until when platforms take nothing. Without an address it is all of an account, without an account all of a channel.
+CREATE TABLE pauses (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, address)
+) STRICT;
 "];
 
 /// How many migrations a database has seen.

@@ -16,7 +16,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    channels::{Failure, PartKey},
+    channels::{
+        Failure, PartKey,
+        limits::{Pause, Scope},
+    },
     settings::secret::Secret,
 };
 
@@ -44,6 +47,8 @@ pub(super) struct Client {
     token: Secret,
     /// Rooms that were not encrypted, and when that was.
     plain: Mutex<HashMap<String, Instant>>,
+    /// What the homeserver asked for since somebody last looked.
+    pauses: Mutex<Vec<Pause>>,
 }
 
 /// What came back.
@@ -74,7 +79,12 @@ struct Refusal {
 impl Client {
     /// An account that authenticates with a token.
     pub(super) fn new(http: reqwest::Client, homeserver: Url, token: Secret) -> Self {
-        Self { http, homeserver, token, plain: Mutex::default() }
+        Self { http, homeserver, token, plain: Mutex::default(), pauses: Mutex::default() }
+    }
+
+    /// What the homeserver asked for since the last call.
+    pub(super) fn pauses(&self) -> Vec<Pause> {
+        std::mem::take(&mut self.pauses.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Puts an event into a room, under the part's key, and returns the event's id.
@@ -206,7 +216,12 @@ impl Client {
         match status {
             // #rate-limiting: the header since v1.10, the member before; servers send either or both.
             429 => match answer.retry_after.max(refusal.retry_after_ms.map(Duration::from_millis)) {
-                Some(after) => Failure::Wait { after, why: said },
+                Some(after) => {
+                    // A homeserver counts a user's messages over all rooms (Synapse: rc_message, "per user").
+                    let pause = Pause { scope: Scope::Account, lasts: after };
+                    self.pauses.lock().unwrap_or_else(PoisonError::into_inner).push(pause);
+                    Failure::Wait { after, why: said }
+                }
                 None => Failure::Retry(said),
             },
             408 | 500 | 503 => Failure::Retry(said),

@@ -25,6 +25,7 @@ use self::client::Client;
 use super::{
     Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
+    limits::Pause,
 };
 use crate::{
     render::Flavour,
@@ -191,6 +192,10 @@ impl Adapter for Matrix {
 
     fn redelivery(&self) -> Redelivery {
         if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
+    }
+
+    fn pauses(&self) -> Vec<Pause> {
+        self.client.pauses()
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

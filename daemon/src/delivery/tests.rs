@@ -1,0 +1,330 @@
+//! The whole pipeline, with platforms that answer as they are told.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatepost_link::decision::PublicKey;
+use serde_json::{Value, json};
+use tokio::{sync::oneshot, task::JoinHandle};
+
+use super::{AgentRules, Hooks, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, submit::Idempotency};
+use crate::{
+    approval::Approvals,
+    channels::{
+        Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+        account::{Accounts, OnUnknown},
+        formats,
+        limits::{Pause, Scope},
+    },
+    message::{call::Call, receipt::Receipt, state::State},
+    outbox::{Outbox, row::MessageRow},
+    policy::{Allowlist, Crossing, Rights},
+    render::Flavour,
+    store::{Store, now_ms},
+};
+
+/// More than any of this takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A platform that takes everything, but for what it was told about an address.
+#[derive(Default)]
+struct Platform {
+    /// Address and text, as they came.
+    heard: Mutex<Vec<(String, String)>>,
+    /// What is answered at an address the next time.
+    answers: Mutex<HashMap<String, Failure>>,
+    pauses: Mutex<Vec<Pause>>,
+    /// It reads, and answers nobody.
+    silent: bool,
+}
+
+impl Platform {
+    fn answers(&self, address: &str, failure: Failure) {
+        self.answers.lock().unwrap().insert(address.into(), failure);
+    }
+
+    fn heard(&self, address: &str) -> Vec<String> {
+        let heard = self.heard.lock().unwrap();
+        heard.iter().filter(|(to, _)| to == address).map(|(_, text)| text.clone()).collect()
+    }
+}
+
+#[async_trait]
+impl Adapter for Platform {
+    fn capabilities(&self) -> &'static Capabilities {
+        const CAN: Capabilities =
+            Capabilities { channel: "test", threads: true, replies: true, silent: true, address_hint: "x" };
+        &CAN
+    }
+
+    fn flavour(&self) -> Flavour {
+        Flavour { limit: Some(100), ..formats::LOCAL.flavour }
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        Ok(address.into())
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        json!({"to": letter.address, "text": letter.part.text})
+    }
+
+    async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
+        let (to, text) = (wire["to"].as_str().unwrap().to_owned(), wire["text"].as_str().unwrap().to_owned());
+        self.heard.lock().unwrap().push((to.clone(), text));
+        if self.silent {
+            std::future::pending::<()>().await;
+        }
+        match self.answers.lock().unwrap().remove(&to) {
+            Some(failure) => Err(failure),
+            None => Ok("x".into()),
+        }
+    }
+
+    fn redelivery(&self) -> Redelivery {
+        Redelivery::Never
+    }
+
+    fn pauses(&self) -> Vec<Pause> {
+        std::mem::take(&mut self.pauses.lock().unwrap())
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        Ok("ready".into())
+    }
+}
+
+/// A pipeline at work.
+struct House {
+    pipeline: Pipeline,
+    stop: oneshot::Sender<()>,
+    dispatcher: JoinHandle<()>,
+}
+
+const CHANNELS: [&str; 2] = ["one", "two"];
+
+impl House {
+    async fn open(directory: &Path, one: &Arc<Platform>, two: &Arc<Platform>) -> Self {
+        Self::with(directory, one, two, OnUnknown::Report).await
+    }
+
+    async fn with(directory: &Path, one: &Arc<Platform>, two: &Arc<Platform>, on: OnUnknown) -> Self {
+        let outbox = Outbox::new(Store::open(directory).unwrap());
+        let mut accounts = Accounts::default();
+        for (channel, platform) in CHANNELS.into_iter().zip([one, two]) {
+            accounts.add(channel, "home", Arc::clone(platform) as Arc<dyn Adapter>, on);
+        }
+        let rules = |cross_context| AgentRules {
+            rights: Rights {
+                allow: Allowlist::parse(["*".to_owned()]).unwrap(),
+                hold: Allowlist::parse([]).unwrap(),
+                cross_context,
+            },
+            decorate: false,
+            accounts: BTreeMap::new(),
+        };
+        let pipeline = Pipeline::new(Shared {
+            approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
+            outbox,
+            accounts,
+            agents: [("courier", Crossing::Allow), ("asker", Crossing::Hold)]
+                .map(|(name, crossing)| (name.to_owned(), rules(crossing)))
+                .into(),
+            ttl: Duration::from_hours(24),
+            hold_ttl: Duration::from_mins(10),
+            pace: Pace::default(),
+            hooks: Hooks::new(vec![], vec![]),
+        });
+        pipeline.recover().await.unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let dispatcher = tokio::spawn(pipeline.clone().dispatch(stopped));
+        Self { pipeline, stop, dispatcher }
+    }
+
+    async fn send_as(&self, agent: &str, to: &str, more: Value) -> i64 {
+        let mut call = json!({"to": to, "message": "Hello"});
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let call = Call::parse(&call, &CHANNELS).unwrap();
+        let once = Idempotency { key: None, fingerprint: [0; 32] };
+        let receipt = self.pipeline.submit(agent, call, once).await.unwrap();
+        self.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq
+    }
+
+    async fn send(&self, to: &str, text: &str) -> i64 {
+        self.send_as("courier", to, json!({"message": text})).await
+    }
+
+    async fn end(&self, seq: i64) -> Receipt {
+        self.pipeline.wait(seq, PATIENCE).await.unwrap()
+    }
+
+    /// The message, once it looks like this.
+    async fn until(&self, seq: i64, like: impl Fn(&MessageRow) -> bool) -> MessageRow {
+        let row = async {
+            loop {
+                let row = self.pipeline.outbox().get(seq).await.unwrap();
+                if like(&row) {
+                    return row;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, row).await.expect("it never looks like this")
+    }
+
+    /// Lets its time come.
+    async fn set(&self, seq: i64, sql: &'static str) {
+        let outbox = self.pipeline.outbox();
+        outbox.change(seq, move |tx| Ok(tx.execute(sql, [seq])?)).await.unwrap();
+    }
+
+    async fn close(self) {
+        let _ = self.stop.send(());
+        self.dispatcher.await.unwrap();
+        self.pipeline.outbox().store().close();
+    }
+}
+
+fn platforms() -> (tempfile::TempDir, Arc<Platform>, Arc<Platform>) {
+    (tempfile::tempdir().unwrap(), Arc::default(), Arc::default())
+}
+
+fn wait(seconds: u64) -> Failure {
+    Failure::Wait { after: Duration::from_secs(seconds), why: "slow down".into() }
+}
+
+#[tokio::test]
+async fn a_platform_that_answers_nobody_delays_no_other() {
+    let (directory, _, two) = platforms();
+    let silent = Arc::new(Platform { silent: true, ..Platform::default() });
+    let house = House::open(directory.path(), &silent, &two).await;
+    for n in 0..AT_ONCE + 20 {
+        house.send(&format!("one:{n}"), "Hello").await;
+    }
+    for n in 0..20 {
+        let seq = house.send(&format!("two:{n}"), "Hello").await;
+        assert_eq!(house.end(seq).await.state, State::Sent);
+    }
+    assert_eq!(silent.heard.lock().unwrap().len(), AT_ONCE, "and it holds a bounded number of connections");
+    house.dispatcher.abort();
+}
+
+#[tokio::test]
+async fn what_waits_keeps_its_lane_in_order_and_no_other_lane() {
+    let (directory, one, two) = platforms();
+    let house = House::open(directory.path(), &one, &two).await;
+    one.answers("ann", Failure::Retry("away".into()));
+    let first = house.send("one:ann", "first").await;
+    let due = house.until(first, |row| row.attempts == 1).await.due_at - now_ms();
+    assert!((4_000..=5_500).contains(&due), "{due}");
+    let second = house.send("one:ann", "second").await;
+    let other = house.send("one:bob", "other").await;
+    assert_eq!(house.end(other).await.state, State::Sent);
+    assert_eq!(house.pipeline.outbox().get(second).await.unwrap().state, State::Ready);
+    house.set(first, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+    assert_eq!(house.end(second).await.state, State::Sent);
+    assert_eq!(one.heard("ann"), ["first", "first", "second"]);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_held_message_blocks_nobody() {
+    let (directory, one, two) = platforms();
+    let house = House::open(directory.path(), &one, &two).await;
+    let held = house.send_as("asker", "one:ann", json!({})).await;
+    let other = house.send("one:ann", "other").await;
+    assert_eq!(house.end(other).await.state, State::Sent);
+    assert_eq!(house.pipeline.outbox().get(held).await.unwrap().state, State::Held);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_pause_is_kept_by_all_that_goes_the_same_way_also_after_a_restart_and_spends_no_attempt() {
+    let (directory, one, two) = platforms();
+    let house = House::open(directory.path(), &one, &two).await;
+    one.answers("ann", wait(6_775));
+    let first = house.send("one:ann", "first").await;
+    let row = house.until(first, |row| row.reason.is_some()).await;
+    let due = row.due_at - now_ms();
+    assert!((6_770_000..=6_775_000).contains(&due), "{due}");
+    assert_eq!((row.attempts, row.state), (0, State::Ready));
+    // Its successor does not try in its place, nor after a restart.
+    house.pipeline.cancel(first, crate::message::state::Actor::Operator, "test").await.unwrap();
+    let second = house.send("one:ann", "second").await;
+    house.close().await;
+    let house = House::open(directory.path(), &one, &two).await;
+    let other = house.send("one:bob", "other").await;
+    assert_eq!(house.end(other).await.state, State::Sent);
+    assert_eq!(house.pipeline.outbox().get(second).await.unwrap().state, State::Ready);
+    assert_eq!(one.heard("ann"), ["first"]);
+
+    // What is said of an account holds for all of its conversations.
+    one.pauses.lock().unwrap().push(Pause { scope: Scope::Account, lasts: Duration::from_secs(6_775) });
+    let last = house.send("one:bob", "last").await;
+    assert_eq!(house.end(last).await.state, State::Sent);
+    let waits = house.send("one:carol", "waits").await;
+    let other = house.send("two:carol", "other").await;
+    assert_eq!(house.end(other).await.state, State::Sent);
+    assert_eq!(house.pipeline.outbox().get(waits).await.unwrap().state, State::Ready);
+    assert!(one.heard("carol").is_empty());
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_message_of_which_nothing_more_goes_says_how_far_it_came() {
+    let (directory, one, two) = platforms();
+    let house = House::open(directory.path(), &one, &two).await;
+    // The pause comes with the answer to the first part.
+    one.pauses.lock().unwrap().push(Pause { scope: Scope::Account, lasts: Duration::from_secs(6_775) });
+    let long = "All work and no play makes Jack a dull boy. ".repeat(5);
+    let seq = house.send_as("courier", "one:ann", json!({"message": long, "bestEffort": true})).await;
+    let receipt = house.end(seq).await;
+    assert_eq!(receipt.state, State::Failed);
+    assert_eq!(receipt.sent.as_deref(), Some("1 of 3"));
+    let error = receipt.error.unwrap();
+    assert!(error.contains("pause") && error.contains("bestEffort"), "{error}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_reported_or_resent_as_the_account_or_the_call_says() {
+    let lost = || Failure::Unknown("no answer".into());
+    for (on, call, resent) in [
+        (OnUnknown::Report, json!({}), false),
+        (OnUnknown::Resend, json!({}), true),
+        (OnUnknown::Report, json!({"onUnknown": "resend"}), true),
+        (OnUnknown::Resend, json!({"onUnknown": "report"}), false),
+    ] {
+        let (directory, one, two) = platforms();
+        let house = House::with(directory.path(), &one, &two, on).await;
+        one.answers("ann", lost());
+        let seq = house.send_as("courier", "one:ann", call).await;
+        let row = house.until(seq, |row| row.reason.is_some()).await;
+        if resent {
+            assert_eq!(row.state, State::Ready);
+            house.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+        }
+        let expected = if resent { (State::Sent, 2) } else { (State::Unknown, 1) };
+        assert_eq!((house.end(seq).await.state, one.heard("ann").len()), expected);
+        house.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_may_have_arrived_is_unknown_also_when_its_time_is_over() {
+    let (directory, one, two) = platforms();
+    let house = House::with(directory.path(), &one, &two, OnUnknown::Resend).await;
+    one.answers("ann", Failure::Unknown("no answer".into()));
+    let seq = house.send("one:ann", "Hello").await;
+    house.until(seq, |row| row.reason.is_some()).await;
+    house.set(seq, "UPDATE messages SET deadline = 1 WHERE seq = ?").await;
+    let receipt = house.end(seq).await;
+    assert_eq!(receipt.state, State::Unknown, "{receipt:?}");
+    assert_eq!(receipt.code.as_deref(), Some("unknown_outcome"));
+    house.close().await;
+}
