@@ -240,7 +240,7 @@ impl Builder {
     }
 
     fn open_link(&mut self, url: String) {
-        let url = printable(&url, self.is_suspect).into_owned();
+        let url = if self.is_suspect { printable(&url, true).into_owned() } else { url };
         let start = self.text.as_str().len();
         let index = (self.links.is_empty() && !url.is_empty()).then(|| self.text.open_link(url.clone()));
         if let Some(index) = index {

@@ -123,9 +123,11 @@ impl Pen {
         Some(match tag {
             Tag::Link(link) => {
                 let link = text.links().get(link).filter(|link| self.links(link))?;
-                let mut out = "<a href=\"".to_owned();
+                let mut out = String::with_capacity(self.html_len(text, tag));
+                out.push_str("<a href=\"");
                 escape_attribute(&link.url, &mut out);
-                (out + "\">").into()
+                out.push_str("\">");
+                out.into()
             }
             Tag::Strong => "<b>".into(),
             Tag::Emphasis => "<i>".into(),

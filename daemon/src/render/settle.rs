@@ -50,9 +50,6 @@ pub(super) fn settled_within<'a>(
     range: &Range<usize>,
 ) -> Vec<(usize, &'a str, Look)> {
     let mut slices: Vec<_> = text.located(range.clone()).collect();
-    if !pen.disarms() {
-        return slices;
-    }
     let all = &text.as_str()[range.clone()];
     let goes_on = |look: Option<Look>, tag| look.is_some_and(|look| look.has(tag));
     // Nothing in code is made inert.

@@ -141,7 +141,15 @@ impl Writer<'_> {
             // Between a mark and its text it would take the mark's power too.
             self.literal(std::mem::take(&mut mark));
         }
-        for (at, slice, look) in settled_within(self.pen, text, &piece.range) {
+        let (mut whole, mut settled);
+        let slices: &mut dyn Iterator<Item = (usize, &str, Look)> = if self.pen.disarms() {
+            settled = settled_within(self.pen, text, &piece.range).into_iter();
+            &mut settled
+        } else {
+            whole = text.located(piece.range.clone());
+            &mut whole
+        };
+        for (at, slice, look) in slices {
             self.turn(text, open, look);
             open = look;
             self.literal(std::mem::take(&mut mark));
