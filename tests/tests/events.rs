@@ -80,7 +80,7 @@ fn a_listener_that_comes_back_after_a_crash_misses_nothing_and_hears_nothing_twi
     ids.push(send()?);
     let (mut heard, mut listening) = (Vec::new(), courier.listen(Some(first.id))?);
     while heard.len() < 8 {
-        heard.push(listening.next()?.context("the stream goes on")?);
+        heard.push(listening.hear()?.context("the stream goes on")?);
     }
     let names: Vec<(&str, &Value)> =
         heard.iter().map(|event| (event.name.as_str(), &event.data["id"])).collect();
@@ -93,7 +93,7 @@ fn a_listener_that_comes_back_after_a_crash_misses_nothing_and_hears_nothing_twi
     );
     ensure!(heard.windows(2).all(|pair| pair[0].id < pair[1].id), "{heard:?}");
     hub.terminate()?;
-    ensure!(listening.next()?.is_none(), "a hub that stops ends its streams");
+    ensure!(listening.hear()?.is_none(), "a hub that stops ends its streams");
     Ok(())
 }
 
@@ -112,7 +112,7 @@ fn an_operator_hears_everything_and_a_revoked_token_nothing_more() -> Result<()>
     hub.cli(&["agent", "revoke", "courier"])?.well()?;
     hub.cli(&["send", "--to", "local:ann", "Hi."])?;
     ensure!(courier.listen(None).is_err(), "its token is gone");
-    ensure!(listening.next()?.is_none());
+    ensure!(listening.hear()?.is_none());
     for (id, status) in [("next", 400), ("-", 400)] {
         let refused = operator.raw("GET", "/v1/events", &[("last-event-id", id)], &[])?;
         ensure!(refused.status == status && refused.body["reason"] == "last_event_id", "{refused:?}");

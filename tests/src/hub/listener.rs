@@ -54,7 +54,7 @@ impl Listener {
     ///
     /// # Errors
     /// What came is no event stream, or nothing comes any more.
-    pub fn next(&mut self) -> Result<Option<Heard>> {
+    pub fn hear(&mut self) -> Result<Option<Heard>> {
         loop {
             match self.block()? {
                 None => return Ok(None),
@@ -70,7 +70,7 @@ impl Listener {
     /// It did not come.
     pub fn until(&mut self, what: &str, wanted: impl Fn(&Heard) -> bool) -> Result<Heard> {
         loop {
-            match self.next().with_context(|| what.to_owned())? {
+            match self.hear().with_context(|| what.to_owned())? {
                 Some(heard) if wanted(&heard) => return Ok(heard),
                 Some(_) => {}
                 None => bail!("{what}: the stream ended"),
