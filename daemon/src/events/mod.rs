@@ -24,6 +24,8 @@ use crate::{outbox::Outbox, store::StoreError};
 const STREAMS: u32 = 8;
 /// What happens within this after a change is read together with it.
 const TOGETHER: Duration = Duration::from_millis(20);
+/// While somebody watches: between two looks for what is about no message, and so gives no sign.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Who watches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,9 +155,9 @@ impl Watch {
                 continue;
             }
             tokio::select! {
-                // Any change wakes up, missed ones too. What leaves no such word, the next beat finds.
+                // Any change wakes up, missed ones too.
                 _ = self.changes.recv() => tokio::time::sleep(TOGETHER).await,
-                () = tokio::time::sleep_until(until) => {}
+                () = tokio::time::sleep_until(until.min(Instant::now() + LOOK)) => {}
                 _ = self.closed.changed() => {}
             }
         }
