@@ -336,7 +336,7 @@ fn a_flood_that_does_not_end_takes_no_more_and_more_memory() -> Result<()> {
     let taken = AtomicUsize::new(0);
     let mut memory = vec![];
     thread::scope(|scope| -> Result<()> {
-        let writers: Vec<_> = (0..8_u64)
+        let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 let (agent, taken) = (&agent, &taken);
                 scope.spawn(move || flood(agent, writer, rate, start, end, taken))
@@ -366,27 +366,31 @@ fn a_flood_that_does_not_end_takes_no_more_and_more_memory() -> Result<()> {
         "soak: {taken} messages in {seconds} s, {per_second}/s of {rate} asked for, {behind} behind at its end; {early} kB, then {late} kB, over {window} s each"
     );
     ensure!(late * 10 <= early * 11, "{early} kB became {late} kB: {memory:?}");
-    ensure!(per_second * 2 >= rate, "no flood: {per_second} messages a second");
+    // How fast a machine is, is for the benchmarks; a trickle is no flood.
+    ensure!(per_second * 5 >= rate, "no flood: {per_second} messages a second");
     Ok(())
 }
 
-/// An eighth of so many messages a second, to eight conversations.
+/// Callers who flood at the same time, each with two conversations.
+const WRITERS: u32 = 32;
+
+/// One writer's share of so many messages a second.
 fn flood(
     agent: &Client,
-    writer: u64,
+    writer: u32,
     rate: u64,
     start: Instant,
     end: Duration,
     taken: &AtomicUsize,
 ) -> Result<()> {
-    let step = Duration::from_secs(8).checked_div(u32::try_from(rate)?).context("a rate")?;
+    let step = (Duration::from_secs(1) * WRITERS).checked_div(u32::try_from(rate)?).context("a rate")?;
     for number in 0_u32.. {
         let due = step * number;
         if due >= end || start.elapsed() >= end {
             break;
         }
         thread::sleep(due.saturating_sub(start.elapsed()));
-        let room = writer * 8 + u64::from(number % 8);
+        let room = writer * 2 + number % 2;
         let to = format!("matrix:!flood{room}:double.test");
         agent.send(&json!({"to": to, "accountId": KEYED, "message": format!("Message {number}.")}))?;
         taken.fetch_add(1, Ordering::Relaxed);
