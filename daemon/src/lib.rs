@@ -10,7 +10,8 @@
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts)
 //! 4. [`outbox`] (the queue), [`channels`] (the platforms)
 //! 5. [`approval`] (what waits for a person), [`config`] (the file)
-//! 6. [`delivery`] (the pipeline), [`companion`] (the device with the buttons)
+//! 6. [`delivery`] (the pipeline), [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers
+//!    read)
 //! 7. [`intake`] (the doors)
 //! 8. [`hub`], which builds all of it and is the one place that knows everyone
 //! 9. [`client`] (speaks to a hub), [`demo`], [`cli`]
@@ -29,9 +30,11 @@ pub mod companion;
 pub mod config;
 pub mod delivery;
 pub mod demo;
+pub mod events;
 pub mod hub;
 pub mod intake;
 pub mod message;
+pub mod metrics;
 pub mod outbox;
 pub mod policy;
 pub mod random;

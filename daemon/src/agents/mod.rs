@@ -23,6 +23,8 @@ pub enum Role {
     Agent,
     /// Reports what people wrote, for the agents.
     Bridge,
+    /// Reads the hub's figures, and nothing else.
+    Monitor,
     /// Sees and steers everything.
     Operator,
 }
@@ -33,12 +35,15 @@ impl Role {
         match self {
             Self::Agent => "agent",
             Self::Bridge => "bridge",
+            Self::Monitor => "monitor",
             Self::Operator => "operator",
         }
     }
 
     fn from_word(word: &str) -> Option<Self> {
-        [Self::Agent, Self::Bridge, Self::Operator].into_iter().find(|role| role.word() == word)
+        [Self::Agent, Self::Bridge, Self::Monitor, Self::Operator]
+            .into_iter()
+            .find(|role| role.word() == word)
     }
 }
 

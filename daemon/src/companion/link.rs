@@ -2,6 +2,10 @@
 
 use std::{
     collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -44,11 +48,40 @@ const IN_FLIGHT: usize = 64;
 const MAX_PACKET: usize = 4 * MAX_FRAME;
 
 /// The running link. Stops when dropped.
-pub struct Link(JoinHandle<()>);
+pub struct Link {
+    serving: JoinHandle<()>,
+    presence: Presence,
+}
+
+impl Link {
+    /// How many companions there are.
+    pub fn presence(&self) -> Presence {
+        self.presence.clone()
+    }
+}
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.0.abort();
+        self.serving.abort();
+    }
+}
+
+/// How many companions there are, and how many are here. Said by the broker and them, so nothing is decided by it.
+#[derive(Debug, Clone)]
+pub struct Presence {
+    registered: u64,
+    online: Arc<AtomicU64>,
+}
+
+impl Presence {
+    /// Companions that the hub knows.
+    pub fn registered(&self) -> u64 {
+        self.registered
+    }
+
+    /// Companions that are connected.
+    pub fn online(&self) -> u64 {
+        self.online.load(Ordering::Relaxed)
     }
 }
 
@@ -60,22 +93,24 @@ pub fn start(
     approvals: Approvals,
     outbox: Outbox,
 ) -> Link {
+    let presence = Presence { registered: devices.len() as u64, online: Arc::default() };
     let companions = devices
         .into_iter()
         .map(|device| {
             let topics = Topics::new(hub, device.key);
             let session = Session::new(hub, device.key);
-            (topics.up.as_str().to_owned(), Companion { device, topics, session })
+            (topics.up.as_str().to_owned(), Companion { device, topics, session, online: false })
         })
         .collect();
-    let serving = Serving { address, hub, companions, approvals, outbox };
-    Link(tokio::spawn(serving.run()))
+    let serving = Serving { address, hub, companions, approvals, outbox, presence: presence.clone() };
+    Link { serving: tokio::spawn(serving.run()), presence }
 }
 
 struct Companion {
     device: Device,
     topics: Topics,
     session: Session,
+    online: bool,
 }
 
 struct Serving {
@@ -84,6 +119,7 @@ struct Serving {
     companions: HashMap<String, Companion>,
     approvals: Approvals,
     outbox: Outbox,
+    presence: Presence,
 }
 
 /// One connection to the broker; dropping it closes the socket.
@@ -125,7 +161,11 @@ impl Serving {
             self.serve(&mut connection).await;
             drop(connection);
             // Nothing is said into the void: frames that pile up while the broker is away help nobody later.
-            self.companions.values_mut().for_each(|companion| companion.session.close());
+            self.companions.values_mut().for_each(|companion| {
+                companion.session.close();
+                companion.online = false;
+            });
+            self.count();
             tokio::time::sleep(RECONNECT).await;
         }
     }
@@ -194,7 +234,13 @@ impl Serving {
 
     async fn received(&mut self, publish: &Publish) {
         let Some(companion) = self.companions.get_mut(&publish.topic) else {
-            tracing::debug!(topic = publish.topic, online = publish.payload == "1", "presence");
+            let online = publish.payload == "1";
+            tracing::debug!(topic = publish.topic, online, "presence");
+            let here = |companion: &&mut Companion| companion.topics.presence.as_str() == publish.topic;
+            if let Some(companion) = self.companions.values_mut().find(here) {
+                companion.online = online;
+                self.count();
+            }
             return;
         };
         let name = companion.device.name.clone();
@@ -202,6 +248,8 @@ impl Serving {
             Ok(Asked::Nothing) => {}
             Ok(Asked::Begun) => {
                 tracing::info!(companion = name, "a companion is here");
+                companion.online = true;
+                self.count();
                 self.update().await;
             }
             Ok(Asked::Decide(session, decision)) => {
@@ -231,6 +279,11 @@ impl Serving {
             }
             Err(error) => tracing::warn!(companion = name, %error, "a frame was refused"),
         }
+    }
+
+    fn count(&self) {
+        let online = self.companions.values().filter(|companion| companion.online).count();
+        self.presence.online.store(online as u64, Ordering::Relaxed);
     }
 
     /// Tells every companion what waits now.

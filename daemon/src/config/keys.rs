@@ -99,6 +99,40 @@ pub const APPROVAL: &[Key] = &[
     ),
 ];
 
+/// `[hooks.NAME]`.
+pub const HOOK: &[Key] = &[
+    key(
+        "on",
+        "\"message_sending\"",
+        "When it runs: \"message_sending\", once, before a message is judged, shown and sent, and it may rewrite or cancel it; or \
+         \"message_sent\", after it was sent, has failed, or may have arrived.",
+    ),
+    key(
+        "timeout",
+        "\"10s\"",
+        "How long it may take, at most 5m. A message_sending hook that takes longer fails its message: it is never skipped.",
+    ),
+    key(
+        "command",
+        "[\"/usr/local/bin/redact\", \"--strict\"]",
+        "A program, by its absolute path, and its arguments. It reads a JSON object with id, agent, to and message on its \
+         standard input, and answers on its standard output with {\"action\": \"pass\"}, {\"action\": \"rewrite\", \"message\": \
+         \"...\"} or {\"action\": \"cancel\", \"reason\": \"...\"} and exit status 0. Anything else fails the message.",
+    ),
+    key(
+        "url",
+        "\"http://127.0.0.1:9000/hook\"",
+        "In place of a program, an HTTP service that is posted the same object and answers the same, with status 200. The \
+         header Idempotency-Key is the message's id. Plain http only on this machine.",
+    ),
+    key("token", "\"file:/run/credentials/hook\"", "The bearer token that the service wants, if any."),
+    key(
+        "builtin",
+        "\"secrets\"",
+        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in it.",
+    ),
+];
+
 /// `[contexts]`.
 pub const CONTEXTS: &[Key] = &[key(
     "ttl",

@@ -6,6 +6,7 @@
 //!
 //! [`Config::load`] reads and checks; [`template`] writes the file that `gatepost init` gives a newcomer.
 
+pub mod hooks;
 pub mod keys;
 mod template;
 mod unknown;
@@ -79,6 +80,8 @@ pub struct Config {
     pub approval: Approval,
     /// `[contexts]`.
     pub contexts: Contexts,
+    /// `[hooks.NAME]`.
+    pub hooks: BTreeMap<String, hooks::Hook>,
     /// `[channels.CHANNEL.ACCOUNT]`; each channel reads its own.
     pub channels: BTreeMap<String, BTreeMap<String, toml::Table>>,
 }
@@ -296,6 +299,13 @@ impl Config {
                 return Err(invalid(format!("{key}.hold"), format!("there is no channel {channel:?}")));
             }
         }
+        for (name, hook) in &self.hooks {
+            let key = format!("hooks.{name}");
+            if !is_name(name) {
+                return Err(invalid(key, "names have letters, digits, `-` and `_`, at most 40 of them"));
+            }
+            hook.way().map_err(|problem| invalid(key, problem))?;
+        }
         for (channel, accounts) in &self.channels {
             if let Some(account) = accounts.keys().find(|account| !is_name(account)) {
                 let problem = "names have letters, digits, `-` and `_`, at most 40 of them";
@@ -381,10 +391,41 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_is_asked_in_one_way_and_never_through_the_net_in_plain() {
+        let on = "[hooks.h]\non = \"message_sending\"\n";
+        for (keys, problem) in [
+            ("", "give one of"),
+            ("command = [\"/bin/x\"]\nbuiltin = \"secrets\"", "give one of"),
+            ("command = []", "absolute path"),
+            ("command = [\"redact\"]", "absolute path"),
+            ("url = \"http://example.org/\"", "in plain"),
+            ("url = \"https://user:word@example.org/\"", "no name and password"),
+            ("url = \"ftp://example.org/\"", "https"),
+            ("command = [\"/bin/x\"]\ntoken = \"env:T\"", "token goes with url"),
+            ("command = [\"/bin/x\"]\ntimeout = \"1h\"", "at most 5m"),
+            ("builtin = \"magic\"", "unknown variant"),
+            ("comand = [\"/bin/x\"]", "did you mean `command`?"),
+        ] {
+            let error = parse(&format!("{on}{keys}\n")).unwrap_err().to_string();
+            assert!(error.contains(problem), "{keys}: {error}");
+        }
+        for keys in [
+            "url = \"https://example.org/x\"\ntoken = \"env:T\"",
+            "url = \"http://[::1]:1/\"",
+            "builtin = \"secrets\"",
+        ] {
+            parse(&format!("{on}{keys}\n")).unwrap_or_else(|error| panic!("{keys}: {error}"));
+        }
+        let error = parse("[hooks.h]\non = \"message_sent\"\nbuiltin = \"secrets\"\n").unwrap_err();
+        assert!(error.to_string().contains("runs on message_sending"), "{error}");
+    }
+
+    #[test]
     fn the_template_is_valid_and_names_every_key() {
         let text = template();
         parse(&text).unwrap();
-        let tables = [keys::HUB, keys::QUEUE, keys::BROKER, keys::AGENT, keys::APPROVAL, keys::CONTEXTS];
+        let tables =
+            [keys::HUB, keys::QUEUE, keys::BROKER, keys::AGENT, keys::APPROVAL, keys::CONTEXTS, keys::HOOK];
         let channels = crate::channels::registry::KINDS.iter().map(|kind| kind.keys);
         let channels = channels.chain([crate::channels::account::KEYS]);
         for key in tables.into_iter().chain(channels).flatten() {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HUB, QUEUE};
+use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HOOK, HUB, QUEUE};
 use crate::{
     channels::{account, registry::KINDS},
     settings::Key,
@@ -36,6 +36,23 @@ pub fn template() -> String {
         "You, at the shell: gatepost send. Yours are no agent's messages, so they cross freely.",
     );
     file.push_str("[agents.shell]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\n");
+    comment(
+        &mut file,
+        "Hooks: [hooks.NAME], run in the order of their names, each on what the one before it left. A message that they \
+         rewrite is stored, judged, shown and sent as they left it.",
+    );
+    for (name, way) in [("10-secrets", "builtin"), ("20-redact", "command"), ("30-archive", "url")] {
+        let keys: Vec<Key> = HOOK
+            .iter()
+            .filter(|key| {
+                !["builtin", "command", "url", "token"].contains(&key.name)
+                    || key.name == way
+                    || (way == "url" && key.name == "token")
+            })
+            .copied()
+            .collect();
+        section(&mut file, &format!("hooks.{name}"), &keys, false);
+    }
     comment(&mut file, "Channels: [channels.CHANNEL.ACCOUNT], as many accounts as you like.");
     for kind in KINDS {
         let name = if kind.name == "local" { "home" } else { "work" };

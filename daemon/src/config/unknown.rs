@@ -14,7 +14,7 @@ use crate::{
     spelling::nearest,
 };
 
-const SECTIONS: &[&str] = &["hub", "queue", "broker", "agents", "approval", "contexts", "channels"];
+const SECTIONS: &[&str] = &["hub", "queue", "broker", "agents", "approval", "contexts", "hooks", "channels"];
 
 struct Check<'a> {
     text: &'a str,
@@ -37,6 +37,11 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
             "agents" => {
                 for (name, agent) in tables(inner) {
                     check.keys(&format!("agents.{name}"), agent, keys::AGENT)?;
+                }
+            }
+            "hooks" => {
+                for (name, hook) in tables(inner) {
+                    check.keys(&format!("hooks.{name}"), hook, keys::HOOK)?;
                 }
             }
             "channels" => {

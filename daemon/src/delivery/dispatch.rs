@@ -13,6 +13,7 @@ use tokio::{
     sync::{broadcast::error::TryRecvError, oneshot},
     task::JoinSet,
 };
+use tracing::Instrument as _;
 
 use super::{
     Pipeline,
@@ -177,14 +178,17 @@ impl Pipeline {
     /// Takes a lane's head as far as it goes now.
     async fn advance(&self, seq: i64) -> Result<(), TransitionError> {
         let (head, now) = (self.0.outbox.get(seq).await?, now_ms());
-        let done = match head.state {
-            State::Ready if head.deadline <= now => self.out_of_time(&head).await,
-            State::Ready if head.due_at <= now => self.send(seq).await,
-            // Nobody has its lane: writing down what became of it failed the last time.
-            State::Sending => self.take_up(&head).await,
-            _ => Ok(()),
+        let span = tracing::info_span!("message", id = head.id, agent = head.agent);
+        let advance = async {
+            match head.state {
+                State::Ready if head.deadline <= now => self.out_of_time(&head).await,
+                State::Ready if head.due_at <= now => self.send(seq).await,
+                // Nobody has its lane: writing down what became of it failed the last time.
+                State::Sending => self.take_up(&head).await,
+                _ => Ok(()),
+            }
         };
-        match done {
+        match advance.instrument(span).await {
             // Somebody was faster, with a cancellation for one.
             Err(TransitionError::Illegal(_)) => Ok(()),
             done => done,

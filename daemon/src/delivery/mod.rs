@@ -2,7 +2,8 @@
 //!
 //! - [`submit`]: the checks at the door, and the write that precedes the answer;
 //! - [`plan`]: what a message becomes: target, verdict, parts. Pure;
-//! - [`prepare`]: an accepted message is judged, rendered, and held or released;
+//! - [`hooks`]: the house's own programs, which may change or cancel a message;
+//! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
 //! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave;
 //! - [`send`]: one message's parts, each marked before its request leaves;
@@ -12,6 +13,7 @@
 
 pub mod dispatch;
 mod ending;
+pub mod hooks;
 mod lanes;
 pub mod operate;
 pub mod pace;
@@ -24,6 +26,8 @@ pub mod submit;
 mod tests;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use hooks::Hooks;
 
 use crate::{approval::Approvals, channels::account::Accounts, outbox::Outbox, policy::Rights};
 use pace::Pace;
@@ -46,6 +50,8 @@ pub struct Shared {
     pub ttl: Duration,
     /// How long a message waits for a person.
     pub hold_ttl: Duration,
+    /// The house's own programs.
+    pub hooks: Hooks,
     /// How fast requests leave.
     pub pace: Pace,
 }

@@ -1,20 +1,21 @@
-//! An accepted message is judged, rendered, and held or released.
+//! An accepted message passes the hooks, is judged, rendered, and held or released.
 //!
-//! Parts are stored before the first is sent, and what was judged is what is stored: nothing of this runs again.
+//! What the hooks made of it is stored before anything is judged by it. Parts are stored before the first is sent, and what was judged is what is stored: nothing of this runs again.
 
 use super::{
     Pipeline,
     dispatch::RECOVER,
+    hooks::turns::Turn,
     plan::{self, Content},
 };
 use crate::{
     approval::HoldError,
     message::{
         refusal::{Code, Refusal},
-        state::Event,
+        state::{Event, State},
     },
     outbox::{
-        row::MessageRow,
+        row::{Lane, MessageRow},
         transition::{self, Change, NewPart, TransitionError},
     },
     policy::{self, Verdict},
@@ -22,8 +23,16 @@ use crate::{
 };
 
 impl Pipeline {
+    /// A place among the messages to one conversation, where hooks may take their time with each.
+    pub(super) fn turn(&self, lane: Lane) -> Option<Turn> {
+        self.0.hooks.before_sending().next().map(|_| self.0.hooks.turns().take(lane))
+    }
+
     /// Takes an accepted message to `held`, `ready` or `failed`, however often the database must be asked.
-    pub(super) async fn prepare(&self, seq: i64) {
+    pub(super) async fn prepare(&self, seq: i64, mut turn: Option<Turn>) {
+        if let Some(turn) = &mut turn {
+            turn.comes().await;
+        }
         loop {
             match self.try_to_prepare(seq).await {
                 // A cancellation was faster.
@@ -39,7 +48,10 @@ impl Pipeline {
     }
 
     async fn try_to_prepare(&self, seq: i64) -> Result<(), TransitionError> {
-        let message = self.0.outbox.get(seq).await?;
+        let message = match self.through_hooks(self.0.outbox.get(seq).await?).await? {
+            Ok(message) => message,
+            Err(refusal) => return self.refuse(seq, refusal).await,
+        };
         match self.judged(&message) {
             Err(refusal) => self.refuse(seq, refusal).await?,
             Ok((Judgement::Send, parts)) => {
@@ -50,12 +62,13 @@ impl Pipeline {
                         transition::apply(tx, seq, &Change::hub(Event::Allow, None))
                     })
                     .await?;
+                tracing::debug!("it waits for its lane");
             }
             Ok((Judgement::Ask(reason), parts)) => {
                 let ttl = i64::try_from(self.0.hold_ttl.as_millis()).unwrap_or(i64::MAX);
                 let deadline = message.accepted_at.saturating_add(ttl).min(message.deadline);
                 match self.0.approvals.hold(message, parts, reason, deadline).await {
-                    Ok(()) => {}
+                    Ok(()) => tracing::debug!("it waits for a person"),
                     Err(HoldError::Document(error)) => {
                         let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
                         self.refuse(seq, refusal).await?;
@@ -65,6 +78,26 @@ impl Pipeline {
             }
         }
         Ok(())
+    }
+
+    /// The message as its hooks leave it. One that has been through, maybe in another life of the hub, goes on as it is.
+    async fn through_hooks(
+        &self,
+        message: MessageRow,
+    ) -> Result<Result<MessageRow, Refusal>, TransitionError> {
+        let hooks: Vec<String> = self.0.hooks.before_sending().map(str::to_owned).collect();
+        if hooks.is_empty() || message.hooked_at.is_some() || message.state != State::Accepted {
+            return Ok(Ok(message));
+        }
+        let text = match self.hooked(&message).await {
+            Ok(text) => text,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let seq = message.seq;
+        let stored =
+            move |tx: &rusqlite::Transaction<'_>| transition::store_hooked(tx, seq, text.as_deref(), &hooks);
+        // However long the disk has no room: to ask them again is not what they were promised.
+        Ok(Ok(self.0.outbox.record(seq, stored).await?))
     }
 
     fn judged(&self, message: &MessageRow) -> Result<(Judgement, Vec<NewPart>), Refusal> {
@@ -94,6 +127,7 @@ impl Pipeline {
     }
 
     async fn refuse(&self, seq: i64, refusal: Refusal) -> Result<(), TransitionError> {
+        tracing::info!(code = refusal.code.word(), why = refusal.error, "it is not sent");
         self.0
             .outbox
             .change(seq, move |tx| {

@@ -5,6 +5,7 @@
 //! part's request may have left: then its key decides, as after any lost answer.
 
 use rusqlite::Transaction;
+use tracing::Instrument as _;
 
 use super::{Pipeline, send::resendable};
 use crate::{
@@ -26,7 +27,15 @@ impl Pipeline {
     pub async fn recover(&self) -> Result<(), TransitionError> {
         self.0.outbox.settle_restored().await?;
         for message in self.0.outbox.live_in_state(State::Accepted).await? {
-            self.prepare(message.seq).await;
+            let span = tracing::info_span!("message", id = message.id, agent = message.agent);
+            match self.turn(message.lane()) {
+                // Hooks may take their time; the hub does not wait for them.
+                turn @ Some(_) => {
+                    let pipeline = self.clone();
+                    tokio::spawn(async move { pipeline.prepare(message.seq, turn).await }.instrument(span));
+                }
+                None => self.prepare(message.seq, None).instrument(span).await,
+            }
         }
         for message in self.0.outbox.live_in_state(State::Sending).await? {
             self.take_up(&message).await?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::{
     Pipeline,
@@ -16,10 +17,12 @@ use crate::{
         call::Call,
         receipt::Receipt,
         refusal::{Code, Refusal},
+        target::Target,
     },
     outbox::{
         accept::{AcceptError, Accepted, NewMessage},
         bounds::Full,
+        row::Lane,
     },
     policy::{self, Origin, Verdict},
     sessions,
@@ -41,7 +44,7 @@ pub struct Idempotency {
     pub fingerprint: [u8; 32],
 }
 
-/// What a dry run says: exactly what would be sent.
+/// What a dry run says: exactly what would be sent, were it not for hooks.
 #[derive(Debug, Serialize)]
 pub struct DryRun {
     /// Always true: a call that would be refused is answered with its refusal.
@@ -56,6 +59,9 @@ pub struct DryRun {
     pub to: String,
     /// The account it would go from.
     pub account: String,
+    /// Hooks that would run first, and may change or cancel it. A dry run does not ask them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks_not_asked: Vec<String>,
     /// The parts' visible texts and the platform requests that they would become.
     pub parts: Vec<DryPart>,
 }
@@ -90,7 +96,11 @@ impl Pipeline {
         }
         let origin = self.origin(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
+        let Target { channel, address, .. } = resolved.target.clone();
+        let lane = Lane { channel, account: resolved.account.clone(), address };
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
+        // The id comes with the row. What was taken before keeps its own.
+        let span = tracing::info_span!("message", id = tracing::field::Empty, agent);
         let resend = call.resend.unwrap_or_else(|| {
             self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
         });
@@ -112,14 +122,16 @@ impl Pipeline {
                 best_effort: call.best_effort,
                 resend,
             })
+            .instrument(span.clone())
             .await
             .map_err(not_accepted)?;
         let seq = match accepted {
             Accepted::Before(seq) => seq,
             Accepted::New(seq) => {
                 // On a task of its own: a caller that hangs up does not leave its message half-way.
-                let pipeline = self.clone();
-                let prepared = tokio::spawn(async move { pipeline.prepare(seq).await });
+                let (pipeline, turn) = (self.clone(), self.turn(lane));
+                let prepared =
+                    tokio::spawn(async move { pipeline.prepare(seq, turn).await }.instrument(span));
                 // It goes on after this; the receipt then says `accepted`.
                 let _ = tokio::time::timeout(PREPARED, prepared).await;
                 seq
@@ -162,7 +174,9 @@ impl Pipeline {
                 shown: part.shown,
             })
             .collect();
-        Ok(DryRun { ok: true, dry_run: true, verdict, reason, to: target.to_string(), account, parts })
+        let hooks_not_asked = self.0.hooks.before_sending().map(str::to_owned).collect();
+        let to = target.to_string();
+        Ok(DryRun { ok: true, dry_run: true, verdict, reason, to, account, hooks_not_asked, parts })
     }
 
     /// Waits for a message's end, at most `wait`; the receipt says how far it has come by then.

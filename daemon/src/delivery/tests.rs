@@ -12,7 +12,7 @@ use gatepost_link::decision::PublicKey;
 use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
 
-use super::{AgentRules, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, submit::Idempotency};
+use super::{AgentRules, Hooks, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, submit::Idempotency};
 use crate::{
     approval::Approvals,
     channels::{
@@ -138,6 +138,7 @@ impl House {
             ttl: Duration::from_hours(24),
             hold_ttl: Duration::from_mins(10),
             pace: Pace::default(),
+            hooks: Hooks::new(vec![], vec![]),
         });
         pipeline.recover().await.unwrap();
         let (stop, stopped) = oneshot::channel();

@@ -1,5 +1,6 @@
 //! The hub: built from the configuration, started, stopped. The one place that knows everyone.
 
+mod hooks;
 mod identity;
 mod operator;
 mod upkeep;
@@ -30,8 +31,10 @@ use crate::{
     },
     config::Config,
     delivery::{AgentRules, Pipeline, Shared, pace::Pace},
+    events::Events,
     intake::http::Door,
     message::target::Destination,
+    metrics::Metrics,
     outbox::{Outbox, bounds::Bounds, transition::TransitionError},
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
@@ -83,6 +86,9 @@ pub enum HubError {
     /// The broker's password.
     #[error("broker.password: {0}")]
     BrokerPassword(#[from] SecretError),
+    /// A hook's token.
+    #[error("hooks.{0}.token: {1}")]
+    HookToken(String, SecretError),
     /// The HTTP door.
     #[error("cannot listen on {0}: {1} (set [hub] listen to another port)")]
     Listen(SocketAddr, std::io::Error),
@@ -109,12 +115,14 @@ pub struct Hub {
     key: PublicKey,
     store: Store,
     pipeline: Pipeline,
+    events: Events,
     _link: Link,
     dispatcher: JoinHandle<()>,
     rest: oneshot::Sender<()>,
     server: JoinHandle<()>,
     stop: oneshot::Sender<()>,
     upkeep: JoinHandle<()>,
+    telling: JoinHandle<()>,
     signer: Signer,
 }
 
@@ -180,6 +188,7 @@ impl Hub {
             accounts,
             ttl: config.hub.ttl.0,
             hold_ttl: config.approval.ttl.0,
+            hooks: hooks::build(config)?,
             pace: Pace::default(),
         });
         pipeline.recover().await.map_err(|error| match error {
@@ -192,9 +201,10 @@ impl Hub {
         if devices.is_empty() {
             tracing::warn!("no companion is registered: messages that need a person will expire");
         }
-        let link = link::start(broker, key, devices, approvals, outbox);
+        let link = link::start(broker, key, devices, approvals, outbox.clone());
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
+        let telling = tokio::spawn(pipeline.clone().tell_hooks());
         let plan = Plan {
             backup_every: config.queue.backup_every.0,
             backups: config.queue.backups,
@@ -202,8 +212,11 @@ impl Hub {
             audit_retention: config.queue.audit_retention.0,
         };
         let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), signer.clone(), plan));
+        let events = Events::new(outbox.clone());
+        let metrics = Metrics::new(outbox, link.presence());
         let routes =
-            Door::new(pipeline.clone(), store.clone(), config.contexts.ttl.0, config.hub.max_body).routes();
+            Door::new(pipeline.clone(), events.clone(), metrics, config.contexts.ttl.0, config.hub.max_body)
+                .routes();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let serve = axum::serve(listener, routes).with_graceful_shutdown(async {
@@ -220,12 +233,14 @@ impl Hub {
             key,
             store,
             pipeline,
+            events,
             _link: link,
             dispatcher,
             rest,
             server,
             stop,
             upkeep,
+            telling,
             signer,
         })
     }
@@ -262,6 +277,8 @@ impl Hub {
     /// time is taken up at the next start.
     pub async fn stop(self) {
         self.upkeep.abort();
+        self.events.close();
+        self.telling.abort();
         // A receiver that is gone has stopped already.
         let _ = (self.stop.send(()), self.rest.send(()));
         if tokio::time::timeout(GRACE, self.server).await.is_err() {

@@ -59,7 +59,10 @@ impl Receipt {
             State::Accepted | State::Ready | State::Sending => {
                 Some("it is on its way; do not send it a second time")
             }
-            State::Sent | State::Cancelled => None,
+            State::Cancelled => {
+                Some("it was taken back and did not leave; send it again only if that was a mistake")
+            }
+            State::Sent => None,
         }
     }
 }

@@ -18,6 +18,8 @@ pub enum Code {
     ExecutionFailed,
     /// The queue or its disk has no room; nothing was taken.
     QueueFull,
+    /// Too many at once, or too often; nothing was taken.
+    RateLimited,
     /// A body or a text over its bound.
     TooLarge,
     /// The same idempotency key with another body, or a change that the state does not allow.
@@ -42,6 +44,7 @@ impl Code {
             Self::NotFound => 404,
             Self::ExecutionFailed => 502,
             Self::QueueFull => 503,
+            Self::RateLimited => 429,
             Self::TooLarge => 413,
             Self::Conflict => 409,
             Self::Denied | Self::Expired | Self::Cancelled | Self::UnknownOutcome => 200,
@@ -57,6 +60,7 @@ impl Code {
             Self::NotFound => "not_found",
             Self::ExecutionFailed => "execution_failed",
             Self::QueueFull => "queue_full",
+            Self::RateLimited => "rate_limited",
             Self::TooLarge => "too_large",
             Self::Conflict => "conflict",
             Self::Denied => "denied",

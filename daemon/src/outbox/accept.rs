@@ -82,9 +82,12 @@ impl Outbox {
         if !room.accepts() {
             return Err(Full::Disk(room).into());
         }
-        let bounds = self.bounds;
-        let accepted = self.store.write(move |tx| insert(tx, &new, bounds)).await?;
+        let (bounds, id) = (self.bounds, MessageId::new());
+        // From here on, whatever is logged on its way names it.
+        tracing::Span::current().record("id", tracing::field::display(&id));
+        let accepted = self.store.write(move |tx| insert(tx, id, &new, bounds)).await?;
         if let Accepted::New(seq) = accepted {
+            tracing::debug!(seq, "a message is on disk");
             self.changed(seq);
         }
         Ok(accepted)
@@ -119,14 +122,19 @@ fn before(
     }
 }
 
-fn insert(tx: &rusqlite::Transaction<'_>, new: &NewMessage, bounds: Bounds) -> Result<Accepted, AcceptError> {
+fn insert(
+    tx: &rusqlite::Transaction<'_>,
+    id: MessageId,
+    new: &NewMessage,
+    bounds: Bounds,
+) -> Result<Accepted, AcceptError> {
     if let Some(key) = &new.idempotency_key
         && let Some(seq) = before(tx, &new.agent, key, new.fingerprint)?
     {
         return Ok(Accepted::Before(seq));
     }
     bounds.check(tx, new.text.len())??;
-    let (id, now) = (MessageId::new(), now_ms());
+    let now = now_ms();
     let origin =
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
     tx.prepare_cached(

@@ -11,6 +11,7 @@
 //! - [`notices`]: what agents are told;
 //! - [`pauses`]: when platforms take something again;
 //! - [`restored`]: what a restored backup holds is not sent;
+//! - [`said`]: what arrived of what an agent has said;
 //! - [`retention`]: how long ended messages are kept;
 //! - [`settled`]: what a clock that is set late makes of deadlines.
 
@@ -21,6 +22,7 @@ pub mod pauses;
 mod restored;
 pub mod retention;
 pub mod row;
+pub mod said;
 mod settled;
 pub mod transition;
 

@@ -6,8 +6,11 @@
 use rusqlite::{Transaction, params};
 use serde_json::Value;
 
-use super::{Outbox, receipt, row::MessageRow, transition::TransitionError};
-use crate::store::{StoreError, now_ms};
+use super::{Outbox, row::MessageRow, transition::TransitionError};
+use crate::{
+    message::receipt::Receipt,
+    store::{StoreError, now_ms},
+};
 
 /// One notice.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -21,8 +24,12 @@ pub struct Notice {
 }
 
 /// Tells a message's agent of its end.
-pub(super) fn tell(tx: &Transaction<'_>, message: &MessageRow) -> Result<(), TransitionError> {
-    let receipt = serde_json::to_string(&receipt(tx, message.clone())?).expect("a receipt is plain data");
+pub(super) fn tell(
+    tx: &Transaction<'_>,
+    message: &MessageRow,
+    receipt: &Receipt,
+) -> Result<(), TransitionError> {
+    let receipt = serde_json::to_string(receipt).expect("a receipt is plain data");
     tx.execute(
         "INSERT INTO inbox (agent, message, notice, at) VALUES (?, ?, ?, ?)",
         params![message.agent, message.id, receipt, now_ms()],

@@ -14,7 +14,8 @@ use crate::{
 macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
-         accepted_at, deadline, due_at, attempts, code, reason, ended_at, best_effort, resend FROM messages "
+         accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
+         best_effort, resend FROM messages "
     };
 }
 
@@ -56,6 +57,17 @@ pub(super) const QUEUED: &str = concat!(
     live!(),
     " AND state IN ('accepted', 'ready', 'sending')"
 );
+pub(crate) const DEPTHS: &str = concat!(
+    "SELECT channel, state, count(*) FROM messages WHERE ",
+    live!(),
+    " GROUP BY state, channel ORDER BY channel, state"
+);
+/// Rows are numbered in the order of acceptance, so the lowest number is the oldest.
+pub(crate) const OLDEST: &str = concat!(
+    "SELECT accepted_at FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE ",
+    live!(),
+    " AND state = ?)"
+);
 pub(super) const SHIFT: &str = concat!(
     "UPDATE messages SET accepted_at = accepted_at + ?1, deadline = deadline + ?1, due_at = due_at + ?1 WHERE ",
     live!(),
@@ -64,6 +76,12 @@ pub(super) const SHIFT: &str = concat!(
 /// A retried message has no end any more, so the end alone says that it is over.
 pub(super) const ENDED: &str = "SELECT seq, id FROM messages WHERE ended_at IS NOT NULL AND ended_at < ?1 \
      AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id = ?3) ORDER BY ended_at, seq LIMIT ?4";
+pub(super) const SAID: &str = concat!(
+    columns!(),
+    "WHERE agent = ?1 AND ended_seq > ?2 AND (?3 IS NULL OR origin ->> '$.session' = ?3) \
+     AND EXISTS (SELECT 1 FROM parts WHERE parts.message = messages.seq AND parts.state = 'confirmed') \
+     ORDER BY ended_seq LIMIT ?4"
+);
 pub(super) const ALL: &str = concat!(columns!(), "WHERE ?2 IS NULL OR state = ?2 ORDER BY seq DESC LIMIT ?3");
 pub(super) const OF_AGENT: &str =
     concat!(columns!(), "WHERE agent = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3");
@@ -95,7 +113,7 @@ pub struct MessageRow {
     pub silent: bool,
     /// The conversation its turn came from.
     pub origin: Option<Origin>,
-    /// What the agent wrote.
+    /// What is sent: what the agent wrote, or what the hooks made of it.
     pub text: String,
     /// When it was accepted.
     pub accepted_at: i64,
@@ -111,6 +129,10 @@ pub struct MessageRow {
     pub reason: Option<String>,
     /// When it came to its end.
     pub ended_at: Option<i64>,
+    /// When the hooks were through with it.
+    pub hooked_at: Option<i64>,
+    /// What the agent wrote, where the hooks made something else of it.
+    pub written: Option<String>,
     /// Whether it is dropped where it would have to wait.
     pub best_effort: bool,
     /// Whether a part goes again, and may arrive twice, when nobody knows if it arrived.
@@ -140,8 +162,10 @@ impl MessageRow {
             code: row.get(17)?,
             reason: row.get(18)?,
             ended_at: row.get(19)?,
-            best_effort: row.get(20)?,
-            resend: row.get(21)?,
+            hooked_at: row.get(20)?,
+            written: row.get(21)?,
+            best_effort: row.get(23)?,
+            resend: row.get(24)?,
         })
     }
 
@@ -271,7 +295,10 @@ mod tests {
             HEADS,
             HEAD_OF,
             QUEUED,
+            DEPTHS,
+            OLDEST,
             OF_AGENT,
+            SAID,
             crate::approval::WAITING,
         ] {
             let plan: Vec<String> = store

@@ -72,10 +72,14 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
     let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
     let state = next(before.state, change.event, change.actor)?;
     let ended_at = state.is_final().then(now_ms);
-    tx.prepare_cached("UPDATE messages SET state = ?, code = ?, reason = ?, ended_at = ? WHERE seq = ?")?
-        .execute(params![state, change.code.map(Code::word), change.reason, ended_at, seq])?;
+    // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
+    tx.prepare_cached(
+        "UPDATE messages SET state = ?1, code = ?2, reason = ?3, ended_at = ?4,
+            ended_seq = CASE WHEN ?4 IS NULL THEN NULL ELSE (SELECT coalesce(max(seq), 0) + 1 FROM audit) END
+         WHERE seq = ?5",
+    )?
+    .execute(params![state, change.code.map(Code::word), change.reason, ended_at, seq])?;
     if state == State::Ready && before.state != State::Sending {
-        // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
         tx.prepare_cached(
             "UPDATE messages SET released = (SELECT coalesce(max(seq), 0) + 1 FROM audit) WHERE seq = ?",
         )?
@@ -92,12 +96,36 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
     if let Some(facts) = &change.facts {
         detail["facts"] = facts.clone();
     }
-    audit::append(tx, &Entry { actor: change.by, event: &event, message: Some(&before.id), detail })?;
     let after = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
-    if state.is_final() && state != State::Sent {
-        notices::tell(tx, &after)?;
+    let told = state.is_final() && state != State::Sent;
+    let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;
+    if let Some(receipt) = &receipt {
+        // How far it came.
+        detail["sent"] = json!(receipt.sent);
+        notices::tell(tx, &after, receipt)?;
     }
+    audit::append(tx, &Entry { actor: change.by, event: &event, message: Some(&before.id), detail })?;
     Ok(after)
+}
+
+/// Writes down what the hooks made of an accepted message: another text, or none if it stays. Once.
+pub fn store_hooked(
+    tx: &Transaction<'_>,
+    seq: i64,
+    text: Option<&str>,
+    hooks: &[String],
+) -> Result<MessageRow, TransitionError> {
+    let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+    // Whoever was taken back meanwhile stays as it was.
+    next(before.state, Event::Allow, Actor::Hub)?;
+    tx.prepare_cached(
+        "UPDATE messages SET hooked_at = ?1, text = coalesce(?2, text), written = CASE WHEN ?2 IS NULL THEN NULL ELSE text END
+         WHERE seq = ?3 AND hooked_at IS NULL",
+    )?
+    .execute(params![now_ms(), text, seq])?;
+    let detail = json!({"hooks": hooks, "rewritten": text.is_some()});
+    audit::append(tx, &Entry { actor: "hub", event: "message.hooked", message: Some(&before.id), detail })?;
+    Ok(tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?)
 }
 
 /// Sets back to `due_at`, and counts the attempt if it is to count.

@@ -46,6 +46,9 @@ pub struct Origin {
     pub account: String,
     /// The conversation, and the thread in it.
     pub place: Target,
+    /// The agent's session. Nothing is judged by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// What policy says of a message.
@@ -145,7 +148,7 @@ mod tests {
     }
 
     fn origin(place: &str) -> Option<Origin> {
-        Some(Origin { account: "home".into(), place: target(place) })
+        Some(Origin { account: "home".into(), place: target(place), session: None })
     }
 
     fn verdict(rights: &Rights, from: Option<Origin>, to: &str) -> &'static str {
@@ -208,7 +211,7 @@ mod tests {
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann#2"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann"), "local:ann#2"), "allow");
-        let elsewhere = Origin { account: "work".into(), place: target("local:ann") };
+        let elsewhere = Origin { account: "work".into(), place: target("local:ann"), session: None };
         assert!(matches!(judge(&rights, Some(&elsewhere), "home", &target("local:ann")), Verdict::Hold(_)));
     }
 }

@@ -12,8 +12,9 @@ use gatepost_chunk::{Mode, Unit, split};
 
 use super::escape::{Swap, addresses};
 use super::layout::{Block, LaidTable, Layout};
+use super::link::Links;
 use super::measure::{Cost, Measure};
-use super::text::{Links, Text};
+use super::text::Text;
 use super::words::{Grade, extent, words};
 
 #[derive(Debug, Clone)]
@@ -80,11 +81,13 @@ pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
         Block::Text { text, swaps, .. } => {
             // More than words commonly need.
             atoms.reserve(text.as_str().len() / 5);
-            Leaf { measure, most, styled: Some(text), all: text.as_str(), swaps, atoms: &mut atoms }
-                .text(text);
+            let all = text.as_str();
+            let is_simple = measure.is_simple(all, swaps);
+            Leaf { measure, most, styled: Some(text), all, swaps, is_simple, atoms: &mut atoms }.text(text);
         }
         Block::Code { text, swaps, .. } => {
-            Leaf { measure, most, styled: None, all: text, swaps, atoms: &mut atoms }.code();
+            let is_simple = measure.is_simple(text, swaps);
+            Leaf { measure, most, styled: None, all: text, swaps, is_simple, atoms: &mut atoms }.code();
         }
         Block::Table(table) if table.rows() > 0 => {
             let join = Cost::units(1 + measure.newline);
@@ -150,6 +153,8 @@ struct Leaf<'a> {
     styled: Option<&'a Text>,
     all: &'a str,
     swaps: &'a [Swap],
+    /// Whether every byte of it is a unit and nothing else.
+    is_simple: bool,
     atoms: &'a mut Vec<Atom>,
 }
 
@@ -158,6 +163,14 @@ impl Leaf<'_> {
         match self.styled {
             Some(text) => self.measure.inside(text, self.swaps, range),
             None => self.measure.slice(self.all, self.swaps, range),
+        }
+    }
+
+    /// What `range` costs, which looks the same throughout.
+    fn even(&self, range: Range<usize>) -> Cost {
+        match self.is_simple {
+            true => Cost::units(range.len()),
+            false => self.measure.slice(self.all, self.swaps, range),
         }
     }
 
@@ -180,8 +193,8 @@ impl Leaf<'_> {
         let (mut from, gap) = (*to, before.end..range.start);
         let is_even = |text: &Text| text.look_throughout(&(gap.start..range.end)).is_some();
         if self.styled.is_none_or(is_even) {
-            from += self.measure.slice(self.all, self.swaps, gap);
-            let to = from + self.measure.slice(self.all, self.swaps, range.clone());
+            from += self.even(gap);
+            let to = from + self.even(range.clone());
             return self.atoms.push(Atom { range, from, to, grade });
         }
         if let Some(text) = self.styled {

@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Notation;
+use super::look::{Look, Tag};
 use super::pen::{INERT, Pen};
-use super::text::{Look, Tag, Text};
+use super::text::Text;
 
 /// A sign that is not written as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,24 +24,42 @@ pub(super) struct Swap {
     pub(super) behind: &'static str,
 }
 
+/// Whether a sign may have to be written otherwise than it stands, or is a line's end, behind which any may.
+const fn is_sign(b: u8) -> bool {
+    const SIGNS: [bool; 256] = {
+        let (mut signs, all) = ([false; 256], b"\\*_~`|[]<>&@#\n");
+        let mut at = 0;
+        while at < all.len() {
+            signs[all[at] as usize] = true;
+            at += 1;
+        }
+        signs
+    };
+    SIGNS[b as usize]
+}
+
 /// Everything in `text` that is not written as it stands, in order. An address of more than `longest` bytes may be cut
 /// and is text like any other.
 pub(super) fn swaps(pen: Pen, text: &Text, longest: usize) -> Vec<Swap> {
     let Pen::Marks(notation) = pen else { return Vec::new() };
     let all = text.as_str();
     let mut swaps = Vec::new();
-    let (mut before, mut is_fresh) = (None, true);
+    let mut is_fresh = true;
     let mut addresses = addresses(all).into_iter().filter(|address| address.len() <= longest).peekable();
     let mut breakable = breakable(pen, text, longest).into_iter().peekable();
     for (start, slice, look) in text.located(0..all.len()) {
         let in_link = look.link().is_some_and(|link| pen.links(&text.links()[link]));
-        for (offset, c) in slice.char_indices() {
+        let mut offset = 0;
+        while let Some(skipped) = slice.as_bytes()[offset..].iter().position(|b| is_fresh || is_sign(*b)) {
+            offset += skipped;
             let at = start + offset;
+            let Some(c) = all[at..].chars().next() else { break };
             while addresses.next_if(|address| address.end <= at).is_some() {}
             while breakable.next_if(|word| word.end <= at).is_some() {}
             let is_whole = breakable.peek().is_none_or(|word| at < word.start);
             let is_inner = is_whole && offset > 0 && offset + c.len_utf8() < slice.len();
             let in_address = addresses.peek().is_some_and(|address| address.start <= at);
+            let before = all[..at].chars().next_back();
             let place = Place { before, c, rest: &all[at..], is_inner, in_link, in_address };
             let mut swap = place.swap(notation, look);
             swap.at = at;
@@ -51,7 +70,7 @@ pub(super) fn swaps(pen: Pen, text: &Text, longest: usize) -> Vec<Swap> {
                 swaps.push(swap);
             }
             is_fresh = c == '\n' || (is_fresh && c.is_whitespace());
-            before = Some(c);
+            offset += c.len_utf8();
         }
     }
     swaps
@@ -61,9 +80,15 @@ pub(super) fn swaps(pen: Pen, text: &Text, longest: usize) -> Vec<Swap> {
 /// part. No sign costs more than eight times its bytes.
 fn breakable(pen: Pen, text: &Text, longest: usize) -> Vec<Range<usize>> {
     let mut breakable = Vec::new();
+    let bytes = text.as_str().as_bytes();
+    let has_signs =
+        memchr::memchr3(b'*', b'_', b'~', bytes).is_some() || memchr::memchr(b'`', bytes).is_some();
+    if !pen.disarms() || !has_signs {
+        return breakable;
+    }
     let mut links = text.links().iter().peekable();
     let mut end = 0;
-    for word in text.as_str().split(char::is_whitespace).filter(|_| pen.disarms()) {
+    for word in text.as_str().split(char::is_whitespace) {
         let start = end;
         end = start + word.len();
         while links.next_if(|link| link.range.end <= start).is_some() {}
@@ -80,20 +105,22 @@ fn breakable(pen: Pen, text: &Text, longest: usize) -> Vec<Range<usize>> {
 pub(super) fn code_swaps(pen: Pen, code: &str) -> Vec<Swap> {
     let Pen::Marks(notation) = pen else { return Vec::new() };
     let mut swaps = Vec::new();
-    let (mut backticks, mut before) = (0, None);
-    for (at, c) in code.char_indices() {
-        let rest = &code[at..];
+    let (mut backticks, mut behind) = (0, 0);
+    for (at, b) in code.bytes().enumerate().filter(|(_, b)| is_sign(*b)) {
+        let (before, c, rest) = (code[..at].chars().next_back(), char::from(b), &code[at..]);
         let place = Place { before, c, rest, is_inner: true, in_link: false, in_address: false };
         let mut swap = place.swap(notation, Look::new([Tag::Code]));
         swap.at = at;
-        backticks = if c == '`' { backticks + 1 } else { 0 };
-        if backticks % 3 == 2 && !pen.fences_grow() && code[at + 1..].starts_with('`') {
-            swap.behind = INERT;
+        if c == '`' {
+            backticks = if at == behind { backticks + 1 } else { 1 };
+            behind = at + 1;
+            if backticks % 3 == 2 && !pen.fences_grow() && rest[1..].starts_with('`') {
+                swap.behind = INERT;
+            }
         }
         if swap.instead.is_some() || !swap.behind.is_empty() {
             swaps.push(swap);
         }
-        before = Some(c);
     }
     swaps
 }
@@ -119,7 +146,7 @@ fn swapped(swaps: &[Swap], text: &str) -> String {
     let mut at = 0;
     for swap in swaps {
         out.push_str(&text[at..swap.at]);
-        swap.write(text, &mut out);
+        out.extend(swap.written(text));
         at = swap.at + swap.len;
     }
     out.push_str(&text[at..]);
@@ -127,10 +154,9 @@ fn swapped(swaps: &[Swap], text: &str) -> String {
 }
 
 impl Swap {
-    pub(super) fn write(&self, text: &str, out: &mut String) {
-        out.push_str(self.before);
-        out.push_str(self.instead.unwrap_or(&text[self.at..self.at + self.len]));
-        out.push_str(self.behind);
+    /// What stands in its place.
+    pub(super) fn written<'a>(&'a self, text: &'a str) -> [&'a str; 3] {
+        [self.before, self.instead.unwrap_or(&text[self.at..self.at + self.len]), self.behind]
     }
 }
 
@@ -161,14 +187,19 @@ pub(super) fn at_start(pen: Pen, line: &str) -> &'static str {
 /// Where an address stands in the text, as platforms find them.
 pub(super) fn addresses(text: &str) -> Vec<Range<usize>> {
     let mut addresses: Vec<Range<usize>> = Vec::new();
-    for (scheme, _) in text.match_indices("://") {
+    for scheme in memchr::memmem::find_iter(text.as_bytes(), "://") {
         if addresses.last().is_some_and(|last| scheme < last.end) {
             continue;
         }
         let name = ["https", "http"].into_iter().find(|name| text[..scheme].ends_with(name));
         let Some(name) = name else { continue };
         let rest = &text[scheme..];
-        let is_end = |c: char| c.is_whitespace() || "<>\\`|。！？、，；：".contains(c);
+        // A bracket that closes what was open before the address is not a part of it.
+        let mut depth = 0;
+        let is_end = |c: char| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth < 0 || c.is_whitespace() || "<>\\`|[]。！？、，；：".contains(c)
+        };
         let end = rest.find(is_end).unwrap_or(rest.len());
         let end = rest[..end].trim_end_matches(|c| ".,:;!?)]}\"'*_~".contains(c)).len();
         addresses.push(scheme - name.len()..scheme + end.max(1));

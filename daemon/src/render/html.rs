@@ -5,9 +5,11 @@
 
 use super::Dialect;
 use super::layout::{Block, Form, LaidTable, Layout};
+use super::link::{Link, Links};
+use super::look::Tag;
 use super::plain;
 use super::split::Piece;
-use super::text::{Link, Links, Tag, Text};
+use super::text::Text;
 use super::tree::Container;
 
 /// The schemes that may stand behind a link. Others, such as `javascript:`, are shown as text.
@@ -26,8 +28,8 @@ struct Writer<'a> {
     layout: &'a Layout<'a>,
     dialect: Dialect,
     out: String,
-    /// The containers whose tags are open.
-    open: Vec<usize>,
+    /// The containers whose tags are open, each with the number of the item that was last opened in it.
+    open: Vec<(usize, Option<u64>)>,
     /// The item that text without a paragraph of its own was last written to.
     bare: Option<usize>,
 }
@@ -36,8 +38,9 @@ impl Writer<'_> {
     fn piece(&mut self, piece: &Piece, first: &Piece) {
         let laid = &self.layout.leaves[piece.leaf];
         let path = self.containers(laid.parent, first);
-        let shared = self.open.iter().zip(&path).take_while(|(a, b)| a == b).count();
+        let shared = self.open.iter().zip(&path).take_while(|((a, _), b)| a == *b).count();
         self.close_to(shared);
+        self.renumber(path.get(shared).copied());
         for at in shared..path.len() {
             self.open_container(path[at], path.get(at + 1).copied());
         }
@@ -90,6 +93,20 @@ impl Writer<'_> {
             && matches!(list, Some(Container::List { tight: true, .. }))
     }
 
+    /// Begins the open list anew if its next item has not the number that a reader would count to: one without any text
+    /// was left out.
+    fn renumber(&mut self, next: Option<usize>) {
+        let number = |node: usize| match self.layout.nodes[node].kind {
+            Container::Item { number } => number,
+            _ => None,
+        };
+        let Some((list, Some(last))) = self.open.last().copied() else { return };
+        if next.and_then(number).is_some_and(|number| number != last.saturating_add(1)) {
+            self.close_to(self.open.len() - 1);
+            self.open_container(list, next);
+        }
+    }
+
     fn open_container(&mut self, node: usize, inner: Option<usize>) {
         let tag = match self.layout.nodes[node].kind {
             Container::Quote => "<blockquote>".to_owned(),
@@ -103,13 +120,18 @@ impl Writer<'_> {
             },
         };
         self.out.push_str(&tag);
-        self.open.push(node);
+        if let (Some((_, last)), Container::Item { number }) =
+            (self.open.last_mut(), self.layout.nodes[node].kind)
+        {
+            *last = number;
+        }
+        self.open.push((node, None));
         self.bare = None;
     }
 
     fn close_to(&mut self, depth: usize) {
         while self.open.len() > depth {
-            let Some(node) = self.open.pop() else { break };
+            let Some((node, _)) = self.open.pop() else { break };
             self.out.push_str(match self.layout.nodes[node].kind {
                 Container::Quote => "</blockquote>",
                 Container::Item { .. } => "</li>",
@@ -268,4 +290,15 @@ pub(super) fn escape_attribute(text: &str, out: &mut String) {
         }
         escape(piece, out);
     }
+}
+
+/// The bytes of `text` as an attribute.
+pub(super) fn escaped_len(text: &str) -> usize {
+    let more = |b| match b {
+        b'&' => "&amp;".len() - 1,
+        b'<' | b'>' => "&lt;".len() - 1,
+        b'"' => "&quot;".len() - 1,
+        _ => 0,
+    };
+    text.len() + text.bytes().map(more).sum::<usize>()
 }

@@ -8,8 +8,9 @@ use std::ops::{Add, AddAssign, Range, Sub};
 use gatepost_chunk::Unit;
 
 use super::escape::{self, Swap};
+use super::look::{Look, Tag};
 use super::pen::Pen;
-use super::text::{Look, Tag, Text};
+use super::text::Text;
 
 /// What a platform counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,11 +81,6 @@ impl Measure {
     /// What `range` costs as it stands, with its swaps and with indentation behind its line breaks.
     pub(super) fn slice(&self, all: &str, swaps: &[Swap], range: Range<usize>) -> Cost {
         let slice = &all[range.clone()];
-        // Most pieces are short words: they are looked at once.
-        let is_usual = |b: u8| b.is_ascii() && !matches!(b, b'\n' | b'&' | b'<' | b'>');
-        if slice.len() <= 16 && swaps.is_empty() && slice.bytes().all(is_usual) {
-            return Cost::units(slice.len());
-        }
         let breaks = if self.newline == 0 { 0 } else { slice.bytes().filter(|b| *b == b'\n').count() };
         let mut cost = Cost::units(self.unit.count(slice) + self.newline * breaks);
         let first = if swaps.is_empty() { 0 } else { swaps.partition_point(|swap| swap.at < range.start) };
@@ -97,6 +93,12 @@ impl Measure {
         }
         cost.markup = self.references(slice);
         cost
+    }
+
+    /// Whether any stretch of `all` costs its bytes and nothing else.
+    pub(super) fn is_simple(&self, all: &str, swaps: &[Swap]) -> bool {
+        let has_breaks = || self.newline > 0 && all.contains('\n');
+        swaps.is_empty() && all.is_ascii() && self.references(all) == 0 && !has_breaks()
     }
 
     /// The bytes of character references in `slice`, besides the signs that they stand for.
@@ -162,11 +164,10 @@ impl Measure {
 
     fn open(&self, text: &Text, tag: Tag) -> Cost {
         match (self.pen, tag) {
-            (Pen::Telegram, _) => self.pen.html_open(text, tag).map_or(Cost::default(), |html| Cost {
-                units: 0,
-                tags: 1,
-                markup: html.len() + self.pen.html_close(tag).len(),
-            }),
+            (Pen::Telegram, _) => match self.pen.html_len(text, tag) {
+                0 => Cost::default(),
+                markup => Cost { units: 0, tags: 1, markup },
+            },
             (_, Tag::Link(link)) => Cost::units(self.link(text, link).0),
             (pen, tag) => Cost::units(pen.mark(tag).len()),
         }

@@ -16,6 +16,8 @@ mod atoms;
 mod escape;
 mod html;
 mod layout;
+mod link;
+mod look;
 mod measure;
 mod parse;
 mod pen;

@@ -3,10 +3,14 @@
 //! Everything that can be read is kept: raw HTML, footnotes and the state of tasks become text, an image becomes a
 //! link to it. Line breaks stay where the agent put them, as chat platforms show them.
 
+use std::borrow::Cow;
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
+use super::link::Links;
+use super::look::{self, Look};
 use super::table::Table;
-use super::text::{self, Links, Look, Text};
+use super::text::Text;
 use super::tree::{Container, Content, DEEPEST, Document, Leaf, Node};
 
 /// Parses CommonMark with tables, strikethrough, task lists and footnotes. Any text is a document.
@@ -15,7 +19,7 @@ pub fn parse(markdown: &str) -> Document {
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES;
-    let mut builder = Builder::default();
+    let mut builder = Builder { is_suspect: is_suspect(markdown), ..Builder::default() };
     for (event, source) in Parser::new_ext(markdown, options).into_offset_iter() {
         builder.event(event, source.len());
     }
@@ -23,8 +27,40 @@ pub fn parse(markdown: &str) -> Document {
     builder.document
 }
 
+/// The same text with U+FFFD in place of what is no text: control characters other than tabs and line ends, and what
+/// Unicode promises never to be a character. HTML has no place for them, and nobody could read them.
+fn printable(text: &str, is_suspect: bool) -> Cow<'_, str> {
+    if !is_suspect {
+        return text.into();
+    }
+    let is_no_text = |c: char| {
+        let is_nonchar = (0xfdd0..=0xfdef).contains(&u32::from(c)) || u32::from(c) & 0xfffe == 0xfffe;
+        is_nonchar || c.is_control() && !matches!(c, '\t' | '\n' | '\r')
+    };
+    if text.contains(is_no_text) { text.replace(is_no_text, "\u{fffd}").into() } else { text.into() }
+}
+
+/// Whether [`printable`] may have something to do in a part of `markdown`: a control character, two bytes that end what
+/// is no character, or a reference that may stand for one.
+fn is_suspect(markdown: &str) -> bool {
+    let bytes = markdown.as_bytes();
+    let is_control = |b: u8| (b < b' ') & (b != b'\t') & (b != b'\n') & (b != b'\r') | (b == 0x7f);
+    let ends_none = |a: u8, b: u8| {
+        (a == 0xc2) & (b < 0xa0) | (a == 0xef) & (b == 0xb7) | (a == 0xbf) & (b & 0xfe == 0xbe)
+    };
+    // Without a way out of the inner loops, the compiler makes vector instructions of them.
+    let controls = |block: &[u8]| block.iter().fold(false, |any, b| any | is_control(*b));
+    let pairs = |(a, b): (&[u8], &[u8])| a.iter().zip(b).fold(false, |any, (a, b)| any | ends_none(*a, *b));
+    let behind = bytes.get(1..).unwrap_or_default();
+    markdown.contains("&#")
+        || bytes.chunks(256).any(controls)
+        || bytes.chunks(256).zip(behind.chunks(256)).any(pairs)
+}
+
 #[derive(Default)]
 struct Builder {
+    /// Whether there may be something in the text that is none.
+    is_suspect: bool,
     document: Document,
     /// The containers that are open, and how many more inside them lie too deep to be kept.
     open: Vec<usize>,
@@ -35,7 +71,7 @@ struct Builder {
     code: Option<(String, String)>,
     table: Option<Table>,
     /// The styles that are open, outermost first, and how often each.
-    styles: Vec<(text::Tag, usize)>,
+    styles: Vec<(look::Tag, usize)>,
     /// What text looks like that is in all of them.
     look: Look,
     links: Vec<OpenLink>,
@@ -55,12 +91,12 @@ impl Builder {
             Event::Start(tag) => self.start(tag, bytes),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
-                Some((_, code)) => code.push_str(&text),
+                Some((_, code)) => code.push_str(&printable(&text, self.is_suspect)),
                 None => self.push(&text),
             },
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                let look = Look::new(self.look.tags().chain([text::Tag::Code]));
-                self.text.push(&text, look);
+                let look = Look::new(self.look.tags().chain([look::Tag::Code]));
+                self.text.push(&printable(&text, self.is_suspect), look);
             }
             Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
             Event::FootnoteReference(label) => self.push(&format!("[^{label}]")),
@@ -90,11 +126,14 @@ impl Builder {
                     number
                 });
                 self.open(Container::Item { number });
+                self.reserve(bytes.min(200));
             }
             Tag::CodeBlock(kind) => {
                 self.end_text(Content::Paragraph);
                 let language = match kind {
-                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or("").to_owned(),
+                    CodeBlockKind::Fenced(info) => {
+                        printable(info.split_whitespace().next().unwrap_or(""), self.is_suspect).into_owned()
+                    }
                     CodeBlockKind::Indented => String::new(),
                 };
                 self.code = Some((language, String::with_capacity(bytes)));
@@ -112,10 +151,14 @@ impl Builder {
                 self.end_text(Content::Paragraph);
                 self.push(&format!("[^{label}]: "));
             }
-            Tag::Heading { .. } | Tag::HtmlBlock => self.end_text(Content::Paragraph),
-            Tag::Strong => self.style(text::Tag::Strong),
-            Tag::Emphasis => self.style(text::Tag::Emphasis),
-            Tag::Strikethrough => self.style(text::Tag::Strike),
+            Tag::Heading { .. } | Tag::HtmlBlock => {
+                self.end_text(Content::Paragraph);
+                self.reserve(bytes);
+            }
+            Tag::TableCell => self.reserve(bytes),
+            Tag::Strong => self.style(look::Tag::Strong),
+            Tag::Emphasis => self.style(look::Tag::Emphasis),
+            Tag::Strikethrough => self.style(look::Tag::Strike),
             Tag::Link { link_type: LinkType::Email, dest_url, .. } => {
                 self.open_link(format!("mailto:{dest_url}"))
             }
@@ -157,22 +200,23 @@ impl Builder {
                     table.rows.last_mut().unwrap_or(&mut table.header).push(cell);
                 }
             }
-            TagEnd::Strong => self.unstyle(text::Tag::Strong),
-            TagEnd::Emphasis => self.unstyle(text::Tag::Emphasis),
-            TagEnd::Strikethrough => self.unstyle(text::Tag::Strike),
+            TagEnd::Strong => self.unstyle(look::Tag::Strong),
+            TagEnd::Emphasis => self.unstyle(look::Tag::Emphasis),
+            TagEnd::Strikethrough => self.unstyle(look::Tag::Strike),
             TagEnd::Link | TagEnd::Image => self.close_link(),
             _ => {}
         }
     }
 
-    /// Makes room for a text at once: it is never longer than what it was written as, but for the words we add.
+    /// Makes room for a text at once: it is hardly ever longer than what it was written as. An item may have other
+    /// blocks in it, which have room of their own.
     fn reserve(&mut self, bytes: usize) {
         if self.text.as_str().is_empty() {
             self.text = Text::with_capacity(bytes);
         }
     }
 
-    fn style(&mut self, tag: text::Tag) {
+    fn style(&mut self, tag: look::Tag) {
         match self.styles.iter_mut().find(|(open, _)| *open == tag) {
             Some((_, times)) => *times += 1,
             None => {
@@ -182,7 +226,7 @@ impl Builder {
         }
     }
 
-    fn unstyle(&mut self, tag: text::Tag) {
+    fn unstyle(&mut self, tag: look::Tag) {
         let Some(at) = self.styles.iter().position(|(open, _)| *open == tag) else { return };
         self.styles[at].1 -= 1;
         if self.styles[at].1 == 0 {
@@ -192,14 +236,15 @@ impl Builder {
     }
 
     fn push(&mut self, text: &str) {
-        self.text.push(text, self.look);
+        self.text.push(&printable(text, self.is_suspect), self.look);
     }
 
     fn open_link(&mut self, url: String) {
+        let url = printable(&url, self.is_suspect).into_owned();
         let start = self.text.as_str().len();
         let index = (self.links.is_empty() && !url.is_empty()).then(|| self.text.open_link(url.clone()));
         if let Some(index) = index {
-            self.style(text::Tag::Link(index));
+            self.style(look::Tag::Link(index));
         }
         self.links.push(OpenLink { url, start, index });
     }
@@ -208,7 +253,7 @@ impl Builder {
         let Some(link) = self.links.pop() else { return };
         if let Some(index) = link.index {
             self.text.close_link(index);
-            self.unstyle(text::Tag::Link(index));
+            self.unstyle(look::Tag::Link(index));
         } else if let Some(address) = Links::Round.address(&self.text.as_str()[link.start..], &link.url) {
             self.push(&address);
         }

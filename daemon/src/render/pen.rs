@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 
-use super::html::{escape, escape_attribute};
-use super::text::{Link, Links, Tag, Text};
+use super::html::{escape, escape_attribute, escaped_len};
+use super::link::{Link, LinkKind, Links};
+use super::look::Tag;
+use super::text::Text;
 use super::{Dialect, Markup, Notation};
 
 /// Invisible, and no platform reads a mark across it: what stands in for an escape where a platform has none.
@@ -80,7 +82,13 @@ impl Pen {
 
     /// Whether the platform is told of the link, rather than the reader.
     pub(super) fn links(self, link: &Link) -> bool {
-        link.is_usual && !matches!(self, Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp))
+        match self {
+            Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp) => false,
+            Self::Telegram => link.kind == LinkKind::Web,
+            // The label would end there: Google Chat has no escape for it.
+            Self::Marks(Notation::GoogleChat) if link.has_angle => false,
+            Self::Marks(_) => link.kind >= LinkKind::Usual,
+        }
     }
 
     /// Whether the label of a link may have styles of its own.
@@ -98,12 +106,14 @@ impl Pen {
         }
         match self {
             Self::Marks(Notation::Discord | Notation::Teams) => {
-                ("[".to_owned(), format!("]({})", encoded(&link.url, "()<>\\*_~`|[]")))
+                ("[".to_owned(), format!("]({})", encoded(&link.url, ends_in_markdown)))
             }
             Self::Marks(Notation::Slack) => {
-                (format!("<{}|", encoded(&link.url, "<>|").replace('&', "&amp;")), ">".to_owned())
+                (format!("<{}|", encoded(&link.url, ends_in_angles).replace('&', "&amp;")), ">".to_owned())
             }
-            Self::Marks(Notation::GoogleChat) => (format!("<{}|", encoded(&link.url, "<>|")), ">".to_owned()),
+            Self::Marks(Notation::GoogleChat) => {
+                (format!("<{}|", encoded(&link.url, ends_in_angles)), ">".to_owned())
+            }
             _ => Default::default(),
         }
     }
@@ -122,6 +132,18 @@ impl Pen {
             Tag::Strike => "<s>".into(),
             Tag::Code => "<code>".into(),
         })
+    }
+
+    /// The bytes of the tags around `tag` in Telegram's HTML; none for a link that is none.
+    pub(super) fn html_len(self, text: &Text, tag: Tag) -> usize {
+        let open = match tag {
+            Tag::Link(link) => match text.links().get(link).filter(|link| self.links(link)) {
+                Some(link) => "<a href=\"\">".len() + escaped_len(&link.url),
+                None => return 0,
+            },
+            _ => self.html_close(tag).len() - 1,
+        };
+        open + self.html_close(tag).len()
     }
 
     /// The tag that closes `tag` in Telegram's HTML.
@@ -216,15 +238,23 @@ pub(super) fn html(text: &str, out: &mut String) {
     escape(text, out);
 }
 
-/// An address with everything in `signs` written in per cent, so that it ends where it should.
-fn encoded(url: &str, signs: &str) -> String {
+fn ends_in_markdown(b: u8) -> bool {
+    matches!(b, b'(' | b')' | b'<' | b'>' | b'\\' | b'*' | b'_' | b'~' | b'`' | b'|' | b'[' | b']')
+}
+
+fn ends_in_angles(b: u8) -> bool {
+    matches!(b, b'<' | b'>' | b'|')
+}
+
+/// An address with every sign that would end it too soon written in per cent. They are all ASCII.
+fn encoded(url: &str, ends: impl Fn(u8) -> bool) -> String {
     let mut out = String::with_capacity(url.len());
-    for c in url.chars() {
-        if signs.contains(c) {
-            out.push_str(&format!("%{:02X}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
+    let mut done = 0;
+    for (at, b) in url.bytes().enumerate().filter(|(_, b)| ends(*b)) {
+        out.push_str(&url[done..at]);
+        out.push_str(&format!("%{b:02X}"));
+        done = at + 1;
     }
+    out.push_str(&url[done..]);
     out
 }

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::layout::{Block, Form, Layout};
+use super::link::Links;
 use super::pen::Pen;
 use super::split::Piece;
-use super::text::{Links, push_lines};
+use super::text::push_lines;
 
 /// A thematic break.
 pub(super) const RULE: &str = "---";

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::escape::{addresses, at_start};
+use super::look::{Look, Tag};
 use super::pen::Pen;
-use super::text::{Look, Tag, Text};
+use super::text::Text;
 
 /// What some platforms read as marks and have no escape for.
 const SIGNS: [char; 5] = ['*', '_', '~', '`', '<'];
@@ -100,7 +101,8 @@ pub(super) fn without_styles(text: &Text) -> Text {
 fn marked(pen: Pen, text: &Text) -> Text {
     let all = text.as_str();
     let slices: Vec<_> = text.located(0..all.len()).collect();
-    let kept: Vec<Vec<Range<usize>>> = STYLES.iter().map(|tag| stretches(pen, text, &slices, *tag)).collect();
+    let addresses = addresses(all);
+    let kept = STYLES.map(|tag| stretches(pen, text, &slices, &addresses, tag));
     let mut edges: Vec<usize> = slices.iter().map(|(at, _, _)| *at).chain([all.len()]).collect();
     edges.extend(kept.iter().flatten().flat_map(|range| [range.start, range.end]));
     edges.sort_unstable();
@@ -127,19 +129,28 @@ fn marked(pen: Pen, text: &Text) -> Text {
 }
 
 /// Where `tag` can be shown.
-fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) -> Vec<Range<usize>> {
+fn stretches(
+    pen: Pen,
+    text: &Text,
+    slices: &[(usize, &str, Look)],
+    addresses: &[Range<usize>],
+    tag: Tag,
+) -> Vec<Range<usize>> {
     let all = text.as_str();
     let mut stretches: Vec<Range<usize>> = Vec::new();
     let mut before = Look::default();
     for (at, slice, look) in slices {
         // Where what is around it changes, its own marks are written anew.
-        let goes_on = look.tags().take(look.shared(before)).any(|shared| shared == tag);
-        before = *look;
+        let around = std::mem::replace(&mut before, *look);
+        if !look.has(tag) {
+            continue;
+        }
+        let goes_on = look.tags().take(look.shared(around)).any(|shared| shared == tag);
         let in_label = look.link().is_some_and(|link| pen.links(&text.links()[link])) && !pen.styles_labels();
         // A label's styles stay if they are around the whole link.
         let is_inside = in_label && look.tags().skip_while(|other| !is_link(other)).any(|other| other == tag);
         let is_torn = tag == Tag::Code && slice.contains('`');
-        if !look.has(tag) || is_inside || is_torn {
+        if is_inside || is_torn {
             continue;
         }
         match stretches.last_mut().filter(|last| goes_on && last.end == *at) {
@@ -147,7 +158,6 @@ fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) ->
             None => stretches.push(*at..at + slice.len()),
         }
     }
-    let addresses = addresses(all);
     let cuts = |at: usize| {
         let address = addresses.get(addresses.partition_point(|address| address.end <= at));
         address.is_some_and(|address| address.start < at)
@@ -160,12 +170,21 @@ fn stretches(pen: Pen, text: &Text, slices: &[(usize, &str, Look)], tag: Tag) ->
             let line_end = start + line.len();
             start = line_end + 1;
             let end = at + line.trim().len();
-            if at < end && !cuts(at) && !cuts(end) && stands(pen, tag, all, at..end) {
+            let is_kept = at < end && !cuts(at) && !cuts(end) && stands(pen, tag, all, at..end);
+            if is_kept && !meets_mark(pen, tag, text, at..end) {
                 kept.push(at..end);
             }
         }
     }
     kept
+}
+
+/// Whether the address of a link in `range`, which the reader is shown, has the mark of `tag` in it.
+fn meets_mark(pen: Pen, tag: Tag, text: &Text, range: Range<usize>) -> bool {
+    let Some(mark) = pen.mark(tag).chars().next() else { return false };
+    let first = text.links().partition_point(|link| link.range.end <= range.start);
+    let links = text.links()[first..].iter().take_while(|link| link.range.start < range.end);
+    links.into_iter().any(|link| !pen.links(link) && link.url.contains(mark))
 }
 
 /// Whether marks around `range` would be read as marks.

@@ -290,7 +290,7 @@ impl Best<'_> {
         if self.found.is_some_and(|(best, is_enough, _)| (best, is_enough) >= (grade, true)) {
             return;
         }
-        let tiny = parts.layout.limit / 10;
+        let tiny = parts.layout.tiny();
         let end = parts.end(place);
         if parts.cost(self.begin, &end).units < tiny {
             return;

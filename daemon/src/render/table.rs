@@ -4,7 +4,9 @@
 
 use gatepost_chunk::display_width;
 
-use super::text::{Links, Look, Text};
+use super::link::Links;
+use super::look::Look;
+use super::text::Text;
 
 /// The widest column that cells are padded to; a longer cell pushes its row to the right, not all the others.
 const WIDEST_PADDED: usize = 40;

@@ -205,6 +205,29 @@ fn code_with_backticks_gets_a_longer_fence() {
 }
 
 #[test]
+fn a_language_with_a_backtick_is_not_written() {
+    assert_eq!(text("~~~a`b\nx\n~~~"), "```\nx\n```");
+}
+
+#[test]
+fn an_item_without_text_does_not_change_the_numbers_behind_it() {
+    assert_eq!(text("1. a\n2.\n3. b\n4. c"), "1. a\n3. b\n4. c");
+    assert_eq!(html("1. a\n2.\n3. b\n4. c"), "<ol><li>a</li></ol><ol start=\"3\"><li>b</li><li>c</li></ol>");
+}
+
+#[test]
+fn what_is_no_text_is_shown_as_missing() {
+    assert_eq!(
+        text("bell\u{7} \u{1b}[31m \u{0} &#7; `\u{85}` \u{fffe}\ttab"),
+        "bell\u{fffd} \u{fffd}[31m \u{fffd} \u{fffd} \u{fffd} \u{fffd}\ttab"
+    );
+    assert_eq!(
+        html("[a&#127;](https://a.example/&#1;)"),
+        "<p><a href=\"https://a.example/\u{fffd}\">a\u{fffd}</a></p>"
+    );
+}
+
+#[test]
 fn an_unclosed_bracket_does_not_make_a_tiny_part() {
     let parts = texts(&format!("[see {}", "several more words ".repeat(60)), 200);
     assert!(parts[..parts.len() - 1].iter().all(|part| part.len() > 150), "{parts:?}");

@@ -5,177 +5,13 @@
 
 use std::ops::Range;
 
-/// One way in which text differs from its surroundings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tag {
-    /// The label of the link with this index.
-    Link(usize),
-    Strong,
-    Emphasis,
-    Strike,
-    Code,
-}
-
-/// How a stretch of text looks: its tags, outermost first, each kind at most once, code innermost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Look {
-    /// Four bits for each tag, outermost lowest: what kind it is; zero behind the last.
-    kinds: u32,
-    /// Index of the link, where there is one.
-    link: u32,
-}
-
-const LINK: u32 = 1;
-const STRONG: u32 = 2;
-const EMPHASIS: u32 = 3;
-const STRIKE: u32 = 4;
-const CODE: u32 = 5;
-
-impl Look {
-    /// The first of each kind of tag; code is innermost.
-    pub(super) fn new(tags: impl IntoIterator<Item = Tag>) -> Self {
-        let mut look = Self::default();
-        let mut code = false;
-        for tag in tags {
-            code |= tag == Tag::Code;
-            if tag != Tag::Code {
-                look.add(tag);
-            }
-        }
-        if code {
-            look.add(Tag::Code);
-        }
-        look
-    }
-
-    fn add(&mut self, tag: Tag) {
-        if self.place(tag.kind()).is_some() {
-            return;
-        }
-        if let Tag::Link(link) = tag {
-            // A text with more links than this has more than four gigabytes.
-            self.link = u32::try_from(link).unwrap_or(u32::MAX);
-        }
-        self.kinds |= tag.kind() << (4 * self.len());
-    }
-
-    fn len(self) -> u32 {
-        (u32::BITS - self.kinds.leading_zeros()).div_ceil(4)
-    }
-
-    /// How many tags are outside that of `kind`.
-    fn place(self, kind: u32) -> Option<u32> {
-        (0..self.len()).find(|place| (self.kinds >> (4 * place)) & 0xf == kind)
-    }
-
-    /// Whether nothing is special about it.
-    pub(super) fn is_plain(self) -> bool {
-        self.kinds == 0
-    }
-
-    pub(super) fn tags(self) -> impl DoubleEndedIterator<Item = Tag> + ExactSizeIterator {
-        (0..self.len() as usize).map(move |place| match (self.kinds >> (4 * place)) & 0xf {
-            LINK => Tag::Link(self.link as usize),
-            STRONG => Tag::Strong,
-            EMPHASIS => Tag::Emphasis,
-            STRIKE => Tag::Strike,
-            _ => Tag::Code,
-        })
-    }
-
-    /// How many of the outermost tags two looks have in common.
-    pub(super) fn shared(self, other: Self) -> usize {
-        self.tags().zip(other.tags()).take_while(|(a, b)| a == b).count()
-    }
-
-    pub(super) fn has(self, tag: Tag) -> bool {
-        self.tags().any(|other| other == tag)
-    }
-
-    /// Index of the link that the text belongs to.
-    pub(super) fn link(self) -> Option<usize> {
-        self.place(LINK).map(|_| self.link as usize)
-    }
-
-    /// The same with another link, or none.
-    pub(super) fn with_link(self, link: Option<usize>) -> Self {
-        Self::new(self.tags().filter_map(|tag| match tag {
-            Tag::Link(_) => link.map(Tag::Link),
-            tag => Some(tag),
-        }))
-    }
-}
-
-impl Tag {
-    fn kind(self) -> u32 {
-        match self {
-            Self::Link(_) => LINK,
-            Self::Strong => STRONG,
-            Self::Emphasis => EMPHASIS,
-            Self::Strike => STRIKE,
-            Self::Code => CODE,
-        }
-    }
-}
-
-/// A link; its label is the text at `range`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Link {
-    pub(super) range: Range<usize>,
-    pub(super) url: String,
-    /// Whether platforms make a link of it: its scheme is a usual one, and it has no white space.
-    pub(super) is_usual: bool,
-}
-
-/// The schemes that a platform makes a link of.
-const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
-
-/// How a link's address is written behind its label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
-    /// `label (url)`, for readers.
-    Round,
-    /// `label <url>`, for approvers.
-    Angle,
-}
-
-impl Link {
-    fn new(range: Range<usize>, url: String) -> Self {
-        let has =
-            |scheme: &&str| url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme));
-        let is_usual = SCHEMES.iter().any(has) && !url.contains(char::is_whitespace);
-        Self { range, url, is_usual }
-    }
-
-    /// Whether `label` is the address itself, so that a reader sees where it goes.
-    pub(super) fn is_bare(&self, label: &str) -> bool {
-        is_bare(label, &self.url)
-    }
-}
-
-fn is_bare(label: &str, url: &str) -> bool {
-    url.is_empty() || label == url || url.strip_prefix("mailto:") == Some(label)
-}
-
-impl Links {
-    /// What follows `label`, unless the label is the address itself.
-    pub(super) fn address(self, label: &str, url: &str) -> Option<String> {
-        (!is_bare(label, url)).then(|| self.written(url))
-    }
-
-    /// An address behind a label.
-    pub(super) fn written(self, url: &str) -> String {
-        match self {
-            Self::Round => [" (", url, ")"].concat(),
-            Self::Angle => [" <", url, ">"].concat(),
-        }
-    }
-}
+use super::link::{Link, LinkKind, Links};
+use super::look::{Look, Tag};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Text {
     text: String,
-    /// Where each look begins; in order, without equal neighbours.
+    /// Where each look begins; in order, without equal neighbours. Empty where nothing is special, as in most cells.
     runs: Vec<(usize, Look)>,
     links: Vec<Link>,
 }
@@ -192,6 +28,11 @@ impl Text {
 
     pub(super) fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
+    }
+
+    fn runs(&self) -> &[(usize, Look)] {
+        const PLAIN: &[(usize, Look)] = &[(0, Look::PLAIN)];
+        if self.runs.is_empty() { PLAIN } else { &self.runs }
     }
 
     /// An empty text with room for so many bytes.
@@ -223,7 +64,10 @@ impl Text {
         if text.is_empty() {
             return;
         }
-        if self.runs.last().is_none_or(|(_, last)| *last != look) {
+        if self.runs().last().is_none_or(|(_, last)| *last != look) {
+            if self.runs.is_empty() && !self.text.is_empty() {
+                self.runs.push((0, Look::default()));
+            }
             self.runs.push((self.text.len(), look));
         }
         self.text.push_str(text);
@@ -231,7 +75,8 @@ impl Text {
 
     /// Begins a link to `url`; the text pushed next with the returned index is its label.
     pub(super) fn open_link(&mut self, url: String) -> usize {
-        self.links.push(Link::new(self.text.len()..self.text.len(), url));
+        let (range, kind) = (self.text.len()..self.text.len(), LinkKind::of(&url));
+        self.links.push(Link { range, url, kind, has_angle: false });
         self.links.len() - 1
     }
 
@@ -241,7 +86,9 @@ impl Text {
             let url = self.links[link].url.clone();
             self.push(&url, Look::new([Tag::Link(link)]));
         }
-        self.links[link].range.end = self.text.len();
+        let range = self.links[link].range.start..self.text.len();
+        self.links[link].has_angle = self.text[range.clone()].contains(['<', '>', '|']);
+        self.links[link].range = range;
     }
 
     /// Adds `other` at the end.
@@ -303,9 +150,10 @@ impl Text {
 
     /// As [`Text::slices`], each with its place in the text.
     pub(super) fn located(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &str, Look)> {
-        let first = self.runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
-        self.runs[first..].iter().enumerate().map_while(move |(n, (start, look))| {
-            let end = self.runs.get(first + n + 1).map_or(self.text.len(), |(next, _)| *next);
+        let runs = self.runs();
+        let first = runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
+        runs[first..].iter().enumerate().map_while(move |(n, (start, look))| {
+            let end = runs.get(first + n + 1).map_or(self.text.len(), |(next, _)| *next);
             let slice = (*start).max(range.start)..end.min(range.end);
             (slice.start < slice.end).then(|| (slice.start, &self.text[slice], *look))
         })
@@ -313,21 +161,21 @@ impl Text {
 
     /// How all of `range` looks, and the sign before it, if they look alike.
     pub(super) fn look_throughout(&self, range: &Range<usize>) -> Option<Look> {
-        let run = self.runs.partition_point(|(start, _)| *start < range.start).saturating_sub(1);
-        let is_one = self.runs.get(run + 1).is_none_or(|(next, _)| *next >= range.end);
-        self.runs.get(run).filter(|_| is_one).map(|(_, look)| *look)
+        let run = self.runs().partition_point(|(start, _)| *start < range.start).saturating_sub(1);
+        let is_one = self.runs().get(run + 1).is_none_or(|(next, _)| *next >= range.end);
+        self.runs().get(run).filter(|_| is_one).map(|(_, look)| *look)
     }
 
     /// How the sign at `at` looks.
     pub(super) fn look_at(&self, at: usize) -> Option<Look> {
-        let run = self.runs.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
-        (at < self.text.len()).then(|| self.runs[run].1)
+        let run = self.runs().partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        (at < self.text.len()).then(|| self.runs()[run].1)
     }
 
     /// How the sign before `at` looks.
     pub(super) fn look_before(&self, at: usize) -> Option<Look> {
-        let run = self.runs.partition_point(|(start, _)| *start < at).checked_sub(1)?;
-        Some(self.runs[run].1)
+        let run = self.runs().partition_point(|(start, _)| *start < at).checked_sub(1)?;
+        Some(self.runs()[run].1)
     }
 
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.

@@ -3,8 +3,10 @@
 //! Flat on purpose. A part of a message is a stretch of leaves; what is open around it follows from the containers, so
 //! nothing here recurses, however deep an agent nests its quotes.
 
+use super::link::Links;
+use super::look::Look;
 use super::table::Table;
-use super::text::{Links, Look, Text};
+use super::text::Text;
 
 /// Containers deeper than this are read as if they were not there: their text is kept, their marks are not.
 pub(super) const DEEPEST: usize = 12;

@@ -5,12 +5,14 @@
 use super::escape::{self, Swap};
 use super::html::is_language;
 use super::layout::{Block, Form, Layout};
+use super::link::Links;
+use super::look::{Look, Tag};
 use super::measure::start_mark;
 use super::pen::{self, Pen};
 use super::plain::newline;
 use super::settle::settled_within;
 use super::split::Piece;
-use super::text::{Links, Look, Tag, Text};
+use super::text::Text;
 use super::{Style, StyleKind};
 
 pub(super) struct Written {
@@ -194,9 +196,9 @@ impl Writer<'_> {
         let mut at = range.start;
         for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
             self.lines(&all[at..swap.at], newline);
-            let mut out = String::new();
-            swap.write(all, &mut out);
-            self.literal(&out);
+            for written in swap.written(all) {
+                self.literal(written);
+            }
             at = swap.at + swap.len;
         }
         self.lines(&all[at..range.end], newline);

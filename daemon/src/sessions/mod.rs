@@ -106,13 +106,13 @@ pub async fn origin(
         .read(move |db| {
             Ok::<_, StoreError>(
                 db.query_row(
-                    "SELECT agent, expires_at, channel, account, peer, thread
+                    "SELECT agent, expires_at, channel, account, peer, thread, session
                      FROM contexts JOIN inbound ON inbound.seq = contexts.inbound WHERE hash = ?",
                     [hash],
                     |row| {
                         let place =
                             Target { channel: row.get(2)?, address: row.get(4)?, thread: row.get(5)? };
-                        let origin = Origin { account: row.get(3)?, place };
+                        let origin = Origin { account: row.get(3)?, place, session: Some(row.get(6)?) };
                         Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, origin))
                     },
                 )

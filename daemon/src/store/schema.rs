@@ -191,6 +191,35 @@ CREATE INDEX messages_ended ON messages (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX inbox_message ON inbox (message);
 CREATE INDEX contexts_inbound ON contexts (inbound);
 ","
+-- How many messages came to what, counted by the rows themselves; it outlives them.
+CREATE TABLE totals (
+    channel TEXT NOT NULL,
+    state TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (channel, state)
+) STRICT, WITHOUT ROWID;
+INSERT INTO totals SELECT channel, 'accepted', count(*) FROM messages GROUP BY channel;
+INSERT INTO totals SELECT channel, state, count(*) FROM messages
+    WHERE state NOT IN ('accepted', 'ready', 'sending') GROUP BY channel, state;
+CREATE TRIGGER totals_accepted AFTER INSERT ON messages
+    BEGIN INSERT INTO totals VALUES (new.channel, 'accepted', 1) ON CONFLICT DO UPDATE SET n = n + 1; END;
+CREATE TRIGGER totals_state AFTER UPDATE OF state ON messages
+    WHEN new.state NOT IN ('accepted', 'ready', 'sending')
+    BEGIN INSERT INTO totals VALUES (new.channel, new.state, 1) ON CONFLICT DO UPDATE SET n = n + 1; END;
+","
+-- What hooks made of a message, once: from then on its text is theirs, and what its agent wrote is kept beside it.
+ALTER TABLE messages ADD COLUMN hooked_at INTEGER;
+ALTER TABLE messages ADD COLUMN written TEXT;
+CREATE TRIGGER messages_text AFTER UPDATE OF text ON messages
+    WHEN new.state IN ('accepted', 'held', 'ready', 'sending')
+    BEGIN UPDATE depth SET bytes = bytes + octet_length(new.text) - octet_length(old.text); END;
+-- The row of the audit up to which hooks were told what ended.
+ALTER TABLE hub ADD COLUMN hooks_told INTEGER;
+","
+-- The row of the audit in which a message came to its end: the order in which an agent has said things.
+ALTER TABLE messages ADD COLUMN ended_seq INTEGER;
+CREATE INDEX messages_said ON messages (agent, ended_seq) WHERE ended_seq IS NOT NULL;
+","
 ALTER TABLE messages ADD COLUMN best_effort INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE messages ADD COLUMN resend INTEGER NOT NULL DEFAULT 0;
 -- Every lane in its order, with all that decides when its head goes: whoever looks at it reads nothing else.

@@ -48,6 +48,19 @@ pub enum Room {
 }
 
 impl Room {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Plenty, Self::Short, Self::Spent, Self::Unwritable];
+
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Plenty => "plenty",
+            Self::Short => "short",
+            Self::Spent => "spent",
+            Self::Unwritable => "unwritable",
+        }
+    }
+
     /// Whether something new may be taken.
     pub const fn accepts(self) -> bool {
         matches!(self, Self::Plenty)
@@ -145,6 +158,11 @@ impl Space {
             }
         }
         state.room
+    }
+
+    /// Bytes that may still be written, the reserve aside, where the file system says.
+    pub fn free(&self) -> Option<u64> {
+        free(&self.directory).ok()
     }
 
     /// A commit failed with this.

@@ -49,6 +49,14 @@ impl Client {
         self.token.as_deref().unwrap_or("")
     }
 
+    pub(super) fn http(&self) -> &ureq::Agent {
+        &self.http
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
     /// Any request at all.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Hubs under test.
 //!
 //! - [`client`]: speaks to a hub's HTTP door, as an agent, a bridge or the operator;
+//! - [`listener`]: listens to its event stream;
 //! - [`inside`]: a hub in this process, with a companion of its own, that can be stopped and started again;
 //! - [`program`]: the `gatepost` program, as a command line;
 //! - [`spawned`]: a hub that is a process of its own and can be killed;
@@ -15,6 +16,7 @@ pub mod client;
 pub mod database;
 pub mod disk;
 pub mod inside;
+pub mod listener;
 pub mod program;
 pub mod spawned;
 

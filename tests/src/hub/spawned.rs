@@ -27,6 +27,7 @@ pub struct SpawnedHub {
     folder: Arc<TempDir>,
     port: u16,
     child: Option<Child>,
+    environment: Vec<(String, String)>,
 }
 
 impl SpawnedHub {
@@ -47,12 +48,25 @@ impl SpawnedHub {
     /// The file system's.
     pub fn at_rest(folder: Arc<TempDir>, config: &str) -> Result<Self> {
         let (port, broker) = (free_port()?, free_port()?);
-        let hub = Self { folder, port, child: None };
+        let hub = Self { folder, port, child: None, environment: Vec::new() };
         let own = format!(
             "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
         fs::write(hub.config(), own + config)?;
         Ok(hub)
+    }
+
+    /// From its next start on it logs everything at this level.
+    pub fn log_at(&mut self, level: &str) {
+        self.environment.push(("GATEPOST_LOG".into(), level.into()));
+    }
+
+    /// Everything that it has logged and printed.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn log(&self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(self.folder.path().join("log"))?).into_owned())
     }
 
     /// Starts it, for the first time or again.
@@ -84,6 +98,7 @@ impl SpawnedHub {
         ensure!(self.child.is_none(), "it runs already");
         let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
         let child = bare()?
+            .envs(self.environment.iter().cloned())
             .arg("run")
             .arg("--config")
             .arg(self.config())

@@ -61,7 +61,10 @@ const CAPABILITIES: Capabilities = Capabilities {
 };
 
 /// For readers; the server would take more.
-const DEFAULT_LIMIT: usize = 4000;
+const DEFAULT_LIMIT: usize = match crate::channels::formats::MATRIX.flavour.limit {
+    Some(limit) => limit,
+    None => MAX_LIMIT,
+};
 /// An event has at most 65,536 bytes (<https://spec.matrix.org/v1.18/client-server-api/#size-limits>). A character takes
 /// at most 4 bytes in each of `body` and `formatted_body`, or 2 and 6 where JSON and HTML escape it: 48,000 bytes in
 /// all, which leaves 17,000 for markup and envelope.

@@ -85,7 +85,8 @@ impl Door {
         }
     }
 
-    async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    /// Whose token this is.
+    pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
         let token = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
@@ -109,7 +110,7 @@ impl Caller {
     pub(super) fn agent(&self) -> &str {
         match self.role {
             Role::Operator => SHELL,
-            Role::Agent | Role::Bridge => &self.name,
+            Role::Agent | Role::Bridge | Role::Monitor => &self.name,
         }
     }
 }

@@ -126,7 +126,7 @@ pub(super) async fn cancel(
         let message = own(&door, &caller, &caller::path(id)?).await?;
         let actor = match caller.role {
             Role::Operator => Actor::Operator,
-            Role::Agent | Role::Bridge => Actor::Agent,
+            Role::Agent | Role::Bridge | Role::Monitor => Actor::Agent,
         };
         let receipt = door.0.pipeline.cancel(message.seq, actor, &caller.to_string()).await?;
         Ok(Json(receipt).into_response())
@@ -203,6 +203,33 @@ pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Respons
         let notices =
             outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await.map_err(caller::broken)?;
         Ok(Json(json!({"ok": true, "notices": notices})).into_response())
+    })
+    .await
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Transcript {
+    agent: Option<String>,
+    session: Option<String>,
+    after: Option<i64>,
+    limit: Option<u32>,
+}
+
+pub(super) async fn transcript(State(door): State<Door>, request: Request) -> Response {
+    door.serve("GET /v1/transcript", SENDERS, request, async |caller, request| {
+        let asked: Transcript = caller::query(&request)?;
+        let agent = match asked.agent {
+            Some(agent) if caller.role == Role::Operator || agent == caller.name => agent,
+            Some(_) => {
+                let hint = "leave agent out, for your own";
+                return Err(Refusal::new(Code::Forbidden, "this is another agent's transcript", hint));
+            }
+            None => caller.agent().to_owned(),
+        };
+        let limit = asked.limit.unwrap_or(LISTED).min(MOST_LISTED);
+        let outbox = door.0.pipeline.outbox();
+        let said = outbox.said(&agent, asked.session, asked.after.unwrap_or(0), limit).await;
+        Ok(Json(json!({"ok": true, "said": said.map_err(caller::broken)?})).into_response())
     })
     .await
 }

@@ -9,16 +9,21 @@
 //! | `POST /v1/messages/{id}/retry[?mayDuplicate=true]` | operator | sends what has not arrived of it again |
 //! | `POST /v1/purge[?id=I&state=S&olderThan=SECONDS]` | operator | lets go of ended messages before their retention is over |
 //! | `GET /v1/inbox[?after=N]` | agent | what the hub has to tell it |
+//! | `GET /v1/transcript[?session=S&after=N]` | agent (its own), operator (`&agent=A`) | what arrived of what it has said |
+//! | `GET /v1/events[?after=N]` | agent (its own), operator | what happens, as server-sent events; goes on after `Last-Event-ID` |
 //! | `POST /v1/inbound` | bridge, operator | records what a person wrote; the context of the agent's turn |
 //! | `GET /v1/local[?address=A&after=N]` | operator | the `local` inbox |
 //! | `GET`, `POST /v1/agents`, `DELETE /v1/agents/{name}` | operator | tokens |
+//! | `GET /metrics` | monitor, operator | figures, for Prometheus |
 //! | `GET /healthz`, `/readyz` | anybody | whether the hub lives, and whether it takes messages |
 
 mod agents;
 mod caller;
+mod events;
 mod inbound;
 mod local;
 mod messages;
+mod metrics;
 mod problem;
 mod views;
 
@@ -35,7 +40,9 @@ use axum::{
 use super::refused::Refused;
 use crate::{
     delivery::Pipeline,
+    events::Events,
     message::refusal::{Code, Refusal},
+    metrics::Metrics,
     store::{Store, StoreError},
 };
 
@@ -46,6 +53,8 @@ pub struct Door(Arc<Shared>);
 struct Shared {
     pipeline: Pipeline,
     store: Store,
+    events: Events,
+    metrics: Metrics,
     refused: Refused,
     context_ttl: Duration,
     max_body: usize,
@@ -54,9 +63,16 @@ struct Shared {
 impl Door {
     /// A door to this pipeline. Contexts that it issues are valid for `context_ttl`; bodies over `max_body` bytes are
     /// refused.
-    pub fn new(pipeline: Pipeline, store: Store, context_ttl: Duration, max_body: usize) -> Self {
+    pub fn new(
+        pipeline: Pipeline,
+        events: Events,
+        metrics: Metrics,
+        context_ttl: Duration,
+        max_body: usize,
+    ) -> Self {
+        let store = pipeline.outbox().store().clone();
         let refused = Refused::new(store.clone());
-        Self(Arc::new(Shared { pipeline, store, refused, context_ttl, max_body }))
+        Self(Arc::new(Shared { pipeline, store, events, metrics, refused, context_ttl, max_body }))
     }
 
     /// The routes.
@@ -68,10 +84,13 @@ impl Door {
             .route("/v1/messages/{id}/retry", post(messages::retry))
             .route("/v1/purge", post(messages::purge))
             .route("/v1/inbox", get(messages::inbox))
+            .route("/v1/transcript", get(messages::transcript))
+            .route("/v1/events", get(events::stream))
             .route("/v1/inbound", post(inbound::receive))
             .route("/v1/local", get(local::read))
             .route("/v1/agents", get(agents::list).post(agents::add))
             .route("/v1/agents/{name}", delete(agents::revoke))
+            .route("/metrics", get(metrics::read))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
             .fallback(nowhere)

@@ -1,8 +1,9 @@
 //! What is written around and between leaves: quote marks, the marks of items, indentation, empty lines.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
-use super::super::tree::Container;
+use super::super::tree::{Container, DEEPEST};
 use super::{Layout, Pen};
 
 impl Layout<'_> {
@@ -36,26 +37,40 @@ impl Layout<'_> {
         self.first[node]
     }
 
-    /// What is written before the lines of leaf `at`, and before its first; as deep as a quarter of a part allows.
+    /// What is written before the lines of leaf `at`, there or yet to come, and before its first; as deep as a quarter
+    /// of a part allows.
     pub(in super::super) fn indents(&self, parent: Option<usize>, at: usize, pen: Pen) -> (String, String) {
         let (mut indent, mut marked) = (String::new(), String::new());
         let mut tag = pen.quotes_by_tag();
-        for node in self.path(parent) {
-            let (mark, blank) = match self.nodes[node].kind {
+        let mut path = [0; DEEPEST + 2];
+        let depth = self.around(parent).zip(&mut path).map(|(node, place)| *place = node).count();
+        for node in path[..depth].iter().rev() {
+            let before = (indent.len(), marked.len());
+            match self.nodes[*node].kind {
                 Container::Quote if std::mem::take(&mut tag) => continue,
-                Container::Quote => ("> ".to_owned(), "> ".to_owned()),
+                Container::Quote => {
+                    indent.push_str("> ");
+                    marked.push_str("> ");
+                }
                 Container::List { .. } => continue,
                 Container::Item { number } => {
-                    let mark = number.map_or_else(|| pen.bullet().to_owned(), |number| format!("{number}. "));
-                    let blank = " ".repeat(mark.chars().count());
-                    (if self.first.get(node) == Some(&at) { mark } else { blank.clone() }, blank)
+                    match number {
+                        Some(number) => _ = write!(marked, "{number}. "),
+                        None => marked.push_str(pen.bullet()),
+                    }
+                    let mark = marked[before.1..].chars().count();
+                    indent.extend(std::iter::repeat_n(' ', mark));
+                    if self.first.get(*node).is_some_and(|first| *first < at) {
+                        marked.truncate(before.1);
+                        marked.push_str(&indent[before.0..]);
+                    }
                 }
-            };
-            if indent.len() + blank.len() > self.limit / 4 {
+            }
+            if indent.len() > self.limit / 4 {
+                indent.truncate(before.0);
+                marked.truncate(before.1);
                 break;
             }
-            indent.push_str(&blank);
-            marked.push_str(&mark);
         }
         (indent, marked)
     }

@@ -15,10 +15,9 @@ impl<'a> Layout<'a> {
         }
         let at = self.leaves.len();
         self.push(parent, Block::Rule);
-        let mut language = language;
-        if self.pen.has_marks() && !is_language(language) {
-            language = "";
-        }
+        // A backtick in it would make the fence longer than the one that closes it.
+        let is_written = !language.contains('`') && (is_language(language) || !self.pen.has_marks());
+        let mut language = if is_written { language } else { "" };
         self.leaves[at].backticks = fence_around(text);
         if self.pen.fences(in_quote) {
             self.leaves[at].fence = self.fence_for(text);
@@ -49,7 +48,8 @@ impl<'a> Layout<'a> {
         let unit = self.unit;
         let laid = &mut self.leaves[at];
         let (indent, fence) = (unit.count(&laid.indent), laid.fence.len());
-        let (lead, tail) = (indent + fence + unit.count(first_line) + 1 + indent, 1 + indent + fence);
+        let first = indent.max(unit.count(&laid.marked));
+        let (lead, tail) = (first + fence + unit.count(first_line) + 1 + indent, 1 + indent + fence);
         let fits = lead + tail <= self.limit / 2;
         if fits {
             (laid.lead, laid.tail) = (lead, tail);

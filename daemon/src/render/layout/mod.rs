@@ -15,12 +15,13 @@ use std::borrow::Cow;
 use gatepost_chunk::Unit;
 
 use super::escape::{self, Swap};
+use super::link::Link;
 use super::measure::{Cost, Measure};
 use super::pen::Pen;
 use super::settle::{embolden, settle, without_styles};
 use super::split::Piece;
 use super::table::Table;
-use super::text::{Link, Text};
+use super::text::Text;
 use super::tree::{Content, Document, Leaf, Node};
 use super::{Flavour, Tables};
 
@@ -137,9 +138,9 @@ impl<'a> Layout<'a> {
             !cost.fits(most)
         };
         let text = if text.links().iter().any(is_too_long) {
-            let text = text.without_links(is_too_long);
+            let text = settle(pen, Cow::Owned(text.without_links(is_too_long)));
             swaps = escape::swaps(pen, &text, room);
-            Cow::Owned(text)
+            text
         } else {
             text
         };
@@ -170,10 +171,20 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The most that the text of a leaf may cost in one part, with room for the marks around it.
+    /// The most that what is not cut in a leaf may cost, with room for the marks around it. Words and links leave a
+    /// tenth, so that no part is nearly empty for the next one's sake.
     pub(super) fn room(&self, at: usize) -> usize {
-        let marks = if self.pen.has_marks() { MARKS } else { 0 };
-        self.limit - self.leaves[at].lead - self.leaves[at].tail - marks
+        let room = self.limit - self.leaves[at].lead - self.leaves[at].tail;
+        match self.leaves[at].block {
+            Block::Code { .. } | Block::Table(_) => room,
+            _ if self.pen.has_marks() => room - self.tiny() - MARKS,
+            _ => room - self.tiny(),
+        }
+    }
+
+    /// Less than this is nearly empty: a tenth of a part.
+    pub(super) fn tiny(&self) -> usize {
+        self.limit.div_ceil(10)
     }
 
     /// About how many bytes `pieces` are once written.

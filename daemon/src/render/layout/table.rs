@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::escape;
+use super::super::link::Links;
 use super::super::table::Lines;
-use super::super::text::{Links, Text};
+use super::super::text::Text;
 use super::super::tree::{Container, Node};
 use super::code::fence_around;
 use super::{Block, Layout, Pen, Table};
@@ -120,13 +121,15 @@ impl<'a> Layout<'a> {
                 fence = self.fence_for(whole);
             }
         }
-        let indent = self.unit.count(&self.indents(parent, 0, self.pen).0);
+        let (indent, marked) = self.indents(parent, self.leaves.len(), self.pen);
+        let first = self.unit.count(&indent).max(self.unit.count(&marked));
+        let indent = self.unit.count(&indent);
         let head: usize =
             table.head(Links::Round).map(|line| self.line_cost(line, table.form) + 1 + indent).sum();
         let tail = if fence.is_empty() { 0 } else { fence.len() + 1 + indent };
         // Without rows, the header is the last line itself.
         let last = if table.rows() == 0 { 1 + indent } else { 0 };
-        Frame { fence, backticks, lead: indent + tail + head - last, tail }
+        Frame { fence, backticks, lead: first + tail + head - last, tail }
     }
 
     fn push_table(&mut self, parent: Option<usize>, table: LaidTable<'a>, frame: Frame) {

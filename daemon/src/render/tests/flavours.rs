@@ -57,6 +57,74 @@ fn telegram_shows_an_address_that_it_makes_no_link_of() {
 }
 
 #[test]
+fn telegram_gets_no_link_that_its_parser_drops_or_turns_into_another() {
+    assert_eq!(
+        telegram("[mail](mailto:me@a.example) <me@b.example>"),
+        "mail (mailto:me@a.example) me@b.example"
+    );
+    for url in ["http://nas:5000/photos", "http://localhost", "https://a.example:99999/", "https:///x"] {
+        assert_eq!(telegram(&format!("[x]({url})")), format!("x ({url})"));
+    }
+    for url in
+        ["http://nas.local/photos", "http://10.0.0.7:8080", "https://me@a.example:443?q", "http://[::1]/"]
+    {
+        assert_eq!(telegram(&format!("[x]({url})")), format!("<a href=\"{url}\">x</a>"));
+    }
+}
+
+#[test]
+fn a_style_ends_up_where_its_link_does_not() {
+    let long = format!("**[a](https://{}.example) b**", "x".repeat(65));
+    for notation in [Notation::Teams, Notation::Slack] {
+        let parts = parts(&long, Flavour { limit: Some(80), ..marks(notation) });
+        let seen: String = parts.iter().map(|part| visible(notation, &part.text).unwrap()).collect();
+        assert!(!seen.contains('*'), "{seen}");
+    }
+    // An address cannot be escaped: the style around it goes.
+    assert_eq!(marked(Notation::WhatsApp, "_[aa](https://a.example/_?b)_"), "aa (https://a.example/_?b)");
+}
+
+#[test]
+fn an_address_ends_before_a_bracket_that_was_open_before_it() {
+    let markdown = "(see https://a.example/x_(y)_z) and _more_";
+    assert_eq!(marked(Notation::Slack, markdown), markdown);
+    let markdown = "# `[x y](https://a.example)~~`[~~[x y](https://a.example)";
+    let seen = visible(Notation::Discord, &marked(Notation::Discord, markdown)).unwrap();
+    assert_eq!(seen.matches("~~").count(), 2, "{seen}");
+}
+
+#[test]
+fn a_label_that_google_chat_would_end_too_soon_shows_its_address() {
+    assert_eq!(marked(Notation::GoogleChat, "[a > b](https://a.example)"), "a > b (https://a.example)");
+    assert_eq!(marked(Notation::GoogleChat, "[a b](https://a.example)"), "<https://a.example|a b>");
+}
+
+#[test]
+fn code_that_begins_with_a_sign_stays_code() {
+    for notation in [Notation::Slack, Notation::WhatsApp, Notation::GoogleChat] {
+        assert_eq!(marked(notation, "use `*args` and `__init__`"), "use `*args` and `__init__`");
+    }
+}
+
+#[test]
+fn a_line_of_code_that_fits_in_a_part_is_not_cut() {
+    let line = "x".repeat(89);
+    let parts =
+        parts(&format!("```\nfirst\n{line}\n```"), Flavour { limit: Some(100), ..marks(Notation::Slack) });
+    assert_eq!(
+        parts.iter().map(|part| part.text.clone()).collect::<Vec<_>>(),
+        ["```\nfirst\n```".to_owned(), format!("```\n{line}\n```"),]
+    );
+}
+
+#[test]
+fn the_mark_of_an_item_is_counted_with_the_table_in_it() {
+    let markdown = "- |a|\n  |-|\n".to_owned() + &"  |bbbbbbbbbbbbbbb|\n".repeat(8);
+    let flavour = Flavour { limit: Some(93), unit: Unit::Bytes, tables: Tables::Plain, ..SIGNAL };
+    assert!(parts(&markdown, flavour).iter().all(|part| part.units <= 93));
+}
+
+#[test]
 fn telegram_never_gets_more_entities_than_it_reads() {
     let markdown = "**a** *b* ~~c~~ `d` ".repeat(300);
     for part in parts(&markdown, TELEGRAM) {

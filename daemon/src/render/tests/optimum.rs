@@ -159,7 +159,8 @@ fn cuts_code_between_lines(markdown: &str, name: &str, flavour: Flavour) -> Resu
     let document = parse(markdown);
     let layout = Layout::new(&document, &flavour, flavour.limit);
     let parts = split(&layout);
-    for (before, behind) in parts.iter().zip(&parts[1..]) {
+    for pair in parts.windows(2) {
+        let [before, behind] = pair else { continue };
         let (Some(last), Some(first)) = (before.last(), behind.first()) else { continue };
         let Block::Code { text, .. } = &layout.leaves[last.leaf].block else { continue };
         if last.leaf != first.leaf || text[last.range.end..first.range.start].contains('\n') {

@@ -1,0 +1,105 @@
+//! `[hooks.NAME]`: what is asked before a message is judged, and what is told when it has ended.
+
+use std::{path::PathBuf, time::Duration};
+
+use reqwest::Url;
+use serde::Deserialize;
+
+use super::Span;
+use crate::settings::secret::SecretSource;
+
+/// The longest time that a hook may take.
+const LONGEST: Duration = Duration::from_mins(5);
+
+/// `[hooks.NAME]`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Hook {
+    /// When it runs.
+    pub on: Moment,
+    /// A program and its arguments.
+    #[serde(default)]
+    pub command: Option<Vec<String>>,
+    /// An HTTP service.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// The token that it wants.
+    #[serde(default)]
+    pub token: Option<SecretSource>,
+    /// One of the hub's own.
+    #[serde(default)]
+    pub builtin: Option<Builtin>,
+    /// How long it may take.
+    #[serde(default = "ten_seconds")]
+    pub timeout: Span,
+}
+
+/// When a hook runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// Before a message is judged.
+    MessageSending,
+    /// After it was sent, has failed, or may have arrived.
+    MessageSent,
+}
+
+/// One of the hub's own hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Builtin {
+    /// Cancels a message with one of the hub's own tokens or a private key in it. Looks for nothing else: a text that
+    /// somebody means to hide is not found.
+    Secrets,
+}
+
+/// How a hook is asked: one way of three.
+pub enum Way<'a> {
+    /// A program and its arguments.
+    Command(PathBuf, &'a [String]),
+    /// An HTTP service and its token.
+    Url(Url, Option<&'a SecretSource>),
+    /// One of the hub's own.
+    Builtin(Builtin),
+}
+
+fn ten_seconds() -> Span {
+    Span(Duration::from_secs(10))
+}
+
+impl Hook {
+    /// How it is asked, or what is wrong with it.
+    pub fn way(&self) -> Result<Way<'_>, &'static str> {
+        if self.timeout.0 > LONGEST {
+            return Err("timeout is at most 5m");
+        }
+        if self.token.is_some() && self.url.is_none() {
+            return Err("token goes with url");
+        }
+        match (&self.command, &self.url, self.builtin) {
+            (Some(command), None, None) => match command.split_first() {
+                Some((program, arguments)) if program.starts_with('/') => {
+                    Ok(Way::Command(program.into(), arguments))
+                }
+                _ => Err("command begins with the absolute path of a program"),
+            },
+            (None, Some(url), None) => {
+                let url = Url::parse(url).map_err(|_| "url is an https address")?;
+                if !url.username().is_empty() || url.password().is_some() {
+                    return Err("no name and password in url: use token");
+                }
+                match (url.scheme(), url.host_str()) {
+                    ("https", Some(_)) | ("http", Some("127.0.0.1" | "[::1]" | "localhost")) => {
+                        Ok(Way::Url(url, self.token.as_ref()))
+                    }
+                    ("http", _) => Err(
+                        "messages do not go through the net in plain: use https, or a service on 127.0.0.1",
+                    ),
+                    _ => Err("url is an https address"),
+                }
+            }
+            (None, None, Some(builtin)) if self.on == Moment::MessageSending => Ok(Way::Builtin(builtin)),
+            (None, None, Some(_)) => Err("a builtin runs on message_sending"),
+            _ => Err("give one of command, url and builtin"),
+        }
+    }
+}

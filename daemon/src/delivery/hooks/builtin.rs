@@ -1,0 +1,49 @@
+//! The hub's own hooks.
+
+use super::Answer;
+use crate::config::hooks::Builtin;
+
+/// How the hub's tokens and contexts begin, before 64 hexadecimal digits.
+const TOKENS: [&str; 2] = ["gp_", "gpc_"];
+
+impl Builtin {
+    /// What it says of a text.
+    pub(super) fn answer(self, text: &str) -> Answer {
+        let cancel = |what: &str| Answer::Cancel { reason: format!("there is {what} in it") };
+        match self {
+            Self::Secrets if TOKENS.iter().any(|token| holds_token(text, token)) => {
+                cancel("a token of the hub")
+            }
+            Self::Secrets if holds_private_key(text) => cancel("a private key"),
+            Self::Secrets => Answer::Pass {},
+        }
+    }
+}
+
+fn holds_token(text: &str, prefix: &str) -> bool {
+    let digits = |rest: &str| rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+    text.match_indices(prefix).any(|(at, _)| digits(&text[at + prefix.len()..]) >= 64)
+}
+
+/// As RFC 7468 and its like mark it.
+fn holds_private_key(text: &str) -> bool {
+    text.lines().any(|line| line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_and_private_keys_are_found_and_talk_about_them_is_not() {
+        let cancels = |text: &str| matches!(Builtin::Secrets.answer(text), Answer::Cancel { .. });
+        let context = format!("gpc_{}", crate::random::hex::<32>());
+        assert!(cancels(&format!("my token is `{}`, keep it", crate::agents::new_token())));
+        assert!(cancels(&context));
+        assert!(cancels("x\n  -----BEGIN OPENSSH PRIVATE KEY-----\nabc"));
+        for harmless in ["", "gp_ is how tokens begin", "gp_deadbeef", "-----BEGIN CERTIFICATE-----", "gpc_é"]
+        {
+            assert!(!cancels(harmless), "{harmless}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What happens, as it happens: for agents that want to hear what became of their messages, and for who watches over the hub.
+//!
+//! An event is a row of the audit as one watcher may see it, so there is no event without its change, no change without
+//! its event, and no second list that could say otherwise. Nothing is kept for a watcher but the number that it has read up
+//! to: who is slow, or was away, reads on from there. What is gone by then is said, never skipped.
+
+mod view;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::{
+    sync::{broadcast::Receiver, broadcast::error::TryRecvError, watch},
+    time::Instant,
+};
+
+use crate::{outbox::Outbox, store::StoreError};
+
+/// Streams that one caller may have open at once.
+const STREAMS: u32 = 8;
+/// What happens within this after a change is read together with it.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// Who watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watcher {
+    /// Sees everything.
+    Operator,
+    /// Sees what becomes of its own messages.
+    Agent(String),
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its number; ask for those after the last one read.
+    pub seq: i64,
+    /// What, as `noun.verb`; `missed` where something cannot be shown any more.
+    pub name: String,
+    /// The facts.
+    pub data: Value,
+}
+
+/// Some of what happened, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    /// What the watcher may see of it.
+    pub events: Vec<Event>,
+    /// The number of the last row that was looked at.
+    pub read_to: i64,
+    /// Whether there may be more at once.
+    more: bool,
+}
+
+/// A caller has too many streams open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{STREAMS} event streams of this caller are open, and it may have no more")]
+pub struct TooMany;
+
+/// A handle on what happens. Clones share it.
+#[derive(Clone)]
+pub struct Events {
+    outbox: Outbox,
+    open: Arc<Mutex<HashMap<String, u32>>>,
+    closed: Arc<watch::Sender<bool>>,
+}
+
+/// One watcher's place in what happens.
+pub struct Watch {
+    events: Events,
+    watcher: Watcher,
+    caller: String,
+    read_to: i64,
+    changes: Receiver<i64>,
+    closed: watch::Receiver<bool>,
+}
+
+impl Events {
+    /// What happens in this outbox and around it.
+    pub fn new(outbox: Outbox) -> Self {
+        Self { outbox, open: Arc::default(), closed: Arc::new(watch::channel(false).0) }
+    }
+
+    /// A stream for `caller` of what `watcher` may see: after the event numbered `after`, or from now on.
+    pub async fn watch(
+        &self,
+        caller: &str,
+        watcher: Watcher,
+        after: Option<i64>,
+    ) -> Result<Result<Watch, TooMany>, StoreError> {
+        // Before the look, so that nothing happens unseen between the two.
+        let changes = self.outbox.changes();
+        let read_to = match after {
+            Some(after) => after,
+            None => self.outbox.store().read(view::newest).await?,
+        };
+        {
+            let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let count = open.entry(caller.to_owned()).or_default();
+            if *count >= STREAMS {
+                return Ok(Err(TooMany));
+            }
+            *count += 1;
+        }
+        let closed = self.closed.subscribe();
+        let caller = caller.to_owned();
+        Ok(Ok(Watch { events: self.clone(), watcher, caller, read_to, changes, closed }))
+    }
+
+    /// Ends every stream: the hub stops.
+    pub fn close(&self) {
+        self.closed.send_replace(true);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut open = self.events.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(count) = open.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.caller);
+            }
+        }
+    }
+}
+
+impl Watch {
+    /// Up to which number it has read.
+    pub fn read_to(&self) -> i64 {
+        self.read_to
+    }
+
+    /// What happens next; nothing, if nothing that this watcher may see happens within `beat`. `None` when the hub stops.
+    pub async fn next(&mut self, beat: Duration) -> Result<Option<Page>, StoreError> {
+        let until = Instant::now() + beat;
+        loop {
+            if *self.closed.borrow() {
+                return Ok(None);
+            }
+            while !matches!(self.changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
+            let (watcher, after) = (self.watcher.clone(), self.read_to);
+            let page = self.events.outbox.store().read(move |db| view::page(db, &watcher, after)).await?;
+            self.read_to = page.read_to;
+            if !page.events.is_empty() || (!page.more && Instant::now() >= until) {
+                return Ok(Some(page));
+            }
+            if page.more {
+                continue;
+            }
+            tokio::select! {
+                // Any change wakes up, missed ones too. What leaves no such word, the next beat finds.
+                _ = self.changes.recv() => tokio::time::sleep(TOGETHER).await,
+                () = tokio::time::sleep_until(until) => {}
+                _ = self.closed.changed() => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

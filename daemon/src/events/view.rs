@@ -1,0 +1,133 @@
+//! Rows of the audit, as a watcher may see them.
+
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use serde_json::{Value, json};
+
+use super::{Event, Page, Watcher};
+use crate::{
+    message::{receipt::Receipt, state::State, target::Target},
+    store::StoreError,
+};
+
+/// Rows that are read at once.
+const ROWS: i64 = 256;
+
+const PAGE: &str = "SELECT audit.seq, audit.at, audit.actor, audit.event, audit.message, audit.detail, messages.agent, \
+     messages.channel, messages.address, messages.thread FROM audit LEFT JOIN messages ON messages.id = audit.message \
+     WHERE audit.seq > ? ORDER BY audit.seq LIMIT ?";
+
+/// The number of the newest row.
+pub(super) fn newest(db: &Connection) -> Result<i64, StoreError> {
+    let sql = "SELECT seq FROM audit ORDER BY seq DESC LIMIT 1";
+    Ok(db.query_row(sql, [], |row| row.get(0)).optional()?.unwrap_or(0))
+}
+
+/// What comes after the row numbered `after`.
+pub(super) fn page(db: &Connection, watcher: &Watcher, after: i64) -> Result<Page, StoreError> {
+    let mut rows = db.prepare_cached(PAGE)?;
+    let rows: Vec<Line> = rows.query_map([after, ROWS], Line::read)?.collect::<Result<_, _>>()?;
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        let newest = newest(db)?;
+        let lost = (after > newest).then(|| {
+            let what =
+                format!("the hub knows of nothing after {newest}: its database was restored, or is another");
+            missed(newest, &what)
+        });
+        return Ok(Page { events: lost.into_iter().collect(), read_to: newest.min(after), more: false });
+    };
+    let mut events = Vec::new();
+    // The audit numbers its rows without gaps, so a gap is what its retention took.
+    if first.seq > after.saturating_add(1) {
+        let what = format!("what happened before {} is past its retention", first.seq);
+        events.push(missed(first.seq - 1, &what));
+    }
+    let mut nobodys = 0;
+    for line in &rows {
+        match watcher {
+            Watcher::Operator => events.push(line.whole()),
+            Watcher::Agent(name) if line.agent.as_ref() == Some(name) => events.extend(line.message()),
+            Watcher::Agent(_) if line.agent.is_none() && line.state().is_some() => nobodys += 1,
+            Watcher::Agent(_) => {}
+        }
+    }
+    if nobodys > 0 {
+        let what =
+            format!("{nobodys} events were of messages that are gone by now; some may have been yours");
+        events.insert(0, missed(first.seq - 1, &what));
+    }
+    let (read_to, more) = (last.seq, i64::try_from(rows.len()).unwrap_or(0) == ROWS);
+    Ok(Page { events, read_to, more })
+}
+
+fn missed(seq: i64, what: &str) -> Event {
+    let data = json!({"seq": seq, "missed": what, "hint": "see GET /v1/messages and GET /v1/inbox for how things stand"});
+    Event { seq, name: "missed".into(), data }
+}
+
+struct Line {
+    seq: i64,
+    at: i64,
+    actor: String,
+    event: String,
+    message: Option<String>,
+    detail: Value,
+    agent: Option<String>,
+    to: Option<Target>,
+}
+
+impl Line {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let detail: String = row.get(5)?;
+        let agent: Option<String> = row.get(6)?;
+        let to = match &agent {
+            Some(_) => Some(Target { channel: row.get(7)?, address: row.get(8)?, thread: row.get(9)? }),
+            None => None,
+        };
+        Ok(Self {
+            seq: row.get(0)?,
+            at: row.get(1)?,
+            actor: row.get(2)?,
+            event: row.get(3)?,
+            message: row.get(4)?,
+            detail: serde_json::from_str(&detail).unwrap_or(Value::Null),
+            agent,
+            to,
+        })
+    }
+
+    /// The state that a message came to, if the row says so.
+    fn state(&self) -> Option<State> {
+        self.message.as_ref()?;
+        State::from_word(self.event.strip_prefix("message.")?)
+    }
+
+    /// What its agent is told of a message.
+    fn message(&self) -> Option<Event> {
+        let state = self.state()?;
+        let mut data = json!({
+            "seq": self.seq, "at": self.at, "id": self.message, "state": state,
+            "to": self.to.as_ref().map(ToString::to_string),
+        });
+        let told = [("code", "code"), ("error", "reason"), ("sent", "sent")];
+        for (member, fact) in told.into_iter().filter(|(_, fact)| !self.detail[*fact].is_null()) {
+            data[member] = self.detail[fact].clone();
+        }
+        if let Some(hint) = Receipt::hint(state) {
+            data["hint"] = hint.into();
+        }
+        Some(Event { seq: self.seq, name: self.event.clone(), data })
+    }
+
+    /// What an operator is told of it: all of it.
+    fn whole(&self) -> Event {
+        let mut event = self.message().unwrap_or_else(|| Event {
+            seq: self.seq,
+            name: self.event.clone(),
+            data: json!({"seq": self.seq, "at": self.at, "id": self.message}),
+        });
+        event.data["actor"] = self.actor.as_str().into();
+        event.data["agent"] = json!(self.agent);
+        event.data["detail"] = self.detail.clone();
+        event
+    }
+}

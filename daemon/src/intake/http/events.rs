@@ -1,0 +1,93 @@
+//! What happens, as server-sent events.
+
+use std::{collections::VecDeque, convert::Infallible, time::Duration};
+
+use axum::{
+    extract::{Request, State},
+    http::HeaderMap,
+    response::{IntoResponse as _, Response, Sse, sse},
+};
+use futures_util::stream;
+use serde::Deserialize;
+
+use super::{Door, caller};
+use crate::{
+    agents::Role,
+    events::{Event, Watch, Watcher},
+    message::refusal::{Code, Refusal},
+};
+
+/// A stream on which nothing happens says this often that it is alive, and how far it has read.
+const BEAT: Duration = Duration::from_secs(10);
+/// How long a client is asked to wait before it comes back.
+const COME_BACK: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Default, Deserialize)]
+struct Since {
+    after: Option<i64>,
+}
+
+struct Streaming {
+    door: Door,
+    headers: HeaderMap,
+    watch: Watch,
+    pending: VecDeque<sse::Event>,
+}
+
+pub(super) async fn stream(State(door): State<Door>, request: Request) -> Response {
+    door.serve("GET /v1/events", &[Role::Agent, Role::Operator], request, async |caller, request| {
+        let since: Since = caller::query(&request)?;
+        // The header is what a client sends that comes back; its address still says where it once began.
+        let after = last_event_id(request.headers())?.or(since.after).map(|after| after.max(0));
+        let watcher = match caller.role {
+            Role::Operator => Watcher::Operator,
+            _ => Watcher::Agent(caller.agent().to_owned()),
+        };
+        let watch = door.0.events.watch(&caller.to_string(), watcher, after).await.map_err(caller::broken)?;
+        let watch = watch.map_err(|error| {
+            let hint = "close one of them; one stream tells everything";
+            Refusal::new(Code::RateLimited, error.to_string(), hint).because("streams")
+        })?;
+        let hello =
+            sse::Event::default().retry(COME_BACK).id(watch.read_to().to_string()).comment("from here on");
+        let (door, headers) = (door.clone(), request.headers().clone());
+        let streaming = Streaming { door, headers, watch, pending: VecDeque::from([hello]) };
+        let events = stream::unfold(streaming, |mut streaming| async move {
+            Some((Ok::<_, Infallible>(streaming.next().await?), streaming))
+        });
+        Ok(Sse::new(events).into_response())
+    })
+    .await
+}
+
+impl Streaming {
+    /// What is sent next. Ends with the hub, with the token, or with the database.
+    async fn next(&mut self) -> Option<sse::Event> {
+        while self.pending.is_empty() {
+            let page = self.watch.next(BEAT).await.inspect_err(|error| {
+                tracing::error!(%error, "an event stream ends: the database failed");
+            });
+            let page = page.ok().flatten()?;
+            // A token that was revoked meanwhile hears nothing more.
+            self.door.caller(&self.headers).await.ok()?;
+            self.pending.extend(page.events.into_iter().map(written));
+            if self.pending.is_empty() {
+                let read_to = page.read_to.to_string();
+                self.pending.push_back(sse::Event::default().id(read_to).comment("nothing new"));
+            }
+        }
+        self.pending.pop_front()
+    }
+}
+
+fn written(event: Event) -> sse::Event {
+    sse::Event::default().id(event.seq.to_string()).event(event.name).data(event.data.to_string())
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, Refusal> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    value.to_str().ok().and_then(|id| id.trim().parse().ok()).map(Some).ok_or_else(|| {
+        let hint = "give the id of the last event as it came, or leave the header out";
+        Refusal::input("the Last-Event-ID is not one of the hub's", hint).because("last_event_id")
+    })
+}

@@ -1,0 +1,18 @@
+//! Figures, for Prometheus.
+
+use axum::{
+    extract::{Request, State},
+    http::header,
+    response::{IntoResponse as _, Response},
+};
+
+use super::{Door, caller};
+use crate::{agents::Role, metrics::MEDIA_TYPE};
+
+pub(super) async fn read(State(door): State<Door>, request: Request) -> Response {
+    door.serve("GET /metrics", &[Role::Monitor, Role::Operator], request, async |_, _| {
+        let text = door.0.metrics.text().await.map_err(caller::broken)?;
+        Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
+    })
+    .await
+}

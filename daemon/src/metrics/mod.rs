@@ -1,0 +1,169 @@
+//! Figures for who watches over the hub, in the text format that Prometheus reads.
+//!
+//! What is counted is counted by the database, in the transaction that changes it, so that a figure agrees with the queue
+//! and goes on after a restart. Nothing is kept for this in memory, and a reading costs no look at what has ended.
+//!
+//! [`exposition`] writes the format; what is written is here.
+
+mod exposition;
+
+use std::{
+    fs,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use crate::{
+    companion::link::Presence,
+    message::state::State,
+    outbox::{Outbox, row},
+    store::{Room, StoreError, now_ms},
+};
+use exposition::{Kind, Text};
+
+/// The media type of version 0.0.4 of the format (prometheus.io/docs/instrumenting/exposition_formats).
+pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Where messages wait.
+const WAITING: [State; 2] = [State::Ready, State::Held];
+
+/// A handle on the figures. Clones share it.
+#[derive(Clone)]
+pub struct Metrics {
+    outbox: Outbox,
+    presence: Presence,
+    started: Duration,
+}
+
+/// What the database says.
+struct Counted {
+    /// Messages that came to a state, by channel and state, since there is a database.
+    came: Vec<(String, String, i64)>,
+    /// Messages under way, by channel and state.
+    queue: Vec<(String, String, i64)>,
+    /// Bytes of their texts.
+    bytes: i64,
+    /// Since when the oldest waits, in milliseconds since 1970.
+    oldest: [Option<i64>; 2],
+    /// Rows that the audit ever had.
+    audit: i64,
+    /// The database's size in bytes, its free pages included.
+    size: i64,
+}
+
+impl Metrics {
+    /// The figures of the hub with this outbox and these companions.
+    pub fn new(outbox: Outbox, presence: Presence) -> Self {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { outbox, presence, started }
+    }
+
+    /// All figures as they are now.
+    pub async fn text(&self) -> Result<String, StoreError> {
+        let counted = self.outbox.store().read(count).await?;
+        let mut text = Text::default();
+        text.family("gatepost_build_info", Kind::Gauge, "Which gatepost this is; always 1.");
+        text.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+        write_messages(&mut text, &counted);
+        self.write_disk(&mut text, &counted);
+        text.family("gatepost_companions_registered", Kind::Gauge, "Companions that may decide.");
+        text.sample(&[], as_f64(self.presence.registered()));
+        text.family("gatepost_companions_online", Kind::Gauge, "Companions that are connected now.");
+        text.sample(&[], as_f64(self.presence.online()));
+        text.family(
+            "process_start_time_seconds",
+            Kind::Gauge,
+            "When the hub started, in seconds since 1970.",
+        );
+        text.sample(&[], self.started.as_secs_f64());
+        if let Some(bytes) = resident() {
+            text.family("process_resident_memory_bytes", Kind::Gauge, "Memory that the hub holds.");
+            text.sample(&[], as_f64(bytes));
+        }
+        Ok(text.into())
+    }
+
+    fn write_disk(&self, text: &mut Text, counted: &Counted) {
+        let room = self.outbox.store().space().look();
+        text.family(
+            "gatepost_disk_state",
+            Kind::Gauge,
+            "Room on the hub's disk: 1 for the state that it is in. Only with plenty are messages accepted; with plenty or \
+             short they are sent.",
+        );
+        for state in Room::ALL {
+            text.sample(&[("state", state.word())], if state == room { 1.0 } else { 0.0 });
+        }
+        if let Some(free) = self.outbox.store().space().free() {
+            text.family(
+                "gatepost_disk_free_bytes",
+                Kind::Gauge,
+                "What may still be written on the hub's disk.",
+            );
+            text.sample(&[], as_f64(free));
+        }
+        text.family("gatepost_database_bytes", Kind::Gauge, "Size of the hub's database.");
+        text.sample(&[], counted.size as f64);
+        text.family("gatepost_audit_rows_total", Kind::Counter, "Rows that the audit ever had.");
+        text.sample(&[], counted.audit as f64);
+    }
+}
+
+fn write_messages(text: &mut Text, counted: &Counted) {
+    text.family(
+        "gatepost_messages_total",
+        Kind::Counter,
+        "Messages that came to a state: accepted, held, and every end. A retried message can come to an end twice.",
+    );
+    for (channel, state, n) in &counted.came {
+        text.sample(&[("channel", channel), ("state", state)], *n as f64);
+    }
+    text.family("gatepost_queue_messages", Kind::Gauge, "Messages under way, by the state that they are in.");
+    for (channel, state, n) in &counted.queue {
+        text.sample(&[("channel", channel), ("state", state)], *n as f64);
+    }
+    text.family("gatepost_queue_text_bytes", Kind::Gauge, "Bytes of the texts of all messages under way.");
+    text.sample(&[], counted.bytes as f64);
+    text.family(
+        "gatepost_queue_oldest_age_seconds",
+        Kind::Gauge,
+        "Since when the oldest message waits: ready for its lane or its next attempt, held for a person. 0 if none does.",
+    );
+    for (state, since) in WAITING.iter().zip(counted.oldest) {
+        let age = since.map_or(0, |since| now_ms().saturating_sub(since).max(0));
+        text.sample(&[("state", state.word())], age as f64 / 1000.0);
+    }
+}
+
+fn count(db: &Connection) -> Result<Counted, StoreError> {
+    let by_channel = |sql: &str| -> Result<Vec<(String, String, i64)>, StoreError> {
+        let mut rows = db.prepare_cached(sql)?;
+        let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    };
+    let number = |sql: &str| -> Result<i64, StoreError> { Ok(db.query_row(sql, [], |row| row.get(0))?) };
+    let oldest = |state: State| -> Result<Option<i64>, StoreError> {
+        Ok(db.prepare_cached(row::OLDEST)?.query_row([state], |row| row.get(0)).optional()?)
+    };
+    Ok(Counted {
+        came: by_channel("SELECT channel, state, n FROM totals ORDER BY channel, state")?,
+        queue: by_channel(row::DEPTHS)?,
+        bytes: number("SELECT bytes FROM depth")?,
+        oldest: [oldest(WAITING[0])?, oldest(WAITING[1])?],
+        audit: number("SELECT coalesce(max(seq), 0) FROM audit")?,
+        size: number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?,
+    })
+}
+
+/// Figures are approximate beyond 2^53, as everywhere in Prometheus.
+fn as_f64(n: u64) -> f64 {
+    n as f64
+}
+
+/// Bytes of memory that this process holds, where the system says (proc(5)).
+fn resident() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}

@@ -1,0 +1,101 @@
+//! Links: where they lead, and what a reader is shown of that.
+//!
+//! What an approver sees of a link is its whole address, unless its label is that already; which platform gets it as a
+//! link, rather than as `label (url)`, depends on what the platform would make of it.
+
+use std::ops::Range;
+
+/// A link; its label is the text at `range`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) range: Range<usize>,
+    pub(super) url: String,
+    /// Where it leads, as far as platforms care.
+    pub(super) kind: LinkKind,
+    /// Whether its label has a sign that ends a label in some notations.
+    pub(super) has_angle: bool,
+}
+
+/// Which platforms make a link of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LinkKind {
+    /// None: another scheme, or white space in it.
+    Other,
+    /// Most: an address for mail, or a host that only a house knows.
+    Usual,
+    /// All that have links: a host on the web.
+    Web,
+}
+
+impl LinkKind {
+    pub(super) fn of(url: &str) -> Self {
+        let behind = |scheme: &str| {
+            url.get(..scheme.len())
+                .filter(|head| head.eq_ignore_ascii_case(scheme))
+                .map(|_| &url[scheme.len()..])
+        };
+        if url.contains(char::is_whitespace) {
+            return Self::Other;
+        }
+        match behind("http://").or_else(|| behind("https://")) {
+            Some(rest) if is_public(rest) => Self::Web,
+            Some(_) => Self::Usual,
+            None => behind("mailto:").map_or(Self::Other, |_| Self::Usual),
+        }
+    }
+}
+
+/// Whether an address, from its host on, has a host with a dot in its name (or a number) and a port that there is. What
+/// Telegram's own parser drops, or turns into something else, has not.
+fn is_public(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    if let Some((_, port)) = host.split_once(']').filter(|_| host.starts_with('[')) {
+        return port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+    }
+    let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric() || "-_".contains(c))
+    };
+    name.contains('.') && name.split('.').all(is_label) && port.is_none_or(is_port)
+}
+
+fn is_port(port: &str) -> bool {
+    port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+/// How a link's address is written behind its label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// `label (url)`, for readers.
+    Round,
+    /// `label <url>`, for approvers.
+    Angle,
+}
+
+impl Link {
+    /// Whether `label` is the address itself, so that a reader sees where it goes.
+    pub(super) fn is_bare(&self, label: &str) -> bool {
+        is_bare(label, &self.url)
+    }
+}
+
+fn is_bare(label: &str, url: &str) -> bool {
+    url.is_empty() || label == url || url.strip_prefix("mailto:") == Some(label)
+}
+
+impl Links {
+    /// What follows `label`, unless the label is the address itself.
+    pub(super) fn address(self, label: &str, url: &str) -> Option<String> {
+        (!is_bare(label, url)).then(|| self.written(url))
+    }
+
+    /// An address behind a label.
+    pub(super) fn written(self, url: &str) -> String {
+        match self {
+            Self::Round => [" (", url, ")"].concat(),
+            Self::Angle => [" <", url, ">"].concat(),
+        }
+    }
+}

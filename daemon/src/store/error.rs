@@ -1,0 +1,102 @@
+//! Why the store cannot be used, what to do about it, and whether the same may go well later.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{LockError, Room, backup};
+
+/// Why the store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The data directory is another's.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// SQLite's own words.
+    #[error("the database failed: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// Written by a newer Gatepost.
+    #[error(
+        "the database has schema version {found}, this gatepost knows up to {known}: run the newer one again"
+    )]
+    Newer {
+        /// The file's version.
+        found: u32,
+        /// The newest that this program knows.
+        known: u32,
+    },
+    /// It is not whole.
+    #[error(
+        "the database {} is damaged: {what}. It is kept as it is. {}", .path.display(), remedy(.path, .newest.as_deref())
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+        /// The newest backup.
+        newest: Option<PathBuf>,
+    },
+    /// The file that says which life of the database this is.
+    #[error("cannot use {}: {}", .0.display(), .1)]
+    Epoch(PathBuf, std::io::Error),
+    /// The transaction that this was part of could not be committed.
+    #[error("the database failed: {0}")]
+    Commit(Arc<rusqlite::Error>),
+    /// The writer is gone; the hub is stopping.
+    #[error("the store is closed")]
+    Closed,
+}
+
+fn remedy(path: &Path, newest: Option<&Path>) -> String {
+    match newest {
+        Some(newest) => format!(
+            "Restore the newest backup, {}, with: gatepost restore (what was under way in it is then unknown, and sent \
+             only by gatepost queue retry --may-duplicate)",
+            newest.display()
+        ),
+        None => format!(
+            "There is no backup. To begin anew with an empty queue, move {} away, and the file epoch beside it",
+            path.display()
+        ),
+    }
+}
+
+impl StoreError {
+    /// What SQLite says when the file itself is broken.
+    fn damage(&self) -> Option<String> {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let error = match self {
+            Self::Sqlite(error) => error,
+            Self::Commit(error) => error.as_ref(),
+            _ => return None,
+        };
+        matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)).then(|| error.to_string())
+    }
+
+    /// The same, with what to do about it where the database in `directory` is damaged.
+    pub fn explained(self, directory: &Path) -> Self {
+        match self.damage() {
+            Some(what) => {
+                let path = directory.join("gatepost.db");
+                Self::Damaged { path, what, newest: backup::newest(directory) }
+            }
+            None => self,
+        }
+    }
+
+    /// What it says about the disk, if anything.
+    pub fn room(&self) -> Option<Room> {
+        match self {
+            Self::Sqlite(error) => Room::of(error),
+            Self::Commit(error) => Room::of(error),
+            _ => None,
+        }
+    }
+
+    /// Whether the same may go well later, without anybody changing the call.
+    pub fn passes(&self) -> bool {
+        self.room().is_some()
+    }
+}
