@@ -168,7 +168,7 @@ pub fn balance(
         };
         let arrived: Vec<(usize, usize)> = bodies.iter().map(|body| stamp(body)).collect::<Result<_>>()?;
         for pair in arrived.windows(2) {
-            ensure!(pair[0] < pair[1], "{} came after {:?} in {lane:?}", format!("{:?}", pair[1]), pair[0]);
+            ensure!(pair[0] < pair[1], "{:?} came after {:?} in {lane:?}", pair[1], pair[0]);
         }
         let mut times: HashMap<(usize, usize), usize> = HashMap::new();
         for part in arrived {

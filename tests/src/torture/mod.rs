@@ -38,8 +38,7 @@ impl Dice {
         Ok(Self(seed))
     }
 
-    /// Any number.
-    pub fn next(&mut self) -> u64 {
+    fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -49,6 +48,6 @@ impl Dice {
 
     /// A number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
+        self.number() % end.max(1)
     }
 }
