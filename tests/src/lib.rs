@@ -3,6 +3,7 @@
 //! - [`peers`]: servers and judges that we did not write;
 //! - [`hub`]: hubs that they meet: one in this process, with a companion, and one that is a process of its own;
 //! - [`documents`]: Markdown that renderers fall over;
+//! - [`torture`]: a platform that answers badly, and the books that are kept of it;
 //! - [`main_job`]: the way of one message, as every broker and channel must let it go.
 //!
 //! The tests themselves are in `tests/tests`, a file for each thing that they are about.
@@ -11,3 +12,4 @@ pub mod documents;
 pub mod hub;
 pub mod main_job;
 pub mod peers;
+pub mod torture;

@@ -1,32 +1,35 @@
-//! Measures the budgets of the splitter and of the renderer, and prints them as ratios to something in the same run.
+//! Measures the budgets of the splitter, of the renderer and of the start, and prints them as ratios to something in the same run.
 //!
 //! Machines differ, and so do a machine's minutes: what is compared is measured in turns, and each figure is a median, or a minimum where growth is meant.
-//! Read [`plain`] and [`render`] for what is measured, [`document`] for the text that it is measured on.
+//! Read [`plain`], [`render`] and [`start`] for what is measured, [`document`] for the text that it is measured on.
 
 mod document;
 mod measure;
 mod plain;
 mod render;
+mod start;
 
 const USAGE: &str = "\
-usage: tests/bench/run [plain | render | --document [BYTES]]
+usage: tests/bench/run [plain | render | start | --document [BYTES]]
 
 Builds in release and prints, for the plain split: GB/s by unit and mode, the ratio to text-splitter's TextSplitter, and
 how the cost grows with the input. For the renderer: the ratio to pulldown-cmark's own rate, the time of a reply to all
-channels, how the cost grows, and peak memory. It takes some minutes; nothing else should run beside it.
+channels, how the cost grows, and peak memory. For the start: from nothing to ready, with 100,000 messages in the queue. It takes some minutes; nothing else should run beside it.
 
   render               the renderer only
   plain                the plain split only
+  start                the start only
   --document [BYTES]   print the mixed Markdown document that is measured, of about so many bytes (1,000,000), and end
   -h, --help           this text";
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (mut plain, mut render) = (true, true);
+    let (mut plain, mut render, mut start) = (true, true, true);
     match arguments.next().as_deref() {
         None => {}
-        Some("plain") => render = false,
-        Some("render") => plain = false,
+        Some("plain") => (render, start) = (false, false),
+        Some("render") => (plain, start) = (false, false),
+        Some("start") => (plain, render) = (false, false),
         Some("-h" | "--help") => return println!("{USAGE}"),
         Some("--document") => {
             let Ok(bytes) = arguments.next().map_or(Ok(MEGABYTE), |bytes| bytes.parse()) else {
@@ -46,6 +49,10 @@ fn main() {
         render::rates();
         render::memory();
         render::growth();
+    }
+    if start && let Err(error) = start::with_a_long_queue() {
+        eprintln!("tests/bench/run: the start cannot be measured: {error}");
+        std::process::exit(1);
     }
 }
 
