@@ -11,8 +11,8 @@ use super::look::{Look, Tag};
 use super::pen::Pen;
 use super::text::Text;
 
-/// What some platforms read as marks and have no escape for.
-const SIGNS: [char; 5] = ['*', '_', '~', '`', '<'];
+/// What some platforms read as marks and have no escape for, and what takes a mark's power, in case an agent wrote it.
+const SIGNS: [char; 6] = ['*', '_', '~', '`', '<', '\u{200b}'];
 
 const STYLES: [Tag; 4] = [Tag::Strong, Tag::Emphasis, Tag::Strike, Tag::Code];
 
@@ -198,7 +198,7 @@ fn stands(pen: Pen, tag: Tag, all: &str, range: Range<usize>) -> bool {
     // What takes the power of a mark would take that of ours beside it.
     // In code that is only what Google Chat would read as a mention.
     let meets_sign = match tag {
-        Tag::Code => inside.ends_with('<'),
+        Tag::Code => inside.ends_with(['<', '\u{200b}']),
         _ => inside.starts_with(SIGNS) || inside.ends_with(SIGNS),
     };
     if starts_marked || pen.disarms() && meets_sign {

@@ -100,6 +100,11 @@ fn a_label_that_google_chat_would_end_too_soon_shows_its_address() {
 }
 
 #[test]
+fn a_style_that_ends_in_what_takes_its_marks_power_has_none() {
+    assert_eq!(marked(Notation::WhatsApp, "_a b\u{200b}_ and `c\u{200b}`"), "a b\u{200b} and c\u{200b}");
+}
+
+#[test]
 fn code_that_begins_with_a_sign_stays_code() {
     for notation in [Notation::Slack, Notation::WhatsApp, Notation::GoogleChat] {
         assert_eq!(marked(notation, "use `*args` and `__init__`"), "use `*args` and `__init__`");

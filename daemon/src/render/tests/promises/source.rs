@@ -75,11 +75,13 @@ impl Reader {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
-                Some((_, code)) => code.push_str(&text),
-                None => self.text.all.push_str(&text),
+                Some((_, code)) => code.push_str(&legible(&text)),
+                None => self.text.all.push_str(&legible(&text)),
             },
-            Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => self.text.all.push_str(&text),
-            Event::FootnoteReference(label) => self.text.all.push_str(&format!("[^{label}]")),
+            Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                self.text.all.push_str(&legible(&text));
+            }
+            Event::FootnoteReference(label) => self.text.all.push_str(&legible(&format!("[^{label}]"))),
             Event::SoftBreak | Event::HardBreak => {
                 self.text.all.push(if self.links.is_empty() { '\n' } else { ' ' });
             }
@@ -126,7 +128,7 @@ impl Reader {
             }
             Tag::FootnoteDefinition(label) => {
                 self.end_text(0);
-                self.text.all.push_str(&format!("[^{label}]: "));
+                self.text.all.push_str(&legible(&format!("[^{label}]: ")));
             }
             Tag::Heading { .. } | Tag::HtmlBlock => self.end_text(0),
             Tag::Link { link_type: LinkType::Email, dest_url, .. } => {
@@ -180,6 +182,7 @@ impl Reader {
     }
 
     fn open_link(&mut self, url: String) {
+        let url = legible(&url);
         let is_link = self.links.is_empty() && !url.is_empty();
         self.links.push((url, self.text.all.len(), is_link));
     }
@@ -221,6 +224,17 @@ impl Reader {
             }
         }
     }
+}
+
+/// With U+FFFD for each character that nobody can read: controls but for tabs and line ends, and noncharacters, which are
+/// U+FDD0 to U+FDEF and the last two of every plane.
+fn legible(text: &str) -> String {
+    let is_legible = |c: char| match c {
+        '\t' | '\n' | '\r' => true,
+        '\u{fdd0}'..='\u{fdef}' => false,
+        c => !c.is_control() && u32::from(c) % 0x1_0000 < 0xfffe,
+    };
+    text.chars().map(|c| if is_legible(c) { c } else { '\u{fffd}' }).collect()
 }
 
 /// Whether a reader of `label` has to be told where it leads.
