@@ -122,6 +122,7 @@ impl Pipeline {
             silent: message.silent,
             origin: message.origin.as_ref(),
             text: &message.text,
+            attachments: &message.attachments,
         };
         Ok((judgement, plan::parts(adapter.as_ref(), rules, &content)?))
     }

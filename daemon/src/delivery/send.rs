@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// An adapter bounds its own steps; this bounds the adapter.
-const LONGEST: Duration = Duration::from_secs(400);
+const LONGEST: Duration = Duration::from_secs(600);
 
 impl Pipeline {
     /// Sends a ready message as far as it goes now. Its first request's place in the pace is taken already.

@@ -12,8 +12,10 @@ use super::{
 };
 use crate::{
     approval::document,
-    channels::account::OnUnknown,
+    channels::account::{NoAccount, OnUnknown},
+    files::Staged,
     message::{
+        attachment::Attachment,
         call::Call,
         receipt::Receipt,
         refusal::{Code, Refusal},
@@ -80,7 +82,7 @@ impl Pipeline {
     pub async fn submit(
         &self,
         agent: &str,
-        call: Call,
+        mut call: Call,
         idempotency: Idempotency,
     ) -> Result<Receipt, Refusal> {
         // First: a repeated call gets its receipt, also when what it stood on is gone by now.
@@ -96,6 +98,8 @@ impl Pipeline {
         }
         let origin = self.origin(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
+        // Only for who may send it, and where it can go.
+        let staged = self.stage(agent, &mut call, &resolved).await?;
         let Target { channel, address, .. } = resolved.target.clone();
         let lane = Lane { channel, account: resolved.account.clone(), address };
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
@@ -104,27 +108,23 @@ impl Pipeline {
         let resend = call.resend.unwrap_or_else(|| {
             self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
         });
-        let accepted = self
-            .0
-            .outbox
-            .accept(NewMessage {
-                agent: agent.to_owned(),
-                action: call.action.word(),
-                target: resolved.target,
-                account: resolved.account,
-                reply_to: call.reply_to,
-                silent: call.silent,
-                origin,
-                text: call.text,
-                deadline: now_ms().saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
-                idempotency_key: idempotency.key,
-                fingerprint: idempotency.fingerprint,
-                best_effort: call.best_effort,
-                resend,
-            })
-            .instrument(span.clone())
-            .await
-            .map_err(not_accepted)?;
+        let new = NewMessage {
+            agent: agent.to_owned(),
+            action: call.action.word(),
+            target: resolved.target,
+            account: resolved.account,
+            reply_to: call.reply_to,
+            silent: call.silent,
+            origin,
+            text: call.text,
+            attachments: attachments(&staged),
+            deadline: now_ms().saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
+            idempotency_key: idempotency.key,
+            fingerprint: idempotency.fingerprint,
+            best_effort: call.best_effort,
+            resend,
+        };
+        let accepted = self.accept(new, staged).instrument(span.clone()).await.map_err(not_accepted)?;
         let seq = match accepted {
             Accepted::Before(seq) => seq,
             Accepted::New(seq) => {
@@ -140,19 +140,47 @@ impl Pipeline {
         self.0.outbox.receipt(seq).await.map_err(unavailable)
     }
 
-    /// Says what [`submit`](Self::submit) would do, and does nothing.
-    pub async fn dry_run(&self, agent: &str, call: &Call) -> Result<DryRun, Refusal> {
-        let origin = self.origin(agent, call).await?;
-        let Resolved { target, account } = self.admit(agent, call, origin.as_ref())?;
+    /// Writes a message down. Its files are kept until it is on disk, also for a caller that hangs up meanwhile.
+    async fn accept(&self, new: NewMessage, staged: Vec<Staged>) -> Result<Accepted, AcceptError> {
+        if staged.is_empty() {
+            return self.0.outbox.accept(new).await;
+        }
+        let outbox = self.0.outbox.clone();
+        let accept = async move {
+            let accepted = outbox.accept(new).await;
+            drop(staged);
+            accepted
+        };
+        tokio::spawn(accept.in_current_span()).await.map_err(|_| AcceptError::Store(StoreError::Closed))?
+    }
+
+    /// Takes the files of a call, and looks whether they fit where it goes.
+    async fn stage(&self, agent: &str, call: &mut Call, resolved: &Resolved) -> Result<Vec<Staged>, Refusal> {
+        let asked = std::mem::take(&mut call.attachments);
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let staged = self.0.files.stage(agent, &self.rules(agent)?.sources, asked).await?;
+        let (_, adapter) =
+            self.0.accounts.pick(&resolved.target.channel, Some(&resolved.account)).map_err(no_account)?;
+        plan::fits(adapter.as_ref(), staged.iter().map(|file| file.attachment.size))?;
+        Ok(staged)
+    }
+
+    /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept.
+    pub async fn dry_run(&self, agent: &str, mut call: Call) -> Result<DryRun, Refusal> {
+        let origin = self.origin(agent, &call).await?;
+        let resolved = self.admit(agent, &call, origin.as_ref())?;
+        let staged = self.stage(agent, &mut call, &resolved).await?;
+        let attachments = attachments(&staged);
+        let Resolved { target, account } = resolved;
         let rules = self.rules(agent)?;
         let (verdict, reason) = match policy::judge(&rules.rights, origin.as_ref(), &account, &target) {
             Verdict::Allow(reason) => ("allow", reason.to_owned()),
             Verdict::Hold(reason) => ("hold", reason),
             Verdict::Deny(refusal) => return Err(refusal),
         };
-        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(|error| {
-            Refusal::new(Code::ExecutionFailed, error.to_string(), "ask the operator to configure it")
-        })?;
+        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(no_account)?;
         let content = Content {
             agent,
             target: &target,
@@ -161,10 +189,11 @@ impl Pipeline {
             silent: call.silent,
             origin: origin.as_ref(),
             text: &call.text,
+            attachments: &attachments,
         };
         let parts = plan::parts(adapter.as_ref(), rules, &content)?;
         if verdict == "hold" {
-            document::check(&parts)
+            document::check(&parts, &attachments)
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;
         }
         let parts = parts
@@ -221,6 +250,14 @@ impl Pipeline {
             Refusal::new(Code::Forbidden, error, hint).because("unknown_agent")
         })
     }
+}
+
+fn attachments(staged: &[Staged]) -> Vec<Attachment> {
+    staged.iter().map(|file| file.attachment.clone()).collect()
+}
+
+fn no_account(error: NoAccount) -> Refusal {
+    Refusal::new(Code::ExecutionFailed, error.to_string(), "ask the operator to configure it")
 }
 
 fn not_accepted(error: AcceptError) -> Refusal {

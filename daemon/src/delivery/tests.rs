@@ -21,6 +21,7 @@ use crate::{
         formats,
         limits::{Pause, Scope},
     },
+    files::{Bounds, Files, Sources, reach::Private},
     message::{call::Call, receipt::Receipt, state::State},
     outbox::{Outbox, row::MessageRow},
     policy::{Allowlist, Crossing, Rights},
@@ -57,8 +58,14 @@ impl Platform {
 #[async_trait]
 impl Adapter for Platform {
     fn capabilities(&self) -> &'static Capabilities {
-        const CAN: Capabilities =
-            Capabilities { channel: "test", threads: true, replies: true, silent: true, address_hint: "x" };
+        const CAN: Capabilities = Capabilities {
+            channel: "test",
+            threads: true,
+            replies: true,
+            silent: true,
+            address_hint: "x",
+            files: None,
+        };
         &CAN
     }
 
@@ -115,6 +122,7 @@ impl House {
 
     async fn with(directory: &Path, one: &Arc<Platform>, two: &Arc<Platform>, on: OnUnknown) -> Self {
         let outbox = Outbox::new(Store::open(directory).unwrap());
+        let files = Files::open(outbox.store().clone(), Bounds::default(), Private::default()).unwrap();
         let mut accounts = Accounts::default();
         for (channel, platform) in CHANNELS.into_iter().zip([one, two]) {
             accounts.add(channel, "home", Arc::clone(platform) as Arc<dyn Adapter>, on);
@@ -127,6 +135,7 @@ impl House {
             },
             decorate: false,
             accounts: BTreeMap::new(),
+            sources: Sources::default(),
         };
         let pipeline = Pipeline::new(Shared {
             approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
@@ -138,6 +147,7 @@ impl House {
             ttl: Duration::from_hours(24),
             hold_ttl: Duration::from_mins(10),
             pace: Pace::default(),
+            files,
             hooks: Hooks::new(vec![], vec![]),
         });
         pipeline.recover().await.unwrap();

@@ -33,6 +33,7 @@ async fn accept(events: &Events, agent: &str) -> i64 {
         silent: false,
         origin: None,
         text: "Hello".into(),
+        attachments: vec![],
         deadline: i64::MAX,
         idempotency_key: None,
         fingerprint: [0; 32],

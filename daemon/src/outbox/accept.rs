@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
-    message::{MessageId, state::State, target::Target},
+    files,
+    message::{MessageId, attachment::Attachment, state::State, target::Target},
     policy::Origin,
     store::{StoreError, now_ms},
 };
@@ -34,6 +35,8 @@ pub struct NewMessage {
     pub origin: Option<Origin>,
     /// What the agent wrote.
     pub text: String,
+    /// Files that go along. Their callers keep them from being swept until this is on disk.
+    pub attachments: Vec<Attachment>,
     /// Milliseconds since 1970.
     pub deadline: i64,
     /// The caller's own name for this call.
@@ -137,10 +140,13 @@ fn insert(
     let now = now_ms();
     let origin =
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
+    let attachments = (!new.attachments.is_empty())
+        .then(|| serde_json::to_string(&new.attachments).expect("attachments are plain data"));
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
-            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend,
+            attachments)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
@@ -162,10 +168,15 @@ fn insert(
         now,
         new.best_effort,
         new.resend,
+        attachments,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
-    let detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
+    let mut detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
+    if !new.attachments.is_empty() {
+        files::refer(tx, seq, &new.attachments)?;
+        detail["files"] = json!(new.attachments);
+    }
     audit::append(tx, &Entry { actor: &actor, event: "message.accepted", message: Some(&id.0), detail })?;
     Ok(Accepted::New(seq))
 }
@@ -189,6 +200,7 @@ mod tests {
             silent: false,
             origin: None,
             text: text.into(),
+            attachments: vec![],
             deadline: i64::MAX,
             idempotency_key: Some(text.into()),
             fingerprint: [0; 32],

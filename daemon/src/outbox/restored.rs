@@ -88,6 +88,7 @@ mod tests {
             silent: false,
             origin: None,
             text: text.into(),
+            attachments: vec![],
             deadline: i64::MAX,
             idempotency_key: None,
             fingerprint: [0; 32],

@@ -102,7 +102,7 @@ async fn a_lost_answer_after_the_content_is_unknown() {
 async fn a_mail_that_did_not_wholly_leave_is_retried() {
     let double = Double::start(Security::Starttls, &[("content", Deed::Hang)]);
     let mut mail = wire().mail(&key()).unwrap();
-    mail.content = b"more than any socket buffers\r\n".repeat(1_000_000);
+    mail.content = b"more than any socket buffers\r\n".repeat(1_000_000).into();
     let failure = to(&double, Security::Starttls).submit(&mail).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("whole mail")), "{failure:?}");
 }

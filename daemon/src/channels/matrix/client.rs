@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use reqwest::{Method, Response, StatusCode, Url, header::RETRY_AFTER};
+use reqwest::{
+    Method, RequestBuilder, Response, StatusCode, Url,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -20,11 +23,17 @@ use crate::{
         Failure, PartKey,
         limits::{Pause, Scope},
     },
+    files::kept::Checked,
     settings::secret::Secret,
 };
 
 /// For a whole request, from the connection to the end of the answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The slowest that an upload may be, in bytes a second: 25 MB in less than four minutes.
+const UPLOAD_RATE: u64 = 128 * 1024;
+/// However large a file is: less than the whole delivery may take.
+const UPLOAD_LONGEST: Duration = Duration::from_secs(400);
 
 /// The longest answer that is read, in bytes. The ones that matter have a few hundred.
 const MAX_ANSWER: usize = 64 * 1024;
@@ -112,6 +121,37 @@ impl Client {
         }
     }
 
+    /// Puts a file into the homeserver's media repository, and returns its address there.
+    ///
+    /// <https://spec.matrix.org/v1.18/client-server-api/#post_matrixmediav3upload>
+    pub(super) async fn upload(&self, name: &str, kind: &str, file: Checked) -> Result<String, Failure> {
+        let mut url = self.url(&["_matrix", "media", "v3", "upload"]);
+        url.query_pairs_mut().append_pair("filename", name);
+        let longest = TIMEOUT + Duration::from_secs(file.size / UPLOAD_RATE);
+        let request = self
+            .http
+            .request(Method::POST, url)
+            .header(CONTENT_TYPE, kind)
+            .header(CONTENT_LENGTH, file.size)
+            .body(tokio::fs::File::from_std(file.file))
+            .timeout(longest.min(UPLOAD_LONGEST));
+        let answer = match self.answer(request).await {
+            Ok(answer) => answer,
+            // It is in no room, whether it arrived or not.
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(Failure::Retry(why)),
+        };
+        if !answer.status.is_success() {
+            return Err(match self.judge(&answer) {
+                Failure::Unknown(why) => Failure::Retry(why),
+                failure => failure,
+            });
+        }
+        match answer.body["content_uri"].as_str().filter(|uri| uri.starts_with("mxc://")) {
+            Some(uri) => Ok(uri.to_owned()),
+            None => Err(Failure::Retry("the homeserver took the file, but did not say as what".into())),
+        }
+    }
+
     /// Fails unless the room is known to be without encryption.
     ///
     /// <https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv3roomsroomidstateeventtypestatekey>
@@ -166,16 +206,25 @@ impl Client {
         path: &[&str],
         body: Option<&Map<String, Value>>,
     ) -> Result<Answer, Silence> {
+        let path: Vec<&str> = ["_matrix", "client", "v3"].iter().chain(path).copied().collect();
+        let mut request = self.http.request(method, self.url(&path)).timeout(TIMEOUT);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        self.answer(request).await
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
         let mut url = self.homeserver.clone();
         url.path_segments_mut()
             .expect("an http URL has a path: it was checked when the account was opened")
             .pop_if_empty()
-            .extend(["_matrix", "client", "v3"])
             .extend(path);
-        let mut request = self.http.request(method, url).bearer_auth(self.token.expose()).timeout(TIMEOUT);
-        if let Some(body) = body {
-            request = request.json(body);
-        }
+        url
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<Answer, Silence> {
+        let request = request.bearer_auth(self.token.expose());
         let response = request.send().await.map_err(|error| self.silence(&error))?;
         let status = response.status();
         let retry_after = response

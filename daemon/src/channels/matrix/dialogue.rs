@@ -11,14 +11,17 @@ use super::{
 };
 use crate::{
     channels::{Adapter, Failure, Letter, PartKey},
+    files::kept::Kept,
     render::Part,
     settings::secret::Secret,
+    store::Store,
 };
 
 pub(super) fn matrix(port: u16) -> Matrix {
     let url = homeserver(&format!("http://127.0.0.1:{port}")).unwrap();
     Matrix {
         client: Client::new(http(), url, Secret::from("syt_secret")),
+        kept: Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap()),
         limit: DEFAULT_LIMIT,
         resend: Duration::from_secs(DEFAULT_RESEND * 60),
     }
@@ -36,6 +39,7 @@ pub(super) fn letter(part: &Part) -> Letter<'_> {
         silent: false,
         headline: "Hello",
         part,
+        files: &[],
         index: 0,
         of: 1,
     }

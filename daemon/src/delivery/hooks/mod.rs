@@ -209,6 +209,7 @@ fn facts(message: &MessageRow, text: &str) -> Value {
         "silent": message.silent,
         "origin": message.origin.as_ref().map(|origin| origin.place.to_string()),
         "message": text,
+        "attachments": message.attachments,
     })
 }
 

@@ -116,6 +116,7 @@ fn told(message: &MessageRow, state: State, receipt: &Value) -> Value {
         "address": message.address,
         "thread": message.thread,
         "message": message.text,
+        "attachments": message.attachments,
         "ok": state == State::Sent,
         "state": state,
         "code": receipt["code"],
