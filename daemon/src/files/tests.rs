@@ -264,16 +264,9 @@ async fn nothing_inside_the_house_is_fetched_by_whatever_name() {
     let house = house(SMALL, &[]);
     let inside = says("200 OK", b"secret");
     let port = inside.rsplit(':').next().unwrap().to_owned();
-    for host in [
-        "127.0.0.1",
-        "localhost",
-        "[::1]",
-        "[::ffff:127.0.0.1]",
-        "0x7f.1",
-        "2130706433",
-        "0",
-        "017700000001",
-    ] {
+    for host in
+        ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0x7f.1", "2130706433", "0", "017700000001"]
+    {
         let refused = house.url(&format!("http://{host}:{port}/")).await;
         assert!(matches!(refused, Err(StageError::Private { .. })), "{host}: {refused:?}");
     }
