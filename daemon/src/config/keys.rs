@@ -151,7 +151,7 @@ pub const HOOK: &[Key] = &[
     key(
         "command",
         "[\"/usr/local/bin/redact\", \"--strict\"]",
-        "A program, by its absolute path, and its arguments. It reads a JSON object with id, agent, to and message on its \
+        "A program, by its absolute path, and its arguments. It reads a JSON object with id, agent, to, message and attachments on its \
          standard input, and answers on its standard output with {\"action\": \"pass\"}, {\"action\": \"rewrite\", \"message\": \
          \"...\"} or {\"action\": \"cancel\", \"reason\": \"...\"} and exit status 0. Anything else fails the message.",
     ),
@@ -165,7 +165,7 @@ pub const HOOK: &[Key] = &[
     key(
         "builtin",
         "\"secrets\"",
-        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in it.",
+        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in its text.",
     ),
 ];
 
