@@ -165,7 +165,7 @@ pub const HOOK: &[Key] = &[
     key(
         "builtin",
         "\"secrets\"",
-        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in its text.",
+        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in its text, captions or file names.",
     ),
 ];
 

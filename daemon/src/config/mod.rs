@@ -27,7 +27,7 @@ use crate::{
         self, Sources,
         reach::{Hosts, Private},
     },
-    message::{attachment::MOST, call::MAX_TEXT},
+    message::{asked::MOST, call::MAX_TEXT},
     outbox::bounds::Bounds,
     policy::{Allowlist, Crossing, Pattern, PatternError, Rights},
     settings::{is_name, secret::SecretSource},

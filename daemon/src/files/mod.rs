@@ -32,7 +32,10 @@ pub use shelf::{Pin, STEP};
 pub use uploads::Uploaded;
 
 use crate::{
-    message::attachment::{Asked, Attachment, MAX_NAME, Source, clean_name, is_kind},
+    message::{
+        asked::{Asked, Source},
+        attachment::{Attachment, MAX_NAME, clean_name, is_kind},
+    },
     store::{Store, StoreError},
 };
 use error::StageError;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::spelling::nearest;
 
 use super::{
-    attachment::Asked,
+    asked::Asked,
     refusal::{Code, Refusal},
     target::{Destination, KINDS_OF_ID, MAX_ADDRESS},
 };

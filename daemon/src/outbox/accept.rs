@@ -175,7 +175,9 @@ fn insert(
     let mut detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
     if !new.attachments.is_empty() {
         files::refer(tx, seq, &new.attachments)?;
-        detail["files"] = json!(new.attachments);
+        // A caption is part of what is said, which goes with the message.
+        let facts = |file: &Attachment| json!({"sha256": file.sha256.to_string(), "name": file.name, "kind": file.kind, "size": file.size});
+        detail["files"] = new.attachments.iter().map(facts).collect();
     }
     audit::append(tx, &Entry { actor: &actor, event: "message.accepted", message: Some(&id.0), detail })?;
     Ok(Accepted::New(seq))

@@ -147,3 +147,49 @@ impl Blocks<'_> {
 fn rewound(mut file: &File) -> io::Result<()> {
     file.rewind()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    async fn with_file(bytes: &[u8], then: impl FnOnce(&std::path::Path)) -> Content {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let digest = Digest::of(bytes);
+        let path = directory.path().join("files").join(digest.to_string());
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        let mail = b"head PLACE tail".to_vec();
+        let content = Content::with_files(mail, &[("PLACE".to_owned(), digest)]).unwrap();
+        let content = content.open(&Kept::of(&store)).await.unwrap();
+        then(&path);
+        content
+    }
+
+    #[tokio::test]
+    async fn a_file_stands_in_its_place_in_lines_of_base64() {
+        for size in [0, 1, LINE, LINE * LINES, LINE * LINES * 2 + 5] {
+            let bytes: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
+            let content = with_file(&bytes, |_| {}).await;
+            let mail = String::from_utf8(content.bytes()).unwrap();
+            let encoded = mail.strip_prefix("head ").unwrap().strip_suffix(" tail").unwrap();
+            assert!(encoded.lines().all(|line| line.len() <= 76));
+            assert_eq!(STANDARD.decode(encoded.replace("\r\n", "")).unwrap(), bytes);
+            assert_eq!(content.bytes(), content.bytes(), "every time");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_ends_too_early_never_ends_its_mail() {
+        let content = with_file(&[1; 100_000], |path| {
+            std::fs::File::options().write(true).open(path).unwrap().set_len(70_000).unwrap();
+        });
+        let content = content.await;
+        let broken = AtomicBool::new(false);
+        let blocks: Vec<_> = content.blocks(&broken).take(1_000).collect();
+        assert!(broken.load(Ordering::Relaxed));
+        assert!(blocks.len() == 1_000 && blocks[999] == b"\r\n".as_slice());
+        assert!(!blocks.iter().any(|block| block.ends_with(b"tail")));
+    }
+}
