@@ -187,6 +187,9 @@ impl Leaf<'_> {
 
     /// What it costs to have `range` in a part by itself.
     fn alone(&self, range: Range<usize>) -> Cost {
+        if self.is_simple && !self.measure.pen.has_marks() && self.styled.is_none_or(Text::is_plain) {
+            return Cost::units(range.len());
+        }
         let mut cost = self.cost(range.clone());
         if let Some(text) = self.styled {
             cost += self.measure.opening(text, self.swaps, range.start);
@@ -317,16 +320,14 @@ impl Leaf<'_> {
         };
         let mut run = range.start..range.start;
         let mut cost = Cost::default();
-        // A cluster a chunk: the splitter knows where clusters end.
         let all = self.all;
-        let clusters = split(&all[range.clone()], 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
-        for cluster in clusters.map(|chunk| range.start + chunk.range.start..range.start + chunk.range.end) {
-            let more = self.alone(run.end..cluster.end);
+        for cluster in clusters(all, range) {
+            let mut more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(longest) && run.start < run.end {
                 self.push(run.clone(), Grade::Cluster);
                 (run, cost) = (cluster.start..cluster.start, Cost::default());
+                more = self.alone(cluster.clone());
             }
-            let more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(self.most) {
                 run = cluster.clone();
                 let room = self.most.units.saturating_sub(6).max(self.most.units / 2).max(1);
@@ -345,4 +346,15 @@ impl Leaf<'_> {
             self.push(run, Grade::Cluster);
         }
     }
+}
+
+/// The grapheme clusters of `range`, which has no line break.
+fn clusters(all: &str, range: Range<usize>) -> Box<dyn Iterator<Item = Range<usize>> + '_> {
+    let (start, slice) = (range.start, &all[range.clone()]);
+    if slice.is_ascii() {
+        return Box::new(range.map(|at| at..at + 1));
+    }
+    // A cluster a chunk: the splitter knows where clusters end.
+    let chunks = split(slice, 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
+    Box::new(chunks.map(move |chunk| start + chunk.range.start..start + chunk.range.end))
 }

@@ -5,7 +5,7 @@
 
 use super::Dialect;
 use super::layout::{Block, Form, LaidTable, Layout};
-use super::link::{Link, Links};
+use super::link::{Link, Links, behind_scheme};
 use super::look::Tag;
 use super::plain;
 use super::split::Piece;
@@ -259,9 +259,7 @@ fn close_tags(open: &mut Vec<Tag>, depth: usize, out: &mut String) {
 }
 
 fn may_link(link: &Link) -> bool {
-    SCHEMES
-        .iter()
-        .any(|scheme| link.url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme)))
+    SCHEMES.iter().any(|scheme| behind_scheme(&link.url, scheme).is_some())
 }
 
 pub(super) fn is_language(language: &str) -> bool {
