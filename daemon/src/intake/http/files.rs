@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    body::HttpBody as _,
+    body::{Bytes, HttpBody as _},
     extract::{Request, State},
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use futures_util::{StreamExt as _, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::json;
 
 use super::{Door, messages::SENDERS};
@@ -20,6 +20,23 @@ use crate::message::refusal::Refusal;
 
 /// Between two pieces of a body.
 const SILENCE: Duration = Duration::from_secs(20);
+/// Bytes of a refused file that are read and dropped.
+const HEARD_OUT: usize = 64 * 1024 * 1024;
+
+/// Many clients look for an answer only when all of theirs is said; one who is cut off hears of a broken line and no reason.
+async fn hear_out<E>(pieces: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
+    let all = async {
+        let mut heard = 0;
+        while let Some(Ok(piece)) = pieces.next().await {
+            heard += piece.len();
+            if heard > HEARD_OUT {
+                break;
+            }
+        }
+    };
+    // Whoever has more to say than this is cut off after all.
+    let _ = tokio::time::timeout(SILENCE, all).await;
+}
 
 pub(super) async fn upload(State(door): State<Door>, request: Request) -> Response {
     door.serve("POST /v1/files", SENDERS, request, async |caller, request| {
@@ -31,8 +48,15 @@ pub(super) async fn upload(State(door): State<Door>, request: Request) -> Respon
                 Err(_) => Some((Err("nothing more came".to_owned()), body)),
             }
         });
-        let files = door.0.pipeline.files();
-        let taken = files.upload(caller.agent(), expected, Box::pin(pieces)).await.map_err(Refusal::from)?;
+        let mut pieces = Box::pin(pieces);
+        let taken = door.0.pipeline.files().upload(caller.agent(), expected, &mut pieces).await;
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                hear_out(&mut pieces).await;
+                return Err(Refusal::from(error));
+            }
+        };
         let answer = json!({
             "ok": true, "file": taken.file.to_string(), "size": taken.size, "kind": taken.kind,
             "expires_in": taken.lasts.as_secs(),
