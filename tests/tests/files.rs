@@ -50,7 +50,10 @@ fn config(folder: &Path) -> String {
 
 /// Files in the hub's folder, whole or not.
 fn staged(data: &Path) -> Result<Vec<String>> {
-    let names = fs::read_dir(data.join("files"))?;
+    let names = match fs::read_dir(data.join("files")) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
+        names => names?,
+    };
     names.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
@@ -207,6 +210,7 @@ async fn only_public_addresses_are_fetched_from_and_those_that_the_operator_name
     let arrived = house.operator()?.arrived("anna")?;
     ensure!(arrived.len() == 2 && arrived[1]["attachment"]["name"] == "note.txt", "{arrived:?}");
     ensure!(text(&arrived[1]["attachment"], "sha256") == Digest::of(b"hello").to_string());
+    ensure!(sent["attachments"][0]["kind"] == "text/plain", "the receipt says what was found: {sent}");
     // Who has no leave to fetch asks nobody anything.
     let other = house.agent("other").await?;
     refused(&other.post("/v1/messages", &with(json!([{"url": fine}])))?, 403, "attach_urls")?;

@@ -24,6 +24,8 @@ use super::{
     reach::{Hosts, Private},
     shelf::{Draft, Taken},
 };
+use tokio::sync::OnceCell;
+
 use crate::message::attachment::is_kind;
 
 /// Redirects that are followed.
@@ -34,7 +36,8 @@ const SILENCE: Duration = Duration::from_secs(20);
 
 /// Fetches files.
 pub(super) struct Fetcher {
-    client: Client,
+    /// Made when it is first needed: the authorities that it trusts are a few megabytes.
+    client: OnceCell<Client>,
     private: Arc<Private>,
 }
 
@@ -76,10 +79,13 @@ impl Resolve for Judged {
 }
 
 impl Fetcher {
-    pub(super) fn new(private: Private) -> Result<Self, reqwest::Error> {
-        let private = Arc::new(private);
-        let client = Client::builder()
-            .dns_resolver(Judged(Arc::clone(&private)))
+    pub(super) fn new(private: Private) -> Self {
+        Self { client: OnceCell::new(), private: Arc::new(private) }
+    }
+
+    fn client(&self) -> Result<Client, reqwest::Error> {
+        Client::builder()
+            .dns_resolver(Judged(Arc::clone(&self.private)))
             .redirect(Policy::none())
             .no_proxy()
             .referer(false)
@@ -88,8 +94,7 @@ impl Fetcher {
             // A connection that is kept was judged for another call.
             .pool_max_idle_per_host(0)
             .user_agent(concat!("gatepost/", env!("CARGO_PKG_VERSION")))
-            .build()?;
-        Ok(Self { client, private })
+            .build()
     }
 
     /// Fetches a file from an address on one of `hosts`, or from where that sends it.
@@ -152,7 +157,8 @@ impl Fetcher {
         if let Some(address) = literal.filter(|address| !self.private.permits(*address)) {
             return Err(StageError::Private { host: host.to_owned(), address });
         }
-        self.client.get(url.clone()).send().await.map_err(|error| {
+        let client = self.client.get_or_try_init(async || self.client()).await?;
+        client.get(url.clone()).send().await.map_err(|error| {
             let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
             while let Some(found) = cause {
                 if let Some(NotPublic { host, address }) = found.downcast_ref() {

@@ -26,9 +26,12 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use futures_util::{Stream, StreamExt as _};
 use gatepost_link::Digest;
 use rusqlite::Transaction;
-use tokio::{io::AsyncReadExt as _, sync::Semaphore};
+use tokio::{
+    io::AsyncReadExt as _,
+    sync::{Semaphore, SemaphorePermit},
+};
 
-pub use shelf::{Pin, STEP};
+pub use shelf::Pin;
 pub use uploads::Uploaded;
 
 use crate::{
@@ -43,7 +46,7 @@ use fetch::Fetcher;
 use reach::{Hosts, Private};
 use shelf::{Draft, Shelf};
 
-/// Files that are on their way into the folder at once, over all callers; the others wait.
+/// Files that are on their way into the folder at once, over all callers, of either kind; the others wait.
 const AT_ONCE: usize = 8;
 /// How long one waits for its turn.
 const TURN: Duration = Duration::from_secs(60);
@@ -95,7 +98,10 @@ struct Shared {
     shelf: Arc<Shelf>,
     bounds: Bounds,
     fetcher: Fetcher,
-    turns: Semaphore,
+    /// For files of this machine.
+    here: Semaphore,
+    /// For those that come over a network, as slowly as it likes: they keep nobody else's waiting.
+    far: Semaphore,
 }
 
 /// A file that is in the folder, and stays there as long as this is held, whether anything refers to it or not.
@@ -112,8 +118,9 @@ impl Files {
     /// was killed left half-written is removed.
     pub fn open(store: Store, bounds: Bounds, private: Private) -> Result<Self, StageError> {
         let shelf = Arc::new(Shelf::open(store, bounds.max_stored)?);
-        let fetcher = Fetcher::new(private)?;
-        Ok(Self(Arc::new(Shared { shelf, bounds, fetcher, turns: Semaphore::new(AT_ONCE) })))
+        let turns = || Semaphore::new(AT_ONCE);
+        let (fetcher, here, far) = (Fetcher::new(private), turns(), turns());
+        Ok(Self(Arc::new(Shared { shelf, bounds, fetcher, here, far })))
     }
 
     /// What is taken.
@@ -132,6 +139,7 @@ impl Files {
         if asked.len() > bounds.max_count {
             return Err(StageError::Count(asked.len(), bounds.max_count));
         }
+        self.make_room().await;
         let (mut staged, mut left) = (Vec::with_capacity(asked.len()), bounds.max_together);
         for asked in asked {
             let file = self.stage_one(agent, sources, asked, left).await?;
@@ -148,7 +156,8 @@ impl Files {
         asked: Asked,
         left: u64,
     ) -> Result<Staged, StageError> {
-        let _turn = self.turn().await?;
+        let far = matches!(asked.source, Source::Url(_));
+        let _turn = turn(if far { &self.0.far } else { &self.0.here }).await?;
         let (taken, name, claim) = match asked.source {
             Source::Path(path) => {
                 let folder = sources.folder.as_deref().ok_or(StageError::NoFolder)?;
@@ -210,7 +219,8 @@ impl Files {
         expected: Option<u64>,
         mut body: impl Stream<Item = Result<B, E>> + Unpin,
     ) -> Result<Uploaded, StageError> {
-        let _turn = self.turn().await?;
+        let _turn = turn(&self.0.far).await?;
+        self.make_room().await;
         let mut draft = self.draft(u64::MAX)?;
         draft.expect(expected.unwrap_or(0))?;
         let receive = async {
@@ -226,7 +236,7 @@ impl Files {
             return Err(StageError::Empty);
         }
         let kind = sniff::sniff(&taken.head, None).kind;
-        uploads::register(self.0.shelf.store(), agent, taken.pin.digest(), taken.size).await?;
+        uploads::register(self.0.shelf.store(), agent, taken.pin.digest()).await?;
         Ok(Uploaded { file: taken.pin.digest(), size: taken.size, kind, lasts: uploads::LASTS })
     }
 
@@ -251,10 +261,13 @@ impl Files {
         Draft::begin(&self.0.shelf, self.bounds().max_size.min(left))
     }
 
-    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, StageError> {
-        match tokio::time::timeout(TURN, self.0.turns.acquire()).await {
-            Ok(permit) => Ok(permit.expect("the semaphore is never closed")),
-            Err(_) => Err(StageError::Busy),
+    /// Where the house has all but as many as it may, those that nobody needs go now.
+    async fn make_room(&self) {
+        if !self.0.shelf.is_tight(self.bounds().max_size) {
+            return;
+        }
+        if let Err(error) = self.sweep().await {
+            tracing::warn!(%error, "cannot let go of files that no message needs");
         }
     }
 
@@ -262,6 +275,13 @@ impl Files {
     pub async fn sweep(&self) -> Result<usize, StoreError> {
         uploads::expire(self.0.shelf.store()).await?;
         self.0.shelf.sweep().await
+    }
+}
+
+async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, StageError> {
+    match tokio::time::timeout(TURN, turns.acquire()).await {
+        Ok(permit) => Ok(permit.expect("the semaphore is never closed")),
+        Err(_) => Err(StageError::Busy),
     }
 }
 

@@ -12,6 +12,7 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use gatepost_link::Digest;
@@ -26,7 +27,9 @@ use crate::{
 };
 
 /// Files that are looked at in one step of a sweep.
-pub const STEP: usize = 200;
+const STEP: usize = 200;
+/// Between two sweeps for want of room.
+const AGAIN: Duration = Duration::from_secs(10);
 /// What staging leaves of the disk, beyond the reserve: more than accepting needs, so that files alone never stop it.
 const MARGIN: u64 = 24 * 1024 * 1024;
 /// After so many bytes the disk is looked at again.
@@ -66,6 +69,8 @@ struct State {
     pins: HashMap<[u8; 32], u32>,
     /// Bytes in the folder, and on their way into it.
     bytes: u64,
+    /// When a sweep was last wanted for want of room.
+    tight: Option<Instant>,
 }
 
 /// Keeps a file in the folder for as long as it is held.
@@ -97,9 +102,14 @@ impl Drop for Pin {
 impl Shelf {
     pub(super) fn open(store: Store, most: u64) -> Result<Self, StageError> {
         let folder = folder(store.directory());
-        DirBuilder::new().mode(0o700).recursive(true).create(&folder).map_err(StageError::writing)?;
         let mut bytes = 0;
-        for entry in fs::read_dir(&folder).map_err(StageError::Write)?.flatten() {
+        // Before the first file there is no folder: a hub on a full disk starts without one.
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => Some(entries),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(StageError::Write(error)),
+        };
+        for entry in entries.into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(HALF) {
                 fs::remove_file(entry.path()).map_err(StageError::Write)?;
             } else if let Ok(file) = entry.metadata() {
@@ -126,6 +136,30 @@ impl Shelf {
 
     fn path(&self, digest: &Digest) -> PathBuf {
         self.folder.join(digest.to_string())
+    }
+
+    /// Whether `more` bytes find no room in the house's bound, and nobody was told so lately.
+    pub(super) fn is_tight(&self, more: u64) -> bool {
+        let mut state = self.lock();
+        let tight = state.bytes.saturating_add(more) > self.most;
+        let lately = state.tight.is_some_and(|tight| tight.elapsed() < AGAIN);
+        if tight && !lately {
+            state.tight = Some(Instant::now());
+        }
+        tight && !lately
+    }
+
+    /// A file in the folder, and the folder where there is none yet.
+    fn create(&self, path: &Path) -> io::Result<File> {
+        let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        match create() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                DirBuilder::new().mode(0o700).recursive(true).create(&self.folder)?;
+                File::open(self.store().directory())?.sync_all()?;
+                create()
+            }
+            created => created,
+        }
     }
 
     /// Whether so many more bytes find room, in the house's bound and on the disk.
@@ -189,7 +223,11 @@ impl Shelf {
 }
 
 fn listed(folder: &Path) -> io::Result<Vec<Digest>> {
-    let names = fs::read_dir(folder)?.map(|entry| Ok(digest(&entry?.file_name().to_string_lossy())));
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let names = entries.map(|entry| Ok(digest(&entry?.file_name().to_string_lossy())));
     names.filter_map(Result::transpose).collect()
 }
 
@@ -222,10 +260,10 @@ impl Draft {
     pub(super) fn begin(shelf: &Arc<Shelf>, most: u64) -> Result<Self, StageError> {
         shelf.room(0)?;
         let path = shelf.folder.join(format!("{HALF}{}", crate::random::hex::<16>()));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let file = shelf.create(&path).map_err(StageError::writing)?;
         Ok(Self {
             shelf: Arc::clone(shelf),
-            file: tokio::fs::File::from_std(file.map_err(StageError::writing)?),
+            file: tokio::fs::File::from_std(file),
             path,
             hash: Sha256::new(),
             head: Vec::new(),

@@ -44,7 +44,7 @@ impl House {
     }
 
     fn names(&self) -> Vec<String> {
-        let names = fs::read_dir(self.folder()).unwrap();
+        let names = fs::read_dir(self.folder()).into_iter().flatten();
         names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
     }
 
@@ -252,6 +252,20 @@ async fn an_upload_is_its_callers_alone_and_stays_while_it_may_be_named() {
     house.store.write(move |tx| Ok::<_, StoreError>(tx.execute(old, [])?)).await.unwrap();
     assert!(matches!(house.files.stage("a", &sources, name()).await, Err(StageError::NoUpload)));
     assert_eq!(house.files.sweep().await.unwrap(), 1);
+
+    for n in 0..64_u8 {
+        upload("c", &[n + 1]).await.unwrap();
+    }
+    assert!(matches!(upload("c", b"one more").await, Err(StageError::Uploads(64))));
+    let name = vec![asked(Source::Upload(Digest::of(&[1])))];
+    let used = house.files.stage("c", &sources, name).await.unwrap().remove(0);
+    house.use_it(&used.attachment, 1).await;
+    upload("c", b"one more").await.unwrap();
+    house.store.write(move |tx| Ok::<_, StoreError>(tx.execute(old, [])?)).await.unwrap();
+    assert_eq!(house.files.sweep().await.unwrap(), 64, "but for the one in use");
+    house.store.write(|tx| Ok::<_, StoreError>(let_go(tx, 1)?)).await.unwrap();
+    drop(used);
+    house.files.sweep().await.unwrap();
 
     assert!(matches!(upload("a", &[1; 100_001]).await, Err(StageError::TooLarge(_))));
     let broken = futures_util::stream::iter([Ok(vec![1]), Err("broke off")]);

@@ -36,19 +36,14 @@ fn oldest() -> i64 {
 }
 
 /// Writes down whose it is.
-pub(super) async fn register(
-    store: &Store,
-    agent: &str,
-    digest: Digest,
-    size: u64,
-) -> Result<(), StageError> {
+pub(super) async fn register(store: &Store, agent: &str, digest: Digest) -> Result<(), StageError> {
     let agent = agent.to_owned();
-    let size = i64::try_from(size).unwrap_or(i64::MAX);
     store
         .write(move |tx| {
             let waiting: u32 = tx
                 .query_row(
-                    "SELECT count(*) FROM uploads WHERE agent = ? AND at > ? AND digest <> ?",
+                    "SELECT count(*) FROM uploads WHERE agent = ? AND at > ? AND digest <> ?
+                     AND NOT EXISTS (SELECT 1 FROM file_uses WHERE file_uses.digest = uploads.digest)",
                     params![agent, oldest(), digest.0],
                     |row| row.get(0),
                 )
@@ -57,9 +52,9 @@ pub(super) async fn register(
                 return Err(StageError::Uploads(waiting));
             }
             tx.execute(
-                "INSERT INTO uploads (agent, digest, size, at) VALUES (?, ?, ?, ?)
+                "INSERT INTO uploads (agent, digest, at) VALUES (?, ?, ?)
                  ON CONFLICT DO UPDATE SET at = excluded.at",
-                params![agent, digest.0, size, now_ms()],
+                params![agent, digest.0, now_ms()],
             )
             .map_err(StoreError::from)?;
             Ok(())

@@ -250,6 +250,7 @@ pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, S
         hint: Receipt::hint(message.state),
         code: message.code,
         error: message.reason,
+        attachments: message.attachments,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),
         parts: parts
             .into_iter()

@@ -248,7 +248,6 @@ CREATE INDEX file_uses_message ON file_uses (message);
 CREATE TABLE uploads (
     agent TEXT NOT NULL,
     digest BLOB NOT NULL,
-    size INTEGER NOT NULL,
     at INTEGER NOT NULL,
     PRIMARY KEY (agent, digest)
 ) STRICT, WITHOUT ROWID;

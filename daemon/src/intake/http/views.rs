@@ -33,7 +33,6 @@ pub(super) fn whole(message: &MessageRow, receipt: &Receipt, parts: &[PartRow]) 
         "origin": message.origin.as_ref().map(|origin| origin.place.to_string()),
         "message": message.text,
         "written": message.written,
-        "attachments": message.attachments,
         "accepted_at": time(message.accepted_at),
         "deadline": time(message.deadline),
         "due_at": (!message.state.is_final()).then(|| time(message.due_at)),
