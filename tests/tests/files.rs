@@ -443,6 +443,13 @@ fn a_file_that_is_gone_when_it_is_to_be_sent_fails_its_message_for_good() -> Res
     Ok(())
 }
 
+/// The most memory that a process has had so far, in KB.
+fn peak(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}
+
 #[test]
 fn the_shell_hands_its_own_files_in_also_large_ones() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -454,6 +461,7 @@ fn the_shell_hands_its_own_files_in_also_large_ones() -> Result<()> {
     fs::write(&path, &large)?;
     fs::write(&voice, OGG)?;
     let (path, voice) = (path.to_str().context("UTF-8")?, voice.to_str().context("UTF-8")?);
+    let before = peak(hub.pid()?)?;
     let receipt = hub
         .cli(&[
             "send", "--to", "local:me", "--wait", "30", "--json", "--attach", path, "--voice", voice, "Look",
@@ -461,6 +469,8 @@ fn the_shell_hands_its_own_files_in_also_large_ones() -> Result<()> {
         .well()?;
     let receipt: Value = serde_json::from_str(&receipt)?;
     ensure!(receipt["state"] == "sent" && receipt["sent"] == "3 of 3", "{receipt}");
+    let grown = peak(hub.pid()?)? - before;
+    ensure!(grown < 12 * 1024, "the hub held the file in memory: {grown} KB more than before");
     let hash = Digest::of(&large).to_string();
     ensure!(fs::read(hub.data_dir().join("files").join(&hash))? == large);
     let line = format!("file: large.png (image/png, 26214400 bytes, sha256 {hash})");
