@@ -2,6 +2,7 @@
 //!
 //! - [`peers`]: servers and judges that we did not write;
 //! - [`hub`]: hubs that they meet: one in this process, with a companion, and one that is a process of its own;
+//! - [`files`]: what tests of files that go along have in common;
 //! - [`documents`]: Markdown that renderers fall over;
 //! - [`torture`]: a platform that answers badly, and the books that are kept of it;
 //! - [`main_job`]: the way of one message, as every broker and channel must let it go.
@@ -9,6 +10,7 @@
 //! The tests themselves are in `tests/tests`, a file for each thing that they are about.
 
 pub mod documents;
+pub mod files;
 pub mod hub;
 pub mod main_job;
 pub mod peers;
