@@ -69,7 +69,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use crate::{
-        message::{state::Event, state::State, target::Target},
+        message::{state::Event, state::State},
         outbox::{
             Filter, Outbox,
             accept::NewMessage,
@@ -77,24 +77,6 @@ mod tests {
         },
         store::{Store, backup},
     };
-
-    fn letter(text: &str) -> NewMessage {
-        NewMessage {
-            agent: "a".into(),
-            action: "send",
-            target: Target { channel: "local".into(), address: "ann".into(), thread: None },
-            account: "home".into(),
-            reply_to: None,
-            silent: false,
-            origin: None,
-            text: text.into(),
-            deadline: i64::MAX,
-            idempotency_key: None,
-            fingerprint: [0; 32],
-            best_effort: false,
-            resend: false,
-        }
-    }
 
     #[tokio::test]
     async fn everything_under_way_in_a_restored_backup_is_unknown_and_its_agent_told_once() {
@@ -108,7 +90,7 @@ mod tests {
             ("sent", &[Event::Allow, Event::Take, Event::Confirm]),
             ("failed", &[Event::Refuse]),
         ] {
-            let accepted = outbox.accept(letter(text)).await.unwrap();
+            let accepted = outbox.accept(NewMessage::example(text)).await.unwrap();
             let crate::outbox::accept::Accepted::New(seq) = accepted else { panic!("{accepted:?}") };
             let parts = [NewPart { key: text.into(), shown: text.into(), wire: "{}".into() }];
             outbox.change(seq, move |tx| transition::store_parts(tx, seq, &parts)).await.unwrap();
