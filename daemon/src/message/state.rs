@@ -110,6 +110,8 @@ words! {
         Retry = "retry",
         /// An operator sends it again and accepts that it may arrive twice.
         RetryMayDuplicate = "retry_may_duplicate",
+        /// An operator lets a message of a restored backup begin anew, of which nothing had left in it.
+        Readmit = "readmit",
     }
 }
 
@@ -177,6 +179,8 @@ pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, Ill
         (S::Accepted | S::Held | S::Ready | S::Sending, Event::Restore, Hub) => S::Unknown,
         (S::Failed, Event::Retry, Operator) => S::Ready,
         (S::Unknown, Event::RetryMayDuplicate, Operator) => S::Ready,
+        // Not past what had not let it out: hooks, policy and a person are asked as the first time.
+        (S::Unknown, Event::Readmit, Operator) => S::Accepted,
         _ => return Err(IllegalTransition { state, event, actor }),
     })
 }
@@ -218,6 +222,7 @@ mod tests {
         sending restore hub -> unknown
         failed retry operator -> ready
         unknown retry_may_duplicate operator -> ready
+        unknown readmit operator -> accepted
     ";
 
     #[test]
@@ -237,7 +242,7 @@ mod tests {
             }
         }
         assert_eq!(legal, lines.len(), "a line of the table was never reached");
-        assert_eq!(tried, 10 * 15 * 4);
+        assert_eq!(tried, 10 * 16 * 4);
     }
 
     #[test]

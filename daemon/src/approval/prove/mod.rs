@@ -53,7 +53,7 @@ pub struct Report {
 
 /// Rows that this is about. What is not JSON any more, the chain names.
 const ROWS: &str = "SELECT seq, actor, event, message, detail FROM audit
-    WHERE json_valid(detail) AND (event = 'device.added' OR detail ->> '$.event' IN ('hold', 'approve', 'deny'))
+    WHERE json_valid(detail) AND (event = 'device.added' OR detail ->> '$.event' IN ('hold', 'readmit', 'approve', 'deny'))
     ORDER BY seq";
 
 /// Checks every decision in the audit and every approval document beside it. `purged_to`: up to which row the audit was
@@ -156,6 +156,8 @@ impl<'a> Proof<'a> {
                     let document = detail["facts"]["document"].as_str().and_then(from_hex).map(Digest);
                     self.held.insert(message, (seq, document));
                 }
+                // It began anew, and its document with it.
+                Some("readmit") => drop(self.held.remove(&message)),
                 _ => match Decided::read(seq, &message, &detail) {
                     Some((request, verdict, decided)) => self.judge(request, verdict, decided),
                     None => self.fault(Fault::Unsigned { row: seq, message }),
