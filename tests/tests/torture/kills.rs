@@ -16,6 +16,7 @@ use gatepost_tests::{
         book::{self, LOCAL, Lane},
         number,
         platform::{FORGETFUL, Manner, Platform},
+        post::{self, POST, Post},
     },
 };
 use serde_json::{Value, json};
@@ -37,6 +38,18 @@ fn live_and_die(hub: &mut SpawnedHub, door: &Client, dice: &mut Dice) -> Result<
     hub.kill()
 }
 
+/// One kill in so many comes right after the answer to a mail.
+const AIMED: usize = 5;
+
+/// Starts the hub, and kills it as soon as the answer to a mail has left, before that can be written down; whether there was
+/// one to wait for.
+fn die_at_an_answer(hub: &mut SpawnedHub, post: &Post) -> Result<bool> {
+    hub.run_without_waiting()?;
+    let answered = post.next_answer(Duration::from_secs(2));
+    hub.kill()?;
+    Ok(answered)
+}
+
 #[test]
 fn kills_at_random_moments_lose_nothing_send_nothing_twice_and_keep_the_order() -> Result<()> {
     let _turn = turn();
@@ -45,8 +58,9 @@ fn kills_at_random_moments_lose_nothing_send_nothing_twice_and_keep_the_order() 
     let mut dice = Dice::throw("kills")?;
     let folder = tempfile::tempdir()?;
     let platform = Platform::start(Manner { dawdles: 15, faults: vec![] }, dice.clone())?;
-    let config = configuration(&platform, &[KEYED, FORGETFUL], folder.path())?;
-    let lanes = lanes(&[(KEYED, 12), (FORGETFUL, 8), (LOCAL, 5)], messages / 25);
+    let post = Post::start(post::Manner { dawdles: 15, loses: 20 }, dice.clone())?;
+    let config = configuration(&platform, &[KEYED, FORGETFUL], folder.path())? + &post.account();
+    let lanes = lanes(&[(KEYED, 12), (FORGETFUL, 6), (POST, 3), (LOCAL, 4)], messages / 25);
     let total: usize = lanes.iter().map(|lane| lane.messages).sum();
     let mut hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;
@@ -54,6 +68,7 @@ fn kills_at_random_moments_lose_nothing_send_nothing_twice_and_keep_the_order() 
     hub.kill()?;
 
     let (killed, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (mut aimed, mut unrecorded) = (0, 0);
     let start = Instant::now();
     let dead = thread::scope(|scope| -> Result<()> {
         let writers: Vec<_> = lanes
@@ -63,8 +78,13 @@ fn kills_at_random_moments_lose_nothing_send_nothing_twice_and_keep_the_order() 
                 scope.spawn(move || hand_in_slowly(lanes, agent, kills, total, killed, taken))
             })
             .collect();
-        for _ in 0..kills {
-            live_and_die(&mut hub, &door, &mut dice)?;
+        for kill in 0..kills {
+            if kill % AIMED == 0 {
+                aimed += usize::from(die_at_an_answer(&mut hub, &post)?);
+                unrecorded += book::answered_unrecorded(&lanes, &post, &hub.data_dir())?;
+            } else {
+                live_and_die(&mut hub, &door, &mut dice)?;
+            }
             killed.fetch_add(1, Ordering::Relaxed);
         }
         hub.run()?;
@@ -78,17 +98,27 @@ fn kills_at_random_moments_lose_nothing_send_nothing_twice_and_keep_the_order() 
     let lived = start.elapsed();
     settled(&hub, 0, Duration::from_secs(300))?;
 
-    let tally = book::balance(&lanes, &platform, &hub.data_dir(), &agent, &hub.operator()?)?;
+    let tally = book::balance(&lanes, &platform, Some(&post), &hub.data_dir(), &agent, &hub.operator()?)?;
     println!(
         "kills: {kills} in {lived:?}, {total} messages: {tally:?}; {} parts asked for again, {} answered to nobody",
         platform.asked_again(),
         platform.answered_nobody()
+    );
+    println!(
+        "mails: {} answers lost, {} given to nobody, {unrecorded} not written down after {aimed} kills at an answer",
+        post.lost(),
+        post.answered_nobody()
     );
     ensure!(tally.sent + tally.unknown == total);
     // The kills hit: requests were on their way, with keys and without.
     ensure!(platform.asked_again() > 0, "no kill hit a request that could be sent again");
     ensure!(tally.unknown > 0, "no kill hit a request that could not");
     ensure!(platform.answered_nobody() > 0, "nobody was killed while the platform worked");
+    // And mails, in each of the ways in which nobody can know.
+    ensure!(tally.unknown_mails > 0, "no kill hit a mail");
+    ensure!(post.lost() > 0, "no answer to a mail was lost");
+    ensure!(post.answered_nobody() > 0, "nobody was killed while the server had a mail");
+    ensure!(unrecorded > 0, "nobody was killed between an answer to a mail and its row");
     ensure!(hub.cli(&["audit", "verify"])?.status == 0);
     Ok(())
 }

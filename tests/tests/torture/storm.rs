@@ -51,7 +51,7 @@ fn a_storm_of_errors_ends_with_everything_there_once_and_a_long_pause_is_kept() 
         }
     }
     settled(&hub, 2, Duration::from_secs(240))?;
-    let tally = book::balance(&lanes, &platform, &hub.data_dir(), &agent, &hub.operator()?)?;
+    let tally = book::balance(&lanes, &platform, None, &hub.data_dir(), &agent, &hub.operator()?)?;
     book::unknown_is_said_where_it_is(&platform, &lanes, &hub.data_dir())?;
     let faults = platform.faults();
     let (requests, wrong) = (platform.requests(), faults.values().sum::<usize>());
