@@ -31,6 +31,11 @@ pub struct Entry<'a> {
     pub detail: Value,
 }
 
+/// The number of the newest row; 0 before the first.
+pub fn newest(db: &Connection) -> Result<i64, StoreError> {
+    Ok(db.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?)
+}
+
 /// The hash of the newest row; zeros before the first.
 pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
     let hash =
@@ -40,7 +45,7 @@ pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
 
 /// Appends a row to the chain.
 pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let (seq, at, detail) = (next_seq(tx)?, now_ms(), entry.detail.to_string());
+    let (seq, at, detail) = (newest(tx)? + 1, now_ms(), entry.detail.to_string());
     let hash = link(&head(tx)?, seq, at, entry.actor, entry.event, entry.message, &detail);
     tx.prepare_cached(
         "INSERT INTO audit (seq, at, actor, event, message, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -63,8 +68,4 @@ pub fn first_broken(db: &Connection) -> Result<Option<i64>, StoreError> {
         (previous, expected) = (line.hash, expected + 1);
     }
     Ok(None)
-}
-
-fn next_seq(db: &Connection) -> Result<i64, StoreError> {
-    Ok(db.query_row("SELECT coalesce(max(seq), 0) + 1 FROM audit", [], |row| row.get(0))?)
 }

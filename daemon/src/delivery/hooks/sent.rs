@@ -4,7 +4,7 @@
 //! least once; the message's id and state say what it has heard already. One that fails is written down, and not told again:
 //! it must not keep the others from hearing.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use super::Hook;
@@ -62,8 +62,7 @@ impl Pipeline {
         let Some(told) = told else {
             store
                 .write(|tx| {
-                    let newest =
-                        tx.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?;
+                    let newest = audit::newest(tx)?;
                     remember(tx, Some(newest))
                 })
                 .await?;
@@ -146,10 +145,8 @@ fn ends(db: &Connection, told: i64) -> Result<(Vec<End>, Option<i64>), StoreErro
     }
     // A restored database is behind what its hooks were told; what comes next is new to them.
     if read_to.is_none() {
-        let newest = db
-            .query_row("SELECT seq FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0))
-            .optional()?;
-        read_to = newest.filter(|newest: &i64| *newest < told);
+        let newest = audit::newest(db)?;
+        read_to = (0 < newest && newest < told).then_some(newest);
     }
     Ok((ends, read_to))
 }
