@@ -93,7 +93,7 @@ impl Line {
     /// The state that a message came to, if the row says so.
     fn state(&self) -> Option<State> {
         self.message.as_ref()?;
-        State::from_word(self.event.strip_prefix("message.")?)
+        State::from_event(&self.event)
     }
 
     /// What its agent is told of a message.

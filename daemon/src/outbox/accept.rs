@@ -188,7 +188,8 @@ fn insert(
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
     let detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
-    audit::append(tx, &Entry { actor: &actor, event: "message.accepted", message: Some(&id.0), detail })?;
+    let event = State::Accepted.event();
+    audit::append(tx, &Entry { actor: &actor, event: &event, message: Some(&id.0), detail })?;
     Ok(Accepted::New(seq))
 }
 

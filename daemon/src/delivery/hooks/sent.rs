@@ -138,7 +138,7 @@ fn ends(db: &Connection, told: i64) -> Result<(Vec<End>, Option<i64>), StoreErro
     while let Some(row) = rows.next()? {
         let (seq, event, id): (i64, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         read_to = Some(seq);
-        let state = event.strip_prefix("message.").and_then(State::from_word);
+        let state = State::from_event(&event);
         if let (Some(id), Some(state @ (State::Sent | State::Failed | State::Unknown))) = (id, state) {
             ends.push(End { seq, id, state });
         }
