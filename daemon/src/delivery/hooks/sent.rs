@@ -104,24 +104,14 @@ impl Pipeline {
 }
 
 fn told(message: &MessageRow, state: State, receipt: &Value) -> Value {
-    json!({
-        "hook": "message_sent",
-        "id": message.id,
-        "agent": message.agent,
-        "action": message.action,
-        "to": message.target().to_string(),
-        "channel": message.channel,
-        "account": message.account,
-        "address": message.address,
-        "thread": message.thread,
-        "message": message.text,
-        "ok": state == State::Sent,
-        "state": state,
-        "code": receipt["code"],
-        "error": receipt["error"],
-        "sent": receipt["sent"],
-        "parts": receipt["parts"],
-    })
+    let mut told = super::about(message, &message.text);
+    told["hook"] = "message_sent".into();
+    told["ok"] = (state == State::Sent).into();
+    told["state"] = json!(state);
+    for member in ["code", "error", "sent", "parts"] {
+        told[member] = receipt[member].clone();
+    }
+    told
 }
 
 fn remember(tx: &Connection, seq: Option<i64>) -> Result<(), StoreError> {
