@@ -5,31 +5,20 @@ use std::{fs, path::Path, sync::Arc};
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::{RequestId, decision::Verdict};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, TestHub, client::text, database, eventually},
+    hub::{Client, SpawnedHub, TestHub, agents, client::text, database, eventually},
     main_job,
 };
 use serde_json::{Value, json};
 
-const CONFIG: &str = r#"
-[queue]
-backup_every = "1s"
-backups = 2
-[agents.courier]
-allow = ["local:*", "email:*"]
-cross_context = "allow"
-decorate = false
-[agents.engineer]
-allow = ["local:*"]
-[channels.local.home]
-[channels.email.away]
-host = "127.0.0.1"
-port = 1
-from = "hub@example.org"
-"#;
+/// Backups every second, and a mail server that is away.
+fn config() -> String {
+    let away = "[channels.email.away]\nhost = \"127.0.0.1\"\nport = 1\nfrom = \"hub@example.org\"\n";
+    format!("[queue]\nbackup_every = \"1s\"\nbackups = 2\n{}", agents(away))
+}
 
 #[test]
 fn a_damaged_database_is_refused_and_its_backup_sends_nothing_until_an_operator_releases_it() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Arrived."}))?;
     let held = engineer.send(&json!({"to": "local:team", "message": "Held."}))?;
