@@ -19,8 +19,8 @@ use serde_json::Value;
 use super::heard;
 use crate::settings::secret::Secret;
 
-/// For a whole request, from the connection to the end of the answer.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// For a whole request, from the connection to the end of the answer, where nobody says otherwise.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest answer that is read, in bytes. The ones that matter have a few hundred.
 const MAX_ANSWER: usize = 64 * 1024;
@@ -68,7 +68,15 @@ impl Http {
     /// # Errors
     /// There was no answer, or one that says yes and cannot be read.
     pub async fn ask(&self, request: RequestBuilder) -> Result<Answer, Silence> {
-        let response = request.timeout(TIMEOUT).send().await.map_err(|error| self.silence(&error))?;
+        self.ask_within(request, TIMEOUT).await
+    }
+
+    /// The same for a request that may take this long, such as one that brings a file.
+    ///
+    /// # Errors
+    /// As those of [`ask`](Self::ask).
+    pub async fn ask_within(&self, request: RequestBuilder, longest: Duration) -> Result<Answer, Silence> {
+        let response = request.timeout(longest).send().await.map_err(|error| self.silence(&error))?;
         let (status, now) = (response.status(), SystemTime::now());
         let limited = status == StatusCode::TOO_MANY_REQUESTS;
         let retry_after = quota::retry_after(response.headers(), limited, now);
@@ -168,6 +176,16 @@ mod tests {
         assert_eq!((refused.status.as_u16(), refused.body), (403, Value::Null));
         assert!(matches!(asked(&[Reply::Endless]).await.0, Err(Silence::Lost(_))));
         assert!(matches!(asked(&[Reply::Close]).await.0, Err(Silence::Lost(_))));
+    }
+
+    #[tokio::test]
+    async fn who_is_given_a_moment_only_is_lost_after_it() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", port.local_addr().unwrap());
+        let http = Http::new(double::http(), "the platform", Secret::from("hush"));
+        // It is connected, and nobody answers.
+        let lost = http.ask_within(http.client.get(url), Duration::from_millis(50)).await;
+        assert!(matches!(lost, Err(Silence::Lost(_))), "{lost:?}");
     }
 
     #[test]
