@@ -8,27 +8,23 @@
 //! Retention takes messages with their documents long before the audit's rows. Of those the signature is checked, which
 //! needs the document's hash only, and the report says how many they were.
 
+mod decision;
 mod fault;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use gatepost_link::{
-    Digest, RequestId,
-    decision::{PublicKey, SignatureBytes, Statement, Verdict},
-    document::Document,
-    session::SessionHash,
-};
+use gatepost_link::{Digest, RequestId, decision::PublicKey, document::Document};
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
 use serde_json::Value;
 
+use self::decision::{APPROVALS, Decision, Stored};
 pub use self::fault::Fault;
 use super::document;
 use crate::{
     audit::checkpoint::from_hex,
-    message::state::State,
     outbox::row::{MessageRow, PartRow},
     random::to_hex,
     store::StoreError,
@@ -83,38 +79,11 @@ struct Proof<'a> {
     report: Report,
 }
 
-/// A decision as the audit has it.
+/// A decision in the audit.
 struct Decided {
     row: i64,
     message: String,
-    verdict: &'static str,
-    document: Digest,
-    device: [u8; 32],
-    counter: i64,
-    session: [u8; 32],
-    signature: [u8; 64],
-}
-
-impl Decided {
-    fn read(row: i64, message: &str, detail: &Value) -> Option<(RequestId, Verdict, Self)> {
-        let facts = &detail["facts"];
-        let text = |name: &str| facts[name].as_str();
-        let (verdict, word) = match detail["event"].as_str()? {
-            "approve" => (Verdict::Approve, "approve"),
-            _ => (Verdict::Deny, "deny"),
-        };
-        let decided = Self {
-            row,
-            message: message.to_owned(),
-            verdict: word,
-            document: Digest(from_hex(text("document")?)?),
-            device: from_hex(text("device")?)?,
-            counter: facts["counter"].as_i64()?,
-            session: from_hex(text("session")?)?,
-            signature: from_hex(text("signature")?)?,
-        };
-        Some((RequestId(from_hex(text("request")?)?), verdict, decided))
-    }
+    decision: Decision,
 }
 
 impl<'a> Proof<'a> {
@@ -158,8 +127,8 @@ impl<'a> Proof<'a> {
                 }
                 // It began anew, and its document with it.
                 Some("readmit") => drop(self.held.remove(&message)),
-                _ => match Decided::read(seq, &message, &detail) {
-                    Some((request, verdict, decided)) => self.judge(request, verdict, decided),
+                _ => match Decision::recorded(&detail) {
+                    Some(decision) => self.judge(decision, seq, message),
                     None => self.fault(Fault::Unsigned { row: seq, message }),
                 },
             }
@@ -173,102 +142,74 @@ impl<'a> Proof<'a> {
     }
 
     /// Checks one decision by itself, and against those of its device before it.
-    fn judge(&mut self, request: RequestId, verdict: Verdict, decided: Decided) {
-        let (row, message, device) = (decided.row, decided.message.clone(), to_hex(&decided.device));
-        let before = self.counters.get(&decided.device).copied();
-        let statement = Statement {
-            hub: self.hub,
-            device: PublicKey(decided.device),
-            request,
-            document: decided.document,
-            verdict,
-            counter: u64::try_from(decided.counter).unwrap_or(u64::MAX),
-            session: SessionHash(decided.session),
-        };
+    fn judge(&mut self, decision: Decision, row: i64, message: String) {
+        let device = to_hex(&decision.device);
+        let before = self.counters.get(&decision.device).copied();
         // Whose registration was purged is in the table alone.
-        let added = self.added.contains(&decided.device) || self.purged_to > 0;
-        if !self.devices.contains_key(&decided.device) || !added {
-            self.fault(Fault::Stranger { row, message, device });
-        } else if !statement.verify(&SignatureBytes(decided.signature)) {
-            self.fault(Fault::Signature { row, message, device });
-        } else if before.is_some_and(|before| before >= decided.counter) {
-            self.fault(Fault::Counter { row, message, device });
+        let added = self.added.contains(&decision.device) || self.purged_to > 0;
+        if !self.devices.contains_key(&decision.device) || !added {
+            self.fault(Fault::Stranger { row, message: message.clone(), device });
+        } else if !decision.is_signed_for(self.hub) {
+            self.fault(Fault::Signature { row, message: message.clone(), device });
+        } else if before.is_some_and(|before| before >= decision.counter) {
+            self.fault(Fault::Counter { row, message: message.clone(), device });
         } else {
             self.report.decisions += 1;
         }
-        let highest = before.map_or(decided.counter, |before| before.max(decided.counter));
-        self.counters.insert(decided.device, highest);
-        self.decided.insert(request, decided);
+        let highest = before.map_or(decision.counter, |before| before.max(decision.counter));
+        self.counters.insert(decision.device, highest);
+        self.decided.insert(decision.request, Decided { row, message, decision });
     }
 
     fn compare_approvals(&mut self) -> Result<(), StoreError> {
-        let mut rows = self.db.prepare(
-            "SELECT request, document, verdict, device, counter, session, signature, seq, id, state
-             FROM approvals JOIN messages ON seq = message ORDER BY seq",
-        )?;
+        let mut rows = self.db.prepare(APPROVALS)?;
         let mut rows = rows.query([])?;
         while let Some(row) = rows.next()? {
-            let (request, document): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
-            let (seq, message): (i64, String) = (row.get(7)?, row.get(8)?);
-            let verdict: Option<String> = row.get(2)?;
-            let digest = Digest::of(&document);
-            match request.try_into().ok().and_then(|request| self.decided.remove(&RequestId(request))) {
-                Some(decided) => {
-                    let same = [
-                        ("message", decided.message == message),
-                        ("document", decided.document == digest),
-                        ("verdict", verdict.as_deref() == Some(decided.verdict)),
-                        ("device", row.get::<_, Option<Vec<u8>>>(3)?.as_deref() == Some(&decided.device)),
-                        ("counter", row.get::<_, Option<i64>>(4)? == Some(decided.counter)),
-                        ("session", row.get::<_, Option<Vec<u8>>>(5)?.as_deref() == Some(&decided.session)),
-                        (
-                            "signature",
-                            row.get::<_, Option<Vec<u8>>>(6)?.as_deref() == Some(&decided.signature),
-                        ),
-                    ];
-                    let (row, message) = (decided.row, &decided.message);
-                    for (what, _) in same.into_iter().filter(|(_, same)| !same) {
-                        self.fault(Fault::Exchanged { row, message: message.clone(), what });
+            let stored = Stored::read(row)?;
+            let message = &stored.message;
+            let recorded = stored.request.and_then(|request| self.decided.remove(&request));
+            match recorded {
+                Some(Decided { row, message: of, decision }) => {
+                    let other = (of != *message).then_some("message");
+                    for what in other.into_iter().chain(stored.differences(&decision)) {
+                        self.fault(Fault::Exchanged { row, message: of.clone(), what });
                     }
                 }
-                // The row of one from before the purge may be gone.
-                None if self.purged_to == 0 && matches!(verdict.as_deref(), Some("approve" | "deny")) => {
-                    self.fault(Fault::Unrecorded { message: message.clone() });
-                }
-                None => {
-                    let state: String = row.get(9)?;
-                    let state = State::from_word(&state);
-                    let released = matches!(state, Some(State::Ready | State::Sending | State::Sent));
-                    if released && verdict.as_deref() != Some("approve") {
-                        self.fault(Fault::Unasked { message: message.clone() });
+                None if stored.is_decided() => match stored.decision() {
+                    // Its row was purged, and it proves itself.
+                    Some(decision) if self.purged_to > 0 && self.is_genuine(&decision) => {
+                        self.report.decisions += 1;
                     }
-                }
+                    _ => self.fault(Fault::Unrecorded { message: message.clone() }),
+                },
+                None if stored.is_released() => self.fault(Fault::Unasked { message: message.clone() }),
+                None => {}
             }
-            self.compare_document(seq, message, &document, digest)?;
+            self.compare_document(stored)?;
         }
         self.miss_documents()
     }
 
+    fn is_genuine(&self, decision: &Decision) -> bool {
+        self.devices.contains_key(&decision.device) && decision.is_signed_for(self.hub)
+    }
+
     /// Compares a document with the row that says that it was written, and with what is stored of its message.
-    fn compare_document(
-        &mut self,
-        seq: i64,
-        message: String,
-        document: &[u8],
-        digest: Digest,
-    ) -> Result<(), StoreError> {
+    fn compare_document(&mut self, approval: Stored) -> Result<(), StoreError> {
+        let Stored { seq, message, document, .. } = approval;
+        let digest = Digest::of(&document);
         let held = self.held.remove(&message);
         let stored = PartRow::all(self.db, seq)
             .and_then(|parts| Ok((MessageRow::get(self.db, seq)?, parts)))
             .map_err(|error| tracing::debug!(%error, message, "a stored message cannot be read"));
-        let what = match (Document::decode(document), stored) {
+        let what = match (Document::decode(&document), stored) {
             (Err(_), _) => Some("nothing that can be read".to_owned()),
             (_, Err(())) => Some("the stored message, which cannot be read,".to_owned()),
             (Ok(_), _) if held.is_some_and(|(_, known)| known.is_some_and(|known| known != digest)) => {
                 Some("the message that it was held as".to_owned())
             }
             (Ok(shown), Ok((row, parts))) => difference(&shown, &row, &parts).or_else(|| {
-                let covered = document::covers(document, &row, &parts);
+                let covered = document::covers(&document, &row, &parts);
                 (!covered).then(|| "something of it".to_owned())
             }),
         };
@@ -276,7 +217,7 @@ impl<'a> Proof<'a> {
             Some(what) => self.fault(Fault::Differs { message: message.clone(), what }),
             None => self.report.documents += 1,
         }
-        if let (Some((row, _)), Ok(shown)) = (held, Document::decode(document)) {
+        if let (Some((row, _)), Ok(shown)) = (held, Document::decode(&document)) {
             let before = match row - 1 {
                 0 => Some([0; 32]),
                 before => {

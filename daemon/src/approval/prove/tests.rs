@@ -1,4 +1,8 @@
 use ed25519_dalek::SigningKey;
+use gatepost_link::{
+    decision::{Statement, Verdict},
+    session::SessionHash,
+};
 use rusqlite::Transaction;
 
 use super::*;
@@ -224,6 +228,25 @@ async fn an_approval_that_nobody_gave_is_named_whether_it_is_pretended_or_not() 
     let house = House::new().await;
     house.tamper("UPDATE messages SET state = 'sent' WHERE state = 'held'").await;
     assert_eq!(house.faults().await, [Fault::Unasked { message: house.messages[2].clone() }]);
+}
+
+#[tokio::test]
+async fn a_decision_whose_row_was_purged_proves_itself_or_is_named() {
+    let house = House::new().await;
+    let last: i64 = house.write(|tx| audit::newest(tx)).await;
+    let prove_purged = async || house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
+    house.tamper("DELETE FROM audit").await;
+    let expected = Report { decisions: 2, documents: 3, documents_gone: 0, faults: vec![] };
+    assert_eq!(prove_purged().await, expected);
+    house.tamper("UPDATE approvals SET verdict = 'approve' WHERE verdict = 'deny'").await;
+    let message = house.messages[1].clone();
+    assert_eq!(prove_purged().await.faults, [Fault::Unrecorded { message }]);
+    house
+        .tamper(
+            "UPDATE approvals SET verdict = 'deny' WHERE message = 2; UPDATE devices SET key = zeroblob(32)",
+        )
+        .await;
+    assert_eq!(prove_purged().await.faults.len(), 2, "nobody knows the device");
 }
 
 #[tokio::test]
