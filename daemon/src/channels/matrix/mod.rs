@@ -11,8 +11,6 @@
 mod client;
 #[cfg(test)]
 mod dialogue;
-#[cfg(test)]
-mod double;
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +23,6 @@ use self::client::Client;
 use super::{
     Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
-    limits::Pause,
 };
 use crate::{
     render::Flavour,
@@ -192,10 +189,6 @@ impl Adapter for Matrix {
 
     fn redelivery(&self) -> Redelivery {
         if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
-    }
-
-    fn pauses(&self) -> Vec<Pause> {
-        self.client.pauses()
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
