@@ -1,31 +1,24 @@
 //! A hub whose database was lost: what it says, and what a backup brings back.
 
-use std::fs;
+use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{SpawnedHub, client::text, eventually};
-use serde_json::json;
+use gatepost_link::{RequestId, decision::Verdict};
+use gatepost_tests::{
+    hub::{Client, SpawnedHub, TestHub, agents, client::text, database, eventually},
+    main_job,
+};
+use serde_json::{Value, json};
 
-const CONFIG: &str = r#"
-[queue]
-backup_every = "1s"
-backups = 2
-[agents.courier]
-allow = ["local:*", "email:*"]
-cross_context = "allow"
-decorate = false
-[agents.engineer]
-allow = ["local:*"]
-[channels.local.home]
-[channels.email.away]
-host = "127.0.0.1"
-port = 1
-from = "hub@example.org"
-"#;
+/// Backups every second, and a mail server that is away.
+fn config() -> String {
+    let away = "[channels.email.away]\nhost = \"127.0.0.1\"\nport = 1\nfrom = \"hub@example.org\"\n";
+    format!("[queue]\nbackup_every = \"1s\"\nbackups = 2\n{}", agents(away))
+}
 
 #[test]
 fn a_damaged_database_is_refused_and_its_backup_sends_nothing_until_an_operator_releases_it() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Arrived."}))?;
     let held = engineer.send(&json!({"to": "local:team", "message": "Held."}))?;
@@ -75,19 +68,102 @@ fn a_damaged_database_is_refused_and_its_backup_sends_nothing_until_an_operator_
     }
     let refused = hub.cli(&["queue", "retry", &waits])?;
     ensure!(refused.status == 1, "{refused:?}");
-    // What nobody had approved, nobody's release lets out.
-    let refused = hub.cli(&["queue", "retry", "--may-duplicate", &held])?;
-    ensure!(refused.status == 1 && refused.stderr.contains("nobody approved"), "{refused:?}");
+    // What nobody had approved, nobody's release lets out: a person is asked anew.
+    let before = request(&hub, &held)?;
+    let released = hub.cli(&["queue", "retry", "--may-duplicate", &held])?.well()?;
+    ensure!(released.starts_with(&format!("{held} held")), "{released}");
+    ensure!(request(&hub, &held)? != before, "a decision on the old request would count");
+    let again = hub.cli(&["queue", "retry", "--may-duplicate", &held])?;
+    ensure!(again.status == 1 && again.stderr.contains("the message is held"), "{again:?}");
     hub.cli(&["queue", "retry", "--may-duplicate", &waits])?.well()?;
     eventually("it is tried again", || {
         let message = courier.message(&waits)?;
         Ok((message["state"] == "ready" && message["attempts"] == 2).then_some(()))
     })?;
     ensure!(operator.arrived("team")?.len() == 1, "nothing of it was sent by itself");
+    ensure!(engineer.message(&held)?["state"] == "held");
+    let verified = hub.cli(&["audit", "verify"])?;
+    ensure!(verified.status == 0, "{verified:?}");
     // The hub runs: its database is not to be exchanged under it.
     let refused = hub.cli(&["restore"])?;
     ensure!(refused.status == 1 && refused.stderr.contains("in use by process"), "{refused:?}");
     Ok(())
+}
+
+/// A hook that says that it was asked, and answers as long as its door is open.
+fn slow_hook(asked: &Path, closed: &Path) -> String {
+    let answer =
+        r#"sed -E "s/.*\"message\":\"([^\"]*)\".*/{\"action\": \"rewrite\", \"message\": \"\1 Hooked.\"}/""#;
+    let script = format!(
+        "echo asked >> {}; while test -e {}; do sleep 0.02; done; {answer}",
+        asked.display(),
+        closed.display()
+    );
+    format!(
+        "[hooks.slow]\non = \"message_sending\"\ntimeout = \"60s\"\ncommand = [\"/bin/sh\", \"-c\", '''{script}''']\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_released_from_a_backup_goes_past_neither_hooks_nor_policy_nor_the_person() -> Result<()> {
+    let folder = Arc::new(tempfile::tempdir()?);
+    let (asked, closed) = (folder.path().join("asked"), folder.path().join("closed"));
+    let config = format!("{}{}", main_job::CONFIG, slow_hook(&asked, &closed));
+    let hooks_asked = || fs::read_to_string(&asked).map_or(0, |asked| asked.lines().count());
+
+    let mut house = TestHub::start_in(folder.clone(), &config).await?;
+    let agent = house.agent("engineer").await?;
+    let send = |agent: &Client, to: &str, message: &str| -> Result<String> {
+        let receipt = agent.send(&json!({"to": to, "message": message}))?;
+        Ok(text(&receipt, "id").to_owned())
+    };
+    let held = send(&agent, "local:team", "Held.")?;
+    let moved = send(&agent, "local:office", "Held, and not allowed any more.")?;
+    ensure!(agent.message(&held)?["state"] == "held" && agent.message(&moved)?["state"] == "held");
+    fs::write(&closed, "")?;
+    let accepted = send(&agent, "local:team", "Accepted.")?;
+    ensure!(agent.message(&accepted)?["state"] == "accepted" && hooks_asked() == 3);
+    house.stop().await;
+
+    // Its database is behind the file beside it, as a backup's is.
+    fs::write(house.data_dir().join("epoch"), "1000")?;
+    fs::remove_file(&closed)?;
+    house.restart_with(&config.replace("local:*", "local:team")).await?;
+    let (agent, operator) = (house.agent("engineer").await?, house.operator()?);
+    for id in [&held, &moved, &accepted] {
+        ensure!(agent.message(id)?["state"] == "unknown");
+        let refused = operator.post(&format!("/v1/messages/{id}/retry"), &json!({}))?;
+        ensure!(refused.status == 409 && refused.body["reason"] == "unknown", "{refused:?}");
+    }
+    ensure!(hooks_asked() == 3, "a hook was asked before anybody released anything");
+    let release = |id: &str| -> Result<Value> {
+        Ok(operator.post(&format!("/v1/messages/{id}/retry?mayDuplicate=true"), &json!({}))?.body)
+    };
+
+    let refused = release(&moved)?;
+    ensure!(refused["state"] == "failed" && text(&refused, "error").contains("allow"), "{refused}");
+    for id in [&held, &accepted] {
+        let again = release(id)?;
+        ensure!(again["state"] == "held", "{again}");
+    }
+    ensure!(hooks_asked() == 4, "the hook was asked {} times", hooks_asked());
+    let message = agent.message(&accepted)?;
+    ensure!(message["message"] == "Accepted. Hooked." && message["written"] == "Accepted.", "{message}");
+    ensure!(house.arrived("team")?.is_empty(), "nobody approved anything");
+
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(&held, "sent")?;
+    let arrived = main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
+    ensure!(arrived == ["[engineer] Held. Hooked."], "{arrived:?}");
+    house.decide(Verdict::Deny).await?;
+    agent.ended(&accepted, "denied")?;
+    ensure!(house.arrived("team")? == arrived && house.arrived("office")?.is_empty());
+    house.audit_is_whole().await
+}
+
+/// The request that a message was last held on.
+fn request(hub: &SpawnedHub, id: &str) -> Result<RequestId> {
+    Ok(database::approval(&database::open(&hub.data_dir())?, id)?.request)
 }
 
 fn newest(hub: &SpawnedHub) -> Result<Option<String>> {

@@ -8,30 +8,23 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use gatepost_tests::hub::{SpawnedHub, client::text, disk::SmallDisk, eventually};
+use gatepost_tests::hub::{SpawnedHub, agents, client::text, disk::SmallDisk, eventually};
 use serde_json::json;
 
-const CONFIG: &str = r#"
-[agents.courier]
-allow = ["local:*", "email:*"]
-cross_context = "allow"
-decorate = false
-[agents.engineer]
-allow = ["local:*"]
-[channels.local.home]
-limit = 2000
-[channels.email.away]
-host = "127.0.0.1"
-port = 1
-from = "hub@example.org"
-"#;
+/// A mail server that is away.
+fn config() -> String {
+    agents(
+        "limit = 2000\n[channels.email.away]\nhost = \"127.0.0.1\"\nport = 1\nfrom = \"hub@example.org\"\n",
+    )
+}
+
 const MB: u64 = 1024 * 1024;
 
 /// A hub whose data lie on a disk of 40 MB.
 fn hub_on_a_small_disk() -> Result<Option<(SpawnedHub, SmallDisk)>> {
     let folder = Arc::new(tempfile::tempdir()?);
     let Some(disk) = SmallDisk::mount(&folder.path().join("data"), 40)? else { return Ok(None) };
-    let mut hub = SpawnedHub::at_rest(folder, CONFIG)?;
+    let mut hub = SpawnedHub::at_rest(folder, &config())?;
     hub.run()?;
     Ok(Some((hub, disk)))
 }
@@ -168,7 +161,7 @@ fn on_a_disk_that_turned_read_only_nothing_is_taken_nothing_leaves_and_nothing_i
     let Some(disk) = SmallDisk::that_can_fail(&folder.path().join("data"), &image, 96)? else {
         return Ok(());
     };
-    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), CONFIG)?;
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &config())?;
     hub.run()?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Before."}))?;

@@ -12,21 +12,11 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, TestHub, client::text, eventually},
+    hub::{Client, SpawnedHub, TestHub, agents, client::text, eventually},
     main_job::{self, CONFIG},
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
-
-const AGENTS: &str = r#"
-[agents.courier]
-allow = ["local:*"]
-cross_context = "allow"
-decorate = false
-[agents.engineer]
-allow = ["local:*"]
-[channels.local.home]
-"#;
 
 /// A hook that is a line of shell.
 fn hook(name: &str, on: &str, script: &str) -> String {
@@ -88,7 +78,7 @@ fn stopped(agent: &Client, hub: &SpawnedHub, message: &str, code: &str, why: &st
 fn a_hook_cancels_and_the_agent_is_told_why() -> Result<()> {
     let cancels = r#"if grep -q forbidden; then echo "{\"action\": \"cancel\", \"reason\": \"we do not say that\"}"; else echo "{\"action\": \"pass\"}"; fi"#;
     let builtin = "[hooks.secrets]\non = \"message_sending\"\nbuiltin = \"secrets\"\n";
-    let hub = SpawnedHub::start(&format!("{AGENTS}{}{builtin}", sending("polite", cancels)))?;
+    let hub = SpawnedHub::start(&agents(&format!("{}{builtin}", sending("polite", cancels))))?;
     let agent = hub.agent("courier")?;
     stopped(
         &agent,
@@ -122,7 +112,7 @@ fn a_hook_that_takes_too_long_fails_breaks_or_babbles_fails_its_message() -> Res
         *babble*) exec yes;;
         *) echo "{\"action\": \"pass\"}";;
     esac"#;
-    let hub = SpawnedHub::start(&format!("{AGENTS}{}timeout = \"2s\"\n", sending("h", script)))?;
+    let hub = SpawnedHub::start(&agents(&format!("{}timeout = \"2s\"\n", sending("h", script))))?;
     let agent = hub.agent("courier")?;
     for (message, why) in [
         ("late", "the hook h failed, and nothing was sent: it did not answer within 2 s"),
@@ -149,7 +139,7 @@ fn a_hook_is_asked_again_only_if_its_answer_was_not_stored() -> Result<()> {
         adds("Once.")
     );
     let mut hub =
-        SpawnedHub::at_rest(folder, &format!("{AGENTS}{}timeout = \"60s\"\n", sending("h", &script)))?;
+        SpawnedHub::at_rest(folder, &agents(&format!("{}timeout = \"60s\"\n", sending("h", &script))))?;
     hub.run()?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let accepted = courier.send(&json!({"to": "local:team", "message": "Hello."}))?;
@@ -184,7 +174,7 @@ fn a_hook_is_asked_again_only_if_its_answer_was_not_stored() -> Result<()> {
 #[test]
 fn a_slow_hook_lets_no_later_message_to_the_same_conversation_pass() -> Result<()> {
     let script = format!("case $(cat) in *slow*) sleep 2;; esac; {PASS}");
-    let hub = SpawnedHub::start(&format!("{AGENTS}{}", sending("h", &script)))?;
+    let hub = SpawnedHub::start(&agents(&sending("h", &script)))?;
     let agent = hub.agent("courier")?;
     let first = agent.clone();
     let first = thread::spawn(move || first.send_and_wait(&json!({"to": "local:team", "message": "slow"})));
@@ -213,7 +203,7 @@ fn what_ended_is_told_in_order_once_and_not_forgotten_over_a_restart() -> Result
         hook("tell", "message_sent", &format!("(cat; echo) >> {}", told.display())),
     ]
     .concat();
-    let mut hub = SpawnedHub::at_rest(folder, &format!("{AGENTS}{hooks}"))?;
+    let mut hub = SpawnedHub::at_rest(folder, &agents(&hooks))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
     let send = |message: &str| agent.send_and_wait(&json!({"to": "local:team", "message": message}));
@@ -300,7 +290,7 @@ fn a_hook_that_is_a_service_is_told_the_id_and_nothing_but_its_answer_counts() -
         "[hooks.h]\non = \"message_sending\"\nurl = \"http://127.0.0.1:{port}/hook\"\ntoken = \"file:{}\"\ntimeout = \"5s\"\n",
         token.display()
     );
-    let mut hub = SpawnedHub::at_rest(folder, &format!("{AGENTS}{hook}"))?;
+    let mut hub = SpawnedHub::at_rest(folder, &agents(&hook))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
     let sent = agent.send_and_wait(&json!({"to": "local:ann", "message": "Hi."}))?;

@@ -1,20 +1,14 @@
 //! What a person at the shell does to messages in the queue: takes them back, sends the rest of them again.
 
 use anyhow::{Result, ensure};
-use gatepost_tests::hub::{Client, SpawnedHub, client::text};
+use gatepost_tests::hub::{Client, SpawnedHub, agents, client::text};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-const CONFIG: &str = r#"
-[agents.courier]
-allow = ["local:*"]
-cross_context = "allow"
-decorate = false
-[agents.engineer]
-allow = ["local:*"]
-[channels.local.home]
-limit = 100
-"#;
+/// Parts so short that a message has several.
+fn config() -> String {
+    agents("limit = 100")
+}
 
 /// A message of several parts that arrived, and its row as if it had not: all parts after the first are in `state`.
 fn cut_short(hub: &mut SpawnedHub, agent: &Client, state: &str) -> Result<Value> {
@@ -36,7 +30,7 @@ fn cut_short(hub: &mut SpawnedHub, agent: &Client, state: &str) -> Result<Value>
 
 #[test]
 fn a_failed_message_goes_on_at_its_first_part_that_did_not_arrive() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("courier")?;
     let message = cut_short(&mut hub, &agent, "failed")?;
     let id = text(&message, "id");
@@ -59,7 +53,7 @@ fn a_failed_message_goes_on_at_its_first_part_that_did_not_arrive() -> Result<()
 
 #[test]
 fn a_message_that_may_have_arrived_goes_again_only_if_it_may_duplicate() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("courier")?;
     let message = cut_short(&mut hub, &agent, "unknown")?;
     let id = text(&message, "id");
@@ -73,7 +67,7 @@ fn a_message_that_may_have_arrived_goes_again_only_if_it_may_duplicate() -> Resu
 
 #[test]
 fn only_what_has_not_left_can_be_taken_back_and_only_an_operator_retries() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("engineer")?;
     let held = agent.send(&json!({"to": "local:team", "message": "Hello"}))?;
     let id = text(&held, "id");
@@ -93,7 +87,7 @@ fn only_what_has_not_left_can_be_taken_back_and_only_an_operator_retries() -> Re
 
 #[test]
 fn an_operator_lets_go_of_what_has_ended_and_of_nothing_else() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Sent."}))?;
     let held = engineer.send(&json!({"to": "local:team", "message": "Held."}))?;
@@ -117,7 +111,7 @@ fn an_operator_lets_go_of_what_has_ended_and_of_nothing_else() -> Result<()> {
 
 #[test]
 fn an_audit_that_somebody_touched_is_not_verified_and_the_row_is_named() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("courier")?;
     for _ in 0..3 {
         agent.send_and_wait(&json!({"to": "local:team", "message": "Hello."}))?;
@@ -159,7 +153,7 @@ fn an_audit_that_somebody_touched_is_not_verified_and_the_row_is_named() -> Resu
 
 #[test]
 fn what_is_past_its_retention_goes_by_itself_and_leaves_a_line_in_the_audit() -> Result<()> {
-    let hub = SpawnedHub::start(&format!("[queue]\nretention = \"1s\"\n{CONFIG}"))?;
+    let hub = SpawnedHub::start(&format!("[queue]\nretention = \"1s\"\n{}", config()))?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Sent."}))?;
     let held = engineer.send(&json!({"to": "local:team", "message": "Held."}))?;

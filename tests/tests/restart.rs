@@ -12,25 +12,16 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, TestHub, client::text, database, eventually},
+    hub::{Client, SpawnedHub, TestHub, agents, client::text, database, eventually},
     main_job,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-/// An agent that asks nobody, and one that asks.
-const CONFIG: &str = r#"
-[agents.courier]
-allow = ["local:*"]
-cross_context = "allow"
-decorate = false
-
-[agents.engineer]
-allow = ["local:*"]
-
-[channels.local.home]
-limit = 120
-"#;
+/// Parts so short that a message has several.
+fn config() -> String {
+    agents("limit = 120")
+}
 
 const LANES: usize = 5;
 const IN_A_LANE: usize = 12;
@@ -66,7 +57,7 @@ fn courier(agent: &Client, lane: usize, answered: &AtomicUsize) -> Result<Vec<St
 
 #[test]
 fn what_was_accepted_arrives_once_and_in_order_however_often_the_hub_is_killed() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("courier")?;
     let answered = Arc::new(AtomicUsize::new(0));
     let couriers: Vec<_> = (0..LANES)
@@ -125,7 +116,7 @@ fn what_was_accepted_arrives_once_and_in_order_however_often_the_hub_is_killed()
 
 #[test]
 fn a_message_that_was_sent_is_not_sent_again_by_a_restart() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("courier")?;
     let sent = agent.send_and_wait(&json!({"to": "local:team", "message": "Once."}))?;
     ensure!(sent["state"] == "sent", "{sent}");
@@ -143,7 +134,7 @@ fn a_message_that_was_sent_is_not_sent_again_by_a_restart() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_message_survives_kill_9_and_can_then_be_approved() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("engineer")?;
     let held = agent.send(&json!({"to": "local:team", "message": letter(1, 3)}))?;
     let id = text(&held, "id");
@@ -153,7 +144,7 @@ async fn a_held_message_survives_kill_9_and_can_then_be_approved() -> Result<()>
     ensure!(agent.message(id)?["state"] == "held");
     hub.kill()?;
 
-    let config = format!("{CONFIG}\n[approval]\nallow_software_companion = true\n");
+    let config = config() + "[approval]\nallow_software_companion = true\n";
     let house = TestHub::start_in(Arc::clone(hub.folder()), &config).await?;
     let agent = house.anybody(Some(agent.token()))?;
     ensure!(agent.message(id)?["state"] == "held");
@@ -165,7 +156,7 @@ async fn a_held_message_survives_kill_9_and_can_then_be_approved() -> Result<()>
 
 #[test]
 fn a_hold_that_ran_out_while_the_hub_was_down_is_expired_after_the_start() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("engineer")?;
     let held = agent.send(&json!({"to": "local:team", "message": "Quick!"}))?;
     let id = text(&held, "id");
@@ -186,7 +177,7 @@ fn a_hold_that_ran_out_while_the_hub_was_down_is_expired_after_the_start() -> Re
 
 #[test]
 fn a_message_whose_time_ran_out_while_the_hub_was_down_is_not_sent() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("courier")?;
     let sent = agent.send_and_wait(&json!({"to": "local:team", "message": "Stale."}))?;
     let id = text(&sent, "id");
@@ -207,12 +198,13 @@ fn a_message_whose_time_ran_out_while_the_hub_was_down_is_not_sent() -> Result<(
 
 #[test]
 fn a_second_hub_on_the_same_data_is_refused_and_told_whose_it_is() -> Result<()> {
-    let first = SpawnedHub::start(CONFIG)?;
+    let first = SpawnedHub::start(&config())?;
     let second = first.folder().path().join("second");
     std::fs::create_dir(&second)?;
     let config = format!(
-        "[hub]\ndata_dir = {:?}\nlisten = \"127.0.0.1:0\"\n{CONFIG}",
-        first.data_dir().display().to_string()
+        "[hub]\ndata_dir = {:?}\nlisten = \"127.0.0.1:0\"\n{}",
+        first.data_dir().display().to_string(),
+        config()
     );
     let file = second.join("gatepost.toml");
     std::fs::write(&file, config)?;
@@ -231,7 +223,7 @@ fn a_second_hub_on_the_same_data_is_refused_and_told_whose_it_is() -> Result<()>
 
 #[test]
 fn after_a_boot_with_an_unknown_time_what_waited_goes_on_waiting_and_time_does_not_go_back() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Waits."}))?;
     let held = engineer.send(&json!({"to": "local:other", "message": "Held."}))?;

@@ -1,24 +1,18 @@
 //! The hub's own record of what an agent has said in its sessions.
 
 use anyhow::{Result, ensure};
-use gatepost_tests::hub::{SpawnedHub, client::text};
+use gatepost_tests::hub::{SpawnedHub, agents, client::text};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-const CONFIG: &str = r#"
-[agents.courier]
-allow = ["local:*"]
-cross_context = "allow"
-decorate = false
-[agents.engineer]
-allow = ["local:*"]
-[channels.local.home]
-limit = 100
-"#;
+/// Parts so short that a message has several.
+fn config() -> String {
+    agents("limit = 100")
+}
 
 #[test]
 fn a_transcript_shows_what_arrived_in_a_session_and_nothing_else() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let operator = hub.operator()?;
     let context = |session: &str| -> Result<Value> {

@@ -3,14 +3,16 @@
 //! A held message's approval document ([`document`]) is written in the transaction that holds it; its bytes are what a
 //! companion shows, hashes and signs, and they never change. A decision ([`decide`]) is verified and consumed in one
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
-//! means no send.
+//! means no send. Afterwards [`prove`] shows that this is what happened.
 
 pub mod decide;
 pub mod device;
 pub mod document;
+pub mod prove;
 
 use gatepost_link::{Digest, RequestId, decision::PublicKey};
 use rusqlite::{OptionalExtension as _, Transaction, params};
+use serde_json::json;
 
 use crate::{
     message::{
@@ -94,7 +96,10 @@ impl Approvals {
                 )
                 .map_err(StoreError::from)?;
                 transition::store_parts(tx, seq, &parts)?;
-                transition::apply(tx, seq, &Change::hub(Event::Hold, Some(&reason)))?;
+                // So that a document cannot be exchanged before anybody has signed it.
+                let facts =
+                    json!({"request": request.to_string(), "document": Digest::of(&document).to_string()});
+                transition::apply(tx, seq, &Change::hub(Event::Hold, Some(&reason)).facts(facts))?;
                 Ok::<_, HoldError>(())
             })
             .await?;

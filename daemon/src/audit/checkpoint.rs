@@ -12,7 +12,7 @@ use std::{
 };
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
-use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
+use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::{
     random::to_hex,
@@ -51,15 +51,12 @@ impl Signer {
 
     /// A checkpoint at the newest row, unless there is one already.
     pub fn checkpoint(&self, tx: &Transaction<'_>) -> Result<Option<Checkpoint>, StoreError> {
-        let newest: Option<i64> =
-            tx.query_row("SELECT max(seq) FROM audit", [], |row| row.get(0)).optional()?.flatten();
+        let newest = super::newest(tx)?;
         let signed: Option<i64> =
             tx.query_row("SELECT max(seq) FROM checkpoints WHERE NOT purged", [], |row| row.get(0))?;
-        match newest {
-            Some(newest) if signed.is_none_or(|signed| signed < newest) => {
-                Ok(Some(self.sign(tx, newest, false)?))
-            }
-            _ => Ok(None),
+        match newest > signed.unwrap_or(0) {
+            true => Ok(Some(self.sign(tx, newest, false)?)),
+            false => Ok(None),
         }
     }
 

@@ -8,16 +8,15 @@
 //! - [`mod@verify`]: reads all of it, and names what was removed, changed, reordered or cut off.
 
 pub mod checkpoint;
+mod fault;
+mod line;
 pub mod verify;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::store::{StoreError, now_ms};
-
-/// Separates the chain's hashes from all others.
-const DOMAIN: &[u8] = b"gatepost/audit/1";
+use line::{LINES, Line, link};
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
@@ -32,6 +31,11 @@ pub struct Entry<'a> {
     pub detail: Value,
 }
 
+/// The number of the newest row; 0 before the first.
+pub fn newest(db: &Connection) -> Result<i64, StoreError> {
+    Ok(db.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?)
+}
+
 /// The hash of the newest row; zeros before the first.
 pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
     let hash =
@@ -41,7 +45,7 @@ pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
 
 /// Appends a row to the chain.
 pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let (seq, at, detail) = (next_seq(tx)?, now_ms(), entry.detail.to_string());
+    let (seq, at, detail) = (newest(tx)? + 1, now_ms(), entry.detail.to_string());
     let hash = link(&head(tx)?, seq, at, entry.actor, entry.event, entry.message, &detail);
     tx.prepare_cached(
         "INSERT INTO audit (seq, at, actor, event, message, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -52,46 +56,16 @@ pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError>
 
 /// The number of the first row that does not fit its predecessor, if any. [`verify::verify`] also asks who signed.
 pub fn first_broken(db: &Connection) -> Result<Option<i64>, StoreError> {
-    let mut rows =
-        db.prepare("SELECT seq, at, actor, event, message, detail, hash FROM audit ORDER BY seq")?;
-    let mut rows = rows.query([])?;
     let sql = "SELECT hash, seq + 1 FROM checkpoints WHERE purged ORDER BY seq DESC LIMIT 1";
     let root = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let (mut previous, mut expected): ([u8; 32], i64) = root.unwrap_or(([0; 32], 1));
-    while let Some(row) = rows.next()? {
-        let (seq, actor, event): (i64, String, String) = (row.get(0)?, row.get(2)?, row.get(3)?);
-        let (message, detail): (Option<String>, String) = (row.get(4)?, row.get(5)?);
-        let hash: [u8; 32] = row.get(6)?;
-        let fits = link(&previous, seq, row.get(1)?, &actor, &event, message.as_deref(), &detail);
-        if seq != expected || hash != fits {
+    let mut lines = db.prepare(&format!("{LINES} ORDER BY seq"))?;
+    for line in lines.query_map([], Line::read)? {
+        let line = line?;
+        if line.seq != expected || line.hash != line.at(&previous, line.seq) {
             return Ok(Some(expected));
         }
-        (previous, expected) = (hash, expected + 1);
+        (previous, expected) = (line.hash, expected + 1);
     }
     Ok(None)
-}
-
-fn next_seq(db: &Connection) -> Result<i64, StoreError> {
-    Ok(db.query_row("SELECT coalesce(max(seq), 0) + 1 FROM audit", [], |row| row.get(0))?)
-}
-
-fn link(
-    previous: &[u8; 32],
-    seq: i64,
-    at: i64,
-    actor: &str,
-    event: &str,
-    message: Option<&str>,
-    detail: &str,
-) -> [u8; 32] {
-    let mut hash = Sha256::new_with_prefix(DOMAIN);
-    hash.update(previous);
-    hash.update(seq.to_be_bytes());
-    hash.update(at.to_be_bytes());
-    // Lengths go first, so that no two rows can share their bytes by moving a border.
-    for field in [actor, event, message.unwrap_or(""), detail] {
-        hash.update((field.len() as u64).to_be_bytes());
-        hash.update(field);
-    }
-    hash.finalize().into()
 }

@@ -4,84 +4,20 @@
 //! checkpoint that it no longer meets. What this cannot see is an end that is cut off before the first checkpoint after
 //! it, and a whole directory that was exchanged for an older one.
 
-use std::fmt;
-
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
 
-use super::{checkpoint::Checkpoint, link};
+pub use super::fault::Fault;
+use super::{
+    checkpoint::Checkpoint,
+    line::{LINES, Line},
+};
 use crate::store::StoreError;
 
 /// Faults that are listed; a chain that was computed anew has one in every row.
 const LISTED: usize = 50;
 /// How far from its place a row is looked for, in rows.
 const NEAR: i64 = 256;
-
-/// What does not fit. Rows are named by their number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "fault", rename_all = "snake_case")]
-pub enum Fault {
-    /// Rows are not there, and no checkpoint says that they were purged.
-    Removed {
-        /// The first of them.
-        first: i64,
-        /// The last of them.
-        last: i64,
-    },
-    /// A row is not what its hash was made of.
-    Changed {
-        /// Which.
-        row: i64,
-    },
-    /// A row stands in another's place.
-    Reordered {
-        /// Which.
-        row: i64,
-        /// Where it belongs.
-        belongs: i64,
-    },
-    /// The end is missing.
-    CutOff {
-        /// The last row that is there.
-        last: i64,
-        /// The last row that was signed.
-        signed: i64,
-    },
-    /// The chain was computed anew: it fits, but not what was signed.
-    Rewritten {
-        /// The last signed row before it that still fits, or 0.
-        after: i64,
-        /// The first signed row that does not.
-        row: i64,
-    },
-    /// The hub did not sign this checkpoint.
-    Forged {
-        /// The row that it speaks of.
-        row: i64,
-    },
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Removed { first, last } if first == last => write!(f, "row {first} was removed"),
-            Self::Removed { first, last } => write!(f, "rows {first} to {last} were removed"),
-            Self::Changed { row } => {
-                write!(f, "row {row} was changed, or the one before it together with its hash")
-            }
-            Self::Reordered { row, belongs } => {
-                write!(f, "row {row} belongs at {belongs}: rows were reordered")
-            }
-            Self::CutOff { last, signed } => {
-                write!(f, "the end is cut off: rows {} to {signed} were signed and are missing", last + 1)
-            }
-            Self::Rewritten { after, row } => {
-                write!(f, "rows {} to {row} were written anew: they are not what was signed", after + 1)
-            }
-            Self::Forged { row } => write!(f, "the checkpoint at row {row} was not signed by this hub"),
-        }
-    }
-}
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -98,37 +34,6 @@ pub struct Report {
     pub checkpoints: u64,
     /// What does not fit, at most 50.
     pub faults: Vec<Fault>,
-}
-
-struct Line {
-    seq: i64,
-    at: i64,
-    actor: String,
-    event: String,
-    message: Option<String>,
-    detail: String,
-    hash: [u8; 32],
-}
-
-const LINES: &str = "SELECT seq, at, actor, event, message, detail, hash FROM audit";
-
-impl Line {
-    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            seq: row.get(0)?,
-            at: row.get(1)?,
-            actor: row.get(2)?,
-            event: row.get(3)?,
-            message: row.get(4)?,
-            detail: row.get(5)?,
-            hash: row.get(6)?,
-        })
-    }
-
-    /// The hash that it would have at this place.
-    fn at(&self, previous: &[u8; 32], seq: i64) -> [u8; 32] {
-        link(previous, seq, self.at, &self.actor, &self.event, self.message.as_deref(), &self.detail)
-    }
 }
 
 /// Reads the audit of the hub with this key. `kept`: the checkpoint from beside the database.

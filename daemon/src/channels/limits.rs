@@ -2,7 +2,7 @@
 //!
 //! A rate here is what a platform promises to take, or what its people advise; staying under it costs nothing, and going
 //! over it costs everybody on the account a pause. What a platform says itself goes before the table: a channel that reads
-//! limits from its answers tells of them as a [`Pause`]. Where a platform names no number there is none here, and its own
+//! limits from its answers tells of them as an [`Allowance`]. Where a platform names no number there is none here, and its own
 //! words decide.
 
 use std::time::Duration;
@@ -31,13 +31,24 @@ pub enum Scope {
     Platform,
 }
 
-/// A platform has said that it takes nothing more for a while.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pause {
+/// A platform has said how many more requests it takes for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowance {
     /// Of what.
     pub scope: Scope,
+    /// Which of several quotas of that scope, by the platform's own name; empty where it has none.
+    pub quota: String,
+    /// How many; with none left, nothing is sent.
+    pub left: u32,
     /// For how long, from now.
     pub lasts: Duration,
+}
+
+impl Allowance {
+    /// Nothing more for a while.
+    pub fn none(scope: Scope, lasts: Duration) -> Self {
+        Self { scope, quota: String::new(), left: 0, lasts }
+    }
 }
 
 /// One channel's limits. All that apply are kept.

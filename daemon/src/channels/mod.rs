@@ -6,11 +6,14 @@
 //! and why `deliver` must not change what it is given.
 //!
 //! A new channel is a file or folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
-//! takes messages in [`limits`].
+//! takes messages in [`limits`]. One that speaks HTTP does so by [`http`], which reads the platform's limits from its
+//! answers.
 
 pub mod account;
 pub mod email;
 pub mod formats;
+pub mod heard;
+pub mod http;
 pub mod limits;
 pub mod local;
 pub mod matrix;
@@ -25,7 +28,6 @@ use crate::{
     message::attachment::Attachment,
     render::{Flavour, Part},
 };
-use limits::Pause;
 
 /// What a platform can do, as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,19 +157,14 @@ pub trait Adapter: Send + Sync + 'static {
     /// [reference](Attachment::reference).
     fn compose(&self, letter: &Letter<'_>) -> Value;
 
-    /// Performs a composed request; returns the platform's id of what arrived.
+    /// Performs a composed request; returns the platform's id of what arrived. What the platform says of its limits beyond
+    /// this one request goes to [`heard`]; the shared client ([`http`]) sees to it.
     ///
     /// `wire` is a value that [`compose`](Self::compose) made, maybe before a restart.
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure>;
 
     /// Whether the same key makes a second delivery harmless.
     fn redelivery(&self) -> Redelivery;
-
-    /// What the platform's answers have said since the last call about taking nothing more for a while, beyond the one
-    /// conversation that a [`Failure::Wait`] is about. Asked after every delivery.
-    fn pauses(&self) -> Vec<Pause> {
-        vec![]
-    }
 
     /// Asks the platform whether this account could send now; says as what.
     async fn check_ready(&self) -> Result<String, NotReady>;

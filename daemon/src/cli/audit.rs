@@ -5,11 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use gatepost_link::decision::PublicKey;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
 use super::{Failed, output};
 use crate::{
+    approval::prove::prove,
     audit::{
         checkpoint::{Checkpoint, from_hex},
         verify::verify,
@@ -21,7 +23,8 @@ use crate::{
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Follow the whole chain and check every signature; name what was removed, changed, reordered or cut off.
+    /// Follow the whole chain, check every signature of hub and companions, and compare approval documents with what is
+    /// stored; name what does not fit.
     Verify {
         /// Another database, such as a backup.
         #[arg(long)]
@@ -69,10 +72,19 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
             (directory.join("gatepost.db"), Checkpoint::kept(&directory))
         }
     };
-    let report = verify(&open(&database)?, &key, kept).map_err(Failed::refused)?;
+    let db = open(&database)?;
+    let report = verify(&db, &key, kept).map_err(Failed::refused)?;
+    let proof = prove(&db, PublicKey(key), report.purged_to).map_err(Failed::refused)?;
+    let whole = report.faults.is_empty() && proof.faults.is_empty();
     if json {
         let mut shown = json!(report);
-        shown["ok"] = report.faults.is_empty().into();
+        if let Some(faults) = shown["faults"].as_array_mut() {
+            faults.extend(proof.faults.iter().map(|fault| json!(fault)));
+        }
+        shown["decisions"] = proof.decisions.into();
+        shown["documents"] = proof.documents.into();
+        shown["documents_gone"] = proof.documents_gone.into();
+        shown["ok"] = whole.into();
         shown["key"] = to_hex(&key).into();
         println!("{shown}");
     } else {
@@ -84,11 +96,16 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
             report.signed_to,
             to_hex(&key)
         );
-        for fault in &report.faults {
+        println!(
+            "{} decisions are their devices' own; {} approval documents are what is stored, {} went with their messages",
+            proof.decisions, proof.documents, proof.documents_gone
+        );
+        let faults = report.faults.iter().map(ToString::to_string);
+        for fault in faults.chain(proof.faults.iter().map(ToString::to_string)) {
             println!("{fault}");
         }
     }
-    match report.faults.is_empty() {
+    match whole {
         true => {
             eprintln!("the audit is whole");
             Ok(())
@@ -140,5 +157,8 @@ fn directory(config: &Path) -> Result<PathBuf, Failed> {
 
 fn open(database: &Path) -> Result<Connection, Failed> {
     let failed = |error| Failed::Refused(format!("cannot read {}: {error}", database.display()));
-    Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)
+    let db = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
+    // A hub may be writing: all that is read is of one moment.
+    db.execute_batch("BEGIN").map_err(failed)?;
+    Ok(db)
 }

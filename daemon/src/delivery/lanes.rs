@@ -61,11 +61,6 @@ impl Lanes {
         self.0.resting.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody is to begin another message.
-    pub(super) fn are_resting(&self) -> bool {
-        self.0.resting.load(Ordering::Relaxed)
-    }
-
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,7 +74,7 @@ impl Claim {
 
     /// Whether nobody is to begin another message.
     pub(super) fn is_to_rest(&self) -> bool {
-        self.lanes.are_resting()
+        self.lanes.0.resting.load(Ordering::Relaxed)
     }
 }
 

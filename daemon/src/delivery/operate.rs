@@ -4,13 +4,16 @@ use rusqlite::Transaction;
 
 use super::Pipeline;
 use crate::{
-    approval::Released,
     message::{
         receipt::Receipt,
         refusal::{Code, Refusal},
         state::{Actor, Event, PartState, State},
     },
-    outbox::transition::{self, Change, TransitionError},
+    outbox::{
+        restored,
+        row::MessageRow,
+        transition::{self, Change, TransitionError},
+    },
     store::now_ms,
 };
 
@@ -37,7 +40,7 @@ impl Pipeline {
     }
 
     /// Sends what has not arrived of a failed message again: the same parts, from the first that is not confirmed. One
-    /// whose outcome is unknown goes only if it `may_duplicate`.
+    /// whose outcome is unknown goes only if it `may_duplicate`; one that was never let out begins anew.
     pub async fn retry(&self, seq: i64, may_duplicate: bool, by: &str) -> Result<Receipt, Refusal> {
         let message = self.0.outbox.get(seq).await.map_err(super::submit::unavailable)?;
         let event = match message.state {
@@ -55,18 +58,14 @@ impl Pipeline {
             let hint = "send it anew, as a new message";
             return Err(Refusal::new(Code::Conflict, "the message's time is over", hint).because("deadline"));
         }
+        let released = self.0.outbox.was_released(seq).await.map_err(super::submit::unavailable)?;
+        if message.state == State::Unknown && !released {
+            return self.readmit(&message, by).await;
+        }
         let parts = self.0.outbox.parts(seq).await.map_err(super::submit::unavailable)?;
         if message.state.is_final() && parts.is_empty() {
             let hint = "read its error, and send it anew";
             return Err(Refusal::new(Code::Conflict, "the message ended before it had parts", hint));
-        }
-        if message.state == State::Unknown {
-            // One that was held when a backup was made: nobody's release stands for the approval that it never had.
-            let released = self.0.approvals.release(seq).await.map_err(super::submit::unavailable)?;
-            if released == Released::Changed {
-                let hint = "send it anew, as a new message; it is then held anew";
-                return Err(Refusal::new(Code::Conflict, "nobody approved the message", hint).because("held"));
-            }
         }
         let by = by.to_owned();
         let retried = self
@@ -81,6 +80,16 @@ impl Pipeline {
             })
             .await;
         self.answer(seq, retried).await
+    }
+
+    /// Begins anew with a message of a restored backup that nobody had let out in it.
+    async fn readmit(&self, message: &MessageRow, by: &str) -> Result<Receipt, Refusal> {
+        let (seq, by) = (message.seq, by.to_owned());
+        let readmitted = self.0.outbox.change(seq, move |tx| restored::readmit(tx, seq, &by)).await;
+        if readmitted.is_ok() {
+            self.begin(message).await;
+        }
+        self.answer(seq, readmitted).await
     }
 
     async fn answer<T>(&self, seq: i64, done: Result<T, TransitionError>) -> Result<Receipt, Refusal> {

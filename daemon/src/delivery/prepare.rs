@@ -2,11 +2,14 @@
 //!
 //! What the hooks made of it is stored before anything is judged by it. Parts are stored before the first is sent, and what was judged is what is stored: nothing of this runs again.
 
+use tracing::Instrument as _;
+
 use super::{
     Pipeline,
     dispatch::RECOVER,
     hooks::turns::Turn,
     plan::{self, Content},
+    submit::PREPARED,
 };
 use crate::{
     approval::HoldError,
@@ -26,6 +29,15 @@ impl Pipeline {
     /// A place among the messages to one conversation, where hooks may take their time with each.
     pub(super) fn turn(&self, lane: Lane) -> Option<Turn> {
         self.0.hooks.before_sending().next().map(|_| self.0.hooks.turns().take(lane))
+    }
+
+    /// Prepares an accepted message on a task of its own, so that whoever wants it may hang up; waits for a while. Hooks
+    /// may take longer.
+    pub(super) async fn begin(&self, message: &MessageRow) {
+        let span = tracing::info_span!("message", id = message.id, agent = message.agent);
+        let (pipeline, seq, turn) = (self.clone(), message.seq, self.turn(message.lane()));
+        let prepared = tokio::spawn(async move { pipeline.prepare(seq, turn).await }.instrument(span));
+        let _ = tokio::time::timeout(PREPARED, prepared).await;
     }
 
     /// Takes an accepted message to `held`, `ready` or `failed`, however often the database must be asked.
@@ -66,7 +78,8 @@ impl Pipeline {
             }
             Ok((Judgement::Ask(reason), parts)) => {
                 let ttl = i64::try_from(self.0.hold_ttl.as_millis()).unwrap_or(i64::MAX);
-                let deadline = message.accepted_at.saturating_add(ttl).min(message.deadline);
+                // Counted from when it was due: since it was accepted, or since an operator let it begin anew.
+                let deadline = message.due_at.saturating_add(ttl).min(message.deadline);
                 match self.0.approvals.hold(message, parts, reason, deadline).await {
                     Ok(()) => tracing::debug!("it waits for a person"),
                     Err(HoldError::Document(error)) => {

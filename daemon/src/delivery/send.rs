@@ -13,13 +13,13 @@ use super::{
     Pipeline,
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
-    pace::owner,
+    pace::{BRIEF, owner},
 };
 use crate::{
     approval::Released,
     channels::{
-        Adapter, Failure, PartKey, Redelivery,
-        limits::{Pause, Scope},
+        Adapter, Failure, PartKey, Redelivery, heard,
+        limits::{Allowance, Scope},
     },
     message::{
         refusal::Code,
@@ -87,9 +87,15 @@ impl Pipeline {
     async fn may_follow(&self, message: &MessageRow, part: &PartRow) -> Result<bool, TransitionError> {
         let (seq, index, lane) = (message.seq, part.index, message.lane());
         let left = Duration::from_millis(u64::try_from(message.deadline - now_ms()).unwrap_or(0));
-        // Whether its time is over is asked next.
-        let _ = tokio::time::timeout(left, self.0.pace.wait(&lane)).await;
-        let Some(until) = self.0.outbox.pauses().await?.until(&lane) else { return Ok(true) };
+        let waited = tokio::time::timeout(left, self.0.pace.wait(&lane)).await;
+        let until = match waited {
+            Ok(Err(long)) => now_ms().saturating_add(i64::try_from(long.as_millis()).unwrap_or(i64::MAX)),
+            // Whether its time is over is asked next.
+            Ok(Ok(())) | Err(_) => match self.0.outbox.pauses().await?.until(&lane) {
+                None => return Ok(true),
+                Some(until) => until,
+            },
+        };
         let end = Ending::paused(until, part.state, message.best_effort);
         self.0.outbox.change(seq, move |tx| end.write(tx, seq, index)).await?;
         Ok(false)
@@ -112,18 +118,18 @@ impl Pipeline {
         }
         self.0.outbox.change(seq, move |tx| transition::part_in_flight(tx, seq, index)).await?;
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
-        let delivered = deliver(adapter, part).await;
-        let mut asked = adapter.pauses();
+        let (delivered, mut heard) = heard::listening(deliver(adapter, part)).await;
         if let Err(Failure::Wait { after, .. }) = &delivered {
-            asked.push(Pause { scope: Scope::Chat, lasts: *after });
+            heard.push(Allowance::none(Scope::Chat, *after));
         }
+        heard.iter().for_each(|allowance| self.0.pace.learn(&lane, allowance));
         let failure = match delivered {
             Ok(platform_id) => {
                 let confirmed = PartState::Confirmed;
                 self.0
                     .outbox
                     .record(seq, move |tx| {
-                        obey(tx, &lane, &asked)?;
+                        obey(tx, &lane, &heard, BRIEF)?;
                         transition::settle_part(tx, seq, index, confirmed, Some(&platform_id), None)
                     })
                     .await?;
@@ -144,7 +150,7 @@ impl Pipeline {
         self.0
             .outbox
             .record(seq, move |tx| {
-                obey(tx, &lane, &asked)?;
+                obey(tx, &lane, &heard, Duration::ZERO)?;
                 end.write(tx, seq, index)
             })
             .await?;
@@ -165,10 +171,16 @@ impl Pipeline {
     }
 }
 
-/// What platforms asked for holds for all that goes the same way, also over a restart.
-fn obey(tx: &Transaction<'_>, lane: &Lane, asked: &[Pause]) -> Result<(), TransitionError> {
-    for pause in asked.iter().filter(|pause| !pause.lasts.is_zero()) {
-        pauses::pause(tx, &owner(lane, pause.scope), pause.lasts)?;
+/// A platform that takes nothing more for a while is left alone by all that goes the same way, also over a restart. What it
+/// says beside a yes and what is brief is the pace's matter, and drops nothing.
+fn obey(
+    tx: &Transaction<'_>,
+    lane: &Lane,
+    heard: &[Allowance],
+    longer_than: Duration,
+) -> Result<(), TransitionError> {
+    for none in heard.iter().filter(|allowance| allowance.left == 0 && allowance.lasts > longer_than) {
+        pauses::pause(tx, &owner(lane, none.scope), none.lasts)?;
     }
     Ok(())
 }

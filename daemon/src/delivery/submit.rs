@@ -35,7 +35,7 @@ use crate::{
 pub const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// How long a caller is kept from its receipt while its message is judged.
-const PREPARED: Duration = Duration::from_secs(5);
+pub(super) const PREPARED: Duration = Duration::from_secs(5);
 
 /// A caller's own name for a call, and what the call said.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,8 +19,8 @@ use crate::{
         Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
         TargetError,
         account::{Accounts, OnUnknown},
-        formats,
-        limits::{Pause, Scope},
+        formats, heard,
+        limits::{Allowance, Scope},
     },
     files::{Bounds, Files, Sources, reach::Private},
     message::{call::Call, receipt::Receipt, state::State},
@@ -40,7 +40,8 @@ struct Platform {
     heard: Mutex<Vec<(String, String)>>,
     /// What is answered at an address the next time.
     answers: Mutex<HashMap<String, Failure>>,
-    pauses: Mutex<Vec<Pause>>,
+    /// What it says of its limits, an answer each.
+    says: Mutex<Vec<Allowance>>,
     /// It reads, and answers nobody.
     silent: bool,
     files: Option<FileForm>,
@@ -101,6 +102,9 @@ impl Adapter for Platform {
     async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
         let (to, text) = (wire["to"].as_str().unwrap().to_owned(), wire["text"].as_str().unwrap().to_owned());
         self.heard.lock().unwrap().push((to.clone(), text));
+        if let Some(said) = self.says.lock().unwrap().pop() {
+            heard::note(said);
+        }
         if self.silent {
             std::future::pending::<()>().await;
         }
@@ -112,10 +116,6 @@ impl Adapter for Platform {
 
     fn redelivery(&self) -> Redelivery {
         Redelivery::Never
-    }
-
-    fn pauses(&self) -> Vec<Pause> {
-        std::mem::take(&mut self.pauses.lock().unwrap())
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
@@ -292,7 +292,7 @@ async fn a_pause_is_kept_by_all_that_goes_the_same_way_also_after_a_restart_and_
     assert_eq!(one.heard("ann"), ["first"]);
 
     // What is said of an account holds for all of its conversations.
-    one.pauses.lock().unwrap().push(Pause { scope: Scope::Account, lasts: Duration::from_secs(6_775) });
+    one.says.lock().unwrap().push(Allowance::none(Scope::Account, Duration::from_secs(6_775)));
     let last = house.send("one:bob", "last").await;
     assert_eq!(house.end(last).await.state, State::Sent);
     let waits = house.send("one:carol", "waits").await;
@@ -304,11 +304,33 @@ async fn a_pause_is_kept_by_all_that_goes_the_same_way_also_after_a_restart_and_
 }
 
 #[tokio::test]
+async fn a_platforms_own_numbers_are_kept_to_by_the_lanes_that_they_are_about() {
+    let (directory, one, two) = platforms();
+    let house = House::open(directory.path(), &one, &two).await;
+    let lasts = Duration::from_millis(1_500);
+    let route = Allowance { scope: Scope::Chat, quota: "route".into(), left: 1, lasts };
+    one.says.lock().unwrap().push(route);
+    let since = std::time::Instant::now();
+    let first = house.send("one:ann", "first").await;
+    assert_eq!(house.end(first).await.state, State::Sent);
+    let second = house.send("one:ann", "second").await;
+    let long = "All work and no play makes Jack a dull boy. ".repeat(5);
+    let third = house.send_as("courier", "one:ann", json!({"message": long, "bestEffort": true})).await;
+    let other = house.send("one:bob", "other").await;
+    assert_eq!(house.end(other).await.state, State::Sent);
+    assert_eq!(house.end(second).await.state, State::Sent);
+    assert_eq!(one.heard("ann"), ["first", "second"]);
+    assert_eq!(house.end(third).await.state, State::Sent, "what is brief drops nothing");
+    assert!(since.elapsed() >= lasts, "{:?}", since.elapsed());
+    house.close().await;
+}
+
+#[tokio::test]
 async fn a_message_of_which_nothing_more_goes_says_how_far_it_came() {
     let (directory, one, two) = platforms();
     let house = House::open(directory.path(), &one, &two).await;
     // The pause comes with the answer to the first part.
-    one.pauses.lock().unwrap().push(Pause { scope: Scope::Account, lasts: Duration::from_secs(6_775) });
+    one.says.lock().unwrap().push(Allowance::none(Scope::Account, Duration::from_secs(6_775)));
     let long = "All work and no play makes Jack a dull boy. ".repeat(5);
     let seq = house.send_as("courier", "one:ann", json!({"message": long, "bestEffort": true})).await;
     let receipt = house.end(seq).await;

@@ -20,6 +20,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    approval::prove::prove,
     audit,
     client::{Client, ClientError, Request},
     store::StoreError,
@@ -147,8 +148,14 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), DemoEr
     if let Some(row) = broken {
         return Err(DemoError::Failed(format!("the audit's chain is broken at row {row}")));
     }
+    let hub = house.hub.key();
+    let proof = house.hub.store().read(move |db| prove(db, hub, 0)).await.map_err(store)?;
+    if let Some(fault) = proof.faults.first() {
+        return Err(DemoError::Failed(fault.to_string()));
+    }
     stage.say("");
     stage.say("Done. Every step is in the audit, and its chain of hashes is whole.");
+    stage.say("Every decision in it carries the companion's own signature.");
     Ok(())
 }
 

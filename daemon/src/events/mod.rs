@@ -18,7 +18,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{outbox::Outbox, store::StoreError};
+use crate::{audit, outbox::Outbox, store::StoreError};
 
 /// Streams that one caller may have open at once.
 const STREAMS: u32 = 8;
@@ -98,7 +98,7 @@ impl Events {
         let changes = self.outbox.changes();
         let read_to = match after {
             Some(after) => after,
-            None => self.outbox.store().read(view::newest).await?,
+            None => self.outbox.store().read(audit::newest).await?,
         };
         {
             let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

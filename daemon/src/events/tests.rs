@@ -5,7 +5,6 @@ use crate::{
     message::{
         refusal::Code,
         state::{Actor, Event as Happening},
-        target::Target,
     },
     outbox::{
         accept::{Accepted, NewMessage},
@@ -24,22 +23,7 @@ fn house() -> (tempfile::TempDir, Events) {
 }
 
 async fn accept(events: &Events, agent: &str) -> i64 {
-    let new = NewMessage {
-        agent: agent.into(),
-        action: "send",
-        target: Target { channel: "local".into(), address: "ann".into(), thread: None },
-        account: "home".into(),
-        reply_to: None,
-        silent: false,
-        origin: None,
-        text: "Hello".into(),
-        attachments: vec![],
-        deadline: i64::MAX,
-        idempotency_key: None,
-        fingerprint: [0; 32],
-        best_effort: false,
-        resend: false,
-    };
+    let new = NewMessage { agent: agent.into(), ..NewMessage::example("Hello") };
     let Accepted::New(seq) = events.outbox.accept(new).await.unwrap() else { panic!() };
     seq
 }

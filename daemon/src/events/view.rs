@@ -1,10 +1,11 @@
 //! Rows of the audit, as a watcher may see them.
 
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 use serde_json::{Value, json};
 
 use super::{Event, Page, Watcher};
 use crate::{
+    audit,
     message::{receipt::Receipt, state::State, target::Target},
     store::StoreError,
 };
@@ -16,18 +17,12 @@ const PAGE: &str = "SELECT audit.seq, audit.at, audit.actor, audit.event, audit.
      messages.channel, messages.address, messages.thread FROM audit LEFT JOIN messages ON messages.id = audit.message \
      WHERE audit.seq > ? ORDER BY audit.seq LIMIT ?";
 
-/// The number of the newest row.
-pub(super) fn newest(db: &Connection) -> Result<i64, StoreError> {
-    let sql = "SELECT seq FROM audit ORDER BY seq DESC LIMIT 1";
-    Ok(db.query_row(sql, [], |row| row.get(0)).optional()?.unwrap_or(0))
-}
-
 /// What comes after the row numbered `after`.
 pub(super) fn page(db: &Connection, watcher: &Watcher, after: i64) -> Result<Page, StoreError> {
     let mut rows = db.prepare_cached(PAGE)?;
     let rows: Vec<Line> = rows.query_map([after, ROWS], Line::read)?.collect::<Result<_, _>>()?;
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-        let newest = newest(db)?;
+        let newest = audit::newest(db)?;
         let lost = (after > newest).then(|| {
             let what =
                 format!("the hub knows of nothing after {newest}: its database was restored, or is another");
@@ -98,7 +93,7 @@ impl Line {
     /// The state that a message came to, if the row says so.
     fn state(&self) -> Option<State> {
         self.message.as_ref()?;
-        State::from_word(self.event.strip_prefix("message.")?)
+        State::from_event(&self.event)
     }
 
     /// What its agent is told of a message.

@@ -1,6 +1,6 @@
 //! Hooks, built from the configuration.
 
-use super::{ANSWER, CONNECT, HubError};
+use super::{ANSWER, HubError};
 use crate::{
     config::{
         Config,
@@ -22,13 +22,7 @@ pub(super) fn build(config: &Config) -> Result<Hooks, HubError> {
                 let token = token.map(|token| token.read()).transpose();
                 let token = token.map_err(|error| HubError::HookToken(name.clone(), error))?;
                 // What is posted goes where the configuration says, and nowhere else.
-                let client = reqwest::Client::builder()
-                    .connect_timeout(CONNECT)
-                    .timeout(ANSWER.max(hook.timeout.0))
-                    .redirect(reqwest::redirect::Policy::none())
-                    .no_proxy()
-                    .user_agent(concat!("gatepost/", env!("CARGO_PKG_VERSION")))
-                    .build()?;
+                let client = super::http().timeout(ANSWER.max(hook.timeout.0)).no_proxy().build()?;
                 Way::Call(Call { client, url, token })
             }
         };

@@ -136,15 +136,19 @@ pub fn install_tls_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// Opens every account of the configuration.
-pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubError> {
-    install_tls_provider();
-    let http = reqwest::Client::builder()
+/// An HTTP client as the house wants it: patient up to a point, and never led elsewhere by an answer.
+fn http() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
         .connect_timeout(CONNECT)
         .timeout(ANSWER)
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("gatepost/", env!("CARGO_PKG_VERSION")))
-        .build()?;
+}
+
+/// Opens every account of the configuration.
+pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubError> {
+    install_tls_provider();
+    let http = http().build()?;
     let mut accounts = Accounts::default();
     for (channel, named) in &config.channels {
         for (account, settings) in named {

@@ -110,6 +110,8 @@ words! {
         Retry = "retry",
         /// An operator sends it again and accepts that it may arrive twice.
         RetryMayDuplicate = "retry_may_duplicate",
+        /// An operator lets a message of a restored backup begin anew, of which nothing had left in it.
+        Readmit = "readmit",
     }
 }
 
@@ -177,11 +179,26 @@ pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, Ill
         (S::Accepted | S::Held | S::Ready | S::Sending, Event::Restore, Hub) => S::Unknown,
         (S::Failed, Event::Retry, Operator) => S::Ready,
         (S::Unknown, Event::RetryMayDuplicate, Operator) => S::Ready,
+        // Not past what had not let it out: hooks, policy and a person are asked as the first time.
+        (S::Unknown, Event::Readmit, Operator) => S::Accepted,
         _ => return Err(IllegalTransition { state, event, actor }),
     })
 }
 
+/// What an event of the audit that says where a message came to begins with.
+const CAME_TO: &str = "message.";
+
 impl State {
+    /// The audit's event for a message that comes to it.
+    pub fn event(self) -> String {
+        format!("{CAME_TO}{self}")
+    }
+
+    /// The state that a message came to, where this event of the audit says so.
+    pub fn from_event(event: &str) -> Option<Self> {
+        Self::from_word(event.strip_prefix(CAME_TO)?)
+    }
+
     /// Whether nothing more happens to it by itself.
     pub const fn is_final(self) -> bool {
         !matches!(self, Self::Accepted | Self::Held | Self::Ready | Self::Sending)
@@ -218,6 +235,7 @@ mod tests {
         sending restore hub -> unknown
         failed retry operator -> ready
         unknown retry_may_duplicate operator -> ready
+        unknown readmit operator -> accepted
     ";
 
     #[test]
@@ -237,7 +255,7 @@ mod tests {
             }
         }
         assert_eq!(legal, lines.len(), "a line of the table was never reached");
-        assert_eq!(tried, 10 * 15 * 4);
+        assert_eq!(tried, 10 * 16 * 4);
     }
 
     #[test]
@@ -259,6 +277,11 @@ mod tests {
     fn words_are_read_back() {
         for &state in State::ALL {
             assert_eq!(State::from_word(state.word()), Some(state));
+            assert_eq!(State::from_event(&state.event()), Some(state));
+        }
+        assert_eq!(State::Sent.event(), "message.sent");
+        for other in ["message.hooked", "queue.purged", "sent"] {
+            assert_eq!(State::from_event(other), None, "{other}");
         }
         assert_eq!(State::from_word("lost"), None);
     }

@@ -15,6 +15,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::{
+    audit,
     companion::link::Presence,
     message::state::State,
     outbox::{Outbox, row},
@@ -151,7 +152,7 @@ fn count(db: &Connection) -> Result<Counted, StoreError> {
         queue: by_channel(row::DEPTHS)?,
         bytes: number("SELECT bytes FROM depth")?,
         oldest: [oldest(WAITING[0])?, oldest(WAITING[1])?],
-        audit: number("SELECT coalesce(max(seq), 0) FROM audit")?,
+        audit: audit::newest(db)?,
         size: number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?,
     })
 }

@@ -49,6 +49,29 @@ pub struct NewMessage {
     pub resend: bool,
 }
 
+#[cfg(test)]
+impl NewMessage {
+    /// One of `a`'s to `local:ann`, which has all the time there is.
+    pub(crate) fn example(text: impl Into<String>) -> Self {
+        Self {
+            agent: "a".into(),
+            action: "send",
+            target: Target { channel: "local".into(), address: "ann".into(), thread: None },
+            account: "home".into(),
+            reply_to: None,
+            silent: false,
+            origin: None,
+            text: text.into(),
+            attachments: vec![],
+            deadline: i64::MAX,
+            idempotency_key: None,
+            fingerprint: [0; 32],
+            best_effort: false,
+            resend: false,
+        }
+    }
+}
+
 /// Why a message was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
@@ -179,7 +202,8 @@ fn insert(
         let facts = |file: &Attachment| json!({"sha256": file.sha256.to_string(), "name": file.name, "kind": file.kind, "size": file.size});
         detail["files"] = new.attachments.iter().map(facts).collect();
     }
-    audit::append(tx, &Entry { actor: &actor, event: "message.accepted", message: Some(&id.0), detail })?;
+    let event = State::Accepted.event();
+    audit::append(tx, &Entry { actor: &actor, event: &event, message: Some(&id.0), detail })?;
     Ok(Accepted::New(seq))
 }
 
@@ -193,22 +217,7 @@ mod tests {
     };
 
     fn letter(text: &str) -> NewMessage {
-        NewMessage {
-            agent: "a".into(),
-            action: "send",
-            target: Target { channel: "local".into(), address: "ann".into(), thread: None },
-            account: "home".into(),
-            reply_to: None,
-            silent: false,
-            origin: None,
-            text: text.into(),
-            attachments: vec![],
-            deadline: i64::MAX,
-            idempotency_key: Some(text.into()),
-            fingerprint: [0; 32],
-            best_effort: false,
-            resend: false,
-        }
+        NewMessage { idempotency_key: Some(text.into()), ..NewMessage::example(text) }
     }
 
     async fn accept(outbox: &Outbox, text: &str) -> Result<i64, Full> {

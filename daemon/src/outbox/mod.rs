@@ -19,7 +19,7 @@ pub mod accept;
 pub mod bounds;
 pub mod notices;
 pub mod pauses;
-mod restored;
+pub mod restored;
 pub mod retention;
 pub mod row;
 pub mod said;

@@ -4,19 +4,22 @@
 //! who was asked then is not asked now. So every message that has not come to its end becomes `unknown`, its agent is
 //! told, and only an operator releases it, one by one.
 
+use rusqlite::{OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
 use super::{
     Outbox,
-    row::LIVE,
+    row::{LIVE, MessageRow},
     transition::{self, Change, TransitionError},
 };
 use crate::{
     audit::{self, Entry},
     message::{
         refusal::Code,
-        state::{Event, PartState},
+        state::{Actor, Event, IllegalTransition, PartState},
     },
+    random::to_hex,
+    store::{StoreError, now_ms},
 };
 
 const WHY: &str = "the hub's database was restored from a backup, and since then it may have been sent";
@@ -64,12 +67,37 @@ impl Outbox {
         }
         Ok(settled.unwrap_or(0))
     }
+
+    /// Whether a message was ever let out to its lane.
+    pub async fn was_released(&self, seq: i64) -> Result<bool, StoreError> {
+        self.store.read(move |db| Ok(db.query_row(RELEASED, [seq], |row| row.get(0))?)).await
+    }
+}
+
+const RELEASED: &str = "SELECT released IS NOT NULL FROM messages WHERE seq = ?";
+
+/// Takes a message that a restored backup made `unknown`, and that was never let out, back to `accepted`.
+///
+/// Its parts and its request for approval go: they are made anew, under other names, so that a decision on the old
+/// request, which may have been given after the backup was made, decides nothing.
+pub fn readmit(tx: &Transaction<'_>, seq: i64, by: &str) -> Result<(), TransitionError> {
+    let (event, actor) = (Event::Readmit, Actor::Operator);
+    if tx.query_row(RELEASED, [seq], |row| row.get(0))? {
+        let state = MessageRow::get(tx, seq)?.state;
+        return Err(IllegalTransition { state, event, actor }.into());
+    }
+    let sql = "DELETE FROM approvals WHERE message = ? RETURNING request";
+    let request: Option<[u8; 16]> = tx.query_row(sql, params![seq], |row| row.get(0)).optional()?;
+    tx.execute("DELETE FROM parts WHERE message = ?", params![seq])?;
+    let facts = request.map(|request| json!({"withdrawn": to_hex(&request)}));
+    transition::apply(tx, seq, &Change { event, actor, by, code: None, reason: None, facts })?;
+    transition::postpone(tx, seq, now_ms(), false)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::{
-        message::{state::Event, state::State, target::Target},
+        message::{state::Event, state::State},
         outbox::{
             Filter, Outbox,
             accept::NewMessage,
@@ -77,25 +105,6 @@ mod tests {
         },
         store::{Store, backup},
     };
-
-    fn letter(text: &str) -> NewMessage {
-        NewMessage {
-            agent: "a".into(),
-            action: "send",
-            target: Target { channel: "local".into(), address: "ann".into(), thread: None },
-            account: "home".into(),
-            reply_to: None,
-            silent: false,
-            origin: None,
-            text: text.into(),
-            attachments: vec![],
-            deadline: i64::MAX,
-            idempotency_key: None,
-            fingerprint: [0; 32],
-            best_effort: false,
-            resend: false,
-        }
-    }
 
     #[tokio::test]
     async fn everything_under_way_in_a_restored_backup_is_unknown_and_its_agent_told_once() {
@@ -109,7 +118,7 @@ mod tests {
             ("sent", &[Event::Allow, Event::Take, Event::Confirm]),
             ("failed", &[Event::Refuse]),
         ] {
-            let accepted = outbox.accept(letter(text)).await.unwrap();
+            let accepted = outbox.accept(NewMessage::example(text)).await.unwrap();
             let crate::outbox::accept::Accepted::New(seq) = accepted else { panic!("{accepted:?}") };
             let parts = [NewPart { key: text.into(), shown: text.into(), wire: "{}".into() }];
             outbox.change(seq, move |tx| transition::store_parts(tx, seq, &parts)).await.unwrap();

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::{
         audit::verify::verify,
-        message::{state::Event, target::Target},
+        message::state::Event,
         outbox::{
             Filter,
             accept::{Accepted, NewMessage},
@@ -131,22 +131,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let outbox = Outbox::new(Store::open(directory.path()).unwrap());
         for n in 0..messages {
-            let new = NewMessage {
-                agent: "a".into(),
-                action: "send",
-                target: Target { channel: "local".into(), address: "ann".into(), thread: None },
-                account: "home".into(),
-                reply_to: None,
-                silent: false,
-                origin: None,
-                text: "A text that takes some room. ".repeat(100),
-                attachments: vec![],
-                deadline: i64::MAX,
-                idempotency_key: None,
-                fingerprint: [0; 32],
-                best_effort: false,
-                resend: false,
-            };
+            let new = NewMessage::example("A text that takes some room. ".repeat(100));
             let Accepted::New(seq) = outbox.accept(new).await.unwrap() else { panic!() };
             let parts = [NewPart { key: n.to_string(), shown: "x".into(), wire: "{}".into() }];
             let event = if n % 2 == 0 { Event::Refuse } else { Event::Allow };

@@ -91,7 +91,6 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
         )?
         .execute(params![now_ms(), state, seq])?;
     }
-    let event = format!("message.{state}");
     let mut detail = json!({"event": change.event, "code": change.code, "reason": change.reason});
     if let Some(facts) = &change.facts {
         detail["facts"] = facts.clone();
@@ -104,7 +103,7 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
         detail["sent"] = json!(receipt.sent);
         notices::tell(tx, &after, receipt)?;
     }
-    audit::append(tx, &Entry { actor: change.by, event: &event, message: Some(&before.id), detail })?;
+    audit::append(tx, &Entry { actor: change.by, event: &state.event(), message: Some(&before.id), detail })?;
     Ok(after)
 }
 

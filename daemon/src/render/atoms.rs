@@ -94,11 +94,13 @@ pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
             atoms.reserve(text.as_str().len() / 5);
             let all = text.as_str();
             let is_simple = measure.is_simple(all, swaps);
-            Leaf { measure, most, styled: Some(text), all, swaps, is_simple, atoms: &mut atoms }.text(text);
+            Leaf { measure, most, styled: Some(text), all, swaps, is_simple, run: 0..0, atoms: &mut atoms }
+                .text(text);
         }
         Block::Code { text, swaps, .. } => {
             let is_simple = measure.is_simple(text, swaps);
-            Leaf { measure, most, styled: None, all: text, swaps, is_simple, atoms: &mut atoms }.code();
+            Leaf { measure, most, styled: None, all: text, swaps, is_simple, run: 0..0, atoms: &mut atoms }
+                .code();
         }
         Block::Table(table) if table.rows() > 0 => {
             let join = Cost::units(1 + measure.newline);
@@ -166,6 +168,8 @@ struct Leaf<'a> {
     swaps: &'a [Swap],
     /// Whether every byte of it is a unit and nothing else.
     is_simple: bool,
+    /// A stretch that looks the same throughout: that of the last atom, in most cases.
+    run: Range<usize>,
     atoms: &'a mut Vec<Atom>,
 }
 
@@ -179,7 +183,10 @@ impl Leaf<'_> {
 
     /// What `range` costs, which looks the same throughout.
     fn even(&self, range: Range<usize>) -> Cost {
-        match self.is_simple {
+        // So most words are priced at a glance.
+        let are_letters = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b' ');
+        let is_glanced_at = range.len() <= SHORT && self.swaps.is_empty();
+        match self.is_simple || is_glanced_at && are_letters(&self.all.as_bytes()[range.clone()]) {
             true => Cost::units(range.len()),
             false => self.measure.slice(self.all, self.swaps, range),
         }
@@ -198,6 +205,15 @@ impl Leaf<'_> {
         cost
     }
 
+    /// Whether all of `range` looks the same, and the sign before it.
+    fn is_even(&mut self, range: &Range<usize>) -> bool {
+        let Some(text) = self.styled else { return true };
+        if !(self.run.start < range.start && range.start <= self.run.end) {
+            self.run = text.run_before(range.start);
+        }
+        range.end <= self.run.end
+    }
+
     /// Adds an atom behind those that are there.
     fn push(&mut self, range: Range<usize>, grade: Grade) {
         let Some(Atom { range: before, to, .. }) = self.atoms.last() else {
@@ -205,8 +221,7 @@ impl Leaf<'_> {
             return self.atoms.push(Atom { range, from: Cost::default(), to, grade });
         };
         let (mut from, gap) = (*to, before.end..range.start);
-        let is_even = |text: Text<'_>| text.look_throughout(&(gap.start..range.end)).is_some();
-        if self.styled.is_none_or(is_even) {
+        if self.is_even(&(gap.start..range.end)) {
             from += self.even(gap);
             let to = from + self.even(range.clone());
             return self.atoms.push(Atom { range, from, to, grade });

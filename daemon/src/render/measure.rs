@@ -164,9 +164,14 @@ impl Measure {
             return Cost::default();
         }
         let shared = before.shared(behind);
-        let closed = before.tags().skip(shared).map(|tag| self.close(text, tag));
-        let opened = behind.tags().skip(shared).map(|tag| self.open(text, tag));
-        closed.chain(opened).sum()
+        let mut cost = Cost::default();
+        for tag in before.tags().skip(shared) {
+            cost += self.close(text, tag);
+        }
+        for tag in behind.tags().skip(shared) {
+            cost += self.open(text, tag);
+        }
+        cost
     }
 
     fn open(&self, text: Text<'_>, tag: Tag) -> Cost {

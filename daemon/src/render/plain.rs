@@ -1,8 +1,6 @@
 //! Parts as an approver reads them: the visible text with the marks of plain Markdown, whatever the platform has.
 
-use std::borrow::Cow;
-
-use super::layout::{Block, Form, Layout};
+use super::layout::{Block, Form, Indents, Layout};
 use super::link::Links;
 use super::pen::Pen;
 use super::split::Piece;
@@ -14,16 +12,18 @@ pub(super) const RULE: &str = "---";
 pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
     let links = Links::Angle;
     let mut out = String::with_capacity(layout.bytes(pieces));
-    let mut before = None;
+    let (mut before, mut indents, mut newline) = (None, Indents::default(), String::new());
     for piece in pieces {
         if let Some(before) = before {
             out.push_str(&layout.separator_by(before, piece.leaf, Pen::Plain));
         }
         before = Some(piece.leaf);
         let laid = &layout.leaves[piece.leaf];
-        let (indent, marked) = layout.indents(laid.parent, piece.leaf, Pen::Plain);
-        let newline = newline(&indent);
-        out.push_str(if piece.begins { &marked } else { &indent });
+        layout.indent(&mut indents, laid.parent, piece.leaf, Pen::Plain);
+        newline.clear();
+        newline.push('\n');
+        newline.push_str(&indents.indent);
+        out.push_str(if piece.begins { &indents.marked } else { &indents.indent });
         if !laid.backticks.is_empty() {
             out.push_str(&laid.backticks);
             if let Block::Code { language, .. } = &laid.block {
@@ -48,11 +48,6 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
         }
     }
     out
-}
-
-/// A line break and the indentation of the next line.
-pub(super) fn newline(indent: &str) -> Cow<'static, str> {
-    if indent.is_empty() { "\n".into() } else { ["\n", indent].concat().into() }
 }
 
 /// The text of a code block or of a table in one, for markup.

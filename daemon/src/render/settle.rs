@@ -159,6 +159,15 @@ fn stretches(
         let address = addresses.get(addresses.partition_point(|address| address.end <= at));
         address.is_some_and(|address| address.start < at)
     };
+    // A mark behind an address, with nothing between them that ends one, would be read as more of it.
+    let (mut looked_at, mut word) = (0, 0);
+    let mut meets_address = |at: usize| {
+        let ends = |c: char| c.is_whitespace() || "<>\\`|".contains(c);
+        word = all[looked_at..at].rfind(ends).map_or(word, |end| looked_at + end);
+        looked_at = at;
+        let address = addresses.partition_point(|address| address.end <= at).checked_sub(1);
+        tag != Tag::Code && address.is_some_and(|address| word < addresses[address].end)
+    };
     let mut kept = Vec::new();
     for range in stretches {
         let mut start = range.start;
@@ -168,7 +177,7 @@ fn stretches(
             start = line_end + 1;
             let end = at + line.trim().len();
             let is_kept = at < end && !cuts(at) && !cuts(end) && stands(pen, tag, all, at..end);
-            if is_kept && !meets_mark(pen, tag, text, at..end) {
+            if is_kept && !meets_address(at) && !meets_mark(pen, tag, text, at..end) {
                 kept.push(at..end);
             }
         }

@@ -105,11 +105,11 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// How all of `range` looks, and the sign before it, if they look alike.
-    pub(super) fn look_throughout(self, range: &Range<usize>) -> Option<Look> {
-        let run = self.runs().partition_point(|(start, _)| *start < range.start).saturating_sub(1);
-        let is_one = self.runs().get(run + 1).is_none_or(|(next, _)| *next >= range.end);
-        self.runs().get(run).filter(|_| is_one).map(|(_, look)| *look)
+    /// The stretch around the sign before `at` that looks like it.
+    pub(super) fn run_before(self, at: usize) -> Range<usize> {
+        let next = self.runs().partition_point(|(start, _)| *start < at);
+        let edge = |run: Option<usize>| run.and_then(|run| self.runs().get(run)).map(|(start, _)| *start);
+        edge(next.checked_sub(1)).unwrap_or(0)..edge(Some(next)).unwrap_or(self.text.len())
     }
 
     /// How the sign at `at` looks.

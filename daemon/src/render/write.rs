@@ -2,6 +2,8 @@
 //!
 //! `atoms` has counted on what is written here: whoever writes something else changes its cost in `layout` or `measure`.
 
+use std::borrow::Cow;
+
 use super::escape::{self, Swap};
 use super::html::{escape, is_language};
 use super::layout::{Block, Form, Layout};
@@ -9,7 +11,6 @@ use super::link::Links;
 use super::look::{Look, Tag};
 use super::measure::start_mark;
 use super::pen::{Html, Pen};
-use super::plain::newline;
 use super::settle::settled_within;
 use super::split::Piece;
 use super::text::Text;
@@ -26,7 +27,8 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Written {
     let bytes = layout.bytes(pieces);
     let html = String::with_capacity(if layout.pen == Pen::Telegram { bytes + bytes / 4 } else { 0 });
     let written = Written { text: String::with_capacity(bytes), html, styles: Vec::new() };
-    let mut writer = Writer { pen: layout.pen, layout, written, utf16: 0, begun: Vec::new(), quote: None };
+    let mut writer =
+        Writer { pen: layout.pen, layout, written, escaped: 0, utf16: 0, begun: Vec::new(), quote: None };
     let mut before = None;
     for piece in pieces {
         writer.between(before, piece.leaf);
@@ -34,6 +36,7 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Written {
         writer.piece(piece);
     }
     writer.end_quote();
+    writer.catch_up();
     writer.written.styles.sort_by_key(|style| (style.start, std::cmp::Reverse(style.len)));
     writer.written
 }
@@ -42,6 +45,8 @@ struct Writer<'a> {
     pen: Pen,
     layout: &'a Layout<'a>,
     written: Written,
+    /// How much of the text is in the HTML already: the rest goes there at once, before the next tag.
+    escaped: usize,
     /// UTF-16 units of the text so far.
     utf16: usize,
     /// Where the styles that are open began.
@@ -137,19 +142,16 @@ impl Writer<'_> {
             // Between a mark and its text it would take the mark's power too.
             self.literal(std::mem::take(&mut mark));
         }
-        let (mut whole, mut settled);
-        let slices: &mut dyn Iterator<Item = (usize, &str, Look)> = if self.pen.disarms() {
-            settled = settled_within(self.pen, text, &piece.range).into_iter();
-            &mut settled
-        } else {
-            whole = text.located(piece.range.clone());
-            &mut whole
-        };
-        for (at, slice, look) in slices {
-            self.turn(text, open, look);
+        let mut slice = |writer: &mut Self, (at, slice, look): (usize, &str, Look)| {
+            writer.turn(text, open, look);
             open = look;
-            self.literal(std::mem::take(&mut mark));
-            self.swapped(text.as_str(), swaps, at..at + slice.len(), newline);
+            writer.literal(std::mem::take(&mut mark));
+            writer.swapped(text.as_str(), swaps, at..at + slice.len(), newline);
+        };
+        if self.pen.disarms() {
+            settled_within(self.pen, text, &piece.range).into_iter().for_each(|settled| slice(self, settled));
+        } else {
+            text.located(piece.range.clone()).for_each(|located| slice(self, located));
         }
         self.turn(text, open, Look::default());
     }
@@ -171,6 +173,7 @@ impl Writer<'_> {
         }
         for tag in behind.tags().skip(shared) {
             if let Some(html) = self.html(text, tag) {
+                self.catch_up();
                 html.write_open(&mut self.written.html);
             }
             match tag {
@@ -231,18 +234,31 @@ impl Writer<'_> {
             return;
         }
         self.written.text.push_str(text);
-        match self.pen {
-            Pen::Telegram => escape(text, &mut self.written.html),
-            Pen::Styles => self.utf16 += gatepost_chunk::Unit::Utf16.count(text),
-            _ => {}
+        if self.pen == Pen::Styles {
+            self.utf16 += gatepost_chunk::Unit::Utf16.count(text);
         }
     }
 
+    /// Adds `html` behind the text so far.
     fn markup(&mut self, html: &str) {
         if self.pen == Pen::Telegram {
+            self.catch_up();
             self.written.html.push_str(html);
         }
     }
+
+    /// Adds to the HTML what was added to the text.
+    fn catch_up(&mut self) {
+        if self.pen == Pen::Telegram {
+            escape(&self.written.text[self.escaped..], &mut self.written.html);
+            self.escaped = self.written.text.len();
+        }
+    }
+}
+
+/// A line break and the indentation of the next line.
+fn newline(indent: &str) -> Cow<'static, str> {
+    if indent.is_empty() { "\n".into() } else { ["\n", indent].concat().into() }
 }
 
 fn style(tag: Tag) -> StyleKind {

@@ -14,11 +14,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use ed25519_dalek::SigningKey;
 use gatepost::{
     agents::{self, Role},
-    approval::device::Device,
+    approval::{device::Device, prove::prove},
     audit,
     config::Config,
     hub::{Extras, Hub, HubError, operator_token_path},
@@ -342,15 +342,18 @@ impl TestHub {
         Ok(database::audit(&self.database()?)?.into_iter().filter(|line| line.event == event).collect())
     }
 
-    /// Checks the audit's chain of hashes.
+    /// Checks the audit's chain of hashes, and every decision and approval document.
     ///
     /// # Errors
-    /// It is broken.
+    /// Something does not fit.
     pub async fn audit_is_whole(&self) -> Result<()> {
-        match self.hub()?.store().read(audit::first_broken).await? {
-            None => Ok(()),
-            Some(row) => bail!("the audit is broken at row {row}"),
+        if let Some(row) = self.hub()?.store().read(audit::first_broken).await? {
+            bail!("the audit is broken at row {row}");
         }
+        let hub = self.hub()?.key();
+        let proof = self.hub()?.store().read(move |db| prove(db, hub, 0)).await?;
+        ensure!(proof.faults.is_empty(), "{proof:?}");
+        Ok(())
     }
 
     /// Everything that arrived at `local:address`, part after part.

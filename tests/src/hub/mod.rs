@@ -33,6 +33,21 @@ use std::{
 
 use anyhow::{Result, bail};
 
+/// Two agents and the hub's own inbox, as a configuration: `courier` asks nobody, and may mail as well; `engineer` asks.
+/// `inbox` is what stands under `[channels.local.home]`, and whatever comes after it.
+pub fn agents(inbox: &str) -> String {
+    const AGENTS: &str = r#"
+[agents.courier]
+allow = ["local:*", "email:*"]
+cross_context = "allow"
+decorate = false
+[agents.engineer]
+allow = ["local:*"]
+[channels.local.home]
+"#;
+    format!("{AGENTS}{inbox}\n")
+}
+
 /// How long something that must happen may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks.

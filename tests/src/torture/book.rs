@@ -11,7 +11,10 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::platform::{FORGETFUL, Fault, Platform};
+use super::{
+    platform::{FORGETFUL, Fault, Platform},
+    post::{POST, Post},
+};
 use crate::hub::{Client, client::text, database};
 
 /// One conversation that is written to.
@@ -19,7 +22,7 @@ use crate::hub::{Client, client::text, database};
 pub struct Lane {
     /// Its number.
     pub number: usize,
-    /// The account that it goes from: a token of the platform's, or `local`.
+    /// The account that it goes from: a token of the platform's, `post`, or `local`.
     pub account: &'static str,
     /// How many messages it gets.
     pub messages: usize,
@@ -32,17 +35,32 @@ pub const LOCAL: &str = "local";
 const PARTS: [usize; 4] = [1, 1, 1, 3];
 
 impl Lane {
-    /// The room, or the local address.
+    /// The room, or the address.
     pub fn address(&self) -> String {
         match self.account {
             LOCAL => format!("lane{:03}", self.number),
+            POST => format!("lane{:03}@post.test", self.number),
             _ => format!("!lane{:03}:double.test", self.number),
         }
     }
 
     /// How many parts a message has.
     pub fn parts(&self, message: usize) -> usize {
-        if self.account == LOCAL { 1 } else { PARTS[message % PARTS.len()] }
+        if self.splits() { PARTS[message % PARTS.len()] } else { 1 }
+    }
+
+    fn splits(&self) -> bool {
+        ![LOCAL, POST].contains(&self.account)
+    }
+
+    /// Whether nobody can say if something arrived of which no answer came.
+    fn has_no_keys(&self) -> bool {
+        [FORGETFUL, POST].contains(&self.account)
+    }
+
+    /// What a part begins with.
+    pub fn stamp(&self, message: usize, part: usize) -> String {
+        format!("lane{:03} message{message:05} part{part}", self.number)
     }
 
     /// The idempotency key of a message.
@@ -52,12 +70,14 @@ impl Lane {
 
     /// The call that hands a message in.
     pub fn call(&self, message: usize) -> Value {
-        let parts = (0..self.parts(message)).map(|part| {
-            let stamp = format!("lane{:03} message{message:05} part{part}", self.number);
-            format!("{stamp} {}", "and so on ".repeat(12).trim_end())
-        });
+        let parts = (0..self.parts(message))
+            .map(|part| format!("{} {}", self.stamp(message, part), "and so on ".repeat(12).trim_end()));
         let parts: Vec<String> = parts.collect();
-        let channel = if self.account == LOCAL { LOCAL } else { "matrix" };
+        let channel = match self.account {
+            LOCAL => LOCAL,
+            POST => "email",
+            _ => "matrix",
+        };
         let mut call = json!({"to": format!("{channel}:{}", self.address()), "message": parts.join("\n\n")});
         if self.account != LOCAL {
             call["accountId"] = self.account.into();
@@ -138,7 +158,9 @@ pub struct Tally {
     pub sent: usize,
     /// Messages of which nobody knows, and that say so.
     pub unknown: usize,
-    /// How many of those had arrived.
+    /// How many of those are mails.
+    pub unknown_mails: usize,
+    /// How many of all of those had arrived.
     pub arrived_unknown: usize,
 }
 
@@ -149,6 +171,7 @@ pub struct Tally {
 pub fn balance(
     lanes: &[Lane],
     platform: &Platform,
+    post: Option<&Post>,
     data_dir: &Path,
     agent: &Client,
     operator: &Client,
@@ -164,6 +187,7 @@ pub fn balance(
                 let arrived = operator.arrived(&lane.address())?;
                 arrived.iter().map(|arrived| text(arrived, "text").to_owned()).collect()
             }
+            POST => post.context("a mail server")?.subjects(&lane.address()),
             _ => platform.room(&lane.address()).into_iter().map(|event| event.body).collect(),
         };
         let arrived: Vec<(usize, usize)> = bodies.iter().map(|body| stamp(body)).collect::<Result<_>>()?;
@@ -194,7 +218,7 @@ pub fn balance(
                     ensure!(states.iter().all(|state| *state == "confirmed"), "{}", about());
                     tally.sent += 1;
                 }
-                "unknown" if lane.account == FORGETFUL => {
+                "unknown" if lane.has_no_keys() => {
                     let came = states.iter().take_while(|state| **state == "confirmed").count();
                     ensure!(states[came] == "unknown", "{}", about());
                     ensure!(states[came + 1..].iter().all(|state| *state == "planned"), "{}", about());
@@ -203,6 +227,7 @@ pub fn balance(
                     ensure!(text(&receipt, "code") == "unknown_outcome", "{receipt}");
                     unknown.insert(told.id.clone());
                     tally.unknown += 1;
+                    tally.unknown_mails += usize::from(lane.account == POST);
                     tally.arrived_unknown += seen[came];
                 }
                 _ => anyhow::bail!("{}", about()),
@@ -228,6 +253,22 @@ fn notices(agent: &Client) -> Result<BTreeSet<String>> {
             ensure!(ids.insert(text(receipt, "id").to_owned()), "told twice of {receipt}");
         }
     }
+}
+
+/// How many mails the server has answered while the hub with this data directory, which does not run, has not written that
+/// down.
+///
+/// # Errors
+/// SQLite's.
+pub fn answered_unrecorded(lanes: &[Lane], post: &Post, data_dir: &Path) -> Result<usize> {
+    let all = told(data_dir)?;
+    let mails = lanes.iter().filter(|lane| lane.account == POST);
+    let mails = mails.flat_map(|lane| (0..lane.messages).map(move |message| (lane, message)));
+    let open = mails.filter(|(lane, message)| {
+        let parts = all.get(&lane.key(*message)).map_or(&[][..], |told| told.parts.as_slice());
+        parts.iter().any(|(state, _)| state == "in_flight")
+    });
+    Ok(open.filter(|(lane, message)| post.has_answered(&lane.stamp(*message, 0))).count())
 }
 
 /// Checks that `unknown` is said exactly where an answer was lost on an account without keys.

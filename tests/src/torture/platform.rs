@@ -367,7 +367,7 @@ fn answer(mut stream: &TcpStream, status: u16, body: &str) -> Result<()> {
 }
 
 /// Whether the other side has closed, or was killed.
-fn has_gone(stream: &TcpStream) -> bool {
+pub(super) fn has_gone(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;
     }

@@ -6,40 +6,31 @@
 
 use std::{
     collections::HashMap,
-    error::Error,
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use reqwest::{
-    Method, RequestBuilder, Response, StatusCode, Url,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER},
+    Method, StatusCode, Url,
+    header::{CONTENT_LENGTH, CONTENT_TYPE},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
     channels::{
-        Failure, PartKey,
-        limits::{Pause, Scope},
+        Failure, PartKey, heard,
+        http::{Answer, Http, Silence, TIMEOUT, quota},
+        limits::{Allowance, Scope},
     },
     files::kept::Checked,
     settings::secret::Secret,
 };
 
-/// For a whole request, from the connection to the end of the answer.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 /// The slowest that an upload may be, in bytes a second: 25 MB in less than four minutes.
 const UPLOAD_RATE: u64 = 128 * 1024;
 /// However large a file is: less than the whole delivery may take.
 const UPLOAD_LONGEST: Duration = Duration::from_secs(400);
-
-/// The longest answer that is read, in bytes. The ones that matter have a few hundred.
-const MAX_ANSWER: usize = 64 * 1024;
-
-/// The longest words of a server that are passed on, in characters.
-const MAX_WORDS: usize = 300;
 
 /// How long a room is believed to be unencrypted. Encryption is switched on once in a room's life and never off
 /// (<https://spec.matrix.org/v1.18/client-server-api/#mroomencryption>), so "encrypted" ends the matter and only "not
@@ -51,29 +42,11 @@ const MAX_ROOMS: usize = 256;
 
 /// An account on a homeserver.
 pub(super) struct Client {
-    http: reqwest::Client,
+    http: Http,
     homeserver: Url,
     token: Secret,
     /// Rooms that were not encrypted, and when that was.
     plain: Mutex<HashMap<String, Instant>>,
-    /// What the homeserver asked for since somebody last looked.
-    pauses: Mutex<Vec<Pause>>,
-}
-
-/// What came back.
-struct Answer {
-    status: StatusCode,
-    /// As the header has it.
-    retry_after: Option<Duration>,
-    body: Value,
-}
-
-/// Why nothing came back.
-enum Silence {
-    /// No connection: the request was not sent.
-    NotSent(String),
-    /// It may have been sent.
-    Lost(String),
 }
 
 /// <https://spec.matrix.org/v1.18/client-server-api/#standard-error-response>
@@ -88,12 +61,8 @@ struct Refusal {
 impl Client {
     /// An account that authenticates with a token.
     pub(super) fn new(http: reqwest::Client, homeserver: Url, token: Secret) -> Self {
-        Self { http, homeserver, token, plain: Mutex::default(), pauses: Mutex::default() }
-    }
-
-    /// What the homeserver asked for since the last call.
-    pub(super) fn pauses(&self) -> Vec<Pause> {
-        std::mem::take(&mut self.pauses.lock().unwrap_or_else(PoisonError::into_inner))
+        let http = Http::new(http, "the homeserver", token.clone());
+        Self { http, homeserver, token, plain: Mutex::default() }
     }
 
     /// Puts an event into a room, under the part's key, and returns the event's id.
@@ -130,12 +99,13 @@ impl Client {
         let longest = TIMEOUT + Duration::from_secs(file.size / UPLOAD_RATE);
         let request = self
             .http
+            .client
             .request(Method::POST, url)
+            .bearer_auth(self.token.expose())
             .header(CONTENT_TYPE, kind)
             .header(CONTENT_LENGTH, file.size)
-            .body(tokio::fs::File::from_std(file.file))
-            .timeout(longest.min(UPLOAD_LONGEST));
-        let answer = match self.answer(request).await {
+            .body(tokio::fs::File::from_std(file.file));
+        let answer = match self.http.ask_within(request, longest.min(UPLOAD_LONGEST)).await {
             Ok(answer) => answer,
             // It is in no room, whether it arrived or not.
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(Failure::Retry(why)),
@@ -168,7 +138,7 @@ impl Client {
                 "the room is encrypted, which this hub cannot do yet: use a room without encryption".into(),
             ));
         }
-        if answer.status == StatusCode::NOT_FOUND && answer.refusal().errcode == "M_NOT_FOUND" {
+        if answer.status == StatusCode::NOT_FOUND && refusal(&answer).errcode == "M_NOT_FOUND" {
             self.remember_plain(room);
             return Ok(());
         }
@@ -207,11 +177,11 @@ impl Client {
         body: Option<&Map<String, Value>>,
     ) -> Result<Answer, Silence> {
         let path: Vec<&str> = ["_matrix", "client", "v3"].iter().chain(path).copied().collect();
-        let mut request = self.http.request(method, self.url(&path)).timeout(TIMEOUT);
+        let mut request = self.http.client.request(method, self.url(&path)).bearer_auth(self.token.expose());
         if let Some(body) = body {
             request = request.json(body);
         }
-        self.answer(request).await
+        self.http.ask(request).await
     }
 
     fn url(&self, path: &[&str]) -> Url {
@@ -223,56 +193,31 @@ impl Client {
         url
     }
 
-    async fn answer(&self, request: RequestBuilder) -> Result<Answer, Silence> {
-        let request = request.bearer_auth(self.token.expose());
-        let response = request.send().await.map_err(|error| self.silence(&error))?;
-        let status = response.status();
-        let retry_after = response
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| retry_after(value, SystemTime::now()));
-        // An answer that says no has said so, whatever becomes of its words.
-        let body = match (read(response).await, status.is_success()) {
-            (Ok(bytes), true) => serde_json::from_slice(&bytes)
-                .map_err(|_| Silence::Lost("the homeserver's answer is no JSON".into()))?,
-            (Ok(bytes), false) => serde_json::from_slice(&bytes).unwrap_or_default(),
-            (Err(why), true) => return Err(Silence::Lost(self.words(&why))),
-            (Err(_), false) => Value::Null,
-        };
-        Ok(Answer { status, retry_after, body })
-    }
-
-    fn silence(&self, error: &reqwest::Error) -> Silence {
-        let cause = self.words(&innermost(error).to_string());
-        if error.is_connect() || error.is_builder() {
-            Silence::NotSent(format!("cannot connect to the homeserver: {cause}"))
-        } else {
-            Silence::Lost(format!("no answer from the homeserver: {cause}"))
-        }
-    }
-
     /// What an answer other than yes means for the event.
     fn judge(&self, answer: &Answer) -> Failure {
-        let refusal = answer.refusal();
+        let refusal = refusal(answer);
         let status = answer.status.as_u16();
         let words = match (refusal.errcode.as_str(), refusal.error.as_str()) {
             ("", _) => answer.status.to_string(),
             (code, "") => code.to_owned(),
             (code, error) => format!("{code}: {error}"),
         };
-        let said = format!("the homeserver answered {status}, {}", self.words(&words));
+        let said = format!("the homeserver answered {status}, {}", self.http.words(&words));
         match status {
             // #rate-limiting: the header since v1.10, the member before; servers send either or both.
-            429 => match answer.retry_after.max(refusal.retry_after_ms.map(Duration::from_millis)) {
-                Some(after) => {
-                    // A homeserver counts a user's messages over all rooms (Synapse: rc_message, "per user").
-                    let pause = Pause { scope: Scope::Account, lasts: after };
-                    self.pauses.lock().unwrap_or_else(PoisonError::into_inner).push(pause);
-                    Failure::Wait { after, why: said }
+            // #rate-limiting: the header since v1.10, the member before; servers send either or both.
+            429 => {
+                let body =
+                    refusal.retry_after_ms.map(|after| Duration::from_millis(after).min(quota::LONGEST));
+                match answer.retry_after.max(body) {
+                    Some(after) => {
+                        // A homeserver counts a user's messages over all rooms (Synapse: rc_message, "per user").
+                        heard::note(Allowance::none(Scope::Account, after));
+                        Failure::Wait { after, why: said }
+                    }
+                    None => Failure::Retry(said),
                 }
-                None => Failure::Retry(said),
-            },
+            }
             408 | 500 | 503 => Failure::Retry(said),
             // A gateway speaks, and it does not know what the homeserver did.
             501..=599 => Failure::Unknown(said),
@@ -283,15 +228,6 @@ impl Client {
             }
             400..=499 => Failure::Permanent(said),
             _ => Failure::Unknown(said),
-        }
-    }
-
-    /// Words from outside, on one line, bounded, without the token.
-    fn words(&self, text: &str) -> String {
-        let text = text.replace(self.token.expose(), "***").replace(char::is_control, " ");
-        match text.char_indices().nth(MAX_WORDS) {
-            Some((at, _)) => format!("{}…", &text[..at]),
-            None => text,
         }
     }
 
@@ -311,54 +247,6 @@ impl Client {
     }
 }
 
-impl Answer {
-    fn refusal(&self) -> Refusal {
-        Refusal::deserialize(&self.body).unwrap_or_default()
-    }
-}
-
-/// The body, as far as it may go.
-async fn read(mut response: Response) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| innermost(&error).to_string())? {
-        if body.len() + chunk.len() > MAX_ANSWER {
-            return Err("the homeserver's answer is too long".into());
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
-}
-
-/// Seconds, or a date: RFC 9110 §10.2.3.
-fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
-    if let Ok(seconds) = value.trim().parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = jiff::fmt::rfc2822::parse(value.trim()).ok()?;
-    Some(SystemTime::from(date.timestamp()).duration_since(now).unwrap_or_default())
-}
-
-/// The cause at the bottom, which is the one that says something; the ones above repeat the URL.
-fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_date_to_come_back_at_is_understood() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_400);
-        let date = |text| retry_after(text, now);
-        assert_eq!(date("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::from_secs(80)));
-        assert_eq!(date("Wed, 21 Oct 2009 07:28:00 GMT"), Some(Duration::ZERO));
-        assert_eq!(date("120"), Some(Duration::from_secs(120)));
-        assert_eq!(date("soon"), None);
-        assert_eq!(date("-1"), None);
-    }
+fn refusal(answer: &Answer) -> Refusal {
+    Refusal::deserialize(&answer.body).unwrap_or_default()
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use gatepost_link::Digest;
 use serde_json::Map;
 
-use super::{
-    Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix,
-    double::{Double, Reply, http},
-    homeserver,
-};
+use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix, homeserver};
 use crate::{
-    channels::{Adapter, Failure, Letter, PartKey},
+    channels::{
+        Adapter, Failure, Letter, PartKey, heard,
+        http::double::{Double, Reply, http},
+        limits::{Allowance, Scope},
+    },
     files::kept::Kept,
     message::attachment::Attachment,
     render::Part,
@@ -97,6 +97,20 @@ async fn the_server_says_when_to_come_back() {
             "{failure:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_homeservers_limit_is_of_the_account_and_no_absurd_time_is_believed() {
+    const LIMITED: Reply =
+        Reply::Says(429, "", r#"{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":18446744073709551615}"#);
+    let (delivered, heard) = heard::listening(deliver(&[LIMITED])).await;
+    let after = Duration::from_hours(7 * 24);
+    assert!(
+        matches!(&delivered.0, Err(Failure::Wait { after: wait, .. }) if *wait == after),
+        "{:?}",
+        delivered.0
+    );
+    assert_eq!(heard, [Allowance::none(Scope::Account, after)]);
 }
 
 #[tokio::test]

@@ -12,8 +12,6 @@
 mod client;
 #[cfg(test)]
 mod dialogue;
-#[cfg(test)]
-mod double;
 mod media;
 
 use std::{sync::Arc, time::Duration};
@@ -27,7 +25,6 @@ use self::client::Client;
 use super::{
     Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
-    limits::Pause,
 };
 use crate::{
     files::kept::Kept,
@@ -203,10 +200,6 @@ impl Adapter for Matrix {
 
     fn redelivery(&self) -> Redelivery {
         if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
-    }
-
-    fn pauses(&self) -> Vec<Pause> {
-        self.client.pauses()
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

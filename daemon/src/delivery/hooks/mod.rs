@@ -202,9 +202,9 @@ impl Pipeline {
     }
 }
 
-fn facts(message: &MessageRow, text: &str) -> Value {
+/// What every hook is told of a message.
+fn about(message: &MessageRow, text: &str) -> Value {
     json!({
-        "hook": "message_sending",
         "id": message.id,
         "agent": message.agent,
         "action": message.action,
@@ -213,12 +213,18 @@ fn facts(message: &MessageRow, text: &str) -> Value {
         "account": message.account,
         "address": message.address,
         "thread": message.thread,
-        "reply_to": message.reply_to,
-        "silent": message.silent,
-        "origin": message.origin.as_ref().map(|origin| origin.place.to_string()),
         "message": text,
         "attachments": message.attachments,
     })
+}
+
+fn facts(message: &MessageRow, text: &str) -> Value {
+    let mut facts = about(message, text);
+    facts["hook"] = "message_sending".into();
+    facts["reply_to"] = json!(message.reply_to);
+    facts["silent"] = message.silent.into();
+    facts["origin"] = json!(message.origin.as_ref().map(|origin| origin.place.to_string()));
+    facts
 }
 
 #[cfg(test)]

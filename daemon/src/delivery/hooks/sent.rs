@@ -4,7 +4,7 @@
 //! least once; the message's id and state say what it has heard already. One that fails is written down, and not told again:
 //! it must not keep the others from hearing.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use super::Hook;
@@ -62,8 +62,7 @@ impl Pipeline {
         let Some(told) = told else {
             store
                 .write(|tx| {
-                    let newest =
-                        tx.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?;
+                    let newest = audit::newest(tx)?;
                     remember(tx, Some(newest))
                 })
                 .await?;
@@ -105,25 +104,14 @@ impl Pipeline {
 }
 
 fn told(message: &MessageRow, state: State, receipt: &Value) -> Value {
-    json!({
-        "hook": "message_sent",
-        "id": message.id,
-        "agent": message.agent,
-        "action": message.action,
-        "to": message.target().to_string(),
-        "channel": message.channel,
-        "account": message.account,
-        "address": message.address,
-        "thread": message.thread,
-        "message": message.text,
-        "attachments": message.attachments,
-        "ok": state == State::Sent,
-        "state": state,
-        "code": receipt["code"],
-        "error": receipt["error"],
-        "sent": receipt["sent"],
-        "parts": receipt["parts"],
-    })
+    let mut told = super::about(message, &message.text);
+    told["hook"] = "message_sent".into();
+    told["ok"] = (state == State::Sent).into();
+    told["state"] = json!(state);
+    for member in ["code", "error", "sent", "parts"] {
+        told[member] = receipt[member].clone();
+    }
+    told
 }
 
 fn remember(tx: &Connection, seq: Option<i64>) -> Result<(), StoreError> {
@@ -140,17 +128,15 @@ fn ends(db: &Connection, told: i64) -> Result<(Vec<End>, Option<i64>), StoreErro
     while let Some(row) = rows.next()? {
         let (seq, event, id): (i64, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         read_to = Some(seq);
-        let state = event.strip_prefix("message.").and_then(State::from_word);
+        let state = State::from_event(&event);
         if let (Some(id), Some(state @ (State::Sent | State::Failed | State::Unknown))) = (id, state) {
             ends.push(End { seq, id, state });
         }
     }
     // A restored database is behind what its hooks were told; what comes next is new to them.
     if read_to.is_none() {
-        let newest = db
-            .query_row("SELECT seq FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0))
-            .optional()?;
-        read_to = newest.filter(|newest: &i64| *newest < told);
+        let newest = audit::newest(db)?;
+        read_to = (0 < newest && newest < told).then_some(newest);
     }
     Ok((ends, read_to))
 }

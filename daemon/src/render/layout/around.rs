@@ -6,6 +6,15 @@ use std::fmt::Write as _;
 use super::super::tree::{Container, DEEPEST};
 use super::{Layout, Pen};
 
+/// What goes before the lines of a leaf.
+#[derive(Debug, Default)]
+pub(in super::super) struct Indents {
+    /// Quote marks and indentation.
+    pub(in super::super) indent: String,
+    /// The same with the marks of the items that begin there.
+    pub(in super::super) marked: String,
+}
+
 impl Layout<'_> {
     /// The containers around a leaf, from the innermost.
     fn around(&self, parent: Option<usize>) -> impl Iterator<Item = usize> {
@@ -39,8 +48,17 @@ impl Layout<'_> {
 
     /// What is written before the lines of leaf `at`, there or yet to come, and before its first; as deep as a quarter
     /// of a part allows.
-    pub(in super::super) fn indents(&self, parent: Option<usize>, at: usize, pen: Pen) -> (String, String) {
-        let (mut indent, mut marked) = (String::new(), String::new());
+    pub(in super::super) fn indents(&self, parent: Option<usize>, at: usize, pen: Pen) -> Indents {
+        let mut indents = Indents::default();
+        self.indent(&mut indents, parent, at, pen);
+        indents
+    }
+
+    /// As [`Layout::indents`], in place of those that were there.
+    pub(in super::super) fn indent(&self, into: &mut Indents, parent: Option<usize>, at: usize, pen: Pen) {
+        let Indents { indent, marked } = into;
+        indent.clear();
+        marked.clear();
         let mut tag = pen.quotes_by_tag();
         let mut path = [0; DEEPEST + 2];
         let depth = self.around(parent).zip(&mut path).map(|(node, place)| *place = node).count();
@@ -72,7 +90,6 @@ impl Layout<'_> {
                 break;
             }
         }
-        (indent, marked)
     }
 
     /// What is written between two leaves that follow each other, before the second one's indentation.
@@ -87,7 +104,7 @@ impl Layout<'_> {
         if tight(common) || self.nodes[common].parent.is_some_and(tight) {
             return "\n".into();
         }
-        let (indent, _) = self.indents(Some(common), usize::MAX, pen);
+        let Indents { indent, .. } = self.indents(Some(common), usize::MAX, pen);
         format!("\n{}\n", indent.trim_end()).into()
     }
 

@@ -25,6 +25,7 @@ use super::text::Held;
 use super::tree::{Content, Document, Leaf, Node};
 use super::{Flavour, Tables};
 
+pub(super) use around::Indents;
 pub(super) use table::{Form, LaidTable};
 
 /// The most that the marks around any text cost: bold, italic, struck through and code, on both sides, and an escape
@@ -162,7 +163,7 @@ impl<'a> Layout<'a> {
             self.first[inner] = self.first[inner].min(at);
             node = self.nodes[inner].parent;
         }
-        let (indent, marked) = self.indents(parent, at, self.pen);
+        let Indents { indent, marked } = self.indents(parent, at, self.pen);
         let lead = self.unit.count(&indent).max(self.unit.count(&marked));
         let (fence, backticks) = Default::default();
         let in_quote = self.pen.quotes_by_tag() && self.in_quote(parent);

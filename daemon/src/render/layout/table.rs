@@ -7,7 +7,7 @@ use super::super::link::Links;
 use super::super::table::Lines;
 use super::super::tree::{Container, Node};
 use super::code::fence_around;
-use super::{Block, Layout, Pen, Table};
+use super::{Block, Indents, Layout, Pen, Table};
 
 pub(in super::super) struct LaidTable<'a> {
     pub(in super::super) table: Table<'a>,
@@ -131,7 +131,7 @@ impl<'a> Layout<'a> {
                 fence = self.fence_for(whole);
             }
         }
-        let (indent, marked) = self.indents(parent, self.leaves.len(), self.pen);
+        let Indents { indent, marked } = self.indents(parent, self.leaves.len(), self.pen);
         let first = self.unit.count(&indent).max(self.unit.count(&marked));
         let indent = self.unit.count(&indent);
         let head: usize =

@@ -85,6 +85,14 @@ fn a_style_ends_up_where_its_link_does_not() {
 }
 
 #[test]
+fn a_style_right_behind_an_address_has_no_marks() {
+    let markdown = "https://a.example/**[c]** and https://a.example/b **c**";
+    assert_eq!(marked(Notation::WhatsApp, markdown), "https://a.example/[c] and https://a.example/b *c*");
+    let markdown = "https://a.example/\\_**[c]**";
+    assert_eq!(marked(Notation::WhatsApp, markdown), "https://a.example/\u{200b}_\u{200b}[c]");
+}
+
+#[test]
 fn an_address_ends_before_a_bracket_that_was_open_before_it() {
     let markdown = "(see https://a.example/x_(y)_z) and _more_";
     assert_eq!(marked(Notation::Slack, markdown), markdown);

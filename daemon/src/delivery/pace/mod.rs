@@ -1,10 +1,12 @@
 //! How fast requests leave: token buckets per conversation, account and platform, filled at the rates of
-//! [`limits`].
+//! [`limits`], and what platforms have said themselves ([`learnt`]).
 //!
 //! A bucket is one moment in time, that at which it would be full again, so taking a token is an addition, and a bucket
 //! that is full again is forgotten: a conversation in which nothing happens costs nothing. A new process begins with one
 //! token a bucket, as if it had just sent all the others: a burst, a crash, a restart and a bigger burst were one and the
 //! same story elsewhere.
+
+mod learnt;
 
 use std::{
     collections::HashMap,
@@ -13,9 +15,10 @@ use std::{
 };
 
 use crate::{
-    channels::limits::{self, Limits, Rate, Scope},
+    channels::limits::{self, Allowance, Limits, Rate, Scope},
     outbox::row::Lane,
 };
+use learnt::Learnt;
 
 /// All buckets. Clones share them.
 #[derive(Clone)]
@@ -33,10 +36,15 @@ struct Buckets {
     full_at: HashMap<(Lane, usize), Instant>,
     /// At how many of them the full ones are looked for next.
     sweep_at: usize,
+    learnt: Learnt,
 }
 
 /// Below this many buckets, nobody looks for full ones.
 const FEW: usize = 64;
+
+/// What a part waits for while its message keeps its lane: longer than any step of the table, shorter than a restart is
+/// worth a row. For what takes longer the message is put back.
+pub(super) const BRIEF: Duration = Duration::from_secs(10);
 
 impl Default for Pace {
     fn default() -> Self {
@@ -47,7 +55,7 @@ impl Default for Pace {
 impl Pace {
     /// Buckets with limits of one's own.
     pub fn with(limits: fn(&str) -> &'static Limits) -> Self {
-        let buckets = Mutex::new(Buckets { full_at: HashMap::new(), sweep_at: FEW });
+        let buckets = Mutex::new(Buckets { sweep_at: FEW, ..Buckets::default() });
         Self(Arc::new(Shared { limits, started: Instant::now(), buckets }))
     }
 
@@ -63,9 +71,6 @@ impl Pace {
             .enumerate()
             .map(|(number, (scope, rate))| ((owner(lane, scope), number), rate))
             .collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
         let mut buckets = self.0.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let full_at = |buckets: &Buckets, key: &(Lane, usize), rate: &Rate| {
             let fresh = || self.0.started + rate.every * (rate.burst - 1);
@@ -78,10 +83,12 @@ impl Pace {
                 full_at(&buckets, key, rate).saturating_duration_since(now).saturating_sub(spare)
             })
             .max()
-            .unwrap_or_default();
+            .unwrap_or_default()
+            .max(buckets.learnt.wait(lane, now));
         if !wait.is_zero() {
             return Err(wait);
         }
+        buckets.learnt.spend(lane);
         for (key, rate) in wanted {
             let full = full_at(&buckets, &key, rate) + rate.every;
             buckets.full_at.insert(key, full);
@@ -93,11 +100,20 @@ impl Pace {
         Ok(())
     }
 
-    /// The same, once the tokens are there.
-    pub async fn wait(&self, lane: &Lane) {
-        while let Err(wait) = self.take(lane) {
-            tokio::time::sleep(wait).await;
+    /// The same, once the tokens are there; says how long that will take where it is more than [`BRIEF`].
+    pub async fn wait(&self, lane: &Lane) -> Result<(), Duration> {
+        loop {
+            match self.take(lane) {
+                Err(wait) if wait <= BRIEF => tokio::time::sleep(wait).await,
+                other => return other,
+            }
         }
+    }
+
+    /// Keeps to what a platform said in an answer to a request in `lane`.
+    pub fn learn(&self, lane: &Lane, said: &Allowance) {
+        let mut buckets = self.0.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        buckets.learnt.learn(lane, said, Instant::now());
     }
 
     #[cfg(test)]
@@ -198,8 +214,23 @@ mod tests {
         let (pace, lane) = (Pace::with(strict), lane("home", "-1"));
         let since = Instant::now();
         pace.0.buckets.lock().unwrap().full_at.insert((owner(&lane, Scope::Chat), 1), since + SECOND / 4);
-        pace.wait(&lane).await;
+        assert_eq!(pace.wait(&lane).await, Ok(()));
         assert!(since.elapsed() >= SECOND / 4);
+    }
+
+    #[tokio::test]
+    async fn what_a_platform_says_goes_before_the_table_and_a_long_wait_is_said_and_not_waited() {
+        let ((pace, now), lane) = (full(), lane("home", "ann"));
+        pace.learn(&lane, &Allowance { left: 1, ..Allowance::none(Scope::Chat, 60 * SECOND) });
+        assert_eq!(pace.take_at(&lane, now), Ok(()));
+        assert!(
+            pace.take_at(&lane, now).is_err(),
+            "two of the table's three are left, and none of the platform's"
+        );
+        let Err(wait) = pace.wait(&lane).await else { panic!("it waited") };
+        assert!(wait > BRIEF, "{wait:?}");
+        pace.learn(&lane, &Allowance { left: 5, ..Allowance::none(Scope::Chat, SECOND) });
+        assert_eq!(pace.take_at(&lane, now), Ok(()));
     }
 
     #[test]

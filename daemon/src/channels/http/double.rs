@@ -1,4 +1,4 @@
-//! A homeserver on loopback that gives the answers of its script, one a request, each on its own connection.
+//! A platform on loopback that gives the answers of its script, one a request, each on its own connection.
 
 use std::{
     io::{self, Read, Write},
@@ -9,7 +9,7 @@ use std::{
 
 /// One answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// A status, further header lines, a body.
     Says(u16, &'static str, &'static str),
     /// Reads the request and closes the connection.
@@ -19,15 +19,15 @@ pub(super) enum Reply {
 }
 
 /// The server. Refuses to answer when its script is over; stops listening when the test's process ends.
-pub(super) struct Double {
+pub(crate) struct Double {
     /// Where it listens on 127.0.0.1.
-    pub(super) port: u16,
+    pub(crate) port: u16,
     heard: Arc<Mutex<Vec<String>>>,
 }
 
 impl Double {
     /// Starts one.
-    pub(super) fn start(script: &'static [Reply]) -> Self {
+    pub(crate) fn start(script: &'static [Reply]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -41,7 +41,7 @@ impl Double {
     }
 
     /// The requests so far: head and body.
-    pub(super) fn heard(&self) -> Vec<String> {
+    pub(crate) fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -85,7 +85,7 @@ fn request(stream: &mut TcpStream) -> io::Result<String> {
 }
 
 /// The HTTP client as the hub makes it: no redirects, no proxy.
-pub(super) fn http() -> reqwest::Client {
+pub(crate) fn http() -> reqwest::Client {
     // The first test of the process installs it, the others find it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap()

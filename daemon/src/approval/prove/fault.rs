@@ -1,0 +1,143 @@
+//! What does not fit between the audit, the decisions in it, and what is stored.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What does not fit. Rows are the audit's, messages and devices are named as everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "fault", rename_all = "snake_case")]
+pub enum Fault {
+    /// A row says that somebody decided, and holds no decision.
+    Unsigned {
+        /// Which.
+        row: i64,
+        /// On what.
+        message: String,
+    },
+    /// Whoever decided was not registered by then.
+    Stranger {
+        /// The decision's row.
+        row: i64,
+        /// On what.
+        message: String,
+        /// The key that signed, in hexadecimal.
+        device: String,
+    },
+    /// The signature is not the device's over this decision.
+    Signature {
+        /// The decision's row.
+        row: i64,
+        /// On what.
+        message: String,
+        /// The key that should have signed, in hexadecimal.
+        device: String,
+    },
+    /// The device's counter did not rise: a replayed decision, or a cloned device.
+    Counter {
+        /// The decision's row.
+        row: i64,
+        /// On what.
+        message: String,
+        /// The device's key, in hexadecimal.
+        device: String,
+    },
+    /// The registered counter is lower than that of a decision, which could so count again.
+    SetBack {
+        /// The device's key, in hexadecimal.
+        device: String,
+    },
+    /// What is stored of a decision is not what the audit says.
+    Exchanged {
+        /// The audit's row.
+        row: i64,
+        /// On what.
+        message: String,
+        /// What differs.
+        what: &'static str,
+    },
+    /// A stored approval says that somebody decided, and the audit knows nothing of it.
+    Unrecorded {
+        /// On what.
+        message: String,
+    },
+    /// A message that was held has been released, and nobody approved it.
+    Unasked {
+        /// Which.
+        message: String,
+    },
+    /// A message was held, and the document that it was held on is not there.
+    Undocumented {
+        /// The row that says so.
+        row: i64,
+        /// Which.
+        message: String,
+    },
+    /// A message is not what its approval document shows.
+    Differs {
+        /// Which.
+        message: String,
+        /// What of it.
+        what: String,
+    },
+    /// The audit before a held message is not the one that its document vouches for.
+    Head {
+        /// The last row before it.
+        row: i64,
+        /// The message.
+        message: String,
+    },
+    /// Messages are not there, and no purge took them.
+    Gone {
+        /// How many.
+        messages: i64,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsigned { row, message } => {
+                write!(f, "row {row}: the decision on message {message} carries no signature")
+            }
+            Self::Stranger { row, message, device } => write!(
+                f,
+                "row {row}: message {message} was decided by device {device}, which was not registered"
+            ),
+            Self::Signature { row, message, device } => {
+                write!(f, "row {row}: device {device} did not sign this decision on message {message}")
+            }
+            Self::Counter { row, message, device } => write!(
+                f,
+                "row {row}: the counter of device {device} did not rise with its decision on message {message}"
+            ),
+            Self::SetBack { device } => {
+                write!(f, "the registered counter of device {device} was set back behind its last decision")
+            }
+            Self::Exchanged { row, message, what } => {
+                write!(
+                    f,
+                    "the {what} stored with the decision on message {message} is not the one in row {row}"
+                )
+            }
+            Self::Unrecorded { message } => {
+                write!(f, "message {message} is stored as decided, and the audit knows of no decision")
+            }
+            Self::Unasked { message } => {
+                write!(f, "message {message} was held and then released, and nobody approved it")
+            }
+            Self::Undocumented { row, message } => {
+                write!(f, "message {message} was held in row {row}, and its approval document is not there")
+            }
+            Self::Differs { message, what } => {
+                write!(f, "message {message}: {what} is not what its approval document shows")
+            }
+            Self::Head { row, message } => write!(
+                f,
+                "the approval document of message {message} vouches for another audit up to row {row}: that was written anew"
+            ),
+            Self::Gone { messages: 1 } => write!(f, "a message is gone, and no purge took it"),
+            Self::Gone { messages } => write!(f, "{messages} messages are gone, and no purge took them"),
+        }
+    }
+}

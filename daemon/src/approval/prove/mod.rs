@@ -1,0 +1,294 @@
+//! Proving the decisions: each is its device's own, and about exactly what is stored.
+//!
+//! The audit's chain ([`crate::audit::verify`]) says that no row was changed. This asks what the rows stand on: whether a
+//! registered device signed each decision, over this document, with a counter that rose; whether what lies beside the
+//! audit still says the same; and whether a message's stored parts are what its document shows. Who can write the
+//! database, and even the hub's own key, can make neither a device's signature nor another text under it.
+//!
+//! Retention takes messages with their documents long before the audit's rows. Of those the signature is checked, which
+//! needs the document's hash only, and the report says how many they were.
+
+mod decision;
+mod fault;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use gatepost_link::{Digest, RequestId, decision::PublicKey, document::Document};
+use rusqlite::{Connection, OptionalExtension as _};
+use serde::Serialize;
+use serde_json::Value;
+
+use self::decision::{APPROVALS, Decision, Stored};
+pub use self::fault::Fault;
+use super::document;
+use crate::{
+    audit::checkpoint::from_hex,
+    outbox::row::{MessageRow, PartRow},
+    random::to_hex,
+    store::StoreError,
+};
+
+/// Faults that are listed.
+const LISTED: usize = 50;
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Decisions in the audit that are their devices' own.
+    pub decisions: u64,
+    /// Approval documents that are what is stored.
+    pub documents: u64,
+    /// Decisions whose message and document went with their retention, or were purged.
+    pub documents_gone: u64,
+    /// What does not fit, at most 50.
+    #[serde(skip)]
+    pub faults: Vec<Fault>,
+}
+
+/// Rows that this is about. What is not JSON any more, the chain names.
+const ROWS: &str = "SELECT seq, actor, event, message, detail FROM audit
+    WHERE json_valid(detail) AND (event = 'device.added' OR detail ->> '$.event' IN ('hold', 'readmit', 'approve', 'deny'))
+    ORDER BY seq";
+
+/// Checks every decision in the audit and every approval document beside it. `purged_to`: up to which row the audit was
+/// purged, as a good checkpoint says.
+pub fn prove(db: &Connection, hub: PublicKey, purged_to: i64) -> Result<Report, StoreError> {
+    let mut proof = Proof { db, hub, purged_to, ..Proof::over(db)? };
+    proof.follow_audit()?;
+    proof.compare_approvals()?;
+    proof.count_messages()?;
+    proof.report.faults.truncate(LISTED);
+    Ok(proof.report)
+}
+
+struct Proof<'a> {
+    db: &'a Connection,
+    hub: PublicKey,
+    purged_to: i64,
+    /// Registered counters.
+    devices: BTreeMap<[u8; 32], i64>,
+    /// Devices that the audit saw added.
+    added: BTreeSet<[u8; 32]>,
+    /// The counter of each device's last decision.
+    counters: BTreeMap<[u8; 32], i64>,
+    /// Where each message was last held, and on which document if the row says so.
+    held: BTreeMap<String, (i64, Option<Digest>)>,
+    decided: HashMap<RequestId, Decided>,
+    report: Report,
+}
+
+/// A decision in the audit.
+struct Decided {
+    row: i64,
+    message: String,
+    decision: Decision,
+}
+
+impl<'a> Proof<'a> {
+    fn over(db: &'a Connection) -> Result<Self, StoreError> {
+        let mut devices = db.prepare("SELECT key, counter FROM devices")?;
+        let devices = devices.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Self {
+            db,
+            hub: PublicKey([0; 32]),
+            purged_to: 0,
+            devices: devices.collect::<Result<_, _>>()?,
+            added: BTreeSet::new(),
+            counters: BTreeMap::new(),
+            held: BTreeMap::new(),
+            decided: HashMap::new(),
+            report: Report::default(),
+        })
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        if self.report.faults.len() < LISTED {
+            self.report.faults.push(fault);
+        }
+    }
+
+    fn follow_audit(&mut self) -> Result<(), StoreError> {
+        let mut rows = self.db.prepare(ROWS)?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            let (seq, event): (i64, String) = (row.get(0)?, row.get(2)?);
+            let message: Option<String> = row.get(3)?;
+            let detail: Value = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
+            let Some(message) = message.filter(|_| event != "device.added") else {
+                self.added.extend(detail["key"].as_str().and_then(from_hex::<32>));
+                continue;
+            };
+            match detail["event"].as_str() {
+                Some("hold") => {
+                    let document = detail["facts"]["document"].as_str().and_then(from_hex).map(Digest);
+                    self.held.insert(message, (seq, document));
+                }
+                // It began anew, and its document with it.
+                Some("readmit") => drop(self.held.remove(&message)),
+                _ => match Decision::recorded(&detail) {
+                    Some(decision) => self.judge(decision, seq, message),
+                    None => self.fault(Fault::Unsigned { row: seq, message }),
+                },
+            }
+        }
+        for (device, counter) in std::mem::take(&mut self.counters) {
+            if self.devices.get(&device).is_some_and(|registered| *registered < counter) {
+                self.fault(Fault::SetBack { device: to_hex(&device) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks one decision by itself, and against those of its device before it.
+    fn judge(&mut self, decision: Decision, row: i64, message: String) {
+        let device = to_hex(&decision.device);
+        let before = self.counters.get(&decision.device).copied();
+        // Whose registration was purged is in the table alone.
+        let added = self.added.contains(&decision.device) || self.purged_to > 0;
+        if !self.devices.contains_key(&decision.device) || !added {
+            self.fault(Fault::Stranger { row, message: message.clone(), device });
+        } else if !decision.is_signed_for(self.hub) {
+            self.fault(Fault::Signature { row, message: message.clone(), device });
+        } else if before.is_some_and(|before| before >= decision.counter) {
+            self.fault(Fault::Counter { row, message: message.clone(), device });
+        } else {
+            self.report.decisions += 1;
+        }
+        let highest = before.map_or(decision.counter, |before| before.max(decision.counter));
+        self.counters.insert(decision.device, highest);
+        self.decided.insert(decision.request, Decided { row, message, decision });
+    }
+
+    fn compare_approvals(&mut self) -> Result<(), StoreError> {
+        let mut rows = self.db.prepare(APPROVALS)?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            let stored = Stored::read(row)?;
+            let message = &stored.message;
+            let recorded = stored.request.and_then(|request| self.decided.remove(&request));
+            match recorded {
+                Some(Decided { row, message: of, decision }) => {
+                    let other = (of != *message).then_some("message");
+                    for what in other.into_iter().chain(stored.differences(&decision)) {
+                        self.fault(Fault::Exchanged { row, message: of.clone(), what });
+                    }
+                }
+                None if stored.is_decided() => match stored.decision() {
+                    // Its row was purged, and it proves itself.
+                    Some(decision) if self.purged_to > 0 && self.is_genuine(&decision) => {
+                        self.report.decisions += 1;
+                    }
+                    _ => self.fault(Fault::Unrecorded { message: message.clone() }),
+                },
+                None if stored.is_released() => self.fault(Fault::Unasked { message: message.clone() }),
+                None => {}
+            }
+            self.compare_document(stored)?;
+        }
+        self.miss_documents()
+    }
+
+    fn is_genuine(&self, decision: &Decision) -> bool {
+        self.devices.contains_key(&decision.device) && decision.is_signed_for(self.hub)
+    }
+
+    /// Compares a document with the row that says that it was written, and with what is stored of its message.
+    fn compare_document(&mut self, approval: Stored) -> Result<(), StoreError> {
+        let Stored { seq, message, document, .. } = approval;
+        let digest = Digest::of(&document);
+        let held = self.held.remove(&message);
+        let stored = PartRow::all(self.db, seq)
+            .and_then(|parts| Ok((MessageRow::get(self.db, seq)?, parts)))
+            .map_err(|error| tracing::debug!(%error, message, "a stored message cannot be read"));
+        let what = match (Document::decode(&document), stored) {
+            (Err(_), _) => Some("nothing that can be read".to_owned()),
+            (_, Err(())) => Some("the stored message, which cannot be read,".to_owned()),
+            (Ok(_), _) if held.is_some_and(|(_, known)| known.is_some_and(|known| known != digest)) => {
+                Some("the message that it was held as".to_owned())
+            }
+            (Ok(shown), Ok((row, parts))) => difference(&shown, &row, &parts).or_else(|| {
+                let covered = document::covers(&document, &row, &parts);
+                (!covered).then(|| "something of it".to_owned())
+            }),
+        };
+        match what {
+            Some(what) => self.fault(Fault::Differs { message: message.clone(), what }),
+            None => self.report.documents += 1,
+        }
+        if let (Some((row, _)), Ok(shown)) = (held, Document::decode(&document)) {
+            let before = match row - 1 {
+                0 => Some([0; 32]),
+                before => {
+                    let sql = "SELECT hash FROM audit WHERE seq = ?";
+                    self.db.query_row(sql, [before], |row| row.get(0)).optional()?
+                }
+            };
+            if before.is_some_and(|before| before != shown.audit_head.0) {
+                self.fault(Fault::Head { row: row - 1, message });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is left: held messages and decisions of which no document is stored.
+    fn miss_documents(&mut self) -> Result<(), StoreError> {
+        let mut stored = self.db.prepare("SELECT 1 FROM messages WHERE id = ?")?;
+        for (message, (row, _)) in std::mem::take(&mut self.held) {
+            if stored.exists([&message])? {
+                self.fault(Fault::Undocumented { row, message });
+            }
+        }
+        for decided in std::mem::take(&mut self.decided).into_values() {
+            self.report.documents_gone += u64::from(!stored.exists([&decided.message])?);
+        }
+        Ok(())
+    }
+
+    /// Whether every message that was accepted is there, or went with a purge.
+    fn count_messages(&mut self) -> Result<(), StoreError> {
+        if self.purged_to > 0 {
+            return Ok(());
+        }
+        let sql = "SELECT
+            (SELECT count(*) FROM audit WHERE event = 'message.accepted'
+                AND json_valid(detail) AND detail ->> '$.event' IS NULL)
+            - (SELECT coalesce(sum(detail ->> '$.messages'), 0) FROM audit
+                WHERE event = 'queue.purged' AND json_valid(detail))
+            - (SELECT count(*) FROM messages)";
+        let messages: i64 = self.db.query_row(sql, [], |row| row.get(0))?;
+        if messages > 0 {
+            self.fault(Fault::Gone { messages });
+        }
+        Ok(())
+    }
+}
+
+/// The first thing in which a stored message is not the one in its document.
+fn difference(shown: &Document<'_>, message: &MessageRow, parts: &[PartRow]) -> Option<String> {
+    let origin = message.origin.as_ref().map(|origin| origin.place.to_string());
+    let fields = [
+        ("agent", shown.agent == message.agent),
+        ("origin", shown.origin == origin.as_deref()),
+        ("action", shown.action == message.action),
+        ("channel", shown.channel == message.channel),
+        ("account", shown.account == message.account),
+        ("address", shown.address == message.address),
+        ("thread", shown.thread == message.thread.as_deref()),
+        ("reply id", shown.reply_to == message.reply_to.as_deref()),
+        ("option silent", shown.options.contains(&"silent") == message.silent),
+        ("number of parts", shown.parts.len() == parts.len()),
+    ];
+    if let Some((what, _)) = fields.into_iter().find(|(_, same)| !same) {
+        return Some(format!("its {what}"));
+    }
+    shown.parts.iter().zip(parts).enumerate().find_map(|(index, (shown, stored))| {
+        let what = match (shown.text == stored.shown, shown.wire == Digest::of(stored.wire.as_bytes())) {
+            (true, true) => return None,
+            (false, _) => "text",
+            (true, false) => "request",
+        };
+        Some(format!("the {what} of part {}", index + 1))
+    })
+}

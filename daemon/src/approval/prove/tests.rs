@@ -1,0 +1,357 @@
+use ed25519_dalek::SigningKey;
+use gatepost_link::{
+    decision::{Statement, Verdict},
+    session::SessionHash,
+};
+use rusqlite::Transaction;
+
+use super::*;
+use crate::{
+    approval::{Approvals, device},
+    audit,
+    message::{
+        refusal::Code,
+        state::{Actor, Event},
+    },
+    outbox::{
+        Outbox,
+        accept::{Accepted, NewMessage},
+        retention::Purge,
+        transition::{self, Change, NewPart},
+    },
+    store::{Store, now_ms},
+};
+
+const HUB: PublicKey = PublicKey([1; 32]);
+const SESSION: SessionHash = SessionHash([5; 32]);
+
+fn key(n: u8) -> SigningKey {
+    SigningKey::from_bytes(&[n; 32])
+}
+
+fn public(n: u8) -> PublicKey {
+    PublicKey(key(n).verifying_key().to_bytes())
+}
+
+/// A house with a companion that approved the first message and denied the second; a third one waits.
+struct House {
+    _directory: tempfile::TempDir,
+    outbox: Outbox,
+    approvals: Approvals,
+    messages: Vec<String>,
+}
+
+impl House {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let shelf = device::Device { key: public(9), name: "shelf".into(), software: false };
+        device::register(&store, shelf).await.unwrap();
+        let outbox = Outbox::new(store);
+        let approvals = Approvals::new(outbox.clone(), HUB, false);
+        let mut house = Self { _directory: directory, outbox, approvals, messages: vec![] };
+        house.hold("first").await;
+        house.decide(Verdict::Approve, 3).await;
+        house.hold("second").await;
+        house.decide(Verdict::Deny, 4).await;
+        house.hold("third").await;
+        house
+    }
+
+    async fn hold(&mut self, text: &str) {
+        let Accepted::New(seq) = self.outbox.accept(NewMessage::example(text)).await.unwrap() else {
+            panic!("it is new")
+        };
+        let message = self.outbox.get(seq).await.unwrap();
+        self.messages.push(message.id.clone());
+        let part = |n: u32| NewPart {
+            key: format!("{text} {n}"),
+            shown: format!("{text} {n}"),
+            wire: format!("{{\"text\":\"{text} {n}\"}}"),
+        };
+        let held = self.approvals.hold(message, vec![part(1), part(2)], "it crosses".into(), i64::MAX);
+        held.await.unwrap();
+    }
+
+    async fn decide(&self, verdict: Verdict, counter: u64) {
+        let waiting = self.approvals.waiting().await.unwrap().remove(0);
+        let statement = Statement {
+            hub: HUB,
+            device: public(9),
+            request: waiting.request,
+            document: Digest::of(&waiting.document),
+            verdict,
+            counter,
+            session: SESSION,
+        };
+        self.approvals.decide(public(9), SESSION, statement.sign(&key(9))).await.unwrap();
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> T {
+        self.outbox.store().write(work).await.unwrap()
+    }
+
+    async fn tamper(&self, sql: &'static str) {
+        self.write(move |tx| Ok(tx.execute_batch(sql)?)).await;
+    }
+
+    async fn report(&self) -> Report {
+        self.outbox.store().read(|db| prove(db, HUB, 0)).await.unwrap()
+    }
+
+    async fn faults(&self) -> Vec<Fault> {
+        self.report().await.faults
+    }
+
+    /// The row of the decision on a message.
+    async fn row(&self, index: usize) -> i64 {
+        let id = self.messages[index].clone();
+        self.write(move |tx| {
+            let sql = "SELECT seq FROM audit WHERE message = ? AND actor = 'companion:shelf'";
+            Ok(tx.query_row(sql, [id], |row| row.get(0))?)
+        })
+        .await
+    }
+}
+
+#[tokio::test]
+async fn untouched_decisions_and_documents_are_proven() {
+    let house = House::new().await;
+    let expected = Report { decisions: 2, documents: 3, documents_gone: 0, faults: vec![] };
+    assert_eq!(house.report().await, expected);
+    let other = house.outbox.store().read(|db| prove(db, PublicKey([2; 32]), 0)).await.unwrap();
+    assert_eq!((other.decisions, other.faults.len()), (0, 2), "they were not given to another hub");
+}
+
+#[tokio::test]
+async fn a_decision_that_was_changed_in_the_audit_is_not_its_devices_own() {
+    for (what, sql) in [
+        (
+            "verdict",
+            "UPDATE audit SET detail = replace(detail, '\"event\":\"deny\"', '\"event\":\"approve\"')",
+        ),
+        (
+            "document",
+            "UPDATE audit SET detail = json_set(detail, '$.facts.document', printf('%064d', 0)) WHERE actor = 'companion:shelf' AND event = 'message.denied'",
+        ),
+        (
+            "session",
+            "UPDATE audit SET detail = json_set(detail, '$.facts.session', printf('%064d', 0)) WHERE actor = 'companion:shelf' AND event = 'message.denied'",
+        ),
+        (
+            "counter",
+            "UPDATE audit SET detail = json_set(detail, '$.facts.counter', 2) WHERE actor = 'companion:shelf' AND event = 'message.denied'",
+        ),
+        (
+            "signature",
+            "UPDATE audit SET detail = json_set(detail, '$.facts.signature', printf('%0128d', 0)) WHERE actor = 'companion:shelf' AND event = 'message.denied'",
+        ),
+    ] {
+        let house = House::new().await;
+        house.tamper(sql).await;
+        let (row, message, device) = (house.row(1).await, house.messages[1].clone(), to_hex(&public(9).0));
+        let signature = Fault::Signature { row, message: message.clone(), device };
+        assert_eq!(house.faults().await, [signature, Fault::Exchanged { row, message, what }], "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_decision_without_a_signature_is_named() {
+    let house = House::new().await;
+    house
+        .tamper("UPDATE audit SET detail = json_remove(detail, '$.facts') WHERE event = 'message.denied'")
+        .await;
+    let (row, message) = (house.row(1).await, house.messages[1].clone());
+    let unsigned = Fault::Unsigned { row, message: message.clone() };
+    assert_eq!(house.faults().await, [unsigned, Fault::Unrecorded { message }]);
+}
+
+#[tokio::test]
+async fn a_decision_of_a_device_that_nobody_registered_is_named() {
+    let house = House::new().await;
+    house.tamper("UPDATE devices SET key = zeroblob(32)").await;
+    let faults = house.faults().await;
+    let stranger = |row, message: &String| Fault::Stranger {
+        row,
+        message: message.clone(),
+        device: to_hex(&public(9).0),
+    };
+    let expected =
+        [stranger(house.row(0).await, &house.messages[0]), stranger(house.row(1).await, &house.messages[1])];
+    assert_eq!(faults, expected);
+
+    // A key that is put into the table alone, and signs: nobody at the shell has added it.
+    let house = House::new().await;
+    house.tamper("DELETE FROM audit WHERE event = 'device.added'").await;
+    assert_eq!(house.faults().await.len(), 2);
+    let purged = house.outbox.store().read(|db| prove(db, HUB, 1)).await.unwrap();
+    assert_eq!(purged.faults, [], "a year later that row is purged");
+}
+
+#[tokio::test]
+async fn a_counter_that_does_not_rise_or_was_set_back_is_named_with_its_device() {
+    let house = House::new().await;
+    let device = to_hex(&public(9).0);
+    house.tamper("UPDATE devices SET counter = 3").await;
+    assert_eq!(house.faults().await, [Fault::SetBack { device: device.clone() }]);
+    // Genuine, and taken a second time.
+    house.decide(Verdict::Approve, 4).await;
+    let (row, message) = (house.row(2).await, house.messages[2].clone());
+    assert_eq!(house.faults().await, [Fault::Counter { row, message, device }]);
+}
+
+#[tokio::test]
+async fn whatever_is_exchanged_beside_the_audit_is_named() {
+    for (what, sql) in [
+        ("verdict", "UPDATE approvals SET verdict = 'approve' WHERE verdict = 'deny'"),
+        ("device", "UPDATE approvals SET device = zeroblob(32) WHERE verdict = 'deny'"),
+        ("counter", "UPDATE approvals SET counter = 99 WHERE verdict = 'deny'"),
+        ("session", "UPDATE approvals SET session = NULL WHERE verdict = 'deny'"),
+        ("signature", "UPDATE approvals SET signature = x'00' WHERE verdict = 'deny'"),
+    ] {
+        let house = House::new().await;
+        house.tamper(sql).await;
+        let (row, message) = (house.row(1).await, house.messages[1].clone());
+        assert_eq!(house.faults().await, [Fault::Exchanged { row, message, what }]);
+    }
+}
+
+#[tokio::test]
+async fn an_approval_that_nobody_gave_is_named_whether_it_is_pretended_or_not() {
+    let house = House::new().await;
+    let message = house.messages[2].clone();
+    house.tamper("UPDATE approvals SET verdict = 'approve', decided_at = 1 WHERE verdict IS NULL").await;
+    assert_eq!(house.faults().await, [Fault::Unrecorded { message: message.clone() }]);
+    let house = House::new().await;
+    house.tamper("UPDATE messages SET state = 'sent' WHERE state = 'held'").await;
+    assert_eq!(house.faults().await, [Fault::Unasked { message: house.messages[2].clone() }]);
+}
+
+#[tokio::test]
+async fn a_decision_whose_row_was_purged_proves_itself_or_is_named() {
+    let house = House::new().await;
+    let last: i64 = house.write(|tx| audit::newest(tx)).await;
+    let prove_purged = async || house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
+    house.tamper("DELETE FROM audit").await;
+    let expected = Report { decisions: 2, documents: 3, documents_gone: 0, faults: vec![] };
+    assert_eq!(prove_purged().await, expected);
+    house.tamper("UPDATE approvals SET verdict = 'approve' WHERE verdict = 'deny'").await;
+    let message = house.messages[1].clone();
+    assert_eq!(prove_purged().await.faults, [Fault::Unrecorded { message }]);
+    house
+        .tamper(
+            "UPDATE approvals SET verdict = 'deny' WHERE message = 2; UPDATE devices SET key = zeroblob(32)",
+        )
+        .await;
+    assert_eq!(prove_purged().await.faults.len(), 2, "nobody knows the device");
+}
+
+#[tokio::test]
+async fn a_message_that_is_not_what_was_shown_is_named_with_what_differs() {
+    for (what, sql) in [
+        ("the text of part 2", "UPDATE parts SET shown = 'else' WHERE message = 1 AND idx = 1"),
+        ("the request of part 1", "UPDATE parts SET wire = '{}' WHERE message = 1 AND idx = 0"),
+        ("its number of parts", "DELETE FROM parts WHERE message = 1 AND idx = 1"),
+        ("its address", "UPDATE messages SET address = 'bob' WHERE seq = 1"),
+        ("its agent", "UPDATE messages SET agent = 'b' WHERE seq = 1"),
+        ("its thread", "UPDATE messages SET thread = 't' WHERE seq = 1"),
+        ("its option silent", "UPDATE messages SET silent = 1 WHERE seq = 1"),
+        (
+            "the stored message, which cannot be read,",
+            "UPDATE messages SET origin = 'nonsense' WHERE seq = 1",
+        ),
+    ] {
+        let house = House::new().await;
+        house.tamper(sql).await;
+        let message = house.messages[0].clone();
+        assert_eq!(house.faults().await, [Fault::Differs { message, what: what.into() }]);
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_was_exchanged_is_named_decided_or_not() {
+    // The second message's document in the place of the third's, which nobody has signed yet.
+    let house = House::new().await;
+    let document = "UPDATE approvals SET document = (SELECT document FROM approvals WHERE message = 2) WHERE message = 3";
+    house.tamper(document).await;
+    let message = house.messages[2].clone();
+    let what = "the message that it was held as".to_owned();
+    let faults = house.faults().await;
+    assert_eq!(faults[0], Fault::Differs { message: message.clone(), what });
+    assert!(matches!(&faults[1], Fault::Head { message: other, .. } if *other == message), "{faults:?}");
+
+    let house = House::new().await;
+    house.tamper("UPDATE approvals SET document = x'00' WHERE message = 1").await;
+    let message = house.messages[0].clone();
+    let row = house.row(0).await;
+    let expected = [
+        Fault::Exchanged { row, message: message.clone(), what: "document" },
+        Fault::Differs { message, what: "nothing that can be read".into() },
+    ];
+    assert_eq!(house.faults().await, expected);
+}
+
+#[tokio::test]
+async fn an_audit_that_was_written_anew_is_not_the_one_that_a_document_vouches_for() {
+    let house = House::new().await;
+    // With the hub's key a whole chain could be computed anew, and signed. What the companion signed stays.
+    house.tamper("UPDATE audit SET hash = zeroblob(32) WHERE seq = 2").await;
+    let message = house.messages[0].clone();
+    assert_eq!(house.faults().await, [Fault::Head { row: 2, message }]);
+}
+
+#[tokio::test]
+async fn a_document_that_is_gone_while_its_message_is_there_is_named() {
+    let house = House::new().await;
+    house.tamper("DELETE FROM approvals WHERE message = 3").await;
+    let message = house.messages[2].clone();
+    let faults = house.faults().await;
+    assert!(
+        matches!(&faults[..], [Fault::Undocumented { message: gone, .. }] if *gone == message),
+        "{faults:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_went_with_its_retention_is_said_and_what_went_otherwise_is_a_fault() {
+    let house = House::new().await;
+    let id = Some(house.messages[1].clone());
+    let purge = Purge { before: now_ms() + 1, state: None, id, by: "operator".into() };
+    assert_eq!(house.outbox.purge(purge).await.unwrap(), 1);
+    let expected = Report { decisions: 2, documents: 2, documents_gone: 1, faults: vec![] };
+    assert_eq!(house.report().await, expected);
+    house
+        .tamper("DELETE FROM parts WHERE message = 1; DELETE FROM approvals WHERE message = 1; DELETE FROM messages WHERE seq = 1")
+        .await;
+    assert_eq!(house.faults().await, [Fault::Gone { messages: 1 }]);
+}
+
+#[tokio::test]
+async fn a_message_that_was_taken_back_while_it_was_held_is_no_fault() {
+    let house = House::new().await;
+    let seq = 3;
+    let cancelled = house.outbox.change(seq, move |tx| {
+        let change = Change {
+            event: Event::Cancel,
+            actor: Actor::Operator,
+            by: "operator",
+            code: Some(Code::Cancelled),
+            reason: None,
+            facts: None,
+        };
+        transition::apply(tx, seq, &change)
+    });
+    cancelled.await.unwrap();
+    let broken = house.outbox.store().read(audit::first_broken).await.unwrap();
+    assert_eq!((house.faults().await, broken), (vec![], None));
+}
+
+#[test]
+fn faults_are_said_in_sentences() {
+    let said = Fault::Differs { message: "m1".into(), what: "the text of part 2".into() }.to_string();
+    assert_eq!(said, "message m1: the text of part 2 is not what its approval document shows");
+    assert_eq!(Fault::Gone { messages: 1 }.to_string(), "a message is gone, and no purge took it");
+}
