@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::escape::{addresses, at_start};
 use super::look::{Look, Tag};
-use super::pen::Pen;
+use super::pen::{INERT, Pen};
 use super::text::{Held, Text, Texts};
 
 /// What some platforms read as marks and have no escape for, and what takes a mark's power, in case an agent wrote it.
@@ -196,8 +196,9 @@ fn meets_mark(pen: Pen, tag: Tag, text: Text<'_>, range: Range<usize>) -> bool {
 /// Whether marks around `range` would be read as marks.
 fn stands(pen: Pen, tag: Tag, all: &str, range: Range<usize>) -> bool {
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let before = is_word(all[..range.start].chars().next_back());
-    let behind = is_word(all[range.end..].chars().next());
+    // Whoever does not see a zero-width space sees what is beyond it.
+    let before = is_word(all[..range.start].trim_end_matches(INERT).chars().next_back());
+    let behind = is_word(all[range.end..].trim_start_matches(INERT).chars().next());
     let starts_marked = pen.disarms() && !at_start(pen, &all[range.start..]).is_empty();
     let inside = &all[range];
     // Nothing can be done about a mark in an address.
