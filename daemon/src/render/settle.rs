@@ -208,7 +208,7 @@ fn stands(pen: Pen, tag: Tag, all: &str, range: Range<usize>) -> bool {
     // What takes the power of a mark would take that of ours beside it.
     // In code that is only what Google Chat would read as a mention.
     let meets_sign = match tag {
-        Tag::Code => inside.ends_with(['<', '\u{200b}']),
+        Tag::Code => inside.starts_with(INERT) || inside.ends_with(['<', '\u{200b}']),
         _ => inside.starts_with(SIGNS) || inside.ends_with(SIGNS),
     };
     if starts_marked || pen.disarms() && meets_sign {

@@ -396,7 +396,10 @@ proptest! {
         prop_assert_eq!(&text, &whole);
         prop_assert_eq!(&shown, &whole);
         for part in parts.iter().filter(|part| !part.text.contains("https")) {
-            prop_assert_eq!(letters(&stripped(part.html.as_ref().unwrap())), letters(&part.text));
+            let html = letters(&stripped(part.html.as_ref().unwrap()));
+            // HTML has no word for a language that nobody knows.
+            let lines = part.text.lines().map(|line| line.find("```").map_or(line, |fence| &line[..fence]));
+            prop_assert!(html == letters(&part.text) || html == letters(&lines.collect::<String>()));
         }
     }
 

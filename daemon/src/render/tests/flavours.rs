@@ -108,9 +108,10 @@ fn a_label_that_google_chat_would_end_too_soon_shows_its_address() {
 }
 
 #[test]
-fn a_style_that_ends_in_what_takes_its_marks_power_has_none() {
+fn a_style_beside_what_takes_its_marks_power_has_none() {
     assert_eq!(marked(Notation::WhatsApp, "_a b\u{200b}_ and `c\u{200b}`"), "a b\u{200b} and c\u{200b}");
     assert_eq!(marked(Notation::WhatsApp, "a\u{200b}`b`"), "a\u{200b}b");
+    assert_eq!(marked(Notation::WhatsApp, "`\u{200b}b`"), "\u{200b}b");
 }
 
 #[test]
