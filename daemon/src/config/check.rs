@@ -1,0 +1,75 @@
+//! What goes together, beyond what each value must be by itself.
+
+use super::{Config, ConfigError};
+use crate::{
+    channels::registry::kind,
+    message::{asked::MOST, call::MAX_TEXT},
+    policy::Pattern,
+    settings::is_name,
+};
+
+impl Config {
+    /// Whether its values go together and name what is there.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        for (name, agent) in &self.agents {
+            let key = format!("agents.{name}");
+            if !is_name(name) {
+                return Err(invalid(key, "names have letters, digits, `-` and `_`, at most 40 of them"));
+            }
+            let rights = agent.rights().map_err(|error| invalid(&key, error.to_string()))?;
+            for pattern in rights.allow.iter().chain(rights.hold.iter()) {
+                if pattern.channel().is_some_and(|channel| !is_name(channel)) {
+                    return Err(invalid(
+                        &key,
+                        format!("{pattern} does not begin with the name of a channel"),
+                    ));
+                }
+            }
+            agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))?;
+            // An entry of `allow` that matches nothing allows nothing; one of `hold` would ask nobody.
+            let unknown = rights.hold.iter().filter_map(Pattern::channel).find(|name| kind(name).is_none());
+            if let Some(channel) = unknown {
+                return Err(invalid(format!("{key}.hold"), format!("there is no channel {channel:?}")));
+            }
+        }
+        for (name, hook) in &self.hooks {
+            let key = format!("hooks.{name}");
+            if !is_name(name) {
+                return Err(invalid(key, "names have letters, digits, `-` and `_`, at most 40 of them"));
+            }
+            hook.way().map_err(|problem| invalid(key, problem))?;
+        }
+        for (channel, accounts) in &self.channels {
+            if let Some(account) = accounts.keys().find(|account| !is_name(account)) {
+                let problem = "names have letters, digits, `-` and `_`, at most 40 of them";
+                return Err(invalid(format!("channels.{channel}.{account}"), problem));
+            }
+            if kind(channel).is_none() {
+                return Err(invalid(format!("channels.{channel}"), "there is no such channel"));
+            }
+        }
+        if self.queue.max_messages == 0 || self.queue.max_bytes < MAX_TEXT as u64 {
+            let problem =
+                format!("max_messages is at least 1 and max_bytes at least {MAX_TEXT}, one long text");
+            return Err(invalid("queue", problem));
+        }
+        self.files.private().map_err(|problem| invalid("files.allow_private_urls", problem))?;
+        if !(1..=MOST).contains(&self.files.max_count) {
+            return Err(invalid("files.max_count", format!("at least 1, and at most {MOST}")));
+        }
+        if self.broker.user.is_some() != self.broker.password.is_some() {
+            return Err(invalid("broker", "user and password go together: give both or none"));
+        }
+        if self.approval.approvers.is_empty() {
+            return Err(invalid(
+                "approval.approvers",
+                "somebody must be able to decide: write [\"companion\"]",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn invalid(key: impl Into<String>, problem: impl Into<String>) -> ConfigError {
+    ConfigError::Invalid { key: key.into(), problem: problem.into() }
+}

@@ -1,0 +1,236 @@
+//! The sections of the file, and what holds where it says nothing.
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use super::Span;
+use crate::{
+    files::{
+        self, Sources,
+        reach::{Hosts, Private},
+    },
+    outbox::bounds::Bounds,
+    policy::{Allowlist, Crossing, PatternError, Rights},
+    settings::secret::SecretSource,
+};
+
+/// `[hub]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Hub {
+    /// Where the database and the keys are.
+    pub data_dir: PathBuf,
+    /// The HTTP door.
+    pub listen: SocketAddr,
+    /// Bytes.
+    pub max_body: usize,
+    /// The longest time to live of a message, and the default.
+    pub ttl: Span,
+}
+
+/// `[queue]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// Messages under way.
+    pub max_messages: u64,
+    /// Bytes of their texts.
+    pub max_bytes: u64,
+    /// Between two backups.
+    pub backup_every: Span,
+    /// Backups to keep.
+    pub backups: usize,
+    /// How long ended messages are kept.
+    pub retention: Span,
+    /// How long the audit's rows are kept.
+    pub audit_retention: Span,
+}
+
+/// `[files]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct FileBounds {
+    /// Bytes of one.
+    pub max_size: u64,
+    /// Bytes of a message's.
+    pub max_together: u64,
+    /// How many a message has.
+    pub max_count: usize,
+    /// Bytes of all of them.
+    pub max_stored: u64,
+    /// How long fetching one may take.
+    pub url_timeout: Span,
+    /// Where inside the house they may be fetched from.
+    pub allow_private_urls: Vec<String>,
+}
+
+/// `[broker]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Broker {
+    /// Where the embedded broker listens.
+    pub listen: SocketAddr,
+    /// A broker elsewhere, `mqtt://host:port`.
+    pub url: Option<String>,
+    /// The hub's user there.
+    pub user: Option<String>,
+    /// The hub's password there.
+    pub password: Option<SecretSource>,
+}
+
+/// `[agents.NAME]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Agent {
+    /// Allowlist entries.
+    pub allow: Vec<String>,
+    /// Allowlist entries that ask.
+    pub hold: Vec<String>,
+    /// What crossing does.
+    pub cross_context: Crossing,
+    /// Whether crossing messages say whose they are.
+    pub decorate: bool,
+    /// The account to use, by channel.
+    pub accounts: BTreeMap<String, String>,
+    /// The folder of its files.
+    pub attach_from: Option<PathBuf>,
+    /// Hosts of files that it may have fetched.
+    pub attach_urls: Vec<String>,
+}
+
+/// `[approval]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Approval {
+    /// How long a message waits.
+    pub ttl: Span,
+    /// Who decides.
+    pub approvers: Vec<Approver>,
+    /// Whether programs may decide.
+    pub allow_software_companion: bool,
+}
+
+/// Who may decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Approver {
+    /// A registered companion.
+    Companion,
+}
+
+/// `[contexts]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Contexts {
+    /// How long a context is valid.
+    pub ttl: Span,
+}
+
+const DAY: Span = Span(Duration::from_hours(24));
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self {
+            data_dir: "gatepost-data".into(),
+            listen: ([127, 0, 0, 1], 8787).into(),
+            max_body: 256 * 1024,
+            ttl: DAY,
+        }
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let Bounds { messages, bytes } = Bounds::default();
+        Self {
+            max_messages: messages,
+            max_bytes: bytes,
+            backup_every: DAY,
+            backups: 7,
+            retention: Span(Duration::from_hours(30 * 24)),
+            audit_retention: Span(Duration::from_hours(365 * 24)),
+        }
+    }
+}
+
+impl Default for FileBounds {
+    fn default() -> Self {
+        let files::Bounds { max_size, max_together, max_count, max_stored, url_timeout } =
+            files::Bounds::default();
+        Self {
+            max_size,
+            max_together,
+            max_count,
+            max_stored,
+            url_timeout: Span(url_timeout),
+            allow_private_urls: vec![],
+        }
+    }
+}
+
+impl Default for Broker {
+    fn default() -> Self {
+        Self { listen: ([127, 0, 0, 1], 1883).into(), url: None, user: None, password: None }
+    }
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self {
+            allow: vec![],
+            hold: vec![],
+            cross_context: Crossing::Hold,
+            decorate: true,
+            accounts: BTreeMap::new(),
+            attach_from: None,
+            attach_urls: vec![],
+        }
+    }
+}
+
+impl Default for Approval {
+    fn default() -> Self {
+        Self {
+            ttl: Span(Duration::from_mins(10)),
+            approvers: vec![Approver::Companion],
+            allow_software_companion: false,
+        }
+    }
+}
+
+impl Default for Contexts {
+    fn default() -> Self {
+        Self { ttl: DAY }
+    }
+}
+
+impl Agent {
+    /// The agent's rights, its lists read.
+    pub fn rights(&self) -> Result<Rights, PatternError> {
+        Ok(Rights {
+            allow: Allowlist::parse(self.allow.iter().cloned())?,
+            hold: Allowlist::parse(self.hold.iter().cloned())?,
+            cross_context: self.cross_context,
+        })
+    }
+
+    /// Where its files may come from, or what is wrong with the list.
+    pub fn sources(&self) -> Result<Sources, String> {
+        Ok(Sources { folder: self.attach_from.clone(), hosts: Hosts::parse(&self.attach_urls)? })
+    }
+}
+
+impl FileBounds {
+    /// The bounds alone.
+    pub fn bounds(&self) -> files::Bounds {
+        let &Self { max_size, max_together, max_count, max_stored, url_timeout: Span(url_timeout), .. } =
+            self;
+        files::Bounds { max_size, max_together, max_count, max_stored, url_timeout }
+    }
+
+    /// Where inside the house files may be fetched from, or what is wrong with the list.
+    pub fn private(&self) -> Result<Private, String> {
+        Private::parse(&self.allow_private_urls)
+    }
+}

@@ -1,0 +1,118 @@
+use super::*;
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(text, Path::new("gatepost.toml"))
+}
+
+#[test]
+fn an_empty_file_is_a_hub_that_sends_nothing() {
+    let config = parse("").unwrap();
+    assert!(config.agents.is_empty() && config.channels.is_empty());
+    assert!(config.hub.listen.ip().is_loopback() && config.broker.listen.ip().is_loopback());
+}
+
+#[test]
+fn an_unknown_key_is_answered_with_its_line_and_its_neighbour() {
+    let error = parse("[agents.engineer]\nallow = []\ncross_contxt = \"allow\"\n").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "gatepost.toml:3: unknown key `agents.engineer.cross_contxt`, did you mean `cross_context`?"
+    );
+    let error = parse("[hbu]\n").unwrap_err();
+    assert_eq!(error.to_string(), "gatepost.toml:1: unknown key `hbu`, did you mean `hub`?");
+    let error = parse("[channels.emial.work]\nhost = \"x\"\n").unwrap_err();
+    assert_eq!(error.to_string(), "gatepost.toml:1: unknown key `channels.emial`, did you mean `email`?");
+    let error = parse("[channels.local.home]\nlimt = 5\n").unwrap_err();
+    assert!(error.to_string().contains("did you mean `limit`?"), "{error}");
+}
+
+#[test]
+fn a_wrong_value_is_shown_where_it_stands() {
+    let error = parse("[agents.engineer]\ncross_context = \"maybe\"\n").unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("maybe"), "{error}");
+    let error = parse("[approval]\nttl = \"soon\"\n").unwrap_err().to_string();
+    assert!(error.contains("\"soon\" is not a length of time"), "{error}");
+    let error = parse("[agents.engineer]\nhold = [\"emial:*\"]\n").unwrap_err().to_string();
+    assert!(error.contains("no channel \"emial\""), "{error}");
+    let error = parse("[agents.engineer]\nallow = [\"slack\"]\n").unwrap_err().to_string();
+    assert!(error.contains("channel:address"), "{error}");
+}
+
+#[test]
+fn a_hook_is_asked_in_one_way_and_never_through_the_net_in_plain() {
+    let on = "[hooks.h]\non = \"message_sending\"\n";
+    for (keys, problem) in [
+        ("", "give one of"),
+        ("command = [\"/bin/x\"]\nbuiltin = \"secrets\"", "give one of"),
+        ("command = []", "absolute path"),
+        ("command = [\"redact\"]", "absolute path"),
+        ("url = \"http://example.org/\"", "in plain"),
+        ("url = \"https://user:word@example.org/\"", "no name and password"),
+        ("url = \"ftp://example.org/\"", "https"),
+        ("command = [\"/bin/x\"]\ntoken = \"env:T\"", "token goes with url"),
+        ("command = [\"/bin/x\"]\ntimeout = \"1h\"", "at most 5m"),
+        ("builtin = \"magic\"", "unknown variant"),
+        ("comand = [\"/bin/x\"]", "did you mean `command`?"),
+    ] {
+        let error = parse(&format!("{on}{keys}\n")).unwrap_err().to_string();
+        assert!(error.contains(problem), "{keys}: {error}");
+    }
+    for keys in [
+        "url = \"https://example.org/x\"\ntoken = \"env:T\"",
+        "url = \"http://[::1]:1/\"",
+        "builtin = \"secrets\"",
+    ] {
+        parse(&format!("{on}{keys}\n")).unwrap_or_else(|error| panic!("{keys}: {error}"));
+    }
+    let error = parse("[hooks.h]\non = \"message_sent\"\nbuiltin = \"secrets\"\n").unwrap_err();
+    assert!(error.to_string().contains("runs on message_sending"), "{error}");
+}
+
+#[test]
+fn the_template_is_valid_and_names_every_key() {
+    let text = template();
+    parse(&text).unwrap();
+    let tables = [
+        keys::HUB,
+        keys::QUEUE,
+        keys::FILES,
+        keys::BROKER,
+        keys::AGENT,
+        keys::APPROVAL,
+        keys::CONTEXTS,
+        keys::HOOK,
+    ];
+    let channels = crate::channels::registry::KINDS.iter().map(|kind| kind.keys);
+    let channels = channels.chain([crate::channels::account::KEYS]);
+    for key in tables.into_iter().chain(channels).flatten() {
+        assert!(text.contains(&format!("{} = ", key.name)), "{}", key.name);
+    }
+}
+
+#[test]
+fn the_template_is_valid_with_every_commented_line_switched_on() {
+    let on: String = template()
+        .lines()
+        .map(|line| match line.strip_prefix("#: ") {
+            Some(setting) => format!("{setting}\n"),
+            None => format!("{line}\n"),
+        })
+        .collect();
+    let config = parse(&on).unwrap_or_else(|error| panic!("{error}\n{on}"));
+    assert_eq!(config.hub.data_dir, Hub::default().data_dir, "the example is the default");
+    assert_eq!(config.hub.max_body, Hub::default().max_body);
+    assert_eq!(config.hub.ttl, Hub::default().ttl);
+    assert_eq!(config.queue.max_messages, Queue::default().max_messages);
+    assert_eq!(config.queue.max_bytes, Queue::default().max_bytes);
+    assert_eq!(config.queue.backup_every, Queue::default().backup_every);
+    assert_eq!(config.queue.backups, Queue::default().backups);
+    assert_eq!(config.queue.retention, Queue::default().retention);
+    assert_eq!(config.queue.audit_retention, Queue::default().audit_retention);
+    let (files, usual) = (config.files, FileBounds::default());
+    assert_eq!((files.max_size, files.max_together), (usual.max_size, usual.max_together));
+    assert_eq!((files.max_count, files.max_stored), (usual.max_count, usual.max_stored));
+    assert_eq!(files.url_timeout, usual.url_timeout);
+    assert_eq!(config.broker.listen, Broker::default().listen);
+    assert_eq!(config.approval.ttl, Approval::default().ttl);
+    assert_eq!(config.contexts.ttl, Contexts::default().ttl);
+}
