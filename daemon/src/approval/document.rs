@@ -88,7 +88,7 @@ pub(super) fn write(
 }
 
 /// A file as the document lists it. Its caption stands in a part's text.
-fn listed(file: &Attachment) -> document::Attachment<'_> {
+pub(super) fn listed(file: &Attachment) -> document::Attachment<'_> {
     document::Attachment { name: &file.name, kind: &file.kind, size: file.size, digest: file.sha256 }
 }
 

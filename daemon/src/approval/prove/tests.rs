@@ -257,6 +257,11 @@ async fn a_message_that_is_not_what_was_shown_is_named_with_what_differs() {
         ("its number of parts", "DELETE FROM parts WHERE message = 1 AND idx = 1"),
         ("its address", "UPDATE messages SET address = 'bob' WHERE seq = 1"),
         ("its agent", "UPDATE messages SET agent = 'b' WHERE seq = 1"),
+        (
+            "its files",
+            "UPDATE messages SET attachments = json_array(json_object('sha256', printf('%064d', 0), 'name', 'a.txt',
+                'kind', 'text/plain', 'size', 1)) WHERE seq = 1",
+        ),
         ("its thread", "UPDATE messages SET thread = 't' WHERE seq = 1"),
         ("its option silent", "UPDATE messages SET silent = 1 WHERE seq = 1"),
         (
