@@ -54,6 +54,7 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
             (first.range.start..last.range.end, last.to)
         }
         Block::Text { text, swaps, .. } => {
+            let text = text.text();
             let range = extent(text);
             (range.clone(), measure.inside(text, swaps, range))
         }
@@ -63,8 +64,17 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
         }
         Block::Table(table) => {
             let rows = table.rows();
-            let joins = Cost::units((1 + measure.newline) * rows.saturating_sub(1));
-            (0..rows, (0..rows).map(|row| row_cost(layout, &measure, table, row)).sum::<Cost>() + joins)
+            let joins = rows.saturating_sub(1);
+            // No sign of a row is written otherwise for the rows around it, but a cluster may reach over their edge.
+            let is_one = !layout.pen.has_marks() && layout.unit != Unit::Graphemes;
+            let cost = match table.stretches(&(0..rows), Links::Round).nth(1) {
+                Some(lines) if is_one => measure.slice(lines, &[], 0..lines.len()),
+                _ => {
+                    let rows = (0..rows).map(|row| row_cost(layout, &measure, table, row));
+                    rows.sum::<Cost>() + Cost::units((1 + measure.newline) * joins)
+                }
+            };
+            (0..rows, cost)
         }
         Block::Rule => (0..0, Cost::units(layout.pen.rule().len())),
     };
@@ -79,6 +89,7 @@ pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
     let mut atoms = Vec::new();
     match &laid.block {
         Block::Text { text, swaps, .. } => {
+            let text = text.text();
             // More than words commonly need.
             atoms.reserve(text.as_str().len() / 5);
             let all = text.as_str();
@@ -108,7 +119,7 @@ pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
 /// What it costs that a part begins at `place` in a leaf.
 pub(super) fn opening(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
     match &layout.leaves[at].block {
-        Block::Text { text, swaps, .. } => measure(layout, at).opening(text, swaps, place),
+        Block::Text { text, swaps, .. } => measure(layout, at).opening(text.text(), swaps, place),
         _ => Cost::default(),
     }
 }
@@ -116,7 +127,7 @@ pub(super) fn opening(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
 /// What it costs that a part ends at `place` in a leaf.
 pub(super) fn closing(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
     match &layout.leaves[at].block {
-        Block::Text { text, .. } => measure(layout, at).closing(text, place),
+        Block::Text { text, .. } => measure(layout, at).closing(text.text(), place),
         _ => Cost::default(),
     }
 }
@@ -150,7 +161,7 @@ struct Leaf<'a> {
     /// The most that one atom may cost.
     most: Cost,
     /// Its text, if that has looks.
-    styled: Option<&'a Text>,
+    styled: Option<Text<'a>>,
     all: &'a str,
     swaps: &'a [Swap],
     /// Whether every byte of it is a unit and nothing else.
@@ -176,6 +187,9 @@ impl Leaf<'_> {
 
     /// What it costs to have `range` in a part by itself.
     fn alone(&self, range: Range<usize>) -> Cost {
+        if self.is_simple && !self.measure.pen.has_marks() && self.styled.is_none_or(Text::is_plain) {
+            return Cost::units(range.len());
+        }
         let mut cost = self.cost(range.clone());
         if let Some(text) = self.styled {
             cost += self.measure.opening(text, self.swaps, range.start);
@@ -191,7 +205,7 @@ impl Leaf<'_> {
             return self.atoms.push(Atom { range, from: Cost::default(), to, grade });
         };
         let (mut from, gap) = (*to, before.end..range.start);
-        let is_even = |text: &Text| text.look_throughout(&(gap.start..range.end)).is_some();
+        let is_even = |text: Text<'_>| text.look_throughout(&(gap.start..range.end)).is_some();
         if self.styled.is_none_or(is_even) {
             from += self.even(gap);
             let to = from + self.even(range.clone());
@@ -208,7 +222,7 @@ impl Leaf<'_> {
     }
 
     /// Whether `word` can stay whole; no need to count where it is short whatever it is written as.
-    fn stays_whole(&self, text: &Text, word: &Range<usize>) -> bool {
+    fn stays_whole(&self, text: Text<'_>, word: &Range<usize>) -> bool {
         let link = text.links().get(text.links().partition_point(|link| link.range.end <= word.start));
         let has_link = link.is_some_and(|link| link.range.start < word.end);
         let is_short = word.len() <= SHORT && self.most.units > 16 * SHORT && !has_link;
@@ -222,7 +236,10 @@ impl Leaf<'_> {
         }
     }
 
-    fn text(&mut self, text: &Text) {
+    fn text(&mut self, text: Text<'_>) {
+        if self.is_simple && text.is_plain() {
+            return self.simple_text(text);
+        }
         for (word, grade) in words(text) {
             if self.stays_whole(text, &word) {
                 self.push(word, grade);
@@ -240,8 +257,24 @@ impl Leaf<'_> {
         }
     }
 
+    /// As [`Leaf::text`], where every place costs as many units as there are bytes before it.
+    fn simple_text(&mut self, text: Text<'_>) {
+        let mut first = None;
+        for (word, grade) in words(text) {
+            let first = *first.get_or_insert(word.start);
+            if word.len() <= self.most.units {
+                let (from, to) = (Cost::units(word.start - first), Cost::units(word.end - first));
+                self.atoms.push(Atom { range: word, from, to, grade });
+                continue;
+            }
+            let begin = self.atoms.len();
+            self.runs(word);
+            self.regrade(begin, grade);
+        }
+    }
+
     /// What is not cut in a word that is: links, and addresses that fit in a part.
-    fn wholes(&self, text: &Text, word: Range<usize>) -> Vec<Range<usize>> {
+    fn wholes(&self, text: Text<'_>, word: Range<usize>) -> Vec<Range<usize>> {
         let first = text.links().partition_point(|link| link.range.end <= word.start);
         let links = text.links()[first..].iter().map(|link| link.range.clone());
         let mut wholes: Vec<_> = links.take_while(|link| link.end <= word.end).collect();
@@ -287,16 +320,14 @@ impl Leaf<'_> {
         };
         let mut run = range.start..range.start;
         let mut cost = Cost::default();
-        // A cluster a chunk: the splitter knows where clusters end.
         let all = self.all;
-        let clusters = split(&all[range.clone()], 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
-        for cluster in clusters.map(|chunk| range.start + chunk.range.start..range.start + chunk.range.end) {
-            let more = self.alone(run.end..cluster.end);
+        for cluster in clusters(all, range) {
+            let mut more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(longest) && run.start < run.end {
                 self.push(run.clone(), Grade::Cluster);
                 (run, cost) = (cluster.start..cluster.start, Cost::default());
+                more = self.alone(cluster.clone());
             }
-            let more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(self.most) {
                 run = cluster.clone();
                 let room = self.most.units.saturating_sub(6).max(self.most.units / 2).max(1);
@@ -315,4 +346,15 @@ impl Leaf<'_> {
             self.push(run, Grade::Cluster);
         }
     }
+}
+
+/// The grapheme clusters of `range`, which has no line break.
+fn clusters(all: &str, range: Range<usize>) -> Box<dyn Iterator<Item = Range<usize>> + '_> {
+    let (start, slice) = (range.start, &all[range.clone()]);
+    if slice.is_ascii() {
+        return Box::new(range.map(|at| at..at + 1));
+    }
+    // A cluster a chunk: the splitter knows where clusters end.
+    let chunks = split(slice, 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
+    Box::new(chunks.map(move |chunk| start + chunk.range.start..start + chunk.range.end))
 }

@@ -40,7 +40,7 @@ const fn is_sign(b: u8) -> bool {
 
 /// Everything in `text` that is not written as it stands, in order. An address of more than `longest` bytes may be cut
 /// and is text like any other.
-pub(super) fn swaps(pen: Pen, text: &Text, longest: usize) -> Vec<Swap> {
+pub(super) fn swaps(pen: Pen, text: Text<'_>, longest: usize) -> Vec<Swap> {
     let Pen::Marks(notation) = pen else { return Vec::new() };
     let all = text.as_str();
     let mut swaps = Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn swaps(pen: Pen, text: &Text, longest: usize) -> Vec<Swap> {
 
 /// The words that may be cut, by their length or for a link in them: a sign in one may come to stand at the edge of a
 /// part. No sign costs more than eight times its bytes.
-fn breakable(pen: Pen, text: &Text, longest: usize) -> Vec<Range<usize>> {
+fn breakable(pen: Pen, text: Text<'_>, longest: usize) -> Vec<Range<usize>> {
     let mut breakable = Vec::new();
     let bytes = text.as_str().as_bytes();
     let has_signs =
@@ -127,18 +127,17 @@ pub(super) fn code_swaps(pen: Pen, code: &str) -> Vec<Swap> {
 
 /// A text of its own, as text.
 pub(super) fn written(notation: Notation, text: &str) -> String {
-    let plain = Text::plain(text);
-    swapped(&swaps(Pen::Marks(notation), &plain, usize::MAX), text)
+    swapped(&swaps(Pen::Marks(notation), Text::plain(text), usize::MAX), text)
 }
 
-/// A line of a table: as code where tables are in a fence, else as text.
-pub(super) fn line(pen: Pen, line: &str, is_code: bool) -> Cow<'_, str> {
+/// Lines of a table: as code where tables are in a fence, else as text.
+pub(super) fn lines(pen: Pen, lines: &str, is_code: bool) -> Cow<'_, str> {
     let swaps = match pen.has_marks() {
-        false => return line.into(),
-        true if is_code => code_swaps(pen, line),
-        true => swaps(pen, &Text::plain(line), usize::MAX),
+        false => return lines.into(),
+        true if is_code => code_swaps(pen, lines),
+        true => swaps(pen, Text::plain(lines), usize::MAX),
     };
-    if swaps.is_empty() { line.into() } else { swapped(&swaps, line).into() }
+    if swaps.is_empty() { lines.into() } else { swapped(&swaps, lines).into() }
 }
 
 fn swapped(swaps: &[Swap], text: &str) -> String {

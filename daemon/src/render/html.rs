@@ -5,7 +5,7 @@
 
 use super::Dialect;
 use super::layout::{Block, Form, LaidTable, Layout};
-use super::link::{Link, Links};
+use super::link::{Link, Links, behind_scheme};
 use super::look::Tag;
 use super::plain;
 use super::split::Piece;
@@ -51,13 +51,13 @@ impl Writer<'_> {
                 if was_bare == bare {
                     self.out.push_str("<br>");
                 }
-                inline(text, piece, &mut self.out);
+                inline(text.text(), piece, &mut self.out);
                 self.bare = bare;
             }
             Block::Text { heading, text, .. } => {
                 let tag = heading.map_or_else(|| "p".to_owned(), |level| format!("h{level}"));
                 self.out.push_str(&format!("<{tag}>"));
-                inline(text, piece, &mut self.out);
+                inline(text.text(), piece, &mut self.out);
                 self.out.push_str(&format!("</{tag}>"));
             }
             Block::Table(table) if table.form == Form::Native => self.table(table, piece),
@@ -184,10 +184,10 @@ impl Writer<'_> {
     /// A table without columns: a line for each row.
     fn rows(&mut self, table: &LaidTable<'_>, piece: &Piece) {
         self.out.push_str("<p>");
-        inline_all(&table.table.text_line(None), &mut self.out);
+        inline_all(table.table.text_line(None).open(), &mut self.out);
         for row in piece.range.clone() {
             self.out.push_str("<br>");
-            inline_all(&table.table.text_line(Some(row)), &mut self.out);
+            inline_all(table.table.text_line(Some(row)).open(), &mut self.out);
         }
         self.out.push_str("</p>");
     }
@@ -200,15 +200,15 @@ impl Writer<'_> {
     }
 }
 
-fn inline_all(text: &Text, out: &mut String) {
+fn inline_all(text: Text<'_>, out: &mut String) {
     write_inline(text, 0..text.as_str().len(), out);
 }
 
-fn inline(text: &Text, piece: &Piece, out: &mut String) {
+fn inline(text: Text<'_>, piece: &Piece, out: &mut String) {
     write_inline(text, piece.range.clone(), out);
 }
 
-fn write_inline(text: &Text, range: std::ops::Range<usize>, out: &mut String) {
+fn write_inline(text: Text<'_>, range: std::ops::Range<usize>, out: &mut String) {
     let mut open: Vec<Tag> = Vec::new();
     for (at, slice, look) in text.located(range) {
         let link = look.link().map(|link| &text.links()[link]);
@@ -259,9 +259,7 @@ fn close_tags(open: &mut Vec<Tag>, depth: usize, out: &mut String) {
 }
 
 fn may_link(link: &Link) -> bool {
-    SCHEMES
-        .iter()
-        .any(|scheme| link.url.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme)))
+    SCHEMES.iter().any(|scheme| behind_scheme(&link.url, scheme).is_some())
 }
 
 pub(super) fn is_language(language: &str) -> bool {

@@ -29,11 +29,7 @@ pub(super) enum LinkKind {
 
 impl LinkKind {
     pub(super) fn of(url: &str) -> Self {
-        let behind = |scheme: &str| {
-            url.get(..scheme.len())
-                .filter(|head| head.eq_ignore_ascii_case(scheme))
-                .map(|_| &url[scheme.len()..])
-        };
+        let behind = |scheme| behind_scheme(url, scheme);
         if url.contains(char::is_whitespace) {
             return Self::Other;
         }
@@ -43,6 +39,12 @@ impl LinkKind {
             None => behind("mailto:").map_or(Self::Other, |_| Self::Usual),
         }
     }
+}
+
+/// What is behind `scheme` in an address that begins with it, in any case of letters.
+pub(super) fn behind_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
+    let (head, rest) = url.split_at_checked(scheme.len())?;
+    head.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
 /// Whether an address, from its host on, has a host with a dot in its name (or a number) and a port that there is. What

@@ -116,20 +116,27 @@ impl Measure {
     }
 
     /// What `range` costs, with the marks inside it.
-    pub(super) fn inside(&self, text: &Text, swaps: &[Swap], range: Range<usize>) -> Cost {
+    pub(super) fn inside(&self, text: Text<'_>, swaps: &[Swap], range: Range<usize>) -> Cost {
         let mut before: Option<Look> = None;
         let mut cost = Cost::default();
+        // A mark takes a cluster apart; all other units are what they are.
+        let is_one = self.unit != Unit::Graphemes;
+        if is_one {
+            cost = self.slice(text.as_str(), swaps, range.clone());
+        }
         for (at, slice, look) in text.located(range) {
             if let Some(before) = before.replace(look) {
                 cost += self.change(text, before, look);
             }
-            cost += self.slice(text.as_str(), swaps, at..at + slice.len());
+            if !is_one {
+                cost += self.slice(text.as_str(), swaps, at..at + slice.len());
+            }
         }
         cost
     }
 
     /// What the marks between the signs on either side of `at` cost.
-    pub(super) fn edge(&self, text: &Text, at: usize) -> Cost {
+    pub(super) fn edge(&self, text: Text<'_>, at: usize) -> Cost {
         if text.is_plain() {
             return Cost::default();
         }
@@ -140,7 +147,7 @@ impl Measure {
     }
 
     /// What it costs that a part begins at `at`.
-    pub(super) fn opening(&self, text: &Text, swaps: &[Swap], at: usize) -> Cost {
+    pub(super) fn opening(&self, text: Text<'_>, swaps: &[Swap], at: usize) -> Cost {
         let mut cost: Cost =
             text.look_at(at).into_iter().flat_map(Look::tags).map(|tag| self.open(text, tag)).sum();
         cost.units += self.unit.count(start_mark(self.pen, text, swaps, at));
@@ -148,11 +155,11 @@ impl Measure {
     }
 
     /// What it costs that a part ends at `at`.
-    pub(super) fn closing(&self, text: &Text, at: usize) -> Cost {
+    pub(super) fn closing(&self, text: Text<'_>, at: usize) -> Cost {
         text.look_before(at).into_iter().flat_map(Look::tags).map(|tag| self.close(text, tag)).sum()
     }
 
-    fn change(&self, text: &Text, before: Look, behind: Look) -> Cost {
+    fn change(&self, text: Text<'_>, before: Look, behind: Look) -> Cost {
         if before == behind {
             return Cost::default();
         }
@@ -162,25 +169,26 @@ impl Measure {
         closed.chain(opened).sum()
     }
 
-    fn open(&self, text: &Text, tag: Tag) -> Cost {
+    fn open(&self, text: Text<'_>, tag: Tag) -> Cost {
         match (self.pen, tag) {
-            (Pen::Telegram, _) => match self.pen.html_len(text, tag) {
-                0 => Cost::default(),
-                markup => Cost { units: 0, tags: 1, markup },
-            },
+            (Pen::Telegram, _) => self.pen.html(text, tag).map_or(Cost::default(), |html| Cost {
+                units: 0,
+                tags: 1,
+                markup: html.len(),
+            }),
             (_, Tag::Link(link)) => Cost::units(self.link(text, link).0),
             (pen, tag) => Cost::units(pen.mark(tag).len()),
         }
     }
 
-    fn close(&self, text: &Text, tag: Tag) -> Cost {
+    fn close(&self, text: Text<'_>, tag: Tag) -> Cost {
         match tag {
             Tag::Link(link) => Cost::units(self.link(text, link).1),
             tag => Cost::units(self.pen.mark(tag).len()),
         }
     }
 
-    fn link(&self, text: &Text, link: usize) -> (usize, usize) {
+    fn link(&self, text: Text<'_>, link: usize) -> (usize, usize) {
         let Some(link) = text.links().get(link) else { return (0, 0) };
         let (before, behind) = self.pen.link(text, link);
         (self.unit.count(&before), self.unit.count(&behind))
@@ -188,7 +196,7 @@ impl Measure {
 }
 
 /// What goes before text at `at` where a part begins, if nothing does anyway.
-pub(super) fn start_mark(pen: Pen, text: &Text, swaps: &[Swap], at: usize) -> &'static str {
+pub(super) fn start_mark(pen: Pen, text: Text<'_>, swaps: &[Swap], at: usize) -> &'static str {
     if !pen.has_marks() {
         return "";
     }

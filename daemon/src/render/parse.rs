@@ -9,8 +9,8 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Pars
 
 use super::link::Links;
 use super::look::{self, Look};
-use super::table::Table;
-use super::text::Text;
+use super::table::{Grid, Table};
+use super::text::Texts;
 use super::tree::{Container, Content, DEEPEST, Document, Leaf, Node};
 
 /// Parses CommonMark with tables, strikethrough, task lists and footnotes. Any text is a document.
@@ -19,9 +19,11 @@ pub fn parse(markdown: &str) -> Document {
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES;
-    let mut builder = Builder { is_suspect: is_suspect(markdown), ..Builder::default() };
-    for (event, source) in Parser::new_ext(markdown, options).into_offset_iter() {
-        builder.event(event, source.len());
+    // Text is hardly ever longer than what it was written as.
+    let document = Document { texts: Texts::with_capacity(markdown.len()), ..Document::default() };
+    let mut builder = Builder { is_suspect: is_suspect(markdown), document, ..Builder::default() };
+    for event in Parser::new_ext(markdown, options) {
+        builder.event(event);
     }
     builder.end_text(Content::Paragraph);
     builder.document
@@ -67,9 +69,9 @@ struct Builder {
     too_deep: usize,
     /// The number of the next item, for each open list.
     numbers: Vec<Option<u64>>,
-    text: Text,
-    code: Option<(String, String)>,
-    table: Option<Table>,
+    /// The language of the code block that is open.
+    code: Option<String>,
+    table: Option<Grid>,
     /// The styles that are open, outermost first, and how often each.
     styles: Vec<(look::Tag, usize)>,
     /// What text looks like that is in all of them.
@@ -77,28 +79,23 @@ struct Builder {
     links: Vec<OpenLink>,
 }
 
-struct OpenLink {
-    url: String,
-    start: usize,
-    /// Its index in the text; `None` for an image in a link, whose address becomes text.
-    index: Option<usize>,
+enum OpenLink {
+    /// A link of the text, with its index there.
+    Linked(usize),
+    /// An image in a link, whose address becomes text, or a link to nowhere; and where its label begins.
+    Written { url: String, start: usize },
 }
 
 impl Builder {
-    /// Takes in the next event, which `bytes` of Markdown were read for.
-    fn event(&mut self, event: Event<'_>, bytes: usize) {
+    fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Start(tag) => self.start(tag, bytes),
+            Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => match &mut self.code {
-                Some((_, code)) => code.push_str(&printable(&text, self.is_suspect)),
-                None => self.push(&text),
-            },
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 let look = Look::new(self.look.tags().chain([look::Tag::Code]));
-                self.text.push(&printable(&text, self.is_suspect), look);
+                self.document.texts.push(&printable(&text, self.is_suspect), look);
             }
-            Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
             Event::FootnoteReference(label) => self.push(&format!("[^{label}]")),
             // A link stays on one line, so that its cost does not depend on where it stands.
             Event::SoftBreak | Event::HardBreak if !self.links.is_empty() => self.push(" "),
@@ -108,12 +105,9 @@ impl Builder {
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>, bytes: usize) {
+    fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => {
-                self.loosen();
-                self.reserve(bytes);
-            }
+            Tag::Paragraph => self.loosen(),
             Tag::BlockQuote(_) => self.open(Container::Quote),
             Tag::List(first) => {
                 self.open(Container::List { ordered: first.is_some(), tight: true });
@@ -126,36 +120,25 @@ impl Builder {
                     number
                 });
                 self.open(Container::Item { number });
-                self.reserve(bytes.min(200));
             }
             Tag::CodeBlock(kind) => {
                 self.end_text(Content::Paragraph);
-                let language = match kind {
+                self.code = Some(match kind {
                     CodeBlockKind::Fenced(info) => {
                         printable(info.split_whitespace().next().unwrap_or(""), self.is_suspect).into_owned()
                     }
                     CodeBlockKind::Indented => String::new(),
-                };
-                self.code = Some((language, String::with_capacity(bytes)));
+                });
             }
             Tag::Table(_) => {
                 self.end_text(Content::Paragraph);
-                self.table = Some(Table::default());
-            }
-            Tag::TableRow => {
-                if let Some(table) = &mut self.table {
-                    table.rows.push(Vec::new());
-                }
+                self.table = Some(Grid { first: self.document.texts.len(), columns: 0, rows: 0..0 });
             }
             Tag::FootnoteDefinition(label) => {
                 self.end_text(Content::Paragraph);
                 self.push(&format!("[^{label}]: "));
             }
-            Tag::Heading { .. } | Tag::HtmlBlock => {
-                self.end_text(Content::Paragraph);
-                self.reserve(bytes);
-            }
-            Tag::TableCell => self.reserve(bytes),
+            Tag::Heading { .. } | Tag::HtmlBlock => self.end_text(Content::Paragraph),
             Tag::Strong => self.style(look::Tag::Strong),
             Tag::Emphasis => self.style(look::Tag::Emphasis),
             Tag::Strikethrough => self.style(look::Tag::Strike),
@@ -181,25 +164,25 @@ impl Builder {
                 self.close();
             }
             TagEnd::CodeBlock => {
-                if let Some((language, text)) = self.code.take() {
-                    let mut text = if text.contains('\r') { text.replace("\r\n", "\n") } else { text };
-                    text.truncate(text.trim_end_matches('\n').len());
-                    if !text.trim().is_empty() {
-                        self.leaf(Content::Code { language, text });
+                if let Some(language) = self.code.take() {
+                    self.end_code(language);
+                }
+            }
+            TagEnd::TableHead => {
+                if let Some(table) = &mut self.table {
+                    table.columns = self.document.texts.len() - table.first;
+                }
+            }
+            TagEnd::TableRow => self.end_row(),
+            TagEnd::Table => {
+                if let Some(grid) = self.table.take() {
+                    match Table::new(&self.document.texts, &grid).is_blank() {
+                        true => self.document.texts.forget(grid.first),
+                        false => self.leaf(Content::Table(grid)),
                     }
                 }
             }
-            TagEnd::Table => {
-                if let Some(table) = self.table.take().filter(|table| !table.is_blank()) {
-                    self.leaf(Content::Table(table));
-                }
-            }
-            TagEnd::TableCell => {
-                let cell = std::mem::take(&mut self.text);
-                if let Some(table) = &mut self.table {
-                    table.rows.last_mut().unwrap_or(&mut table.header).push(cell);
-                }
-            }
+            TagEnd::TableCell => _ = self.document.texts.end(),
             TagEnd::Strong => self.unstyle(look::Tag::Strong),
             TagEnd::Emphasis => self.unstyle(look::Tag::Emphasis),
             TagEnd::Strikethrough => self.unstyle(look::Tag::Strike),
@@ -208,11 +191,27 @@ impl Builder {
         }
     }
 
-    /// Makes room for a text at once: it is hardly ever longer than what it was written as. An item may have other
-    /// blocks in it, which have room of their own.
-    fn reserve(&mut self, bytes: usize) {
-        if self.text.as_str().is_empty() {
-            self.text = Text::with_capacity(bytes);
+    fn end_code(&mut self, language: String) {
+        let texts = &mut self.document.texts;
+        let code = texts.open().as_str();
+        if code.contains('\r') {
+            let code = code.replace("\r\n", "\n");
+            texts.forget(texts.len());
+            texts.push(&code, Look::PLAIN);
+        }
+        self.end_text(|text| Content::Code { language, text });
+    }
+
+    /// Ends a row of a table, with as many cells as the header has.
+    fn end_row(&mut self) {
+        let texts = &mut self.document.texts;
+        if let Some(table) = &mut self.table {
+            table.rows.end += 1;
+            let cells = table.first + table.columns * (1 + table.rows.end);
+            while texts.len() < cells {
+                texts.end();
+            }
+            texts.forget(cells);
         }
     }
 
@@ -236,26 +235,40 @@ impl Builder {
     }
 
     fn push(&mut self, text: &str) {
-        self.text.push(&printable(text, self.is_suspect), self.look);
+        // A row and a link are one line each, also where a reference stands for the end of one.
+        let is_one_line = self.table.is_some() || !self.links.is_empty();
+        if is_one_line && memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
+            return self.push(&text.replace(['\n', '\r'], " "));
+        }
+        self.document.texts.push(&printable(text, self.is_suspect), self.look);
     }
 
     fn open_link(&mut self, url: String) {
         let url = if self.is_suspect { printable(&url, true).into_owned() } else { url };
-        let start = self.text.as_str().len();
-        let index = (self.links.is_empty() && !url.is_empty()).then(|| self.text.open_link(url.clone()));
-        if let Some(index) = index {
+        let url = if url.contains('\n') { url.replace('\n', "%0A") } else { url };
+        let texts = &mut self.document.texts;
+        if self.links.is_empty() && !url.is_empty() {
+            let index = texts.open_link(url);
+            self.links.push(OpenLink::Linked(index));
             self.style(look::Tag::Link(index));
+        } else {
+            self.links.push(OpenLink::Written { url, start: texts.open().as_str().len() });
         }
-        self.links.push(OpenLink { url, start, index });
     }
 
     fn close_link(&mut self) {
-        let Some(link) = self.links.pop() else { return };
-        if let Some(index) = link.index {
-            self.text.close_link(index);
-            self.unstyle(look::Tag::Link(index));
-        } else if let Some(address) = Links::Round.address(&self.text.as_str()[link.start..], &link.url) {
-            self.push(&address);
+        match self.links.pop() {
+            Some(OpenLink::Linked(index)) => {
+                self.document.texts.close_link(index);
+                self.unstyle(look::Tag::Link(index));
+            }
+            Some(OpenLink::Written { url, start }) => {
+                let label = &self.document.texts.open().as_str()[start..];
+                if let Some(address) = Links::Round.address(label, &url) {
+                    self.push(&address);
+                }
+            }
+            None => {}
         }
     }
 
@@ -292,12 +305,15 @@ impl Builder {
         }
     }
 
-    fn end_text(&mut self, content: impl FnOnce(Text) -> Content) {
-        let mut text = std::mem::take(&mut self.text);
-        text.trim_end();
-        if !text.is_blank() {
-            self.leaf(content(text));
+    /// Ends the open text as a leaf, unless it is blank.
+    fn end_text(&mut self, content: impl FnOnce(usize) -> Content) {
+        let texts = &mut self.document.texts;
+        texts.trim_end();
+        if texts.open().is_blank() {
+            return texts.forget(texts.len());
         }
+        let content = content(texts.end());
+        self.leaf(content);
     }
 
     fn leaf(&mut self, content: Content) {

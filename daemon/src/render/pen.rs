@@ -3,9 +3,7 @@
 //! One table of small facts. A fact that costs characters is counted in `measure` and written in `write` from the same
 //! function here, so the two cannot drift apart.
 
-use std::borrow::Cow;
-
-use super::html::{escape, escape_attribute, escaped_len};
+use super::html::{escape_attribute, escaped_len};
 use super::link::{Link, LinkKind, Links};
 use super::look::Tag;
 use super::text::Text;
@@ -97,7 +95,7 @@ impl Pen {
     }
 
     /// What goes before and behind the label of a link, among the text.
-    pub(super) fn link(self, text: &Text, link: &Link) -> (String, String) {
+    pub(super) fn link(self, text: Text<'_>, link: &Link) -> (String, String) {
         if link.is_bare(&text.as_str()[link.range.clone()]) {
             return Default::default();
         }
@@ -118,45 +116,18 @@ impl Pen {
         }
     }
 
-    /// The tag that opens `tag` in Telegram's HTML; `None` for a link that is none.
-    pub(super) fn html_open(self, text: &Text, tag: Tag) -> Option<Cow<'static, str>> {
+    /// The tags around `tag` in Telegram's HTML; `None` for a link that is none.
+    pub(super) fn html(self, text: Text<'_>, tag: Tag) -> Option<Html<'_>> {
         Some(match tag {
             Tag::Link(link) => {
                 let link = text.links().get(link).filter(|link| self.links(link))?;
-                let mut out = String::with_capacity(self.html_len(text, tag));
-                out.push_str("<a href=\"");
-                escape_attribute(&link.url, &mut out);
-                out.push_str("\">");
-                out.into()
+                Html { open: "<a href=\"", url: Some(&link.url), close: "</a>" }
             }
-            Tag::Strong => "<b>".into(),
-            Tag::Emphasis => "<i>".into(),
-            Tag::Strike => "<s>".into(),
-            Tag::Code => "<code>".into(),
+            Tag::Strong => Html { open: "<b>", url: None, close: "</b>" },
+            Tag::Emphasis => Html { open: "<i>", url: None, close: "</i>" },
+            Tag::Strike => Html { open: "<s>", url: None, close: "</s>" },
+            Tag::Code => Html { open: "<code>", url: None, close: "</code>" },
         })
-    }
-
-    /// The bytes of the tags around `tag` in Telegram's HTML; none for a link that is none.
-    pub(super) fn html_len(self, text: &Text, tag: Tag) -> usize {
-        let open = match tag {
-            Tag::Link(link) => match text.links().get(link).filter(|link| self.links(link)) {
-                Some(link) => "<a href=\"\">".len() + escaped_len(&link.url),
-                None => return 0,
-            },
-            _ => self.html_close(tag).len() - 1,
-        };
-        open + self.html_close(tag).len()
-    }
-
-    /// The tag that closes `tag` in Telegram's HTML.
-    pub(super) fn html_close(self, tag: Tag) -> &'static str {
-        match tag {
-            Tag::Link(_) => "</a>",
-            Tag::Strong => "</b>",
-            Tag::Emphasis => "</i>",
-            Tag::Strike => "</s>",
-            Tag::Code => "</code>",
-        }
     }
 
     /// What our own words cost an escape in: the brackets of an address.
@@ -235,9 +206,31 @@ impl Pen {
     }
 }
 
-/// `text` as Telegram's HTML.
-pub(super) fn html(text: &str, out: &mut String) {
-    escape(text, out);
+/// A pair of tags.
+pub(super) struct Html<'a> {
+    open: &'static str,
+    /// Where a link leads: it stands in the tag that opens.
+    url: Option<&'a str>,
+    pub(super) close: &'static str,
+}
+
+/// What ends a tag behind an address.
+const BEHIND_URL: &str = "\">";
+
+impl Html<'_> {
+    pub(super) fn write_open(&self, out: &mut String) {
+        out.push_str(self.open);
+        if let Some(url) = self.url {
+            escape_attribute(url, out);
+            out.push_str(BEHIND_URL);
+        }
+    }
+
+    /// The bytes of both tags.
+    pub(super) fn len(&self) -> usize {
+        let url = self.url.map_or(0, |url| escaped_len(url) + BEHIND_URL.len());
+        self.open.len() + url + self.close.len()
+    }
 }
 
 fn ends_in_markdown(b: u8) -> bool {

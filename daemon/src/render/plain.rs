@@ -32,13 +32,12 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
             out.push_str(&newline);
         }
         match &laid.block {
-            Block::Text { text, .. } => text.write(piece.range.clone(), links, &newline, &mut out),
+            Block::Text { text, .. } => text.text().write(piece.range.clone(), links, &newline, &mut out),
             Block::Code { text, .. } => push_lines(&text[piece.range.clone()], &newline, &mut out),
             Block::Table(table) => {
-                let rows = piece.range.clone().map(|row| table.line(row, links));
-                for (n, line) in table.head(links).chain(rows).enumerate() {
+                for (n, lines) in table.stretches(&piece.range, links).enumerate() {
                     out.push_str(if n > 0 { &newline } else { "" });
-                    out.push_str(line);
+                    push_lines(lines, &newline, &mut out);
                 }
             }
             Block::Rule => out.push_str(RULE),
@@ -61,8 +60,7 @@ pub(super) fn code(layout: &Layout<'_>, piece: &Piece) -> Option<String> {
     match &layout.leaves[piece.leaf].block {
         Block::Code { text, .. } => Some(text[piece.range.clone()].to_owned()),
         Block::Table(table) if table.form == Form::Code => {
-            let rows = piece.range.clone().map(|row| table.line(row, Links::Round));
-            Some(table.head(Links::Round).chain(rows).collect::<Vec<_>>().join("\n"))
+            Some(table.stretches(&piece.range, Links::Round).collect::<Vec<_>>().join("\n"))
         }
         _ => None,
     }

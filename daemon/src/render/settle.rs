@@ -3,13 +3,12 @@
 //! A mark that a platform would not take for one is worse than none: the reader sees it. So styles that end in white
 //! space, in the middle of a word or behind a line end are shortened, cut in two or dropped, before anything is counted.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::escape::{addresses, at_start};
 use super::look::{Look, Tag};
 use super::pen::Pen;
-use super::text::Text;
+use super::text::{Held, Text, Texts};
 
 /// What some platforms read as marks and have no escape for, and what takes a mark's power, in case an agent wrote it.
 const SIGNS: [char; 6] = ['*', '_', '~', '`', '<', '\u{200b}'];
@@ -17,24 +16,25 @@ const SIGNS: [char; 6] = ['*', '_', '~', '`', '<', '\u{200b}'];
 const STYLES: [Tag; 4] = [Tag::Strong, Tag::Emphasis, Tag::Strike, Tag::Code];
 
 /// The same text with the looks that `pen` can write.
-pub(super) fn settle(pen: Pen, text: Cow<'_, Text>) -> Cow<'_, Text> {
+pub(super) fn settle(pen: Pen, held: Held<'_>) -> Held<'_> {
+    let text = held.text();
     match pen {
-        _ if text.is_plain() => text,
-        Pen::Plain | Pen::Styles => text,
+        _ if text.is_plain() => held,
+        Pen::Plain | Pen::Styles => held,
         Pen::Telegram => {
             let slices = || text.slices(0..text.as_str().len());
-            let settled = |look| without_nested_code(pen, &text, look);
+            let settled = |look| without_nested_code(pen, text, look);
             if slices().all(|(_, look)| settled(look) == look) {
-                return text;
+                return held;
             }
-            Cow::Owned(text.with_looks(slices().map(|(slice, look)| (slice, settled(look)))))
+            text.with_looks(slices().map(|(slice, look)| (slice, settled(look)))).into()
         }
-        Pen::Marks(_) => Cow::Owned(marked(pen, &text)),
+        Pen::Marks(_) => marked(pen, text).into(),
     }
 }
 
 /// Telegram takes nothing within code, and code within nothing.
-fn without_nested_code(pen: Pen, text: &Text, look: Look) -> Look {
+fn without_nested_code(pen: Pen, text: Text<'_>, look: Look) -> Look {
     if !look.has(Tag::Code) {
         return look;
     }
@@ -46,7 +46,7 @@ fn without_nested_code(pen: Pen, text: &Text, look: Look) -> Look {
 /// judged anew: what stood as a whole may not stand from here on.
 pub(super) fn settled_within<'a>(
     pen: Pen,
-    text: &'a Text,
+    text: Text<'a>,
     range: &Range<usize>,
 ) -> Vec<(usize, &'a str, Look)> {
     let mut slices: Vec<_> = text.located(range.clone()).collect();
@@ -82,7 +82,7 @@ fn is_link(tag: &Tag) -> bool {
 }
 
 /// The same text, all of it bold.
-pub(super) fn embolden(text: &Text) -> Text {
+pub(super) fn embolden(text: Text<'_>) -> Texts {
     let looks = text
         .slices(0..text.as_str().len())
         .map(|(slice, look)| (slice, Look::new([Tag::Strong].into_iter().chain(look.tags()))));
@@ -90,12 +90,12 @@ pub(super) fn embolden(text: &Text) -> Text {
 }
 
 /// The same text without styles.
-pub(super) fn without_styles(text: &Text) -> Text {
+pub(super) fn without_styles(text: Text<'_>) -> Texts {
     let looks = text.slices(0..text.as_str().len());
     text.with_looks(looks.map(|(slice, look)| (slice, Look::new(look.tags().filter(is_link)))))
 }
 
-fn marked(pen: Pen, text: &Text) -> Text {
+fn marked(pen: Pen, text: Text<'_>) -> Texts {
     let all = text.as_str();
     let slices: Vec<_> = text.located(0..all.len()).collect();
     let addresses = addresses(all);
@@ -128,7 +128,7 @@ fn marked(pen: Pen, text: &Text) -> Text {
 /// Where `tag` can be shown.
 fn stretches(
     pen: Pen,
-    text: &Text,
+    text: Text<'_>,
     slices: &[(usize, &str, Look)],
     addresses: &[Range<usize>],
     tag: Tag,
@@ -177,7 +177,7 @@ fn stretches(
 }
 
 /// Whether the address of a link in `range`, which the reader is shown, has the mark of `tag` in it.
-fn meets_mark(pen: Pen, tag: Tag, text: &Text, range: Range<usize>) -> bool {
+fn meets_mark(pen: Pen, tag: Tag, text: Text<'_>, range: Range<usize>) -> bool {
     let Some(mark) = pen.mark(tag).chars().next() else { return false };
     let first = text.links().partition_point(|link| link.range.end <= range.start);
     let links = text.links()[first..].iter().take_while(|link| link.range.start < range.end);

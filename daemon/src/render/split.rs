@@ -172,15 +172,14 @@ impl<'a> Parts<'a> {
         self.cost(begin, end).fits(self.layout.most())
     }
 
-    /// The end of the longest part that begins at `begin`; of one atom if not even that fits.
-    fn reach(&mut self, begin: &Begin) -> Place {
-        let mut leaf = begin.place.leaf;
-        while leaf < self.leaves.len() && self.fits(begin, &self.end_of(leaf)) {
-            leaf += 1;
-        }
-        if leaf == self.leaves.len() {
-            return self.last();
-        }
+    /// The first leaf that is not all in the longest part that begins at `begin`.
+    fn reach_leaf(&self, begin: &Begin) -> usize {
+        let rest = begin.place.leaf..self.leaves.len();
+        rest.into_iter().find(|leaf| !self.fits(begin, &self.end_of(*leaf))).unwrap_or(self.leaves.len())
+    }
+
+    /// The end of the longest part that begins at `begin` and has not all of `leaf`; of one atom if not even that fits.
+    fn reach(&mut self, begin: &Begin, leaf: usize) -> Place {
         let atoms = self.atoms(leaf).len();
         let least = if leaf == begin.place.leaf { begin.place.atom + 1 } else { 0 };
         let (mut fits, mut beyond) = (least, atoms);
@@ -228,38 +227,50 @@ impl<'a> Parts<'a> {
         let mut place = Place::default();
         while place < self.last() {
             let begin = self.begin(place);
-            let reach = self.reach(&begin);
             while floors.last().is_some_and(|floor| *floor <= place) {
                 floors.pop();
             }
-            // A mark that a part needs where it begins may have made one part more: then the longest are the answer.
-            let floor = floors.pop().unwrap_or(reach).min(reach);
-            let is_last = floors.len() < 2;
-            place = if reach == self.last() { reach } else { self.best(&begin, floor, reach, is_last) };
+            let floor = floors.pop();
+            place = self.next(&begin, floor, floors.len() < 2);
             let end = self.end(place);
             parts.push(self.pieces(&begin, &end));
         }
         parts
     }
 
-    /// The best place between `floor` and `reach` to end the part that begins at `begin`, behind which one more part
-    /// follows if `is_last`.
-    fn best(&mut self, begin: &Begin, floor: Place, reach: Place, is_last: bool) -> Place {
+    /// The best place to end the part that begins at `begin`: not before `floor`, lest there be a part more; behind it
+    /// one more part follows if `is_last`.
+    fn next(&mut self, begin: &Begin, floor: Option<Place>, is_last: bool) -> Place {
+        let leaf = self.reach_leaf(begin);
+        if leaf == self.leaves.len() {
+            return self.last();
+        }
         let mut best = Best { begin, is_last, found: None };
-        // No place inside a leaf is as good as one between two, unless that is behind a heading.
-        for leaf in
-            (best.begin.place.leaf + 1..=reach.leaf).rev().take_while(|leaf| Place::leaf(*leaf) >= floor)
-        {
+        let between = |floor: Place| {
+            (begin.place.leaf + 1..=leaf).rev().take_while(move |leaf| Place::leaf(*leaf) >= floor)
+        };
+        for leaf in floor.into_iter().flat_map(between) {
             best.weigh(self, self.leaves[leaf].grade, Place::leaf(leaf));
         }
-        if best.found.is_none_or(|(grade, ..)| grade < Grade::Item) {
-            for leaf in (floor.leaf..=reach.leaf.min(self.leaves.len() - 1)).rev() {
-                let atoms = self.atoms(leaf);
-                let first = if leaf == floor.leaf { floor.atom } else { 0 };
-                let last = if leaf == reach.leaf { reach.atom } else { atoms.len() - 1 };
-                for atom in (first.max(1)..=last).rev() {
-                    best.weigh(self, atoms[atom].grade, Place { leaf, atom });
-                }
+        // No place inside a leaf is as good as one between two, unless that is behind a heading.
+        if let Some((grade, _, place)) = best.found
+            && grade >= Grade::Item
+        {
+            return place;
+        }
+        let reach = self.reach(begin, leaf);
+        if reach == self.last() {
+            return reach;
+        }
+        // A mark that a part needs where it begins may have made one part more: then the longest are the answer.
+        let floor = floor.unwrap_or(reach).min(reach);
+        let leaves = floor.leaf..=reach.leaf;
+        for leaf in leaves.rev() {
+            let atoms = self.atoms(leaf);
+            let first = if leaf == floor.leaf { floor.atom } else { 0 };
+            let last = if leaf == reach.leaf { reach.atom } else { atoms.len() - 1 };
+            for atom in (first.max(1)..=last).rev() {
+                best.weigh(self, atoms[atom].grade, Place { leaf, atom });
             }
         }
         best.found.map_or(reach, |(.., place)| place)

@@ -228,6 +228,13 @@ fn what_is_no_text_is_shown_as_missing() {
 }
 
 #[test]
+fn a_row_and_a_link_stay_on_one_line() {
+    assert_eq!(text("[a&#10;b](<https://c.example/&#10;d>)"), "a b (https://c.example/%0Ad)");
+    let row = text("| a |\n|---|\n| b&NewLine;c |");
+    assert!(row.contains("\nb c\n"), "{row}");
+}
+
+#[test]
 fn an_unclosed_bracket_does_not_make_a_tiny_part() {
     let parts = texts(&format!("[see {}", "several more words ".repeat(60)), 200);
     assert!(parts[..parts.len() - 1].iter().all(|part| part.len() > 150), "{parts:?}");

@@ -2,112 +2,68 @@
 //!
 //! Looks are flat runs, not a tree, so a slice of a text has its looks at hand and markup made from it is balanced by
 //! construction. Links do not nest and have a label that is never empty.
+//!
+//! A document has tens of thousands of texts, most of them cells of a few words: they are kept one behind the other, as
+//! [`Texts`], and read as a [`Text`], which borrows.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::link::{Link, LinkKind, Links};
 use super::look::{Look, Tag};
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Text {
-    text: String,
-    /// Where each look begins; in order, without equal neighbours. Empty where nothing is special, as in most cells.
-    runs: Vec<(usize, Look)>,
-    links: Vec<Link>,
+/// Where a look begins, in bytes of its text, and which.
+type Run = (usize, Look);
+
+/// A text, to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text<'a> {
+    text: &'a str,
+    /// In order, without equal neighbours. Empty where nothing is special, as in most cells.
+    runs: &'a [Run],
+    links: &'a [Link],
 }
 
-impl Text {
-    pub(super) fn as_str(&self) -> &str {
-        &self.text
+impl<'a> Text<'a> {
+    /// Text that looks like nothing in particular.
+    pub(super) fn plain(text: &'a str) -> Self {
+        Self { text, runs: &[], links: &[] }
+    }
+
+    pub(super) fn as_str(self) -> &'a str {
+        self.text
+    }
+
+    pub(super) fn links(self) -> &'a [Link] {
+        self.links
     }
 
     /// Whether nothing in it is special: not even a link.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(self) -> bool {
         self.runs.iter().all(|(_, look)| look.is_plain())
     }
 
-    pub(super) fn is_blank(&self) -> bool {
+    pub(super) fn is_blank(self) -> bool {
         self.text.trim().is_empty()
     }
 
-    fn runs(&self) -> &[(usize, Look)] {
-        const PLAIN: &[(usize, Look)] = &[(0, Look::PLAIN)];
-        if self.runs.is_empty() { PLAIN } else { &self.runs }
-    }
-
-    /// An empty text with room for so many bytes.
-    pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes), ..Self::default() }
-    }
-
-    /// Text that looks like nothing in particular.
-    pub(super) fn plain(text: &str) -> Self {
-        let mut plain = Self::default();
-        plain.push(text, Look::default());
-        plain
+    fn runs(self) -> &'a [Run] {
+        const PLAIN: &[Run] = &[(0, Look::PLAIN)];
+        if self.runs.is_empty() { PLAIN } else { self.runs }
     }
 
     /// The same text with other looks; its links stay.
-    pub(super) fn with_looks<'a>(&self, slices: impl IntoIterator<Item = (&'a str, Look)>) -> Self {
-        let mut text = Self { links: self.links.clone(), ..Self::default() };
+    pub(super) fn with_looks<'s>(self, slices: impl IntoIterator<Item = (&'s str, Look)>) -> Texts {
+        let mut text = Texts { links: self.links.to_vec(), ..Texts::default() };
         for (slice, look) in slices {
             text.push(slice, look);
         }
         text
     }
 
-    pub(super) fn links(&self) -> &[Link] {
-        &self.links
-    }
-
-    pub(super) fn push(&mut self, text: &str, look: Look) {
-        if text.is_empty() {
-            return;
-        }
-        if self.runs().last().is_none_or(|(_, last)| *last != look) {
-            if self.runs.is_empty() && !self.text.is_empty() {
-                self.runs.push((0, Look::default()));
-            }
-            self.runs.push((self.text.len(), look));
-        }
-        self.text.push_str(text);
-    }
-
-    /// Begins a link to `url`; the text pushed next with the returned index is its label.
-    pub(super) fn open_link(&mut self, url: String) -> usize {
-        let (range, kind) = (self.text.len()..self.text.len(), LinkKind::of(&url));
-        self.links.push(Link { range, url, kind, has_angle: false });
-        self.links.len() - 1
-    }
-
-    /// Ends a link. One without a label gets its address for one.
-    pub(super) fn close_link(&mut self, link: usize) {
-        if self.links[link].range.start == self.text.len() {
-            let url = self.links[link].url.clone();
-            self.push(&url, Look::new([Tag::Link(link)]));
-        }
-        let range = self.links[link].range.start..self.text.len();
-        self.links[link].has_angle = self.text[range.clone()].contains(['<', '>', '|']);
-        self.links[link].range = range;
-    }
-
-    /// Adds `other` at the end.
-    pub(super) fn append(&mut self, other: &Self) {
-        let (offset, links) = (self.text.len(), self.links.len());
-        for (slice, look) in other.slices(0..other.text.len()) {
-            self.push(slice, look.with_link(look.link().map(|link| link + links)));
-        }
-        self.links.extend(
-            other.links.iter().map(|link| Link {
-                range: link.range.start + offset..link.range.end + offset,
-                ..link.clone()
-            }),
-        );
-    }
-
     /// The text with each link that `too_long` picks replaced by its label and its bare address.
-    pub(super) fn without_links(&self, too_long: impl Fn(&Link) -> bool) -> Self {
-        let mut text = Self::default();
+    pub(super) fn without_links(self, too_long: impl Fn(&Link) -> bool) -> Texts {
+        let mut text = Texts::default();
         let mut kept = None;
         for (at, slice, look) in self.located(0..self.text.len()) {
             let Some(link) = look.link().map(|link| &self.links[link]) else {
@@ -133,23 +89,13 @@ impl Text {
         text
     }
 
-    /// The text without line breaks at its end.
-    pub(super) fn trim_end(&mut self) {
-        let end = self.text.trim_end_matches(['\n', '\r']).len();
-        self.text.truncate(end);
-        self.runs.retain(|(start, _)| *start < end);
-        for link in &mut self.links {
-            link.range.end = link.range.end.min(end);
-        }
-    }
-
     /// The stretches of `range` that look alike.
-    pub(super) fn slices(&self, range: Range<usize>) -> impl Iterator<Item = (&str, Look)> {
+    pub(super) fn slices(self, range: Range<usize>) -> impl Iterator<Item = (&'a str, Look)> {
         self.located(range).map(|(_, slice, look)| (slice, look))
     }
 
     /// As [`Text::slices`], each with its place in the text.
-    pub(super) fn located(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &str, Look)> {
+    pub(super) fn located(self, range: Range<usize>) -> impl Iterator<Item = (usize, &'a str, Look)> {
         let runs = self.runs();
         let first = runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
         runs[first..].iter().enumerate().map_while(move |(n, (start, look))| {
@@ -160,26 +106,26 @@ impl Text {
     }
 
     /// How all of `range` looks, and the sign before it, if they look alike.
-    pub(super) fn look_throughout(&self, range: &Range<usize>) -> Option<Look> {
+    pub(super) fn look_throughout(self, range: &Range<usize>) -> Option<Look> {
         let run = self.runs().partition_point(|(start, _)| *start < range.start).saturating_sub(1);
         let is_one = self.runs().get(run + 1).is_none_or(|(next, _)| *next >= range.end);
         self.runs().get(run).filter(|_| is_one).map(|(_, look)| *look)
     }
 
     /// How the sign at `at` looks.
-    pub(super) fn look_at(&self, at: usize) -> Option<Look> {
+    pub(super) fn look_at(self, at: usize) -> Option<Look> {
         let run = self.runs().partition_point(|(start, _)| *start <= at).checked_sub(1)?;
         (at < self.text.len()).then(|| self.runs()[run].1)
     }
 
     /// How the sign before `at` looks.
-    pub(super) fn look_before(&self, at: usize) -> Option<Look> {
+    pub(super) fn look_before(self, at: usize) -> Option<Look> {
         let run = self.runs().partition_point(|(start, _)| *start < at).checked_sub(1)?;
         Some(self.runs()[run].1)
     }
 
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
-    pub(super) fn write(&self, range: Range<usize>, links: Links, newline: &str, out: &mut String) {
+    pub(super) fn write(self, range: Range<usize>, links: Links, newline: &str, out: &mut String) {
         for (at, slice, look) in self.located(range) {
             push_lines(slice, newline, out);
             if let Some(link) = look.link().map(|link| &self.links[link])
@@ -192,10 +138,180 @@ impl Text {
     }
 
     /// The whole text on its own, with addresses.
-    pub(super) fn written(&self, links: Links) -> String {
+    pub(super) fn written(self, links: Links) -> Cow<'a, str> {
+        if self.links.is_empty() {
+            return self.text.into();
+        }
         let mut out = String::with_capacity(self.text.len());
         self.write(0..self.text.len(), links, "\n", &mut out);
-        out
+        out.into()
+    }
+}
+
+/// How much there is of what texts are made of, up to a place between two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Place {
+    text: usize,
+    runs: usize,
+    links: usize,
+}
+
+/// Texts one behind the other, to be written; the last one is open. What a text says of places counts from its own
+/// beginning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Texts {
+    text: String,
+    runs: Vec<Run>,
+    links: Vec<Link>,
+    /// Where each text ends and the next begins.
+    ends: Vec<Place>,
+}
+
+impl Texts {
+    /// No text, with room for some bytes.
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), ..Self::default() }
+    }
+
+    /// How many are written.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The text that was ended with this number.
+    pub(super) fn get(&self, at: usize) -> Text<'_> {
+        self.between(self.begin_of(at), self.ends[at])
+    }
+
+    /// The text that is being written.
+    pub(super) fn open(&self) -> Text<'_> {
+        let behind = Place { text: self.text.len(), runs: self.runs.len(), links: self.links.len() };
+        self.between(self.begin(), behind)
+    }
+
+    fn between(&self, begin: Place, end: Place) -> Text<'_> {
+        Text {
+            text: &self.text[begin.text..end.text],
+            runs: &self.runs[begin.runs..end.runs],
+            links: &self.links[begin.links..end.links],
+        }
+    }
+
+    /// Whether any of `texts` has a link.
+    pub(super) fn have_links(&self, texts: Range<usize>) -> bool {
+        self.begin_of(texts.start).links < self.begin_of(texts.end).links
+    }
+
+    fn begin_of(&self, at: usize) -> Place {
+        at.checked_sub(1).map_or_else(Place::default, |before| self.ends[before])
+    }
+
+    /// Where the open text begins.
+    fn begin(&self) -> Place {
+        self.ends.last().copied().unwrap_or_default()
+    }
+
+    /// Ends the open text, and begins the next. Its number.
+    pub(super) fn end(&mut self) -> usize {
+        let behind = Place { text: self.text.len(), runs: self.runs.len(), links: self.links.len() };
+        self.ends.push(behind);
+        self.ends.len() - 1
+    }
+
+    /// Forgets the open text, and all behind the first `kept`.
+    pub(super) fn forget(&mut self, kept: usize) {
+        self.ends.truncate(kept);
+        let begin = self.begin();
+        self.text.truncate(begin.text);
+        self.runs.truncate(begin.runs);
+        self.links.truncate(begin.links);
+    }
+
+    pub(super) fn push(&mut self, text: &str, look: Look) {
+        if text.is_empty() {
+            return;
+        }
+        let begin = self.begin();
+        let at = self.text.len() - begin.text;
+        let last = self.runs[begin.runs..].last().map_or(Look::PLAIN, |(_, last)| *last);
+        if last != look {
+            if self.runs.len() == begin.runs && at > 0 {
+                self.runs.push((0, Look::PLAIN));
+            }
+            self.runs.push((at, look));
+        }
+        self.text.push_str(text);
+    }
+
+    /// Begins a link to `url`; the text pushed next with the returned index is its label.
+    pub(super) fn open_link(&mut self, url: String) -> usize {
+        let begin = self.begin();
+        let (at, kind) = (self.text.len() - begin.text, LinkKind::of(&url));
+        self.links.push(Link { range: at..at, url, kind, has_angle: false });
+        self.links.len() - 1 - begin.links
+    }
+
+    /// Ends a link. One without a label gets its address for one.
+    pub(super) fn close_link(&mut self, link: usize) {
+        let begin = self.begin();
+        let at = begin.links + link;
+        let start = self.links[at].range.start;
+        if begin.text + start == self.text.len() {
+            let url = self.links[at].url.clone();
+            self.push(&url, Look::new([Tag::Link(link)]));
+        }
+        let label = &self.text[begin.text + start..];
+        self.links[at].has_angle = label.contains(['<', '>', '|']);
+        self.links[at].range = start..start + label.len();
+    }
+
+    /// Adds `other` at the end of the open text.
+    pub(super) fn append(&mut self, other: Text<'_>) {
+        let open = self.open();
+        let (offset, links) = (open.text.len(), open.links.len());
+        for (slice, look) in other.slices(0..other.text.len()) {
+            self.push(slice, look.with_link(look.link().map(|link| link + links)));
+        }
+        self.links.extend(
+            other.links.iter().map(|link| Link {
+                range: link.range.start + offset..link.range.end + offset,
+                ..link.clone()
+            }),
+        );
+    }
+
+    /// Takes line breaks from the end of the open text.
+    pub(super) fn trim_end(&mut self) {
+        let begin = self.begin();
+        let end = self.text[begin.text..].trim_end_matches(['\n', '\r']).len();
+        self.text.truncate(begin.text + end);
+        let runs = self.runs[begin.runs..].partition_point(|(start, _)| *start < end);
+        self.runs.truncate(begin.runs + runs);
+        for link in &mut self.links[begin.links..] {
+            link.range.end = link.range.end.min(end);
+        }
+    }
+}
+
+/// A text of the document, or one made of it.
+#[derive(Debug)]
+pub(super) enum Held<'a> {
+    Lent(Text<'a>),
+    Made(Box<Texts>),
+}
+
+impl Held<'_> {
+    pub(super) fn text(&self) -> Text<'_> {
+        match self {
+            Self::Lent(text) => *text,
+            Self::Made(made) => made.open(),
+        }
+    }
+}
+
+impl From<Texts> for Held<'_> {
+    fn from(made: Texts) -> Self {
+        Self::Made(Box::new(made))
     }
 }
 

@@ -5,8 +5,8 @@
 
 use super::link::Links;
 use super::look::Look;
-use super::table::Table;
-use super::text::Text;
+use super::table::{Grid, Table};
+use super::text::{Text, Texts};
 
 /// Containers deeper than this are read as if they were not there: their text is kept, their marks are not.
 pub(super) const DEEPEST: usize = 12;
@@ -16,6 +16,8 @@ pub(super) const DEEPEST: usize = 12;
 pub struct Document {
     pub(super) nodes: Vec<Node>,
     pub(super) leaves: Vec<Leaf>,
+    /// The texts of all leaves.
+    pub(super) texts: Texts,
 }
 
 /// A container: something that has blocks in it.
@@ -46,12 +48,13 @@ pub(super) struct Leaf {
     pub(super) content: Content,
 }
 
+/// What a leaf is; a text is its number in [`Document::texts`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
-    Paragraph(Text),
-    Heading(u8, Text),
-    Code { language: String, text: String },
-    Table(Table),
+    Paragraph(usize),
+    Heading(u8, usize),
+    Code { language: String, text: usize },
+    Table(Grid),
     Rule,
 }
 
@@ -59,19 +62,27 @@ impl Document {
     /// Puts `prefix` in front of the message, as literal text: into its first paragraph if it begins with one, else as
     /// a paragraph of its own.
     pub fn decorate(&mut self, prefix: &str) {
-        let mut text = Text::default();
-        match self.leaves.first_mut() {
-            Some(Leaf { parent: None, content: Content::Paragraph(first) }) => {
-                text.push(prefix, Look::default());
-                text.append(first);
-                *first = text;
-            }
-            _ if prefix.trim().is_empty() => {}
-            _ => {
-                text.push(prefix.trim_end(), Look::default());
-                self.leaves.insert(0, Leaf { parent: None, content: Content::Paragraph(text) });
-            }
+        let first = match self.leaves.first() {
+            Some(Leaf { parent: None, content: Content::Paragraph(first) }) => Some(*first),
+            _ if prefix.trim().is_empty() => return,
+            _ => None,
+        };
+        let before = if first.is_some() { prefix } else { prefix.trim_end() };
+        let mut text = Texts::default();
+        text.push(before, Look::PLAIN);
+        if let Some(first) = first {
+            text.append(self.text(first));
         }
+        self.texts.append(text.open());
+        let content = Content::Paragraph(self.texts.end());
+        match first {
+            Some(_) => self.leaves[0].content = content,
+            None => self.leaves.insert(0, Leaf { parent: None, content }),
+        }
+    }
+
+    pub(super) fn text(&self, at: usize) -> Text<'_> {
+        self.texts.get(at)
     }
 
     /// Whether there is nothing to see.
@@ -84,9 +95,10 @@ impl Document {
     pub fn headline(&self, max_chars: usize) -> String {
         let line = self.leaves.iter().find_map(|leaf| {
             let text = match &leaf.content {
-                Content::Paragraph(text) | Content::Heading(_, text) => text.as_str().to_owned(),
-                Content::Code { text, .. } => text.clone(),
-                Content::Table(table) => table.plain_line(None, Links::Round),
+                Content::Paragraph(text) | Content::Heading(_, text) | Content::Code { text, .. } => {
+                    self.text(*text).as_str().to_owned()
+                }
+                Content::Table(grid) => Table::new(&self.texts, grid).header_line(Links::Round),
                 Content::Rule => return None,
             };
             let line = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));

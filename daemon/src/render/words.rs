@@ -23,7 +23,7 @@ pub(super) enum Grade {
 }
 
 /// The words of a text, none of them empty, and how good it is to cut before each. White space in a link is no gap.
-pub(super) fn words(text: &Text) -> impl Iterator<Item = (Range<usize>, Grade)> {
+pub(super) fn words(text: Text<'_>) -> impl Iterator<Item = (Range<usize>, Grade)> {
     let all = text.as_str();
     let mut links = text.links().iter().peekable();
     let (mut start, mut grade, mut at) = (0, Grade::Line, 0);
@@ -47,7 +47,7 @@ pub(super) fn words(text: &Text) -> impl Iterator<Item = (Range<usize>, Grade)> 
 }
 
 /// The stretch from the first word to the end of the last.
-pub(super) fn extent(text: &Text) -> Range<usize> {
+pub(super) fn extent(text: Text<'_>) -> Range<usize> {
     let start = words(text).next().map_or(0, |(word, _)| word.start);
     let end = text.as_str().trim_end_matches(is_space).len();
     start..end.max(text.links().last().map_or(0, |link| link.range.end)).max(start)
@@ -66,6 +66,12 @@ fn next_gap(text: &str, from: usize) -> Option<(Range<usize>, Grade)> {
     loop {
         // Most signs are letters of ASCII: those are passed over without being decoded.
         let at = from + text.as_bytes()[from..].iter().position(|b| *b <= b' ' || *b >= 0x80)?;
+        if let [before, b' ', behind, ..] = text.as_bytes()[at.saturating_sub(1)..]
+            && before.is_ascii_alphanumeric()
+            && behind.is_ascii_graphic()
+        {
+            return Some((at..at + 1, Grade::Word));
+        }
         let c = text[at..].chars().next()?;
         let after = at + c.len_utf8();
         if !found(c) {

@@ -3,12 +3,12 @@
 //! `atoms` has counted on what is written here: whoever writes something else changes its cost in `layout` or `measure`.
 
 use super::escape::{self, Swap};
-use super::html::is_language;
+use super::html::{escape, is_language};
 use super::layout::{Block, Form, Layout};
 use super::link::Links;
 use super::look::{Look, Tag};
 use super::measure::start_mark;
-use super::pen::{self, Pen};
+use super::pen::{Html, Pen};
 use super::plain::newline;
 use super::settle::settled_within;
 use super::split::Piece;
@@ -82,7 +82,7 @@ impl Writer<'_> {
                     "\n" => newline,
                     end => [end, &laid.indent].concat().into(),
                 };
-                self.text(text, swaps, piece, &newline);
+                self.text(text.text(), swaps, piece, &newline);
             }
             Block::Code { language, text, swaps } => {
                 self.begin_code(&laid.fence, language, &newline);
@@ -90,17 +90,13 @@ impl Writer<'_> {
                 self.end_code(&laid.fence, language, &newline);
             }
             Block::Table(table) => {
-                let rows = piece.range.clone().map(|row| table.line(row, Links::Round));
-                let lines = table.head(Links::Round).chain(rows);
                 let is_code = table.form == Form::Code;
                 if is_code {
                     self.begin_code(&laid.fence, "", &newline);
                 }
-                for (n, line) in lines.enumerate() {
-                    if n > 0 {
-                        self.literal(&newline);
-                    }
-                    self.literal(&escape::line(self.pen, line, is_code));
+                for (n, lines) in table.stretches(&piece.range, Links::Round).enumerate() {
+                    self.literal(if n > 0 { &newline } else { "" });
+                    self.lines(&escape::lines(self.pen, lines, is_code), &newline);
                 }
                 if is_code {
                     self.end_code(&laid.fence, "", &newline);
@@ -134,7 +130,7 @@ impl Writer<'_> {
         }
     }
 
-    fn text(&mut self, text: &Text, swaps: &[Swap], piece: &Piece, newline: &str) {
+    fn text(&mut self, text: Text<'_>, swaps: &[Swap], piece: &Piece, newline: &str) {
         let mut open = Look::default();
         let mut mark = start_mark(self.pen, text, swaps, piece.range.start);
         if self.pen.disarms() {
@@ -159,35 +155,43 @@ impl Writer<'_> {
     }
 
     /// Closes and opens what differs between two looks.
-    fn turn(&mut self, text: &Text, before: Look, behind: Look) {
+    fn turn(&mut self, text: Text<'_>, before: Look, behind: Look) {
         let shared = before.shared(behind);
         for tag in before.tags().skip(shared).rev() {
-            if let Tag::Link(link) = tag {
-                let (_, end) =
-                    text.links().get(link).map(|link| self.pen.link(text, link)).unwrap_or_default();
-                if self.pen.html_open(text, tag).is_some() {
-                    self.markup(self.pen.html_close(tag));
-                }
-                self.literal(&end);
-                continue;
+            if let Some(html) = self.html(text, tag) {
+                self.markup(html.close);
             }
-            self.markup(self.pen.html_close(tag));
-            self.end_style(style(tag));
-            self.literal(self.pen.mark(tag));
+            match tag {
+                Tag::Link(link) => self.around_link(text, link, |(_, end)| end),
+                tag => {
+                    self.end_style(style(tag));
+                    self.literal(self.pen.mark(tag));
+                }
+            }
         }
         for tag in behind.tags().skip(shared) {
-            if self.pen == Pen::Telegram {
-                let html = self.pen.html_open(text, tag).unwrap_or_default();
-                self.markup(&html);
+            if let Some(html) = self.html(text, tag) {
+                html.write_open(&mut self.written.html);
             }
-            if let Tag::Link(link) = tag {
-                let (begin, _) =
-                    text.links().get(link).map(|link| self.pen.link(text, link)).unwrap_or_default();
-                self.literal(&begin);
-                continue;
+            match tag {
+                Tag::Link(link) => self.around_link(text, link, |(begin, _)| begin),
+                tag => {
+                    self.literal(self.pen.mark(tag));
+                    self.begun.push((style(tag), self.utf16));
+                }
             }
-            self.literal(self.pen.mark(tag));
-            self.begun.push((style(tag), self.utf16));
+        }
+    }
+
+    fn html<'t>(&self, text: Text<'t>, tag: Tag) -> Option<Html<'t>> {
+        (self.pen == Pen::Telegram).then(|| self.pen.html(text, tag)).flatten()
+    }
+
+    /// What goes on one side of a link's label, among the text.
+    fn around_link(&mut self, text: Text<'_>, link: usize, side: impl FnOnce((String, String)) -> String) {
+        if let Some(link) = text.links().get(link) {
+            let around = side(self.pen.link(text, link));
+            self.literal(&around);
         }
     }
 
@@ -228,7 +232,7 @@ impl Writer<'_> {
         }
         self.written.text.push_str(text);
         match self.pen {
-            Pen::Telegram => pen::html(text, &mut self.written.html),
+            Pen::Telegram => escape(text, &mut self.written.html),
             Pen::Styles => self.utf16 += gatepost_chunk::Unit::Utf16.count(text),
             _ => {}
         }

@@ -1,7 +1,12 @@
 //! Times of things that are measured in turns.
+//!
+//! All times are those of the processor, spent by the thread that does the work: what else the machine has to do is no
+//! part of them, though it may still take their place in its caches.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Samples of each thing, and what one takes at least.
 struct Plan {
@@ -58,9 +63,14 @@ fn calls_a_sample(work: Work<'_>, sample: Duration) -> u32 {
 }
 
 fn time(work: Work<'_>, calls: u32) -> Duration {
-    let began = Instant::now();
+    let began = spent();
     for _ in 0..calls {
         black_box(work());
     }
-    began.elapsed()
+    spent() - began
+}
+
+/// What this thread has spent of the processor's time.
+fn spent() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

@@ -1,17 +1,15 @@
 //! Code blocks, and what becomes of them where a fence finds no room.
 
-use std::borrow::Cow;
-
 use super::super::escape;
 use super::super::html::is_language;
-use super::super::text::Text;
+use super::super::text::{Held, Text};
 use super::{Block, Layout};
 
 impl<'a> Layout<'a> {
     pub(super) fn add_code(&mut self, parent: Option<usize>, language: &'a str, text: &'a str) {
         let in_quote = self.in_quote(parent);
         if self.pen.has_marks() && !self.pen.fences(in_quote) {
-            return self.add_text(parent, None, Cow::Owned(Text::plain(text)));
+            return self.add_text(parent, None, Held::Lent(Text::plain(text)));
         }
         let at = self.leaves.len();
         self.push(parent, Block::Rule);
@@ -32,7 +30,7 @@ impl<'a> Layout<'a> {
         }
         if self.pen.has_marks() && self.leaves[at].fence.is_empty() {
             self.leaves.pop();
-            return self.add_text(parent, None, Cow::Owned(Text::plain(text)));
+            return self.add_text(parent, None, Held::Lent(Text::plain(text)));
         }
         self.wrap(at, 40 + language.len());
         let swaps = escape::code_swaps(self.pen, text);

@@ -21,7 +21,7 @@ use super::pen::Pen;
 use super::settle::{embolden, settle, without_styles};
 use super::split::Piece;
 use super::table::Table;
-use super::text::Text;
+use super::text::Held;
 use super::tree::{Content, Document, Leaf, Node};
 use super::{Flavour, Tables};
 
@@ -64,7 +64,7 @@ pub(super) struct Laid<'a> {
 }
 
 pub(super) enum Block<'a> {
-    Text { heading: Option<u8>, text: Cow<'a, Text>, swaps: Vec<Swap> },
+    Text { heading: Option<u8>, text: Held<'a>, swaps: Vec<Swap> },
     Code { language: &'a str, text: &'a str, swaps: Vec<Swap> },
     Table(Box<LaidTable<'a>>),
     Rule,
@@ -78,29 +78,35 @@ impl<'a> Layout<'a> {
         let leaves = Vec::with_capacity(document.leaves.len());
         let mut layout = Self { nodes, leaves, pen, unit, limit, first: Vec::new() };
         for leaf in &document.leaves {
-            layout.add(leaf, flavour.tables);
+            layout.add(document, leaf, flavour.tables);
         }
         layout
     }
 
-    fn add(&mut self, leaf: &'a Leaf, tables: Tables) {
+    fn add(&mut self, document: &'a Document, leaf: &'a Leaf, tables: Tables) {
         let parent = leaf.parent;
+        let lent = |text: usize| Held::Lent(document.text(text));
         match &leaf.content {
-            Content::Paragraph(text) => self.add_text(parent, None, Cow::Borrowed(text)),
-            Content::Heading(level, text) => self.add_text(parent, Some(*level), Cow::Borrowed(text)),
-            Content::Code { language, text } => self.add_code(parent, language, text),
+            Content::Paragraph(text) => self.add_text(parent, None, lent(*text)),
+            Content::Heading(level, text) => self.add_text(parent, Some(*level), lent(*text)),
+            Content::Code { language, text } => {
+                self.add_code(parent, language, document.text(*text).as_str())
+            }
             Content::Rule => self.push(parent, Block::Rule),
-            Content::Table(table) => match tables {
-                Tables::Native => self.add_table(parent, Cow::Borrowed(table), Form::Native),
-                Tables::Code => self.add_table(parent, Cow::Borrowed(table), Form::Code),
-                Tables::Plain => self.add_table(parent, Cow::Borrowed(table), Form::Plain),
-                Tables::Bullets => self.add_bullets(parent, table),
-            },
+            Content::Table(grid) => {
+                let table = Table::new(&document.texts, grid);
+                match tables {
+                    Tables::Native => self.add_table(parent, table, Form::Native),
+                    Tables::Code => self.add_table(parent, table, Form::Code),
+                    Tables::Plain => self.add_table(parent, table, Form::Plain),
+                    Tables::Bullets => self.add_bullets(parent, &table),
+                }
+            }
         }
     }
 
-    fn add_text(&mut self, parent: Option<usize>, heading: Option<u8>, text: Cow<'a, Text>) {
-        if text.is_blank() {
+    fn add_text(&mut self, parent: Option<usize>, heading: Option<u8>, text: Held<'a>) {
+        if text.text().is_blank() {
             return;
         }
         let at = self.leaves.len();
@@ -114,15 +120,16 @@ impl<'a> Layout<'a> {
                 laid.marked.push_str(mark);
                 laid.lead += mark.len();
             }
-            Some(None) => text = Cow::Owned(embolden(&text)),
+            Some(None) => text = embolden(text.text()).into(),
             None => {}
         }
         let room = self.room(at);
         if pen.has_marks() && room < ROOM_FOR_STYLES {
-            text = Cow::Owned(without_styles(&text));
+            text = without_styles(text.text()).into();
         }
-        let text = settle(pen, text);
-        let mut swaps = escape::swaps(pen, &text, room);
+        let held = settle(pen, text);
+        let text = held.text();
+        let mut swaps = escape::swaps(pen, text, room);
         let measure = Measure { pen, unit, newline: 0 };
         let most = Cost { units: room, ..self.most() };
         let is_too_long = |link: &Link| {
@@ -132,17 +139,17 @@ impl<'a> Layout<'a> {
             if is_short && 4 * range.len() < most.tags {
                 return false;
             }
-            let cost = measure.opening(&text, &swaps, range.start)
-                + measure.inside(&text, &swaps, range.clone())
-                + measure.closing(&text, range.end);
+            let cost = measure.opening(text, &swaps, range.start)
+                + measure.inside(text, &swaps, range.clone())
+                + measure.closing(text, range.end);
             !cost.fits(most)
         };
         let text = if text.links().iter().any(is_too_long) {
-            let text = settle(pen, Cow::Owned(text.without_links(is_too_long)));
-            swaps = escape::swaps(pen, &text, room);
-            text
+            let held = settle(pen, text.without_links(is_too_long).into());
+            swaps = escape::swaps(pen, held.text(), room);
+            held
         } else {
-            text
+            held
         };
         self.leaves[at].block = Block::Text { heading, text, swaps };
     }

@@ -1,18 +1,16 @@
 //! Tables with their lines written out, and what becomes of them where their header or their rows find no room.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::escape;
 use super::super::link::Links;
 use super::super::table::Lines;
-use super::super::text::Text;
 use super::super::tree::{Container, Node};
 use super::code::fence_around;
 use super::{Block, Layout, Pen, Table};
 
 pub(in super::super) struct LaidTable<'a> {
-    pub(in super::super) table: Cow<'a, Table>,
+    pub(in super::super) table: Table<'a>,
     pub(in super::super) form: Form,
     /// The lines for readers.
     round: Lines,
@@ -31,7 +29,7 @@ pub(in super::super) enum Form {
 }
 
 impl<'a> LaidTable<'a> {
-    fn new(table: Cow<'a, Table>, form: Form) -> Self {
+    fn new(table: Table<'a>, form: Form) -> Self {
         let lines = |links| table.lines(form != Form::Plain, links);
         let (round, angle) = (lines(Links::Round), table.has_links().then(|| lines(Links::Angle)));
         Self { table, form, round, angle }
@@ -51,14 +49,23 @@ impl<'a> LaidTable<'a> {
         self.lines(links).head()
     }
 
+    /// The head and some rows, each as one stretch of lines.
+    pub(in super::super) fn stretches(
+        &self,
+        rows: &Range<usize>,
+        links: Links,
+    ) -> impl Iterator<Item = &str> {
+        let [head, rows] = self.lines(links).stretches(rows);
+        std::iter::once(head).chain((!rows.is_empty()).then_some(rows))
+    }
+
     /// The bytes of the head and of some rows.
     pub(super) fn bytes(&self, rows: &Range<usize>) -> usize {
-        let lines = self.head(Links::Round).chain(rows.clone().map(|row| self.line(row, Links::Round)));
-        lines.map(|line| line.len() + 1).sum()
+        self.stretches(rows, Links::Round).map(|lines| lines.len() + rows.len()).sum()
     }
 
     pub(in super::super) fn rows(&self) -> usize {
-        self.table.rows.len()
+        self.table.rows()
     }
 }
 
@@ -72,7 +79,7 @@ struct Frame {
 
 impl<'a> Layout<'a> {
     /// Adds a table, as one leaf unless some of its rows have to be cut.
-    pub(super) fn add_table(&mut self, parent: Option<usize>, table: Cow<'a, Table>, form: Form) {
+    pub(super) fn add_table(&mut self, parent: Option<usize>, table: Table<'a>, form: Form) {
         if form == Form::Code && self.pen.has_marks() && !self.pen.fences(self.in_quote(parent)) {
             return self.add_table(parent, table, Form::Plain);
         }
@@ -85,7 +92,11 @@ impl<'a> Layout<'a> {
             return;
         }
         let room = self.limit - frame.lead - frame.tail;
-        let fits = |row: usize| self.line_cost(whole.line(row, Links::Round), form) <= room;
+        let fits = |row: usize| {
+            let line = whole.line(row, Links::Round);
+            // No unit is smaller than a byte.
+            !self.pen.has_marks() && line.len() <= room || self.line_cost(line, form) <= room
+        };
         let too_long: Vec<usize> = (0..whole.rows()).filter(|row| !fits(*row)).collect();
         if too_long.is_empty() {
             return self.push_table(parent, whole, frame);
@@ -99,15 +110,14 @@ impl<'a> Layout<'a> {
             self.add_row_text(parent, &table, Some(row));
             next = row + 1;
         }
-        if next < table.rows.len() {
-            self.push_rows(parent, &table, next..table.rows.len(), form);
+        if next < table.rows() {
+            self.push_rows(parent, &table, next..table.rows(), form);
         }
     }
 
     /// Adds some rows as a table. Columns only get narrower than in the whole table, so all of them still fit.
-    fn push_rows(&mut self, parent: Option<usize>, table: &Table, rows: Range<usize>, form: Form) {
-        let table = Table { header: table.header.clone(), rows: table.rows[rows].to_vec() };
-        let laid = LaidTable::new(Cow::Owned(table), form);
+    fn push_rows(&mut self, parent: Option<usize>, table: &Table<'a>, rows: Range<usize>, form: Form) {
+        let laid = LaidTable::new(table.with_rows(rows), form);
         let frame = self.frame(parent, &laid);
         self.push_table(parent, laid, frame);
     }
@@ -144,32 +154,32 @@ impl<'a> Layout<'a> {
     /// What a line of a table costs.
     pub(in super::super) fn line_cost(&self, line: &str, form: Form) -> usize {
         match self.pen {
-            Pen::Marks(_) => self.unit.count(&escape::line(self.pen, line, form == Form::Code)),
+            Pen::Marks(_) => self.unit.count(&escape::lines(self.pen, line, form == Form::Code)),
             _ => self.unit.count(line),
         }
     }
 
-    fn add_row_text(&mut self, parent: Option<usize>, table: &Table, row: Option<usize>) {
-        self.add_text(parent, None, Cow::Owned(table.text_line(row)));
+    fn add_row_text(&mut self, parent: Option<usize>, table: &Table<'_>, row: Option<usize>) {
+        self.add_text(parent, None, table.text_line(row).into());
     }
 
-    pub(super) fn add_bullets(&mut self, parent: Option<usize>, table: &Table) {
-        if table.rows.is_empty() {
+    pub(super) fn add_bullets(&mut self, parent: Option<usize>, table: &Table<'_>) {
+        if table.rows() == 0 {
             return self.add_row_text(parent, table, None);
         }
         let depth = parent.map_or(0, |parent| self.nodes[parent].depth + 1);
         let list = self.nodes.len();
         let kind = Container::List { ordered: false, tight: true };
         self.nodes.to_mut().push(Node { parent, depth, kind });
-        for row in 0..table.rows.len() {
-            let text: Text = table.bullet(row);
-            if text.is_blank() {
+        for row in 0..table.rows() {
+            let text = table.bullet(row);
+            if text.open().is_blank() {
                 continue;
             }
             let item = self.nodes.len();
             let kind = Container::Item { number: None };
             self.nodes.to_mut().push(Node { parent: Some(list), depth: depth + 1, kind });
-            self.add_text(Some(item), None, Cow::Owned(text));
+            self.add_text(Some(item), None, text.into());
         }
     }
 }

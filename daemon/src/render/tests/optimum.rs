@@ -51,7 +51,7 @@ fn smallest(layout: &Layout<'_>, cuts: Cuts) -> Vec<(usize, std::ops::Range<usiz
         .flat_map(|leaf| atoms(layout, leaf).into_iter().map(move |atom| (leaf, atom)));
     for (leaf, atom) in all {
         let text = match &layout.leaves[leaf].block {
-            Block::Text { text, .. } if cuts == Cuts::Clusters => text,
+            Block::Text { text, .. } if cuts == Cuts::Clusters => text.text(),
             _ => {
                 smallest.push((leaf, atom.range));
                 continue;

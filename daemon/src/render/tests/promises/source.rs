@@ -76,11 +76,9 @@ impl Reader {
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
                 Some((_, code)) => code.push_str(&legible(&text)),
-                None => self.text.all.push_str(&legible(&text)),
+                None => self.push(&text),
             },
-            Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                self.text.all.push_str(&legible(&text));
-            }
+            Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
             Event::FootnoteReference(label) => self.text.all.push_str(&legible(&format!("[^{label}]"))),
             Event::SoftBreak | Event::HardBreak => {
                 self.text.all.push(if self.links.is_empty() { '\n' } else { ' ' });
@@ -89,6 +87,13 @@ impl Reader {
             Event::TaskListMarker(done) => self.text.all.push_str(if done { "[x] " } else { "[ ] " }),
             Event::InlineMath(_) | Event::DisplayMath(_) => {}
         }
+    }
+
+    /// A link is one line, and so is a cell.
+    fn push(&mut self, text: &str) {
+        let text = legible(text);
+        let is_one_line = !self.links.is_empty() || self.table.is_some();
+        self.text.all.push_str(&if is_one_line { text.replace(['\n', '\r'], " ") } else { text });
     }
 
     fn start(&mut self, tag: Tag<'_>) {
@@ -111,7 +116,7 @@ impl Reader {
                 let language = match kind {
                     // Backticks in it would be more of the fence.
                     CodeBlockKind::Fenced(info) => {
-                        info.split_whitespace().next().unwrap_or("").replace('`', "")
+                        legible(info.split_whitespace().next().unwrap_or("")).replace('`', "")
                     }
                     CodeBlockKind::Indented => String::new(),
                 };
@@ -182,7 +187,7 @@ impl Reader {
     }
 
     fn open_link(&mut self, url: String) {
-        let url = legible(&url);
+        let url = legible(&url).replace('\n', "%0A");
         let is_link = self.links.is_empty() && !url.is_empty();
         self.links.push((url, self.text.all.len(), is_link));
     }
