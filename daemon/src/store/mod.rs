@@ -23,7 +23,11 @@ use std::{
     fs::OpenOptions,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, mpsc},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
 };
 
@@ -58,6 +62,7 @@ struct Inner {
     space: Arc<Space>,
     clock: Mutex<Clock>,
     opened_at: i64,
+    commits: Arc<AtomicU64>,
     _lock: DirectoryLock,
 }
 
@@ -82,10 +87,12 @@ impl Store {
         let opened = connect(&path, directory, there).map_err(|error| error.explained(directory));
         let (mut writer, reader, clock) = opened?;
         let watched = Arc::clone(&space);
+        let commits = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&commits);
         let (jobs, queue) = mpsc::channel::<Job>();
         let handle = thread::Builder::new()
             .name("store".into())
-            .spawn(move || writer::work(&mut writer, &queue, &watched))
+            .spawn(move || writer::work(&mut writer, &queue, &watched, &counted))
             .map_err(|error| StoreError::Lock(LockError::Directory(directory.into(), error)))?;
         Ok(Self(Arc::new(Inner {
             jobs: Mutex::new(Some(jobs)),
@@ -95,6 +102,7 @@ impl Store {
             space,
             clock: Mutex::new(clock),
             opened_at: now_ms(),
+            commits,
             _lock: lock,
         })))
     }
@@ -111,6 +119,11 @@ impl Store {
     /// The room on its disk.
     pub fn space(&self) -> &Space {
         &self.0.space
+    }
+
+    /// How many times it has committed since it was opened. What is written at the same time shares a commit.
+    pub fn commits(&self) -> u64 {
+        self.0.commits.load(Ordering::Relaxed)
     }
 
     /// While nobody vouches for the clock: when this store was opened, by which times from before it are known. They are
