@@ -181,13 +181,10 @@ pub async fn recognise(store: &Store, token: &str) -> Result<Option<Caller>, Sto
     store
         .read(move |db| {
             // Looked up by hash: how long it takes says nothing about any token.
-            Ok(db
-                .query_row(
-                    "SELECT name, role FROM tokens WHERE hash = ? AND revoked_at IS NULL",
-                    [hash],
-                    |row| Ok(Caller { name: row.get(0)?, role: role(row, 1)? }),
-                )
-                .optional()?)
+            let sql = "SELECT name, role FROM tokens WHERE hash = ? AND revoked_at IS NULL";
+            let mut found = db.prepare_cached(sql)?;
+            let caller = |row: &rusqlite::Row<'_>| Ok(Caller { name: row.get(0)?, role: role(row, 1)? });
+            Ok(found.query_row([hash], caller).optional()?)
         })
         .await
 }

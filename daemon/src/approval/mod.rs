@@ -74,34 +74,6 @@ impl Approvals {
         Self { outbox, hub, software }
     }
 
-    /// Holds a message on the document that is written for it now.
-    pub async fn hold(
-        &self,
-        message: MessageRow,
-        parts: Vec<NewPart>,
-        reason: String,
-        deadline: i64,
-    ) -> Result<(), HoldError> {
-        let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
-        self.outbox
-            .store()
-            .write(move |tx| {
-                let head = Digest(crate::audit::head(tx)?);
-                let document = document::write(request, head, &message, &parts)?;
-                tx.execute(
-                    "INSERT INTO approvals (request, message, document, deadline) VALUES (?, ?, ?, ?)",
-                    params![request.0, seq, document, deadline],
-                )
-                .map_err(StoreError::from)?;
-                transition::store_parts(tx, seq, &parts)?;
-                transition::apply(tx, seq, &Change::hub(Event::Hold, Some(&reason)))?;
-                Ok::<_, HoldError>(())
-            })
-            .await?;
-        self.outbox.changed(seq);
-        Ok(())
-    }
-
     /// All that waits, oldest first.
     pub async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
         self.outbox
@@ -170,7 +142,8 @@ impl Approvals {
             .read(move |db| {
                 let message = MessageRow::get(db, seq)?;
                 let approved: Option<(Vec<u8>, Option<String>)> = db
-                    .query_row("SELECT document, verdict FROM approvals WHERE message = ?", [seq], |row| {
+                    .prepare_cached("SELECT document, verdict FROM approvals WHERE message = ?")?
+                    .query_row([seq], |row| {
                         Ok((row.get(0)?, row.get(1)?))
                     })
                     .optional()?;
@@ -182,6 +155,26 @@ impl Approvals {
             })
             .await
     }
+}
+
+/// Holds a message on the document that is written for it now. Where none can be, nothing has changed.
+pub(crate) fn hold(
+    tx: &Transaction<'_>,
+    message: &MessageRow,
+    parts: &[NewPart],
+    reason: &str,
+    deadline: i64,
+) -> Result<MessageRow, HoldError> {
+    let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
+    let head = Digest(crate::audit::head(tx)?);
+    let document = document::write(request, head, message, parts)?;
+    tx.execute(
+        "INSERT INTO approvals (request, message, document, deadline) VALUES (?, ?, ?, ?)",
+        params![request.0, seq, document, deadline],
+    )
+    .map_err(StoreError::from)?;
+    transition::store_parts(tx, seq, parts)?;
+    Ok(transition::apply_to(tx, message.clone(), &Change::hub(Event::Hold, Some(reason)))?)
 }
 
 /// What may be sent of a message.

@@ -34,15 +34,20 @@ pub struct Entry<'a> {
 
 /// The hash of the newest row; zeros before the first.
 pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
-    let hash =
-        db.query_row("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).optional()?;
-    Ok(hash.unwrap_or_default())
+    Ok(newest(db)?.1)
+}
+
+/// The number of the newest row and its hash; zeros before the first.
+fn newest(db: &Connection) -> Result<(i64, [u8; 32]), StoreError> {
+    let mut newest = db.prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?;
+    Ok(newest.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?.unwrap_or_default())
 }
 
 /// Appends a row to the chain.
 pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let (seq, at, detail) = (next_seq(tx)?, now_ms(), entry.detail.to_string());
-    let hash = link(&head(tx)?, seq, at, entry.actor, entry.event, entry.message, &detail);
+    let (newest, head) = newest(tx)?;
+    let (seq, at, detail) = (newest + 1, now_ms(), entry.detail.to_string());
+    let hash = link(&head, seq, at, entry.actor, entry.event, entry.message, &detail);
     tx.prepare_cached(
         "INSERT INTO audit (seq, at, actor, event, message, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
     )?
@@ -69,10 +74,6 @@ pub fn first_broken(db: &Connection) -> Result<Option<i64>, StoreError> {
         (previous, expected) = (hash, expected + 1);
     }
     Ok(None)
-}
-
-fn next_seq(db: &Connection) -> Result<i64, StoreError> {
-    Ok(db.query_row("SELECT coalesce(max(seq), 0) + 1 FROM audit", [], |row| row.get(0))?)
 }
 
 fn link(

@@ -103,15 +103,19 @@ impl Outbox {
         let _ = self.changes.send(seq);
     }
 
-    /// Runs `work` on the message's row and tells watchers.
+    /// Runs `work` on the message's row and tells watchers, whoever still waits for it.
     pub async fn change<T: Send + 'static>(
         &self,
         seq: i64,
         work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T, TransitionError> + Send + 'static,
     ) -> Result<T, TransitionError> {
-        let value = self.store.write(work).await?;
-        self.changed(seq);
-        Ok(value)
+        let changes = self.changes.clone();
+        self.store
+            .write_then(work, move |_| {
+                // No watcher is no error.
+                let _ = changes.send(seq);
+            })
+            .await
     }
 
     /// The same for what has happened already, such as that a platform has a part: it is written down however long the
@@ -137,12 +141,14 @@ impl Outbox {
     /// The message with this id.
     pub async fn find(&self, id: &str) -> Result<Option<MessageRow>, StoreError> {
         let id = id.to_owned();
-        self.store.read(move |db| Ok(db.query_row(row::BY_ID, [id], MessageRow::read).optional()?)).await
+        self.store
+            .read(move |db| Ok(db.prepare_cached(row::BY_ID)?.query_row([id], MessageRow::read).optional()?))
+            .await
     }
 
     /// The message in this row.
     pub async fn get(&self, seq: i64) -> Result<MessageRow, StoreError> {
-        self.store.read(move |db| Ok(db.query_row(row::BY_SEQ, [seq], MessageRow::read)?)).await
+        self.store.read(move |db| MessageRow::get(db, seq)).await
     }
 
     /// Messages, newest first.
@@ -231,7 +237,7 @@ impl Outbox {
     pub async fn receipt(&self, seq: i64) -> Result<Receipt, StoreError> {
         self.store
             .read(move |db| {
-                let message = db.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+                let message = MessageRow::get(db, seq)?;
                 receipt(db, message)
             })
             .await
@@ -240,20 +246,24 @@ impl Outbox {
 
 /// What a caller is told of a message.
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
-    let parts = PartRow::all(db, message.seq)?;
+    let parts = PartRow::all(db, message.seq)?.into_iter();
+    let told =
+        |part: PartRow| PartReceipt { state: part.state, platform_id: part.platform_id, error: part.error };
+    Ok(receipt_of(message, parts.map(told).collect()))
+}
+
+/// The same of a message with these parts.
+pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receipt {
     let confirmed = parts.iter().filter(|part| part.state == PartState::Confirmed).count();
-    Ok(Receipt {
+    Receipt {
         ok: !message.state.is_final() || message.state == State::Sent,
-        id: MessageId(message.id.clone()),
-        state: message.state,
         to: message.target().to_string(),
+        id: MessageId(message.id),
+        state: message.state,
         hint: Receipt::hint(message.state),
         code: message.code,
         error: message.reason,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),
-        parts: parts
-            .into_iter()
-            .map(|part| PartReceipt { state: part.state, platform_id: part.platform_id, error: part.error })
-            .collect(),
-    })
+        parts,
+    }
 }

@@ -171,7 +171,7 @@ impl MessageRow {
 
     /// The message in this row.
     pub(crate) fn get(db: &Connection, seq: i64) -> Result<Self, StoreError> {
-        Ok(db.query_row(BY_SEQ, [seq], Self::read)?)
+        Ok(db.prepare_cached(BY_SEQ)?.query_row([seq], Self::read)?)
     }
 
     /// Where it goes.

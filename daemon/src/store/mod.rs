@@ -44,6 +44,9 @@ use writer::Job;
 /// Up to this size the whole file is read at every start; a longer one is checked with its daily backup.
 const READ_AT_START: u64 = 8 * 1024 * 1024;
 
+/// Statements that a connection keeps prepared: more than there are different ones in the life of a message.
+const PREPARED: usize = 64;
+
 /// What is wrong with a database, if anything: reads every page.
 fn damage(db: &Connection) -> rusqlite::Result<Option<String>> {
     let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -166,12 +169,31 @@ impl Store {
         E: From<StoreError> + Send + 'static,
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
     {
+        self.write_then(work, |_| {}).await
+    }
+
+    /// The same, and once it is on disk `then`, whether or not anybody waits for it any more. It runs on the writer's
+    /// thread, so it must be short.
+    pub async fn write_then<T, E, F>(
+        &self,
+        work: F,
+        then: impl FnOnce(&T) + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+    {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |tx| {
             let outcome = tx.map_err(E::from).and_then(|tx| writer::within_savepoint(tx, work));
             Box::new(move |committed| {
+                let outcome = outcome.and_then(|value| committed.map(|()| value).map_err(E::from));
+                if let Ok(value) = &outcome {
+                    then(value);
+                }
                 // Nobody waiting any more is no reason not to finish what was begun.
-                let _ = answer.send(outcome.and_then(|value| committed.map(|()| value).map_err(E::from)));
+                let _ = answer.send(outcome);
             })
         });
         {
@@ -231,6 +253,11 @@ fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Conn
     writer.pragma_update(None, "foreign_keys", true)?;
     // A write-ahead log that once grew gives its room back.
     writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
+    // What undoes one piece of work alone need not outlive anything.
+    writer.pragma_update(None, "temp_store", "memory")?;
+    for connection in [&writer, &reader] {
+        connection.set_prepared_statement_cache_capacity(PREPARED);
+    }
     schema::migrate(&mut writer)?;
     epoch::begin(&writer, directory)?;
     let clock = anchor::resume(&writer)?;

@@ -88,14 +88,20 @@ pub(super) fn within_savepoint<T, E: From<StoreError>>(
     tx: &Transaction<'_>,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let sql = |sql| tx.execute_batch(sql).map_err(|error| E::from(StoreError::Sqlite(error)));
+    let sql = |sql| {
+        let done = tx.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+        done.map(drop).map_err(|error| E::from(StoreError::Sqlite(error)))
+    };
     sql("SAVEPOINT job")?;
     let outcome = work(tx);
     match outcome {
         Ok(_) => sql("RELEASE job")?,
         // With the whole transaction gone, so is this, and the error is the one to tell.
         Err(_) if tx.is_autocommit() => {}
-        Err(_) => sql("ROLLBACK TO job; RELEASE job")?,
+        Err(_) => {
+            sql("ROLLBACK TO job")?;
+            sql("RELEASE job")?;
+        }
     }
     outcome
 }
