@@ -10,7 +10,7 @@ pub mod device;
 pub mod document;
 
 use gatepost_link::{Digest, RequestId, decision::PublicKey};
-use rusqlite::{OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
 use crate::{
     message::{
@@ -137,24 +137,21 @@ impl Approvals {
 
     /// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
     pub async fn release(&self, seq: i64) -> Result<Released, StoreError> {
-        self.outbox
-            .store()
-            .read(move |db| {
-                let message = MessageRow::get(db, seq)?;
-                let approved: Option<(Vec<u8>, Option<String>)> = db
-                    .prepare_cached("SELECT document, verdict FROM approvals WHERE message = ?")?
-                    .query_row([seq], |row| {
-                        Ok((row.get(0)?, row.get(1)?))
-                    })
-                    .optional()?;
-                let parts = PartRow::all(db, seq)?;
-                let released = approved.is_none_or(|(document, verdict)| {
-                    verdict.as_deref() == Some("approve") && document::covers(&document, &message, &parts)
-                });
-                Ok(if released { Released::Parts(parts) } else { Released::Changed })
-            })
-            .await
+        self.outbox.store().look(|db| release(db, &MessageRow::get(db, seq)?))
     }
+}
+
+/// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
+pub(crate) fn release(db: &Connection, message: &MessageRow) -> Result<Released, StoreError> {
+    let approved: Option<(Vec<u8>, Option<String>)> = db
+        .prepare_cached("SELECT document, verdict FROM approvals WHERE message = ?")?
+        .query_row([message.seq], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let parts = PartRow::all(db, message.seq)?;
+    let released = approved.is_none_or(|(document, verdict)| {
+        verdict.as_deref() == Some("approve") && document::covers(&document, message, &parts)
+    });
+    Ok(if released { Released::Parts(parts) } else { Released::Changed })
 }
 
 /// Holds a message on the document that is written for it now. Where none can be, nothing has changed.

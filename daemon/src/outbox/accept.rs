@@ -143,8 +143,7 @@ impl Outbox {
         key: &str,
         fingerprint: [u8; 32],
     ) -> Result<Option<i64>, AcceptError> {
-        let (agent, key) = (agent.to_owned(), key.to_owned());
-        self.store.read(move |db| before(db, &agent, &key, fingerprint)).await
+        self.store.look(|db| before(db, agent, key, fingerprint))
     }
 }
 

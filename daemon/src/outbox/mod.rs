@@ -27,6 +27,7 @@ mod settled;
 pub mod transition;
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -51,7 +52,7 @@ use row::{Head, Lane, MessageRow, PartRow};
 use transition::TransitionError;
 
 /// How many changes a slow watcher may fall behind before it has to look again.
-const WATCH: usize = 256;
+const WATCH: usize = 1024;
 
 /// Between two tries to write down what happened.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -140,15 +141,13 @@ impl Outbox {
 
     /// The message with this id.
     pub async fn find(&self, id: &str) -> Result<Option<MessageRow>, StoreError> {
-        let id = id.to_owned();
         self.store
-            .read(move |db| Ok(db.prepare_cached(row::BY_ID)?.query_row([id], MessageRow::read).optional()?))
-            .await
+            .look(|db| Ok(db.prepare_cached(row::BY_ID)?.query_row([id], MessageRow::read).optional()?))
     }
 
     /// The message in this row.
     pub async fn get(&self, seq: i64) -> Result<MessageRow, StoreError> {
-        self.store.read(move |db| MessageRow::get(db, seq)).await
+        self.store.look(|db| MessageRow::get(db, seq))
     }
 
     /// Messages, newest first.
@@ -197,21 +196,47 @@ impl Outbox {
             .await
     }
 
+    /// Shows `visitor` the first messages of these lanes and of those that these messages are in, but for lanes that it
+    /// does not care about. Says whether one of the messages is held.
+    pub fn heads_of<V>(
+        &self,
+        visitor: &mut V,
+        messages: &[i64],
+        lanes: Vec<Lane>,
+        cares: impl Fn(&V, &Lane) -> bool,
+        mut see: impl FnMut(&mut V, &Pauses, Head),
+    ) -> Result<bool, StoreError> {
+        self.store.look(|db| {
+            let (mut lanes, mut held) = (HashSet::<Lane>::from_iter(lanes), false);
+            let mut of = db.prepare_cached(row::LANE_OF)?;
+            for seq in messages {
+                let found = of.query_row([seq], |row| Ok((Lane::read(row)?, row.get(3)?))).optional()?;
+                let Some((lane, state)) = found else { continue };
+                held |= state == State::Held;
+                // Who is not released has no place in it.
+                if !matches!(state, State::Accepted | State::Held) {
+                    lanes.insert(lane);
+                }
+            }
+            lanes.retain(|lane| cares(visitor, lane));
+            let pauses = Pauses::read(db)?;
+            for lane in lanes {
+                if let Some(head) = Head::of(db, &lane)? {
+                    see(visitor, &pauses, head);
+                }
+            }
+            Ok(held)
+        })
+    }
+
     /// The first message of one lane, with all pauses.
-    pub async fn head(&self, lane: &Lane) -> Result<Option<(Head, Pauses)>, StoreError> {
-        let lane = lane.clone();
-        self.store
-            .read(move |db| {
-                let mut rows = db.prepare_cached(row::HEAD_OF)?;
-                let head = rows.query_row([lane.channel, lane.account, lane.address], Head::read);
-                head.optional()?.map(|head| Ok((head, Pauses::read(db)?))).transpose()
-            })
-            .await
+    pub fn head(&self, lane: &Lane) -> Result<Option<(Head, Pauses)>, StoreError> {
+        self.store.look(|db| Head::of(db, lane)?.map(|head| Ok((head, Pauses::read(db)?))).transpose())
     }
 
     /// All pauses that platforms asked for.
     pub async fn pauses(&self) -> Result<Pauses, StoreError> {
-        self.store.read(Pauses::read).await
+        self.store.look(Pauses::read)
     }
 
     /// How many messages are on their way, and how many have arrived since the hub started.
@@ -230,17 +255,12 @@ impl Outbox {
 
     /// A message's parts, in order.
     pub async fn parts(&self, seq: i64) -> Result<Vec<PartRow>, StoreError> {
-        self.store.read(move |db| PartRow::all(db, seq)).await
+        self.store.look(|db| PartRow::all(db, seq))
     }
 
     /// What a caller is told of a message.
     pub async fn receipt(&self, seq: i64) -> Result<Receipt, StoreError> {
-        self.store
-            .read(move |db| {
-                let message = MessageRow::get(db, seq)?;
-                receipt(db, message)
-            })
-            .await
+        self.store.look(|db| receipt(db, MessageRow::get(db, seq)?))
     }
 }
 

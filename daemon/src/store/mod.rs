@@ -2,7 +2,7 @@
 //!
 //! SQLite in WAL mode with `synchronous=FULL`: when [`Store::write`] returns, the rows are on disk. One thread owns the
 //! writing connection ([`writer`]), so there is one order of events, and commits together what came together; readers have
-//! a connection of their own and never wait for it.
+//! connections of their own and never wait for it: one for what may take long, on a thread beside, and one for look-ups.
 //! The data directory is locked for as long as the store is open: two hubs that drained one queue sent everything
 //! twice elsewhere.
 //!
@@ -47,6 +47,9 @@ const READ_AT_START: u64 = 8 * 1024 * 1024;
 /// Statements that a connection keeps prepared: more than there are different ones in the life of a message.
 const PREPARED: usize = 64;
 
+/// Pages that look-ups keep; fewer kibibytes than SQLite's default of 2,000, which is what a negative number means to it.
+const LOOKED_UP: i64 = -512;
+
 /// What is wrong with a database, if anything: reads every page.
 fn damage(db: &Connection) -> rusqlite::Result<Option<String>> {
     let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -61,6 +64,7 @@ struct Inner {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     writer: Mutex<Option<thread::JoinHandle<()>>>,
     reader: Mutex<Connection>,
+    quick: Mutex<Connection>,
     directory: PathBuf,
     space: Arc<Space>,
     clock: Mutex<Clock>,
@@ -88,7 +92,7 @@ impl Store {
             .open(&path)
             .map_err(|error| LockError::Directory(directory.into(), error))?;
         let opened = connect(&path, directory, there).map_err(|error| error.explained(directory));
-        let (mut writer, reader, clock) = opened?;
+        let (mut writer, [reader, quick], clock) = opened?;
         let watched = Arc::clone(&space);
         let commits = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&commits);
@@ -101,6 +105,7 @@ impl Store {
             jobs: Mutex::new(Some(jobs)),
             writer: Mutex::new(Some(handle)),
             reader: Mutex::new(reader),
+            quick: Mutex::new(quick),
             directory: directory.into(),
             space,
             clock: Mutex::new(clock),
@@ -174,11 +179,7 @@ impl Store {
 
     /// The same, and once it is on disk `then`, whether or not anybody waits for it any more. It runs on the writer's
     /// thread, so it must be short.
-    pub async fn write_then<T, E, F>(
-        &self,
-        work: F,
-        then: impl FnOnce(&T) + Send + 'static,
-    ) -> Result<T, E>
+    pub async fn write_then<T, E, F>(&self, work: F, then: impl FnOnce(&T) + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
@@ -220,6 +221,15 @@ impl Store {
         .map_err(|_| StoreError::Closed)?
     }
 
+    /// Looks something up by an index, at once and on the caller's thread: for so little, changing to another one costs
+    /// several times the look.
+    pub fn look<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        work(&self.0.quick.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
     /// Finishes what is being written and closes the writer. Later writes are refused.
     pub fn close(&self) {
         let take = |slot: &Mutex<Option<mpsc::Sender<Job>>>| {
@@ -235,7 +245,11 @@ impl Store {
 }
 
 /// Opens the database, `size` bytes long, for its writer and its readers.
-fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Connection, Clock), StoreError> {
+fn connect(
+    path: &Path,
+    directory: &Path,
+    size: u64,
+) -> Result<(Connection, [Connection; 2], Clock), StoreError> {
     // By a connection that cannot write, so that what is damaged stays as it was found.
     let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     if (1..=READ_AT_START).contains(&size)
@@ -255,7 +269,9 @@ fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Conn
     writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
     // What undoes one piece of work alone need not outlive anything.
     writer.pragma_update(None, "temp_store", "memory")?;
-    for connection in [&writer, &reader] {
+    let quick = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    quick.pragma_update(None, "cache_size", LOOKED_UP)?;
+    for connection in [&writer, &reader, &quick] {
         connection.set_prepared_statement_cache_capacity(PREPARED);
     }
     schema::migrate(&mut writer)?;
@@ -265,7 +281,7 @@ fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Conn
         Err(error) if Room::of(&error).is_some() => tracing::warn!(%error, "cannot write the time down"),
         saved => saved?,
     }
-    Ok((writer, reader, clock))
+    Ok((writer, [reader, quick], clock))
 }
 
 #[cfg(test)]

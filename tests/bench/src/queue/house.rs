@@ -1,6 +1,8 @@
 //! A hub in a process of its own, and other processes that end with their handle.
 
 use std::{
+    collections::BTreeMap,
+    ffi::OsString,
     fs,
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
@@ -137,14 +139,15 @@ impl House {
         Ok(number_after(&status, "VmRSS:")? * 1024)
     }
 
-    /// How often its threads have gone to sleep of their own accord.
-    pub(super) fn wakes(&self) -> Outcome<u64> {
-        let mut wakes = 0;
+    /// How often each of its threads has gone to sleep of its own accord.
+    pub(super) fn sleeps(&self) -> Outcome<BTreeMap<OsString, u64>> {
+        let mut sleeps = BTreeMap::new();
         for thread in fs::read_dir(format!("/proc/{}/task", self.id()?))? {
-            let status = fs::read_to_string(thread?.path().join("status"))?;
-            wakes += number_after(&status, "voluntary_ctxt_switches:")?;
+            let thread = thread?;
+            let status = fs::read_to_string(thread.path().join("status"))?;
+            sleeps.insert(thread.file_name(), number_after(&status, "voluntary_ctxt_switches:")?);
         }
-        Ok(wakes)
+        Ok(sleeps)
     }
 
     fn id(&self) -> Outcome<u32> {

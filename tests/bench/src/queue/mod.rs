@@ -112,9 +112,10 @@ fn memory() -> Outcome<()> {
     let mut house = house::House::build(None)?;
     house.run()?;
     std::thread::sleep(Duration::from_secs(5));
-    let (before, idle) = (house.wakes()?, house.resident()?);
+    let (before, idle) = (house.sleeps()?, house.resident()?);
     std::thread::sleep(Duration::from_secs(5));
-    let wakes = (house.wakes()? - before) as f64 / 5.0;
+    let slept = house.sleeps()?.into_iter().map(|(thread, now)| now - before.get(&thread).unwrap_or(&0));
+    let wakes = slept.sum::<u64>() as f64 / 5.0;
     println!(
         "idle hub, embedded broker, three channels: {:.1} MB resident, {wakes:.1} wake-ups/s; budget {:.0} MB  {}",
         megabytes(idle),
