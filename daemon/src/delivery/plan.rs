@@ -11,7 +11,7 @@ use crate::{
         refusal::{Code, Refusal},
         target::{Destination, Target},
     },
-    outbox::transition::NewPart,
+    outbox::{row::MessageRow, transition::NewPart},
     policy::{self, Origin},
     render,
 };
@@ -97,6 +97,21 @@ pub struct Content<'a> {
     pub origin: Option<&'a Origin>,
     /// Markdown.
     pub text: &'a str,
+}
+
+impl<'a> Content<'a> {
+    /// Of a message in the queue, to this target.
+    pub fn of(message: &'a MessageRow, target: &'a Target) -> Self {
+        Self {
+            agent: &message.agent,
+            target,
+            account: &message.account,
+            reply_to: message.reply_to.as_deref(),
+            silent: message.silent,
+            origin: message.origin.as_ref(),
+            text: &message.text,
+        }
+    }
 }
 
 /// Renders and splits a message into the platform requests that it becomes, under fresh keys.
