@@ -2,7 +2,10 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use reqwest::{Method, StatusCode};
+use reqwest::{
+    Method, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE},
+};
 use serde_json::Value;
 
 use crate::{
@@ -12,6 +15,9 @@ use crate::{
 
 /// Beyond what a call itself may wait.
 const SLACK: Duration = Duration::from_secs(15);
+
+/// The slowest that a file may go to the hub, in bytes a second.
+const UPLOAD_RATE: u64 = 128 * 1024;
 
 /// Why a hub did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +119,26 @@ impl Client {
         let status = answer.status();
         let body = answer.json().await.map_err(|error| self.away(error))?;
         Ok((status, body))
+    }
+
+    /// Hands a file in; by what a message names it.
+    pub async fn hand_in(&self, file: fs::File) -> Result<String, ClientError> {
+        let size = file.metadata().map(|file| file.len()).unwrap_or(0);
+        let call = self
+            .http
+            .request(Method::POST, format!("{}/v1/files", self.base))
+            .bearer_auth(&self.token)
+            .header(CONTENT_TYPE, "application/octet-stream")
+            .header(CONTENT_LENGTH, size)
+            .body(tokio::fs::File::from_std(file))
+            .timeout(SLACK + Duration::from_secs(size / UPLOAD_RATE));
+        let answer = call.send().await.map_err(|error| self.away(error))?;
+        let status = answer.status();
+        let body: Value = answer.json().await.map_err(|error| self.away(error))?;
+        match body.get("file").and_then(Value::as_str).filter(|_| status.is_success()) {
+            Some(file) => Ok(file.to_owned()),
+            None => Err(ClientError::Refused(body)),
+        }
     }
 
     /// Makes a call; a refusal becomes an error that says what to do.

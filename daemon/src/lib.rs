@@ -7,7 +7,7 @@
 //!
 //! 1. [`random`], [`clock`], [`spelling`], [`settings`] (keys, names, secrets), [`store`] (the database), [`audit`]
 //! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts)
-//! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts)
+//! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`files`] (what goes along)
 //! 4. [`outbox`] (the queue), [`channels`] (the platforms)
 //! 5. [`approval`] (what waits for a person), [`config`] (the file)
 //! 6. [`delivery`] (the pipeline), [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers
@@ -31,6 +31,7 @@ pub mod config;
 pub mod delivery;
 pub mod demo;
 pub mod events;
+pub mod files;
 pub mod hub;
 pub mod intake;
 pub mod message;

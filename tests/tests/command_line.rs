@@ -145,8 +145,13 @@ fn a_token_is_shown_once_and_kept_nowhere_with_a_hub_and_without() -> Result<()>
         let table = hub.cli(&["agent", "list"])?.well()?;
         ensure!(table.starts_with("NAME") && table.contains("engineer"), "{table}");
         ensure!(!listed.to_string().contains(token) && !table.contains(token));
-        for file in fs::read_dir(hub.data_dir())? {
-            let path = file?.path();
+        let mut paths = vec![hub.data_dir()];
+        while let Some(path) = paths.pop() {
+            if path.is_dir() {
+                let inside = fs::read_dir(path)?.map(|file| Ok(file?.path()));
+                paths.extend(inside.collect::<Result<Vec<_>>>()?);
+                continue;
+            }
             let bytes = fs::read(&path)?;
             let found = bytes.windows(token.len()).any(|window| window == token.as_bytes());
             ensure!(!found, "{} holds the token", path.display());

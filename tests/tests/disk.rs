@@ -30,6 +30,21 @@ fn hub_on_a_small_disk() -> Result<Option<(SpawnedHub, SmallDisk)>> {
 }
 
 #[test]
+fn files_stop_before_they_fill_the_disk_and_messages_without_go_on() -> Result<()> {
+    let Some((hub, disk)) = hub_on_a_small_disk()? else { return Ok(()) };
+    let agent = hub.agent("courier")?;
+    // Beside the reserve 24 MB are there, which is less than files leave free.
+    let before = disk.free()?;
+    let refused = agent.raw("POST", "/v1/files", &[], &vec![1; 4 * MB as usize])?;
+    ensure!(refused.status == 503 && refused.body["reason"] == "disk_full", "{refused:?}");
+    ensure!(!hub.data_dir().join("files").exists());
+    ensure!(disk.free()? + MB > before, "{} were free, and {} are", before, disk.free()?);
+    let sent = agent.send_and_wait(&json!({"to": "local:ann", "message": "Hello"}))?;
+    ensure!(sent["state"] == "sent" && hub.data_dir().join("reserve").exists(), "{sent}");
+    Ok(())
+}
+
+#[test]
 fn a_full_disk_stops_accepting_first_loses_nothing_and_goes_on_by_itself() -> Result<()> {
     let Some((mut hub, disk)) = hub_on_a_small_disk()? else { return Ok(()) };
     let agent = hub.agent("courier")?;

@@ -2,12 +2,15 @@
 
 use gatepost_link::{
     Digest, RequestId,
-    document::{Document, MAX_DOCUMENT, MAX_PARTS, MAX_TEXT, Part},
+    document::{self, Document, MAX_ATTACHMENTS, MAX_DOCUMENT, MAX_PARTS, MAX_TEXT, Part},
 };
 
-use crate::outbox::{
-    row::{MessageRow, PartRow},
-    transition::NewPart,
+use crate::{
+    message::attachment::Attachment,
+    outbox::{
+        row::{MessageRow, PartRow},
+        transition::NewPart,
+    },
 };
 
 /// Why no companion could show a message. Said at once: a hold that nobody can end is a slow way to say no.
@@ -23,6 +26,11 @@ pub enum DocumentRefused {
         "the message becomes {0} parts, and a companion shows at most {MAX_PARTS} for approval: shorten it, or send it as several messages"
     )]
     Parts(usize),
+    /// More files than a document lists.
+    #[error(
+        "the message has {0} files, and a companion lists at most {MAX_ATTACHMENTS} for approval: send it as several messages"
+    )]
+    Files(usize),
     /// The rest (addresses, ids) is too long.
     #[error(
         "the message with all its addresses is too long for a companion to show ({MAX_DOCUMENT} bytes at most)"
@@ -30,8 +38,11 @@ pub enum DocumentRefused {
     Document,
 }
 
-/// Whether a companion could show these parts.
-pub(crate) fn check(parts: &[NewPart]) -> Result<(), DocumentRefused> {
+/// Whether a companion could show these parts and list these files.
+pub(crate) fn check(parts: &[NewPart], files: &[Attachment]) -> Result<(), DocumentRefused> {
+    if files.len() > MAX_ATTACHMENTS {
+        return Err(DocumentRefused::Files(files.len()));
+    }
     let text: usize = parts.iter().map(|part| part.shown.len()).sum();
     if text > MAX_TEXT {
         return Err(DocumentRefused::Text(text));
@@ -49,7 +60,7 @@ pub(super) fn write(
     message: &MessageRow,
     parts: &[NewPart],
 ) -> Result<Vec<u8>, DocumentRefused> {
-    check(parts)?;
+    check(parts, &message.attachments)?;
     let shown = parts.iter().map(|part| Part {
         text: &part.shown,
         wire: Digest::of(part.wire.as_bytes()),
@@ -70,20 +81,26 @@ pub(super) fn write(
         reply_to: message.reply_to.as_deref(),
         options: message.silent.then_some("silent").into_iter().collect(),
         parts: shown.collect(),
-        attachments: heapless::Vec::new(),
+        attachments: message.attachments.iter().map(listed).collect(),
     };
     let mut buffer = [0; MAX_DOCUMENT];
     document.encode(&mut buffer).map(<[u8]>::to_vec).map_err(|_| DocumentRefused::Document)
 }
 
+/// A file as the document lists it. Its caption stands in a part's text.
+pub(super) fn listed(file: &Attachment) -> document::Attachment<'_> {
+    document::Attachment { name: &file.name, kind: &file.kind, size: file.size, digest: file.sha256 }
+}
+
 /// Whether the stored message is the one that the document describes: where it goes by letter, its requests by hash, its
-/// texts by letter.
+/// texts and files by letter.
 pub(super) fn covers(document: &[u8], message: &MessageRow, parts: &[PartRow]) -> bool {
     let Ok(document) = Document::decode(document) else { return false };
     document.channel == message.channel
         && document.account == message.account
         && document.address == message.address
         && document.thread == message.thread.as_deref()
+        && document.attachments.iter().cloned().eq(message.attachments.iter().map(listed))
         && document.parts.len() == parts.len()
         && document.parts.iter().zip(parts).all(|(approved, stored)| {
             approved.wire == Digest::of(stored.wire.as_bytes()) && approved.text == stored.shown

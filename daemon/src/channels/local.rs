@@ -1,7 +1,8 @@
 //! `local`: the hub's own inbox.
 //!
 //! It needs no account anywhere, so it is the channel of a first run; what arrives is a row in the hub's database, read
-//! with `gatepost local read`. The part's key is unique there, so a second delivery changes nothing.
+//! with `gatepost local read`. The part's key is unique there, so a second delivery changes nothing. A file that arrives
+//! stays among the hub's files, under its hash, as long as its row.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
 };
 use crate::{
+    files::kept::Kept,
+    message::attachment::Attachment,
     render::Flavour,
     settings::{Key, key},
     store::{Store, StoreError, now_ms},
@@ -30,6 +33,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     replies: true,
     silent: true,
     address_hint: "a name: letters, digits, `-`, `_` and `.`, at most 64 of them",
+    files: Some(FileRules { max_size: u64::MAX, max_together: u64::MAX, form: FileForm::Captioned }),
 };
 
 #[derive(Deserialize)]
@@ -45,6 +49,8 @@ struct Wire {
     thread: Option<String>,
     reply_to: Option<String>,
     text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attachment: Option<Attachment>,
 }
 
 struct Local {
@@ -66,6 +72,9 @@ pub struct Arrived {
     pub thread: Option<String>,
     /// What it says.
     pub text: String,
+    /// The file that came with it, or that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attachment: Option<Attachment>,
     /// When, in milliseconds since 1970.
     pub at: i64,
 }
@@ -94,7 +103,7 @@ pub async fn read(
     store
         .read(move |db| {
             let mut rows = db.prepare(
-                "SELECT seq, account, address, thread, text, at FROM local
+                "SELECT seq, account, address, thread, text, at, attachment FROM local
                  WHERE (?1 IS NULL OR address = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3",
             )?;
             let rows = rows.query_map(params![address, after, limit], |row| {
@@ -105,11 +114,18 @@ pub async fn read(
                     thread: row.get(3)?,
                     text: row.get(4)?,
                     at: row.get(5)?,
+                    attachment: attachment(row.get_ref(6)?.as_str_or_null()?)?,
                 })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
+}
+
+fn attachment(text: Option<&str>) -> rusqlite::Result<Option<Attachment>> {
+    text.map(serde_json::from_str).transpose().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(6, rusqlite::types::Type::Text, Box::new(error))
+    })
 }
 
 #[async_trait]
@@ -140,19 +156,34 @@ impl Adapter for Local {
             thread: letter.thread.map(Into::into),
             reply_to: letter.reply_to.map(Into::into),
             text: letter.part.text.clone(),
+            attachment: letter.files.first().cloned(),
         })
     }
 
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         let wire = Wire::deserialize(wire)
             .map_err(|error| Failure::Permanent(format!("the stored request cannot be read: {error}")))?;
+        if let Some(file) = &wire.attachment {
+            let kept = Kept::of(&self.store).open(&file.sha256).await;
+            kept.map_err(|error| Failure::Permanent(error.to_string()))?;
+        }
         let (account, key) = (self.account.clone(), key.0.clone());
         self.store
             .write(move |tx| {
                 tx.execute(
-                    "INSERT INTO local (account, address, thread, reply_to, part_key, text, at)
-                     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (part_key) DO NOTHING",
-                    params![account, wire.address, wire.thread, wire.reply_to, key, wire.text, now_ms()],
+                    "INSERT INTO local (account, address, thread, reply_to, part_key, text, at, attachment, digest)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (part_key) DO NOTHING",
+                    params![
+                        account,
+                        wire.address,
+                        wire.thread,
+                        wire.reply_to,
+                        key,
+                        wire.text,
+                        now_ms(),
+                        wire.attachment.as_ref().map(|file| json!(file).to_string()),
+                        wire.attachment.as_ref().map(|file| file.sha256.0),
+                    ],
                 )?;
                 let seq: i64 =
                     tx.query_row("SELECT seq FROM local WHERE part_key = ?", [key], |row| row.get(0))?;

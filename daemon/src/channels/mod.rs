@@ -24,7 +24,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::render::{Flavour, Part};
+use crate::{
+    message::attachment::Attachment,
+    render::{Flavour, Part},
+};
 
 /// What a platform can do, as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,28 @@ pub struct Capabilities {
     pub silent: bool,
     /// How an address looks, for error messages.
     pub address_hint: &'static str,
+    /// What it takes of files; nothing, where a message with files is refused when it is handed in.
+    pub files: Option<FileRules>,
+}
+
+/// What a platform takes of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileRules {
+    /// Bytes of one file.
+    pub max_size: u64,
+    /// Bytes of all files of a message.
+    pub max_together: u64,
+    /// How files stand to the text.
+    pub form: FileForm,
+}
+
+/// How files stand to the text of their message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileForm {
+    /// All in one request with the text, behind it; captions become paragraphs of the text.
+    Together,
+    /// Each in a request of its own after the text, and its caption with it where that is one part.
+    Captioned,
 }
 
 /// One rendered part and where it goes.
@@ -54,8 +79,10 @@ pub struct Letter<'a> {
     pub silent: bool,
     /// The message's first visible line, for platforms with a subject.
     pub headline: &'a str,
-    /// The part itself.
+    /// The part itself; without text only where files go along.
     pub part: &'a Part,
+    /// Files that go along with it: none, one, or all of them, as [`FileRules`] says.
+    pub files: &'a [Attachment],
     /// Which part it is, counted from zero.
     pub index: usize,
     /// How many parts the message has.
@@ -126,7 +153,8 @@ pub trait Adapter: Send + Sync + 'static {
     /// Checks an address and returns its one canonical spelling, under which it is stored, shown and compared.
     fn resolve(&self, address: &str) -> Result<String, TargetError>;
 
-    /// The platform request that a part becomes: all of it but credentials and the part's key.
+    /// The platform request that a part becomes: all of it but credentials and the part's key. A file stands in it by its
+    /// [reference](Attachment::reference).
     fn compose(&self, letter: &Letter<'_>) -> Value;
 
     /// Performs a composed request; returns the platform's id of what arrived. What the platform says of its limits beyond

@@ -3,7 +3,10 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Failed, output::text};
+use super::{
+    Failed,
+    output::{file, text},
+};
 use crate::client::{Client, Place, Request};
 
 #[derive(Debug, clap::Subcommand)]
@@ -47,7 +50,13 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             }
             for message in &arrived {
                 let number = message.get("seq").and_then(Value::as_i64).unwrap_or(0);
-                println!("--- {number} for {} ---\n{}", text(message, "address"), text(message, "text"));
+                println!("--- {number} for {} ---", text(message, "address"));
+                if let Some(attachment) = message.get("attachment") {
+                    println!("{}", file(attachment));
+                }
+                if !text(message, "text").is_empty() || message.get("attachment").is_none() {
+                    println!("{}", text(message, "text"));
+                }
             }
         }
         Command::Say { agent, who, text: said } => {

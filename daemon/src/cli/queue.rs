@@ -141,6 +141,9 @@ fn show(message: &Value) -> String {
             lines.push(format!("  {name}: {}", text(message, name)));
         }
     }
+    for file in message.get("attachments").and_then(Value::as_array).into_iter().flatten() {
+        lines.push(output::file(file));
+    }
     for (number, part) in (1..).zip(message.get("parts").and_then(Value::as_array).into_iter().flatten()) {
         lines.push(format!("--- part {number} ---\n{}", text(part, "text")));
     }

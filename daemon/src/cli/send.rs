@@ -1,7 +1,9 @@
 //! `gatepost send` and `gatepost message`.
 
 use std::{
+    fs::File,
     io::{self, Read as _},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -11,6 +13,9 @@ use serde_json::{Map, Value, json};
 use super::{Failed, output};
 use crate::client::{Client, Place, Request};
 use crate::message::call::MAX_TEXT;
+
+/// How long a hub may take to fetch files, beyond its usual work.
+const FETCH: Duration = Duration::from_mins(5);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -32,7 +37,13 @@ pub(super) struct Arguments {
     /// Print the receipt as JSON.
     #[arg(long)]
     json: bool,
-    /// The text, Markdown; `-` or nothing reads stdin.
+    /// A file to send along; several, if given several times. It is handed to the hub, wherever it is.
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+    /// A voice message to send along.
+    #[arg(long, value_name = "FILE")]
+    voice: Option<PathBuf>,
+    /// The text, Markdown; `-`, or nothing where no file goes along, reads stdin.
     text: Option<String>,
 }
 
@@ -45,6 +56,7 @@ pub(super) struct MessageArguments {
 
 pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Failed> {
     let text = match arguments.text.as_deref() {
+        None if !arguments.attach.is_empty() || arguments.voice.is_some() => String::new(),
         None | Some("-") => stdin()?,
         Some(text) => text.to_owned(),
     };
@@ -58,7 +70,18 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
             call.insert(name.into(), value.into());
         }
     }
-    let answer = post(place, call.into(), arguments.wait).await?;
+    let client = Client::at(place)?;
+    if let Some(voice) = &arguments.voice {
+        call.insert("voice".into(), hand_in(&client, voice).await?);
+    }
+    let mut attachments = Vec::with_capacity(arguments.attach.len());
+    for path in &arguments.attach {
+        attachments.push(hand_in(&client, path).await?);
+    }
+    if !attachments.is_empty() {
+        call.insert("attachments".into(), attachments.into());
+    }
+    let answer = client.call(Method::POST, "/v1/messages", request(call.into(), arguments.wait)).await?;
     if arguments.json {
         println!("{answer}");
     } else if arguments.dry_run {
@@ -74,13 +97,23 @@ pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Resu
     let call =
         serde_json::from_str(&text).map_err(|error| Failed::Usage(format!("stdin is not JSON: {error}")))?;
     let client = Client::at(place)?;
-    let (_, answer) = client.ask(Method::POST, "/v1/messages", request(call, arguments.wait)).await?;
+    let mut request = request(call, arguments.wait);
+    // The hub may have to fetch a file first.
+    request.wait += FETCH;
+    let (_, answer) = client.ask(Method::POST, "/v1/messages", request).await?;
     println!("{answer}");
     ended_well(&answer)
 }
 
-async fn post(place: &Place, call: Value, wait: u64) -> Result<Value, Failed> {
-    Ok(Client::at(place)?.call(Method::POST, "/v1/messages", request(call, wait)).await?)
+/// Hands a file to the hub; how the call names it.
+async fn hand_in(client: &Client, path: &Path) -> Result<Value, Failed> {
+    let unreadable = |error: io::Error| Failed::Usage(format!("cannot read {}: {error}", path.display()));
+    let file = File::open(path).map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(Failed::Usage(format!("{} is no regular file", path.display())));
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    Ok(json!({"file": client.hand_in(file).await?, "name": name}))
 }
 
 fn request(call: Value, wait: u64) -> Request<'static> {

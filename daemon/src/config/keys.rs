@@ -55,6 +55,30 @@ pub const QUEUE: &[Key] = &[
     ),
 ];
 
+/// `[files]`.
+pub const FILES: &[Key] = &[
+    key("max_size", "26214400", "Bytes of one file that goes along with a message."),
+    key("max_together", "52428800", "Bytes of all files of one message."),
+    key(
+        "max_count",
+        "8",
+        "Files of one message, at most 32. A companion lists 8: a message with more cannot be approved there.",
+    ),
+    key(
+        "max_stored",
+        "1073741824",
+        "Bytes of all files in data_dir/files, where each stays as long as a message in the queue or a row of the local \
+         inbox needs it. Over it, callers are told queue_full.",
+    ),
+    key("url_timeout", "\"1m\"", "How long fetching a file from an address may take, redirects and all."),
+    key(
+        "allow_private_urls",
+        "[\"nas.home\", \"192.168.1.0/24\"]",
+        "Hosts and networks inside the house from which files may be fetched. All others must be public, at every redirect \
+         and whatever their names resolve to.",
+    ),
+];
+
 /// `[broker]`.
 pub const BROKER: &[Key] = &[
     key("listen", "\"127.0.0.1:1883\"", "Where the embedded MQTT broker listens for companions."),
@@ -86,6 +110,18 @@ pub const AGENT: &[Key] = &[
         "{ email = \"work\" }",
         "The account that this agent uses on a channel with several. A channel with one account needs no entry.",
     ),
+    key(
+        "attach_from",
+        "\"/srv/engineer/out\"",
+        "The folder from which it attaches files by their path, relative to this file. Nothing outside of it, and no link, is \
+         followed. Without it the agent hands its files in.",
+    ),
+    key(
+        "attach_urls",
+        "[\"files.example.org\", \"*.example.net\"]",
+        "Hosts from which it may have files fetched, \"*\" for any public one. What it asks a host for is a message too, \
+         and nobody is asked before it: no entry, no fetching.",
+    ),
 ];
 
 /// `[approval]`.
@@ -115,7 +151,7 @@ pub const HOOK: &[Key] = &[
     key(
         "command",
         "[\"/usr/local/bin/redact\", \"--strict\"]",
-        "A program, by its absolute path, and its arguments. It reads a JSON object with id, agent, to and message on its \
+        "A program, by its absolute path, and its arguments. It reads a JSON object with id, agent, to, message and attachments on its \
          standard input, and answers on its standard output with {\"action\": \"pass\"}, {\"action\": \"rewrite\", \"message\": \
          \"...\"} or {\"action\": \"cancel\", \"reason\": \"...\"} and exit status 0. Anything else fails the message.",
     ),
@@ -129,7 +165,7 @@ pub const HOOK: &[Key] = &[
     key(
         "builtin",
         "\"secrets\"",
-        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in it.",
+        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in its text, captions or file names.",
     ),
 ];
 

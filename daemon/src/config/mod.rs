@@ -23,7 +23,11 @@ use serde::Deserialize;
 
 use crate::{
     channels::registry::kind,
-    message::call::MAX_TEXT,
+    files::{
+        self, Sources,
+        reach::{Hosts, Private},
+    },
+    message::{asked::MOST, call::MAX_TEXT},
     outbox::bounds::Bounds,
     policy::{Allowlist, Crossing, Pattern, PatternError, Rights},
     settings::{is_name, secret::SecretSource},
@@ -72,6 +76,8 @@ pub struct Config {
     pub hub: Hub,
     /// `[queue]`.
     pub queue: Queue,
+    /// `[files]`.
+    pub files: FileBounds,
     /// `[broker]`.
     pub broker: Broker,
     /// `[agents.NAME]`.
@@ -118,6 +124,24 @@ pub struct Queue {
     pub audit_retention: Span,
 }
 
+/// `[files]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct FileBounds {
+    /// Bytes of one.
+    pub max_size: u64,
+    /// Bytes of a message's.
+    pub max_together: u64,
+    /// How many a message has.
+    pub max_count: usize,
+    /// Bytes of all of them.
+    pub max_stored: u64,
+    /// How long fetching one may take.
+    pub url_timeout: Span,
+    /// Where inside the house they may be fetched from.
+    pub allow_private_urls: Vec<String>,
+}
+
 /// `[broker]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
@@ -146,6 +170,10 @@ pub struct Agent {
     pub decorate: bool,
     /// The account to use, by channel.
     pub accounts: BTreeMap<String, String>,
+    /// The folder of its files.
+    pub attach_from: Option<PathBuf>,
+    /// Hosts of files that it may have fetched.
+    pub attach_urls: Vec<String>,
 }
 
 /// `[approval]`.
@@ -225,6 +253,21 @@ impl Default for Queue {
     }
 }
 
+impl Default for FileBounds {
+    fn default() -> Self {
+        let files::Bounds { max_size, max_together, max_count, max_stored, url_timeout } =
+            files::Bounds::default();
+        Self {
+            max_size,
+            max_together,
+            max_count,
+            max_stored,
+            url_timeout: Span(url_timeout),
+            allow_private_urls: vec![],
+        }
+    }
+}
+
 impl Default for Broker {
     fn default() -> Self {
         Self { listen: ([127, 0, 0, 1], 1883).into(), url: None, user: None, password: None }
@@ -239,6 +282,8 @@ impl Default for Agent {
             cross_context: Crossing::Hold,
             decorate: true,
             accounts: BTreeMap::new(),
+            attach_from: None,
+            attach_urls: vec![],
         }
     }
 }
@@ -266,6 +311,9 @@ impl Config {
         let mut config = Self::parse(&text, path)?;
         if let Some(parent) = path.parent() {
             config.hub.data_dir = parent.join(&config.hub.data_dir);
+            for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
+                *folder = parent.join(&*folder);
+            }
         }
         Ok(config)
     }
@@ -293,6 +341,7 @@ impl Config {
                     ));
                 }
             }
+            agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))?;
             // An entry of `allow` that matches nothing allows nothing; one of `hold` would ask nobody.
             let unknown = rights.hold.iter().filter_map(Pattern::channel).find(|name| kind(name).is_none());
             if let Some(channel) = unknown {
@@ -320,6 +369,10 @@ impl Config {
                 format!("max_messages is at least 1 and max_bytes at least {MAX_TEXT}, one long text");
             return Err(invalid("queue", problem));
         }
+        self.files.private().map_err(|problem| invalid("files.allow_private_urls", problem))?;
+        if !(1..=MOST).contains(&self.files.max_count) {
+            return Err(invalid("files.max_count", format!("at least 1, and at most {MOST}")));
+        }
         if self.broker.user.is_some() != self.broker.password.is_some() {
             return Err(invalid("broker", "user and password go together: give both or none"));
         }
@@ -341,6 +394,25 @@ impl Agent {
             hold: Allowlist::parse(self.hold.iter().cloned())?,
             cross_context: self.cross_context,
         })
+    }
+
+    /// Where its files may come from, or what is wrong with the list.
+    pub fn sources(&self) -> Result<Sources, String> {
+        Ok(Sources { folder: self.attach_from.clone(), hosts: Hosts::parse(&self.attach_urls)? })
+    }
+}
+
+impl FileBounds {
+    /// The bounds alone.
+    pub fn bounds(&self) -> files::Bounds {
+        let &Self { max_size, max_together, max_count, max_stored, url_timeout: Span(url_timeout), .. } =
+            self;
+        files::Bounds { max_size, max_together, max_count, max_stored, url_timeout }
+    }
+
+    /// Where inside the house files may be fetched from, or what is wrong with the list.
+    pub fn private(&self) -> Result<Private, String> {
+        Private::parse(&self.allow_private_urls)
     }
 }
 
@@ -424,8 +496,16 @@ mod tests {
     fn the_template_is_valid_and_names_every_key() {
         let text = template();
         parse(&text).unwrap();
-        let tables =
-            [keys::HUB, keys::QUEUE, keys::BROKER, keys::AGENT, keys::APPROVAL, keys::CONTEXTS, keys::HOOK];
+        let tables = [
+            keys::HUB,
+            keys::QUEUE,
+            keys::FILES,
+            keys::BROKER,
+            keys::AGENT,
+            keys::APPROVAL,
+            keys::CONTEXTS,
+            keys::HOOK,
+        ];
         let channels = crate::channels::registry::KINDS.iter().map(|kind| kind.keys);
         let channels = channels.chain([crate::channels::account::KEYS]);
         for key in tables.into_iter().chain(channels).flatten() {
@@ -452,6 +532,10 @@ mod tests {
         assert_eq!(config.queue.backups, Queue::default().backups);
         assert_eq!(config.queue.retention, Queue::default().retention);
         assert_eq!(config.queue.audit_retention, Queue::default().audit_retention);
+        let (files, usual) = (config.files, FileBounds::default());
+        assert_eq!((files.max_size, files.max_together), (usual.max_size, usual.max_together));
+        assert_eq!((files.max_count, files.max_stored), (usual.max_count, usual.max_stored));
+        assert_eq!(files.url_timeout, usual.url_timeout);
         assert_eq!(config.broker.listen, Broker::default().listen);
         assert_eq!(config.approval.ttl, Approval::default().ttl);
         assert_eq!(config.contexts.ttl, Contexts::default().ttl);

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, HOOK, HUB, QUEUE};
+use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, FILES, HOOK, HUB, QUEUE};
 use crate::{
     channels::{account, registry::KINDS},
     settings::Key,
@@ -22,6 +22,7 @@ pub fn template() -> String {
     );
     section(&mut file, "hub", HUB, true);
     section(&mut file, "queue", QUEUE, true);
+    section(&mut file, "files", FILES, true);
     section(&mut file, "broker", BROKER, true);
     section(&mut file, "approval", APPROVAL, true);
     section(&mut file, "contexts", CONTEXTS, true);

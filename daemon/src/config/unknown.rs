@@ -14,7 +14,8 @@ use crate::{
     spelling::nearest,
 };
 
-const SECTIONS: &[&str] = &["hub", "queue", "broker", "agents", "approval", "contexts", "hooks", "channels"];
+const SECTIONS: &[&str] =
+    &["hub", "queue", "files", "broker", "agents", "approval", "contexts", "hooks", "channels"];
 
 struct Check<'a> {
     text: &'a str,
@@ -31,6 +32,7 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
         match section.get_ref().as_ref() {
             "hub" => check.keys("hub", inner, keys::HUB)?,
             "queue" => check.keys("queue", inner, keys::QUEUE)?,
+            "files" => check.keys("files", inner, keys::FILES)?,
             "broker" => check.keys("broker", inner, keys::BROKER)?,
             "approval" => check.keys("approval", inner, keys::APPROVAL)?,
             "contexts" => check.keys("contexts", inner, keys::CONTEXTS)?,

@@ -29,7 +29,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use hooks::Hooks;
 
-use crate::{approval::Approvals, channels::account::Accounts, outbox::Outbox, policy::Rights};
+use crate::{
+    approval::Approvals,
+    channels::account::Accounts,
+    files::{Files, Sources},
+    outbox::Outbox,
+    policy::Rights,
+};
 use pace::Pace;
 
 /// Everything that the stages share. Clones share it.
@@ -54,6 +60,8 @@ pub struct Shared {
     pub hooks: Hooks,
     /// How fast requests leave.
     pub pace: Pace,
+    /// Files that go along.
+    pub files: Files,
 }
 
 /// What the configuration says of one agent.
@@ -65,6 +73,8 @@ pub struct AgentRules {
     pub decorate: bool,
     /// Its account on each channel.
     pub accounts: BTreeMap<String, String>,
+    /// Where its files may come from.
+    pub sources: Sources,
 }
 
 impl Pipeline {
@@ -76,6 +86,11 @@ impl Pipeline {
     /// The queue.
     pub fn outbox(&self) -> &Outbox {
         &self.0.outbox
+    }
+
+    /// Files that go along.
+    pub fn files(&self) -> &Files {
+        &self.0.files
     }
 
     /// The open accounts.

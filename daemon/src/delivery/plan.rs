@@ -3,17 +3,18 @@
 use super::AgentRules;
 use crate::{
     channels::{
-        Adapter, Letter,
+        Adapter, FileForm, FileRules, Letter,
         account::{Accounts, NoAccount},
     },
     message::{
+        attachment::Attachment,
         call::Call,
         refusal::{Code, Refusal},
         target::{Destination, Target},
     },
     outbox::{row::MessageRow, transition::NewPart},
     policy::{self, Origin},
-    render,
+    render::{self, Document, Flavour, Part},
 };
 
 /// A call's target, resolved against the open accounts.
@@ -77,6 +78,9 @@ pub fn resolve(
     if call.silent && !can.silent {
         return Err(lacks(&channel, "silent messages", "leave silent out"));
     }
+    if !call.attachments.is_empty() && can.files.is_none() {
+        return Err(lacks(&channel, "files", "put what matters into the text, or send a link to it"));
+    }
     Ok(Resolved { target: Target { channel, address, thread }, account: account.to_owned() })
 }
 
@@ -97,6 +101,8 @@ pub struct Content<'a> {
     pub origin: Option<&'a Origin>,
     /// Markdown.
     pub text: &'a str,
+    /// Files that go along, in their order.
+    pub attachments: &'a [Attachment],
 }
 
 impl<'a> Content<'a> {
@@ -110,31 +116,48 @@ impl<'a> Content<'a> {
             silent: message.silent,
             origin: message.origin.as_ref(),
             text: &message.text,
+            attachments: &message.attachments,
         }
     }
 }
 
-/// Renders and splits a message into the platform requests that it becomes, under fresh keys.
+/// What one platform request holds.
+struct Piece<'a> {
+    part: Part,
+    files: &'a [Attachment],
+}
+
+/// Renders and splits a message into the platform requests that it becomes, under fresh keys: first the text, then the
+/// files.
 pub fn parts(
     adapter: &dyn Adapter,
     rules: &AgentRules,
     content: &Content<'_>,
 ) -> Result<Vec<NewPart>, Refusal> {
     let mut document = render::parse(content.text);
-    if document.is_blank() {
+    if document.is_blank() && content.attachments.is_empty() {
         return Err(Refusal::input("the message shows nothing", "write some visible text").because("blank"));
     }
-    let headline = document.headline(60);
-    if rules.decorate && policy::crosses(content.origin, content.account, content.target) {
-        document.decorate(&decoration(content.agent, content.origin));
+    let headline = headline(&document, content.attachments);
+    let prefix = (rules.decorate && policy::crosses(content.origin, content.account, content.target))
+        .then(|| decoration(content.agent, content.origin));
+    // Whose it is stands before the first that is read.
+    let captions_begin = document.is_blank();
+    if let Some(prefix) = prefix.as_ref().filter(|_| !captions_begin) {
+        document.decorate(prefix);
     }
-    let parts = render::render(&document, &adapter.flavour())
-        .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), "shorten the message"))?;
-    let of = parts.len();
-    Ok(parts
+    let flavour = adapter.flavour();
+    let mut pieces: Vec<Piece<'_>> =
+        rendered(&document, &flavour)?.into_iter().map(|part| Piece { part, files: &[] }).collect();
+    if !content.attachments.is_empty() {
+        let prefix = prefix.filter(|_| captions_begin);
+        add_files(adapter, &flavour, content.attachments, prefix.as_deref(), &mut pieces)?;
+    }
+    let of = pieces.len();
+    Ok(pieces
         .iter()
         .enumerate()
-        .map(|(index, part)| {
+        .map(|(index, Piece { part, files })| {
             let wire = adapter.compose(&Letter {
                 address: &content.target.address,
                 thread: content.target.thread.as_deref(),
@@ -142,12 +165,115 @@ pub fn parts(
                 silent: content.silent,
                 headline: &headline,
                 part,
+                files,
                 index,
                 of,
             });
-            NewPart { key: crate::random::hex::<16>(), shown: part.shown.clone(), wire: wire.to_string() }
+            let described = files.iter().map(Attachment::described);
+            let shown = Some(part.shown.clone()).filter(|text| !text.is_empty());
+            let shown: Vec<String> = shown.into_iter().chain(described).collect();
+            NewPart { key: crate::random::hex::<16>(), shown: shown.join("\n"), wire: wire.to_string() }
         })
         .collect())
+}
+
+/// Behind the text, in the form that the channel has for them. `prefix` stands before the first caption, or for it.
+fn add_files<'a>(
+    adapter: &dyn Adapter,
+    flavour: &Flavour,
+    files: &'a [Attachment],
+    prefix: Option<&str>,
+    pieces: &mut Vec<Piece<'a>>,
+) -> Result<(), Refusal> {
+    let channel = adapter.capabilities().channel;
+    let rules = fits(adapter, files.iter().map(|file| file.size))?
+        .ok_or_else(|| lacks(channel, "files", "put what matters into the text, or send a link to it"))?;
+    let captions = files.iter().enumerate().map(|(index, file)| {
+        let mut caption = render::parse(file.caption.as_deref().unwrap_or_default());
+        if rules.form == FileForm::Together && !caption.is_blank() {
+            caption.decorate(&format!("{}: ", file.name));
+        }
+        if let Some(prefix) = prefix.filter(|_| index == 0) {
+            caption.decorate(prefix);
+        }
+        rendered(&caption, flavour)
+    });
+    match rules.form {
+        FileForm::Together => {
+            let mut whole = pieces.pop().map_or_else(empty, |piece| piece.part);
+            for part in captions.collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+                append(&mut whole, part);
+            }
+            pieces.push(Piece { part: whole, files });
+        }
+        FileForm::Captioned => {
+            for (file, caption) in files.iter().zip(captions) {
+                let mut caption = caption?;
+                let part = match caption.len() {
+                    1 => caption.remove(0),
+                    // Too long to stand with it here: it goes before it.
+                    _ => {
+                        pieces.extend(caption.into_iter().map(|part| Piece { part, files: &[] }));
+                        empty()
+                    }
+                };
+                pieces.push(Piece { part, files: std::slice::from_ref(file) });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an account takes of files, if files of these sizes fit into it; none where it takes no files.
+pub(super) fn fits(
+    adapter: &dyn Adapter,
+    sizes: impl Iterator<Item = u64>,
+) -> Result<Option<FileRules>, Refusal> {
+    let can = adapter.capabilities();
+    let Some(rules) = can.files else { return Ok(None) };
+    let mut left = rules.max_together;
+    for size in sizes {
+        if size > rules.max_size || size > left {
+            let most = rules.max_size.min(left);
+            let error = format!("{} takes no file of {size} bytes here, but {most} at most", can.channel);
+            let hint = "send less, several messages, or a link to it";
+            return Err(Refusal::new(Code::TooLarge, error, hint).because("files"));
+        }
+        left -= size;
+    }
+    Ok(Some(rules))
+}
+
+fn rendered(document: &Document, flavour: &Flavour) -> Result<Vec<Part>, Refusal> {
+    render::render(document, flavour)
+        .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), "shorten the message"))
+}
+
+/// The message's first line, or its first file's.
+fn headline(document: &Document, files: &[Attachment]) -> String {
+    match document.headline(60) {
+        line if line.is_empty() => files.first().map_or_else(String::new, |file| file.name.clone()),
+        line => line,
+    }
+}
+
+fn empty() -> Part {
+    Part { text: String::new(), html: None, styles: vec![], units: 0, shown: String::new() }
+}
+
+/// Puts a paragraph behind a part of a channel that does not split.
+fn append(whole: &mut Part, more: Part) {
+    if whole.text.is_empty() {
+        *whole = more;
+        return;
+    }
+    whole.text = format!("{}\n\n{}", whole.text, more.text);
+    whole.shown = format!("{}\n\n{}", whole.shown, more.shown);
+    if let (Some(html), Some(more)) = (&mut whole.html, more.html) {
+        html.push('\n');
+        html.push_str(&more);
+    }
+    whole.units += more.units;
 }
 
 fn decoration(agent: &str, origin: Option<&Origin>) -> String {

@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// An adapter bounds its own steps; this bounds the adapter.
-const LONGEST: Duration = Duration::from_secs(400);
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// What is found when a message's turn has come.
 pub(super) enum Turned {

@@ -13,8 +13,10 @@ use super::{
 };
 use crate::{
     approval::document,
-    channels::account::OnUnknown,
+    channels::account::{NoAccount, OnUnknown},
+    files::Staged,
     message::{
+        attachment::Attachment,
         call::Call,
         receipt::Receipt,
         refusal::{Code, Refusal},
@@ -83,7 +85,7 @@ impl Pipeline {
     pub async fn submit(
         &self,
         agent: &str,
-        call: Call,
+        mut call: Call,
         idempotency: Idempotency,
     ) -> Result<Receipt, Refusal> {
         // First: a repeated call gets its receipt, also when what it stood on is gone by now.
@@ -99,6 +101,8 @@ impl Pipeline {
         }
         let origin = self.origin(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
+        // Only for who may send it, and where it can go.
+        let staged = self.stage(agent, &mut call, &resolved).await?;
         let Target { channel, address, .. } = resolved.target.clone();
         let lane = Lane { channel, account: resolved.account.clone(), address };
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
@@ -116,6 +120,7 @@ impl Pipeline {
             silent: call.silent,
             origin,
             text: call.text,
+            attachments: attachments(&staged),
             deadline: now_ms().saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
             idempotency_key: idempotency.key,
             fingerprint: idempotency.fingerprint,
@@ -123,8 +128,18 @@ impl Pipeline {
             resend,
         };
         match self.0.hooks.before_sending().next() {
-            None => self.accept_judged(new).instrument(span).await,
-            Some(_) => self.accept_hooked(new, lane, span).await,
+            None if staged.is_empty() => self.accept_judged(new).instrument(span).await,
+            None => {
+                // Its files are kept until it is on disk, also for a caller that hangs up meanwhile.
+                let pipeline = self.clone();
+                let accept = async move {
+                    let receipt = pipeline.accept_judged(new).await;
+                    drop(staged);
+                    receipt
+                };
+                tokio::spawn(accept.instrument(span)).await.map_err(|_| unavailable(StoreError::Closed))?
+            }
+            Some(_) => self.accept_hooked(new, staged, lane, span).await,
         }
     }
 
@@ -138,6 +153,7 @@ impl Pipeline {
             silent: new.silent,
             origin: new.origin.as_ref(),
             text: &new.text,
+            attachments: &new.attachments,
         });
         let ttl = self.0.hold_ttl;
         let accepted = self.0.outbox.accept_and(new, move |tx, message| {
@@ -154,11 +170,18 @@ impl Pipeline {
     }
 
     /// Takes a message, and asks the hooks about it. On a task of its own: a caller that hangs up does not leave its
-    /// message half-way.
-    async fn accept_hooked(&self, new: NewMessage, lane: Lane, span: Span) -> Result<Receipt, Refusal> {
+    /// message half-way, and its files are kept until it is on disk.
+    async fn accept_hooked(
+        &self,
+        new: NewMessage,
+        staged: Vec<Staged>,
+        lane: Lane,
+        span: Span,
+    ) -> Result<Receipt, Refusal> {
         let (pipeline, (told, accepted)) = (self.clone(), oneshot::channel());
         let prepared = async move {
             let accepted = pipeline.0.outbox.accept(new).await;
+            drop(staged);
             let turn = matches!(accepted, Ok(Accepted::New(_))).then(|| pipeline.turn(lane)).flatten();
             let new = accepted.as_ref().ok().copied();
             // Who asked may have gone.
@@ -175,19 +198,33 @@ impl Pipeline {
         self.0.outbox.receipt(seq).await.map_err(unavailable)
     }
 
-    /// Says what [`submit`](Self::submit) would do, and does nothing.
-    pub async fn dry_run(&self, agent: &str, call: &Call) -> Result<DryRun, Refusal> {
-        let origin = self.origin(agent, call).await?;
-        let Resolved { target, account } = self.admit(agent, call, origin.as_ref())?;
+    /// Takes the files of a call, and looks whether they fit where it goes.
+    async fn stage(&self, agent: &str, call: &mut Call, resolved: &Resolved) -> Result<Vec<Staged>, Refusal> {
+        let asked = std::mem::take(&mut call.attachments);
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let staged = self.0.files.stage(agent, &self.rules(agent)?.sources, asked).await?;
+        let (_, adapter) =
+            self.0.accounts.pick(&resolved.target.channel, Some(&resolved.account)).map_err(no_account)?;
+        plan::fits(adapter.as_ref(), staged.iter().map(|file| file.attachment.size))?;
+        Ok(staged)
+    }
+
+    /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept.
+    pub async fn dry_run(&self, agent: &str, mut call: Call) -> Result<DryRun, Refusal> {
+        let origin = self.origin(agent, &call).await?;
+        let resolved = self.admit(agent, &call, origin.as_ref())?;
+        let staged = self.stage(agent, &mut call, &resolved).await?;
+        let attachments = attachments(&staged);
+        let Resolved { target, account } = resolved;
         let rules = self.rules(agent)?;
         let (verdict, reason) = match policy::judge(&rules.rights, origin.as_ref(), &account, &target) {
             Verdict::Allow(reason) => ("allow", reason.to_owned()),
             Verdict::Hold(reason) => ("hold", reason),
             Verdict::Deny(refusal) => return Err(refusal),
         };
-        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(|error| {
-            Refusal::new(Code::ExecutionFailed, error.to_string(), "ask the operator to configure it")
-        })?;
+        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(no_account)?;
         let content = Content {
             agent,
             target: &target,
@@ -196,10 +233,11 @@ impl Pipeline {
             silent: call.silent,
             origin: origin.as_ref(),
             text: &call.text,
+            attachments: &attachments,
         };
         let parts = plan::parts(adapter.as_ref(), rules, &content)?;
         if verdict == "hold" {
-            document::check(&parts)
+            document::check(&parts, &attachments)
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;
         }
         let parts = parts
@@ -256,6 +294,14 @@ impl Pipeline {
             Refusal::new(Code::Forbidden, error, hint).because("unknown_agent")
         })
     }
+}
+
+fn attachments(staged: &[Staged]) -> Vec<Attachment> {
+    staged.iter().map(|file| file.attachment.clone()).collect()
+}
+
+fn no_account(error: NoAccount) -> Refusal {
+    Refusal::new(Code::ExecutionFailed, error.to_string(), "ask the operator to configure it")
 }
 
 fn not_accepted(error: AcceptError) -> Refusal {

@@ -16,11 +16,13 @@ use super::{AgentRules, Hooks, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, sub
 use crate::{
     approval::Approvals,
     channels::{
-        Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+        Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+        TargetError,
         account::{Accounts, OnUnknown},
         formats, heard,
         limits::{Allowance, Scope},
     },
+    files::{Bounds, Files, Sources, reach::Private},
     message::{call::Call, receipt::Receipt, state::State},
     outbox::{Outbox, row::MessageRow},
     policy::{Allowlist, Crossing, Rights},
@@ -42,6 +44,7 @@ struct Platform {
     says: Mutex<Vec<Allowance>>,
     /// It reads, and answers nobody.
     silent: bool,
+    files: Option<FileForm>,
 }
 
 impl Platform {
@@ -58,9 +61,28 @@ impl Platform {
 #[async_trait]
 impl Adapter for Platform {
     fn capabilities(&self) -> &'static Capabilities {
-        const CAN: Capabilities =
-            Capabilities { channel: "test", threads: true, replies: true, silent: true, address_hint: "x" };
-        &CAN
+        const fn can(files: Option<FileForm>) -> Capabilities {
+            let files = match files {
+                Some(form) => Some(FileRules { max_size: 10, max_together: 15, form }),
+                None => None,
+            };
+            Capabilities {
+                channel: "test",
+                threads: true,
+                replies: true,
+                silent: true,
+                address_hint: "x",
+                files,
+            }
+        }
+        const BARE: Capabilities = can(None);
+        const CAPTIONED: Capabilities = can(Some(FileForm::Captioned));
+        const TOGETHER: Capabilities = can(Some(FileForm::Together));
+        match self.files {
+            None => &BARE,
+            Some(FileForm::Captioned) => &CAPTIONED,
+            Some(FileForm::Together) => &TOGETHER,
+        }
     }
 
     fn flavour(&self) -> Flavour {
@@ -72,7 +94,9 @@ impl Adapter for Platform {
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
-        json!({"to": letter.address, "text": letter.part.text})
+        let files = letter.files.iter().map(|file| format!("<{}>", file.name));
+        let text: Vec<String> = std::iter::once(letter.part.text.clone()).chain(files).collect();
+        json!({"to": letter.address, "text": text.join("")})
     }
 
     async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
@@ -115,6 +139,8 @@ impl House {
 
     async fn with(directory: &Path, one: &Arc<Platform>, two: &Arc<Platform>, on: OnUnknown) -> Self {
         let outbox = Outbox::new(Store::open(directory).unwrap());
+        crate::hub::install_tls_provider();
+        let files = Files::open(outbox.store().clone(), Bounds::default(), Private::default()).unwrap();
         let mut accounts = Accounts::default();
         for (channel, platform) in CHANNELS.into_iter().zip([one, two]) {
             accounts.add(channel, "home", Arc::clone(platform) as Arc<dyn Adapter>, on);
@@ -125,8 +151,9 @@ impl House {
                 hold: Allowlist::parse([]).unwrap(),
                 cross_context,
             },
-            decorate: false,
+            decorate: cross_context == Crossing::Allow && one.files.is_some(),
             accounts: BTreeMap::new(),
+            sources: Sources::default(),
         };
         let pipeline = Pipeline::new(Shared {
             approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
@@ -138,6 +165,7 @@ impl House {
             ttl: Duration::from_hours(24),
             hold_ttl: Duration::from_mins(10),
             pace: Pace::default(),
+            files,
             hooks: Hooks::new(vec![], vec![]),
         });
         pipeline.recover().await.unwrap();
@@ -349,4 +377,81 @@ async fn what_may_have_arrived_is_unknown_also_when_its_time_is_over() {
     assert_eq!(receipt.state, State::Unknown, "{receipt:?}");
     assert_eq!(receipt.code.as_deref(), Some("unknown_outcome"));
     house.close().await;
+}
+
+fn files(files: Value) -> Value {
+    let mut call = json!({"to": "one:ann", "message": "Hello", "attachments": files});
+    if call["attachments"][0]["name"] == "mute" {
+        call.as_object_mut().unwrap().remove("message");
+    }
+    call
+}
+
+async fn hand_in(house: &House, call: Value) -> Result<Receipt, crate::message::refusal::Refusal> {
+    let once = Idempotency { key: None, fingerprint: [0; 32] };
+    house.pipeline.submit("courier", Call::parse(&call, &CHANNELS).unwrap(), once).await
+}
+
+#[tokio::test]
+async fn a_channel_without_files_refuses_them_at_the_door_and_one_with_files_what_is_too_large_for_it() {
+    let (directory, one, two) = platforms();
+    let house = House::open(directory.path(), &one, &two).await;
+    let refused = hand_in(&house, files(json!([{"base64": "aGk="}]))).await.unwrap_err();
+    assert_eq!((refused.reason, refused.error.as_str()), (Some("not_supported"), "one has no files"));
+    assert!(refused.hint.contains("link"), "{}", refused.hint);
+    house.close().await;
+
+    let (directory, _, two) = platforms();
+    let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
+    let house = House::open(directory.path(), &one, &two).await;
+    for sizes in [&[12][..], &[9, 9]] {
+        let large = sizes.iter().map(|n| json!({"base64": "eHh4".repeat(n / 3)})).collect();
+        let refused = hand_in(&house, files(large)).await.unwrap_err();
+        assert_eq!((refused.code.word(), refused.reason), ("too_large", Some("files")), "{sizes:?}");
+    }
+    let listed = house.pipeline.outbox().list(crate::outbox::Filter { limit: 9, ..Default::default() });
+    assert!(listed.await.unwrap().is_empty());
+    house.close().await;
+}
+
+#[tokio::test]
+async fn files_follow_the_text_each_with_its_caption_or_behind_one_that_is_too_long_for_it() {
+    let (directory, _, two) = platforms();
+    let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
+    let house = House::open(directory.path(), &one, &two).await;
+    let long = "word ".repeat(30);
+    let call = files(json!([
+        {"base64": "eA==", "name": "a", "caption": "*A*"},
+        {"base64": "eA==", "name": "b", "caption": long},
+        {"base64": "eA==", "name": "c"},
+    ]));
+    let receipt = hand_in(&house, call).await.unwrap();
+    let seq = house.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
+    assert_eq!(house.end(seq).await.state, State::Sent);
+    let heard = one.heard("ann");
+    assert_eq!(heard[..2], ["[courier] Hello", "A<a>"]);
+    assert_eq!(heard[2..heard.len() - 2].join(" "), long.trim());
+    assert!(heard.len() > 5, "{heard:?}");
+    assert_eq!(heard[heard.len() - 2..], ["<b>", "<c>"]);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn without_a_text_whose_it_is_stands_at_the_first_file() {
+    for (form, expected) in [
+        (FileForm::Captioned, &["[courier]<mute>", "B<b>"][..]),
+        (FileForm::Together, &["[courier]\n\nb: B<mute><b>"]),
+    ] {
+        let (directory, _, two) = platforms();
+        let one = Arc::new(Platform { files: Some(form), ..Platform::default() });
+        let house = House::open(directory.path(), &one, &two).await;
+        let call = files(json!([
+            {"base64": "eA==", "name": "mute"}, {"base64": "eQ==", "name": "b", "caption": "B"},
+        ]));
+        let receipt = hand_in(&house, call).await.unwrap();
+        let seq = house.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
+        assert_eq!(house.end(seq).await.state, State::Sent);
+        assert_eq!(one.heard("ann"), expected);
+        house.close().await;
+    }
 }

@@ -32,6 +32,7 @@ use crate::{
     config::Config,
     delivery::{AgentRules, Pipeline, Shared, pace::Pace},
     events::Events,
+    files::{Files, error::StageError},
     intake::http::Door,
     message::target::Destination,
     metrics::Metrics,
@@ -92,6 +93,9 @@ pub enum HubError {
     /// The HTTP door.
     #[error("cannot listen on {0}: {1} (set [hub] listen to another port)")]
     Listen(SocketAddr, std::io::Error),
+    /// The folder of files that go along.
+    #[error(transparent)]
+    Files(#[from] StageError),
     /// The HTTP client.
     #[error("cannot set up the HTTP client: {0}")]
     Http(#[from] reqwest::Error),
@@ -185,6 +189,8 @@ impl Hub {
         let software = config.approval.allow_software_companion;
         let approvals = Approvals::new(outbox.clone(), key, software);
         let accounts = open_accounts(config, &store)?;
+        let private = config.files.private().expect("checked when the configuration was read");
+        let files = Files::open(store.clone(), config.files.bounds(), private)?;
         let pipeline = Pipeline::new(Shared {
             outbox: outbox.clone(),
             approvals: approvals.clone(),
@@ -194,6 +200,7 @@ impl Hub {
             hold_ttl: config.approval.ttl.0,
             hooks: hooks::build(config)?,
             pace: Pace::default(),
+            files: files.clone(),
         });
         pipeline.recover().await.map_err(|error| match error {
             TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
@@ -215,7 +222,7 @@ impl Hub {
             retention: config.queue.retention.0,
             audit_retention: config.queue.audit_retention.0,
         };
-        let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), signer.clone(), plan));
+        let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), files, signer.clone(), plan));
         let events = Events::new(outbox.clone());
         let metrics = Metrics::new(outbox, link.presence());
         let routes =
@@ -309,7 +316,9 @@ fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, Agent
         let failed = |problem| HubError::Allowlist(name.clone(), problem);
         rights.allow = rights.allow.respelt(spell).map_err(failed)?;
         rights.hold = rights.hold.respelt(spell).map_err(failed)?;
-        let rules = AgentRules { rights, decorate: agent.decorate, accounts: agent.accounts.clone() };
+        let sources = agent.sources().expect("checked when the configuration was read");
+        let rules =
+            AgentRules { rights, decorate: agent.decorate, accounts: agent.accounts.clone(), sources };
         agents.insert(name.clone(), rules);
     }
     Ok(agents)

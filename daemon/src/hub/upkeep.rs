@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::{
     audit::checkpoint::Signer,
+    files::Files,
     outbox::{
         Outbox,
         retention::{Purge, STEP},
@@ -38,7 +39,7 @@ pub(super) struct Plan {
 }
 
 /// Goes on until it is aborted.
-pub(super) async fn keep_up(outbox: Outbox, signer: Signer, plan: Plan) {
+pub(super) async fn keep_up(outbox: Outbox, files: Files, signer: Signer, plan: Plan) {
     let store = outbox.store().clone();
     let mut beat = tokio::time::interval(BEAT.min(plan.backup_every).min(plan.retention));
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -61,7 +62,7 @@ pub(super) async fn keep_up(outbox: Outbox, signer: Signer, plan: Plan) {
             sign_due = Instant::now() + SIGN;
         }
         if Instant::now() >= purge_due && store.unsettled_since().is_none() {
-            if let Err(error) = let_go(&outbox, &signer, &plan).await {
+            if let Err(error) = let_go(&outbox, &files, &signer, &plan).await {
                 tracing::error!(%error, "cannot let go of what is past its retention");
             }
             purge_due = Instant::now() + PURGE.min(plan.retention);
@@ -83,7 +84,7 @@ pub(super) async fn keep_up(outbox: Outbox, signer: Signer, plan: Plan) {
 }
 
 /// Lets go of all that is past its retention, in steps with room for messages between them.
-async fn let_go(outbox: &Outbox, signer: &Signer, plan: &Plan) -> Result<(), StoreError> {
+async fn let_go(outbox: &Outbox, files: &Files, signer: &Signer, plan: &Plan) -> Result<(), StoreError> {
     let before =
         |kept: Duration| now_ms().saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX));
     let (ended, lines) = (before(plan.retention), before(plan.audit_retention));
@@ -100,6 +101,11 @@ async fn let_go(outbox: &Outbox, signer: &Signer, plan: &Plan) -> Result<(), Sto
             break;
         }
         tokio::time::sleep(STEP_PAUSE).await;
+    }
+    // Those of messages that are gone, and those that a crash kept from their message.
+    let swept = files.sweep().await?;
+    if swept > 0 {
+        tracing::info!(files = swept, "let go of files that no message needs");
     }
     if gone > 0 {
         tracing::info!(rows = gone, "let go of what is past its retention");

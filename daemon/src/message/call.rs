@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::spelling::nearest;
 
 use super::{
+    asked::Asked,
     refusal::{Code, Refusal},
     target::{Destination, KINDS_OF_ID, MAX_ADDRESS},
 };
@@ -39,8 +40,10 @@ impl Action {
 pub struct Call {
     /// What to do.
     pub action: Action,
-    /// The text, Markdown.
+    /// The text, Markdown; empty only where files go along.
     pub text: String,
+    /// Files that go along, in their order.
+    pub attachments: Vec<Asked>,
     /// Where to.
     pub destination: Destination,
     /// The channel, where the call names it beside the target.
@@ -80,12 +83,15 @@ const PARAMETERS: &[&[&str]] = &[
     &["ttlSeconds"],
     &["bestEffort"],
     &["onUnknown"],
+    &["voice"],
+    &["attachments"],
+    &["media"],
 ];
 
 impl Call {
     /// Reads a call. `channels` are the names of all channels that the hub knows.
-    pub fn parse(value: &Value, channels: &[&str]) -> Result<Self, Refusal> {
-        let fields = value.as_object().ok_or_else(|| {
+    pub fn parse(call: &Value, channels: &[&str]) -> Result<Self, Refusal> {
+        let fields = call.as_object().ok_or_else(|| {
             Refusal::input("the call is not a JSON object", "send {\"to\": …, \"message\": …}")
         })?;
         refuse_unknown(fields)?;
@@ -103,7 +109,9 @@ impl Call {
         }
         let target = text(fields, "to")?.unwrap_or_default();
         let channel = text(fields, "channel")?;
-        if message.trim().is_empty() || target.is_empty() {
+        let files = |name| value(fields, name);
+        let attachments = Asked::parse(files("voice")?, files("attachments")?, files("media")?)?;
+        if (message.trim().is_empty() && attachments.is_empty()) || target.is_empty() {
             let missing = if target.is_empty() { "to" } else { "message" };
             // The words of the tool that agents know.
             let error = "platform, target, and body are required";
@@ -121,6 +129,7 @@ impl Call {
         Ok(Self {
             action,
             text: message,
+            attachments,
             destination,
             channel,
             account: short(fields, "accountId")?,

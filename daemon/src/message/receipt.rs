@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{
     MessageId,
+    attachment::Attachment,
     state::{PartState, State},
 };
 
@@ -32,6 +33,9 @@ pub struct Receipt {
     pub sent: Option<String>,
     /// Each part.
     pub parts: Vec<PartReceipt>,
+    /// The files that go along, as the hub found them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
 }
 
 /// One part's state.

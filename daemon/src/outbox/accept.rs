@@ -11,8 +11,10 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
+    files,
     message::{
         MessageId,
+        attachment::Attachment,
         state::{IllegalTransition, State},
         target::Target,
     },
@@ -39,6 +41,8 @@ pub struct NewMessage {
     pub origin: Option<Origin>,
     /// What the agent wrote.
     pub text: String,
+    /// Files that go along. Their callers keep them from being swept until this is on disk.
+    pub attachments: Vec<Attachment>,
     /// Milliseconds since 1970.
     pub deadline: i64,
     /// The caller's own name for this call.
@@ -64,6 +68,7 @@ impl NewMessage {
             silent: false,
             origin: None,
             text: text.into(),
+            attachments: vec![],
             deadline: i64::MAX,
             idempotency_key: None,
             fingerprint: [0; 32],
@@ -202,10 +207,13 @@ fn insert(
     let now = now_ms();
     let origin =
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
+    let attachments = (!new.attachments.is_empty())
+        .then(|| serde_json::to_string(&new.attachments).expect("attachments are plain data"));
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
-            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend,
+            attachments)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
@@ -227,10 +235,17 @@ fn insert(
         now,
         new.best_effort,
         new.resend,
+        attachments,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
-    let detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
+    let mut detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
+    if !new.attachments.is_empty() {
+        files::refer(tx, seq, &new.attachments)?;
+        // A caption is part of what is said, which goes with the message.
+        let facts = |file: &Attachment| json!({"sha256": file.sha256.to_string(), "name": file.name, "kind": file.kind, "size": file.size});
+        detail["files"] = new.attachments.iter().map(facts).collect();
+    }
     let event = State::Accepted.event();
     audit::append(tx, &Entry { actor: &actor, event: &event, message: Some(&id.0), detail })?;
     Ok(Accepted::New(MessageRow {
@@ -258,6 +273,7 @@ fn insert(
         written: None,
         best_effort: new.best_effort,
         resend: new.resend,
+        attachments: new.attachments,
     }))
 }
 

@@ -283,6 +283,7 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         hint: Receipt::hint(message.state),
         code: message.code,
         error: message.reason,
+        attachments: message.attachments,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),
         parts,
     }

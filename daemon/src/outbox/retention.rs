@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{Outbox, row};
 use crate::{
     audit::{self, Entry, checkpoint::Signer},
+    files,
     message::state::State,
     store::StoreError,
 };
@@ -97,6 +98,7 @@ fn step(tx: &Transaction<'_>, purge: &Purge) -> Result<usize, StoreError> {
         tx.prepare_cached("DELETE FROM parts WHERE message = ?")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM approvals WHERE message = ?")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM inbox WHERE message = ?")?.execute([id])?;
+        files::let_go(tx, *seq)?;
         tx.prepare_cached("DELETE FROM messages WHERE seq = ?")?.execute([seq])?;
     }
     if let (Some((_, first)), Some((_, last))) = (ended.first(), ended.last()) {

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use crate::{
     message::{
+        attachment::Attachment,
         state::{PartState, State},
         target::Target,
     },
@@ -15,7 +16,7 @@ macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
          accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
-         best_effort, resend FROM messages "
+         best_effort, resend, attachments FROM messages "
     };
 }
 
@@ -138,6 +139,8 @@ pub struct MessageRow {
     pub best_effort: bool,
     /// Whether a part goes again, and may arrive twice, when nobody knows if it arrived.
     pub resend: bool,
+    /// Files that go along, in their order.
+    pub attachments: Vec<Attachment>,
 }
 
 impl MessageRow {
@@ -167,6 +170,7 @@ impl MessageRow {
             written: row.get(21)?,
             best_effort: row.get(23)?,
             resend: row.get(24)?,
+            attachments: attachments(row)?,
         })
     }
 
@@ -191,6 +195,14 @@ fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Origin>> {
     let text: Option<String> = row.get(11)?;
     text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(11, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// Files that cannot be read are an error and not "none": a message without its files is another message.
+fn attachments(row: &Row<'_>) -> rusqlite::Result<Vec<Attachment>> {
+    let Some(text) = row.get_ref(25)?.as_str_or_null()? else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(25, rusqlite::types::Type::Text, Box::new(error))
     })
 }
 

@@ -235,6 +235,27 @@ CREATE TABLE pauses (
     until INTEGER NOT NULL,
     PRIMARY KEY (channel, account, address)
 ) STRICT;
+","
+-- Files that go along: what they are stands in their message; which message needs which file is looked up by the hash.
+ALTER TABLE messages ADD COLUMN attachments TEXT;
+CREATE TABLE file_uses (
+    digest BLOB NOT NULL,
+    message INTEGER NOT NULL REFERENCES messages (seq),
+    PRIMARY KEY (digest, message)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX file_uses_message ON file_uses (message);
+-- Files that a caller handed in, and may name for a while.
+CREATE TABLE uploads (
+    agent TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (agent, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX uploads_digest ON uploads (digest);
+CREATE INDEX uploads_at ON uploads (at);
+ALTER TABLE local ADD COLUMN attachment TEXT;
+ALTER TABLE local ADD COLUMN digest BLOB;
+CREATE INDEX local_digest ON local (digest) WHERE digest IS NOT NULL;
 "];
 
 /// How many migrations a database has seen.

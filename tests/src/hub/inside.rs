@@ -51,6 +51,7 @@ pub struct TestHub {
     config: Config,
     key: SigningKey,
     registered: bool,
+    app: gatepost_companion::Settings,
     login: (String, String),
     running: Option<Running>,
     tokens: BTreeMap<String, String>,
@@ -112,6 +113,7 @@ impl TestHub {
             config,
             key: SigningKey::from_bytes(&random::bytes()),
             registered: false,
+            app: gatepost_companion::Settings::default(),
             login: (COMPANION.into(), random::hex::<16>()),
             running: None,
             tokens: BTreeMap::new(),
@@ -161,8 +163,13 @@ impl TestHub {
             hub,
             geometry: Geometry::LARGE,
             counter: CounterStore::File(self.folder.path().join("counter")),
-            app: gatepost_companion::Settings::default(),
+            app: self.app,
         })
+    }
+
+    /// From the next start on, the companion lets a person approve files that it cannot show.
+    pub fn approve_unseen_files(&mut self) {
+        self.app.approve_unseen_files = true;
     }
 
     /// Stops the hub and its companion in good order.

@@ -9,14 +9,17 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 const READER: &str = r"
-import email, email.policy, json, sys
+import base64, email, email.policy, json, sys
 mail = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.default)
 def defects(part):
     return [repr(d) for d in part.defects] + [repr(d) for v in part.values() for d in getattr(v, 'defects', [])]
 json.dump({
     'type': mail.get_content_type(),
     'headers': [[name.lower(), str(value)] for name, value in mail.items()],
-    'parts': [[part.get_content_type(), part.get_content().replace('\r\n', '\n')] for part in mail.walk() if not part.is_multipart()],
+    'parts': [[part.get_content_type(), part.get_content().replace('\r\n', '\n')] for part in mail.walk()
+              if not part.is_multipart() and not part.is_attachment()],
+    'files': [[part.get_filename(), part.get_content_type(), base64.b64encode(part.get_payload(decode=True)).decode()]
+              for part in mail.walk() if part.is_attachment()],
     'defects': [defect for part in mail.walk() for defect in defects(part)],
 }, sys.stdout)
 ";
@@ -28,8 +31,10 @@ pub struct Mime {
     pub kind: String,
     /// Names in lower case, values decoded, in order.
     pub headers: Vec<(String, String)>,
-    /// Media type and decoded text, with plain line feeds, of each part that holds no others.
+    /// Media type and decoded text, with plain line feeds, of each part that holds no others and is no attachment.
     pub parts: Vec<(String, String)>,
+    /// Name, media type and bytes, in base64, of each attachment.
+    pub files: Vec<[String; 3]>,
     /// What the parser found wrong.
     pub defects: Vec<String>,
 }
@@ -68,6 +73,10 @@ impl Mime {
             kind: read["type"].as_str().unwrap_or_default().to_owned(),
             headers: pairs("headers"),
             parts: pairs("parts"),
+            files: {
+                let files = read["files"].as_array().into_iter().flatten().map(texts);
+                files.filter_map(|file| file.try_into().ok()).collect()
+            },
             defects: texts(&read["defects"]),
         })
     }

@@ -186,6 +186,21 @@ impl Synapse {
         text(&self.expect("PUT", &path, Some(token), Some(&event))?, "event_id")
     }
 
+    /// The bytes and the media type behind a `mxc:` address, as the user of `token` gets them.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub fn download(&self, token: &str, address: &str) -> Result<(Vec<u8>, String)> {
+        let path = address.strip_prefix("mxc://").context("not a mxc: address")?;
+        let url = format!("{}/_matrix/client/v1/media/download/{path}", self.base_url());
+        let mut answer = self.http.get(url).header("Authorization", format!("Bearer {token}")).call()?;
+        ensure!(answer.status() == 200, "synapse answered {} to a download", answer.status());
+        let kind =
+            answer.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.to_owned();
+        Ok((answer.body_mut().with_config().limit(64 * 1024 * 1024).read_to_vec()?, kind))
+    }
+
     /// Every event in the timeline of `room` that the user of `token` may see, oldest first: messages
     /// (`m.room.message`) among the room's other events.
     ///

@@ -278,6 +278,7 @@ fn difference(shown: &Document<'_>, message: &MessageRow, parts: &[PartRow]) -> 
         ("thread", shown.thread == message.thread.as_deref()),
         ("reply id", shown.reply_to == message.reply_to.as_deref()),
         ("option silent", shown.options.contains(&"silent") == message.silent),
+        ("files", shown.attachments.iter().cloned().eq(message.attachments.iter().map(document::listed))),
         ("number of parts", shown.parts.len() == parts.len()),
     ];
     if let Some((what, _)) = fields.into_iter().find(|(_, same)| !same) {

@@ -102,7 +102,7 @@ async fn a_lost_answer_after_the_content_is_unknown() {
 async fn a_mail_that_did_not_wholly_leave_is_retried() {
     let double = Double::start(Security::Starttls, &[("content", Deed::Hang)]);
     let mut mail = wire().mail(&key()).unwrap();
-    mail.content = b"more than any socket buffers\r\n".repeat(1_000_000);
+    mail.content = b"more than any socket buffers\r\n".repeat(1_000_000).into();
     let failure = to(&double, Security::Starttls).submit(&mail).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("whole mail")), "{failure:?}");
 }
@@ -167,4 +167,25 @@ async fn no_server_is_retried() {
         let failure = submission.submit(&wire().mail(&key()).unwrap()).await.unwrap_err();
         assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
     }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_any_more_leaves_no_mail_with_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = crate::store::Store::open(directory.path()).unwrap();
+    let digest = gatepost_link::Digest::of(&[1; 200_000]);
+    let path = directory.path().join("files").join(digest.to_string());
+    std::fs::create_dir(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, [1; 200_000]).unwrap();
+    let double = Double::start(Security::Starttls, &[]);
+    let mut mail = wire().mail(&key()).unwrap();
+    let place = [("PLACE".to_owned(), digest)];
+    let content = super::content::Content::with_files(b"Subject: x\r\n\r\nPLACE".to_vec(), &place).unwrap();
+    mail.content = content.open(&crate::files::kept::Kept::of(&store)).await.unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(100_000).unwrap();
+    let failure = to(&double, Security::Starttls).submit(&mail).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Retry(why) if why.contains("cannot be read")), "{failure:?}");
+    let heard = double.heard();
+    assert!(heard.iter().any(|said| said == "Subject: x"), "it had begun");
+    assert!(!heard.iter().any(|said| said == "QUIT"), "the line is cut, and no dot follows");
 }

@@ -5,8 +5,10 @@
 //! said in the clear: a server without TLS gets neither the password nor the mail.
 //!
 //! A mail is not split. What [`compose`](Adapter::compose) returns is the whole of it but `Date` and `Message-ID`,
-//! which [`wire`] adds. Bounces, which arrive later and elsewhere, are no part of a delivery.
+//! which [`wire`] adds, and the bytes of files, which [`content`] reads as the mail leaves: a message is one mail, its text
+//! first and its files behind it. Bounces, which arrive later and elsewhere, are no part of a delivery.
 
+mod content;
 #[cfg(test)]
 mod dialogue;
 #[cfg(test)]
@@ -24,13 +26,14 @@ use serde_json::Value;
 
 use self::{
     submission::{Login, Pace, Security, Submission, trust},
-    wire::Wire,
+    wire::{Mail, Wire},
 };
 use super::{
-    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
 };
 use crate::{
+    files::kept::Kept,
     render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
@@ -77,7 +80,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     replies: true,
     silent: false,
     address_hint: "a plain address such as ada@example.org",
+    // Few servers take more in one mail, and base64 makes a third more of it; a server with a lower bound says so.
+    files: Some(FileRules { max_size: MAX_FILES, max_together: MAX_FILES, form: FileForm::Together }),
 };
+
+/// Bytes of all files of one mail.
+const MAX_FILES: u64 = 25 * 1024 * 1024;
 
 /// RFC 5321 §4.5.3.1.1, in octets.
 const MAX_LOCAL_PART: usize = 64;
@@ -106,6 +114,7 @@ struct Settings {
 
 struct Email {
     from: Mailbox,
+    kept: Kept,
     submission: Submission,
 }
 
@@ -143,7 +152,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
     let (host, security, pace) = (settings.host, settings.tls, Pace::default());
     let submission = Submission { host, port, security, tls, hello, login, pace };
-    Ok(Arc::new(Email { from, submission }))
+    Ok(Arc::new(Email { from, kept: Kept::of(&opening.store), submission }))
 }
 
 #[async_trait]
@@ -173,6 +182,9 @@ impl Adapter for Email {
             .map_err(|e| e.to_string())
             .and_then(|wire| wire.mail(key))
             .map_err(|why| Failure::Permanent(format!("the stored mail cannot be sent: {why}")))?;
+        let content = mail.content.open(&self.kept).await;
+        let content = content.map_err(|error| Failure::Permanent(error.to_string()))?;
+        let mail = Mail { content, ..mail };
         self.submission.submit(&mail).await.map(|()| mail.id)
     }
 

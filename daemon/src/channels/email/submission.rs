@@ -8,10 +8,11 @@
 //! Connections are not kept: a home sends few mails, and servers close idle sessions at a moment of their choosing.
 
 use std::{
+    future::poll_fn,
     io,
-    iter::{from_fn, once},
+    iter::from_fn,
     net::SocketAddr,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::atomic::{AtomicBool, Ordering},
     task::{Context, Poll, ready},
     time::Duration,
@@ -40,6 +41,10 @@ use crate::{channels::Failure, settings::secret::Secret};
 /// How long the farewell may take, which nobody waits for.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// The slowest that a mail may leave, in bytes a second, beyond what its answer may take.
+const UPLOAD_RATE: u64 = 128 * 1024;
+const UPLOAD_LONGEST: Duration = Duration::from_mins(4);
+
 /// RFC 4954; both only ever inside TLS.
 const MECHANISMS: [Mechanism; 2] = [Mechanism::Plain, Mechanism::Login];
 
@@ -60,7 +65,8 @@ pub(super) struct Login {
     pub(super) password: Secret,
 }
 
-/// How long to wait. A delivery has at most seven steps and an answer, so it ends within 330 s.
+/// How long to wait. A delivery has at most seven steps and an answer, so it ends within 330 s, and within 240 s more
+/// where files go along.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     /// For each of a host's addresses.
@@ -80,6 +86,23 @@ impl Default for Pace {
             answer: Duration::from_secs(120),
         }
     }
+}
+
+impl Pace {
+    /// For the content and its answer, with so many bytes of files in it.
+    fn with_files(&self, size: u64) -> Duration {
+        self.answer + Duration::from_secs(size / UPLOAD_RATE).min(UPLOAD_LONGEST)
+    }
+}
+
+/// The work, or nothing as soon as it is seen to be broken.
+async fn unless<T>(broken: &AtomicBool, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match work.as_mut().poll(context) {
+        _ if broken.load(Ordering::Relaxed) => Poll::Ready(None),
+        polled => polled.map(Some),
+    })
+    .await
 }
 
 /// A submission server and how to be let in.
@@ -207,12 +230,20 @@ impl Submission {
         }
 
         // The iterator is asked for more once the content is written, and then the final dot is.
-        let dot = AtomicBool::new(false);
-        let content = once(mail.content.as_slice()).chain(from_fn(|| {
+        let (dot, broken) = (AtomicBool::new(false), AtomicBool::new(false));
+        let content = mail.content.blocks(&broken).chain(from_fn(|| {
             dot.store(true, Ordering::Relaxed);
             None
         }));
-        let result = timeout(self.pace.answer, connection.message_iter(content)).await;
+        let answer = self.pace.with_files(mail.content.files_size());
+        let handed_over = timeout(answer, unless(&broken, connection.message_iter(content))).await;
+        let result = match handed_over {
+            Ok(Some(result)) => Ok(result),
+            Ok(None) => {
+                return Err(Failure::Retry("an attached file cannot be read; the mail broke off".into()));
+            }
+            Err(late) => Err(late),
+        };
         let lost = match result {
             Ok(Ok(answer)) if answer.code().severity == Severity::PositiveCompletion => return Ok(()),
             Ok(Ok(answer)) => format!("the answer was {}, which says neither yes nor no", answer.code()),
@@ -223,7 +254,7 @@ impl Submission {
                 }
                 failure.to_string()
             }
-            Err(_) => format!("no answer within {} s", self.pace.answer.as_secs()),
+            Err(_) => format!("no answer within {} s", answer.as_secs()),
         };
         if dot.load(Ordering::Relaxed) {
             Err(Failure::Unknown(format!(

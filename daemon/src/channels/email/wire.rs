@@ -7,13 +7,17 @@
 use lettre::{
     Address, Message,
     message::{
-        Mailbox, MultiPart, SinglePart,
-        header::{HeaderName, HeaderValue},
+        Body, Mailbox, MultiPart, SinglePart,
+        header::{ContentDisposition, ContentTransferEncoding, ContentType, HeaderName, HeaderValue},
     },
 };
 use serde::{Deserialize, Serialize};
 
-use crate::channels::{Letter, PartKey};
+use super::content::Content;
+use crate::{
+    channels::{Letter, PartKey},
+    message::attachment::{Attachment, referred},
+};
 
 /// RFC 5322 §2.1.1: what a line should not exceed, in characters. A subject that fits is shown whole by readers.
 const SUBJECT_LIMIT: usize = 78;
@@ -39,6 +43,28 @@ pub(super) struct Wire {
     references: Option<String>,
     /// RFC 3834 §5: keeps vacation programs from answering the hub.
     auto_submitted: String,
+    /// Behind the text, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<Attached>,
+}
+
+/// A file of a mail.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Attached {
+    /// `attachment:` and its hash.
+    file: String,
+    name: String,
+    kind: String,
+}
+
+impl Attached {
+    fn new(file: &Attachment) -> Self {
+        // RFC 2046 §5.2.1: these may not be encoded, and a file has lines of any length.
+        let encodable = !["message/", "multipart/"].iter().any(|kind| file.kind.starts_with(kind));
+        let kind = if encodable { &file.kind } else { "application/octet-stream" };
+        Self { file: file.reference(), name: file.name.clone(), kind: kind.to_owned() }
+    }
 }
 
 /// A mail that is ready to leave.
@@ -50,7 +76,7 @@ pub(super) struct Mail {
     /// The envelope's recipient.
     pub(super) recipient: Address,
     /// Headers and body, 7 bits a byte.
-    pub(super) content: Vec<u8>,
+    pub(super) content: Content,
 }
 
 impl Wire {
@@ -72,6 +98,7 @@ impl Wire {
             in_reply_to: parent.or(root),
             references,
             auto_submitted: "auto-generated".to_owned(),
+            files: letter.files.iter().map(Attached::new).collect(),
         }
     }
 
@@ -97,14 +124,38 @@ impl Wire {
             builder = builder.references(message_ids("references", ids)?);
         }
         let plain = SinglePart::plain(self.plain.clone());
-        let message = match &self.html {
-            Some(html) => builder.multipart(
-                MultiPart::alternative().singlepart(plain).singlepart(SinglePart::html(html.clone())),
-            ),
-            None => builder.singlepart(plain),
+        let both = |html: &String, plain| {
+            MultiPart::alternative().singlepart(plain).singlepart(SinglePart::html(html.clone()))
+        };
+        if self.files.is_empty() {
+            let message = match &self.html {
+                Some(html) => builder.multipart(both(html, plain)),
+                None => builder.singlepart(plain),
+            };
+            let content = message.map_err(|e| e.to_string())?.formatted().into();
+            return Ok(Mail { id, sender: from.email, recipient, content });
         }
-        .map_err(|e| e.to_string())?;
-        Ok(Mail { id, sender: from.email, recipient, content: message.formatted() })
+        let mut all = MultiPart::mixed().build();
+        all = match &self.html {
+            Some(html) => all.multipart(both(html, plain)),
+            None if self.plain.is_empty() => all,
+            None => all.singlepart(plain),
+        };
+        let mut files = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            let digest = referred(&file.file).ok_or("a file is named by no hash")?;
+            let kind = ContentType::parse(&file.kind).map_err(|e| format!("a file's type: {e}"))?;
+            // Its place, which no text can hold by chance.
+            let place = crate::random::hex::<24>();
+            let body =
+                Body::dangerous_pre_encoded(place.clone().into_bytes(), ContentTransferEncoding::Base64);
+            let part = SinglePart::builder().header(kind).header(ContentDisposition::attachment(&file.name));
+            all = all.singlepart(part.body(body));
+            files.push((place, digest));
+        }
+        let message = builder.multipart(all).map_err(|e| e.to_string())?;
+        let content = Content::with_files(message.formatted(), &files)?;
+        Ok(Mail { id, sender: from.email, recipient, content })
     }
 }
 
@@ -187,6 +238,7 @@ pub(super) mod tests {
             silent: false,
             headline,
             part,
+            files: &[],
             index: 0,
             of: 1,
         }
@@ -202,7 +254,7 @@ pub(super) mod tests {
     }
 
     fn bytes(wire: &Wire) -> String {
-        String::from_utf8(wire.mail(&key()).unwrap().content).unwrap()
+        String::from_utf8(wire.mail(&key()).unwrap().content.bytes()).unwrap()
     }
 
     #[test]

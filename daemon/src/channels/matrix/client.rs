@@ -10,18 +10,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-use reqwest::{Method, StatusCode, Url};
+use reqwest::{
+    Method, RequestBuilder, StatusCode, Url,
+    header::{CONTENT_LENGTH, CONTENT_TYPE},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
     channels::{
         Failure, PartKey, heard,
-        http::{Answer, Http, Silence, quota},
+        http::{Answer, Http, Silence, TIMEOUT, quota},
         limits::{Allowance, Scope},
     },
+    files::kept::Checked,
     settings::secret::Secret,
 };
+
+/// The slowest that an upload may be, in bytes a second: 25 MB in less than four minutes.
+const UPLOAD_RATE: u64 = 128 * 1024;
+/// However large a file is: less than the whole delivery may take.
+const UPLOAD_LONGEST: Duration = Duration::from_secs(400);
 
 /// How long a room is believed to be unencrypted. Encryption is switched on once in a room's life and never off
 /// (<https://spec.matrix.org/v1.18/client-server-api/#mroomencryption>), so "encrypted" ends the matter and only "not
@@ -81,6 +90,37 @@ impl Client {
         }
     }
 
+    /// Puts a file into the homeserver's media repository, and returns its address there.
+    ///
+    /// <https://spec.matrix.org/v1.18/client-server-api/#post_matrixmediav3upload>
+    pub(super) async fn upload(&self, name: &str, kind: &str, file: Checked) -> Result<String, Failure> {
+        let mut url = self.url(&["_matrix", "media", "v3", "upload"]);
+        url.query_pairs_mut().append_pair("filename", name);
+        let longest = TIMEOUT + Duration::from_secs(file.size / UPLOAD_RATE);
+        let request = self
+            .http
+            .client
+            .request(Method::POST, url)
+            .header(CONTENT_TYPE, kind)
+            .header(CONTENT_LENGTH, file.size)
+            .body(tokio::fs::File::from_std(file.file));
+        let answer = match self.answer(request, longest.min(UPLOAD_LONGEST)).await {
+            Ok(answer) => answer,
+            // It is in no room, whether it arrived or not.
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(Failure::Retry(why)),
+        };
+        if !answer.status.is_success() {
+            return Err(match self.judge(&answer) {
+                Failure::Unknown(why) => Failure::Retry(why),
+                failure => failure,
+            });
+        }
+        match answer.body["content_uri"].as_str().filter(|uri| uri.starts_with("mxc://")) {
+            Some(uri) => Ok(uri.to_owned()),
+            None => Err(Failure::Retry("the homeserver took the file, but did not say as what".into())),
+        }
+    }
+
     /// Fails unless the room is known to be without encryption.
     ///
     /// <https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv3roomsroomidstateeventtypestatekey>
@@ -135,17 +175,25 @@ impl Client {
         path: &[&str],
         body: Option<&Map<String, Value>>,
     ) -> Result<Answer, Silence> {
+        let path: Vec<&str> = ["_matrix", "client", "v3"].iter().chain(path).copied().collect();
+        let mut request = self.http.client.request(method, self.url(&path));
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        self.answer(request, TIMEOUT).await
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
         let mut url = self.homeserver.clone();
         url.path_segments_mut()
             .expect("an http URL has a path: it was checked when the account was opened")
             .pop_if_empty()
-            .extend(["_matrix", "client", "v3"])
             .extend(path);
-        let mut request = self.http.client.request(method, url).bearer_auth(self.token.expose());
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        self.http.ask(request).await
+        url
+    }
+
+    async fn answer(&self, request: RequestBuilder, longest: Duration) -> Result<Answer, Silence> {
+        self.http.ask_within(request.bearer_auth(self.token.expose()), longest).await
     }
 
     /// What an answer other than yes means for the event.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gatepost_link::Digest;
 use serde_json::Map;
 
 use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix, homeserver};
@@ -11,14 +12,18 @@ use crate::{
         http::double::{Double, Reply, http},
         limits::{Allowance, Scope},
     },
+    files::kept::Kept,
+    message::attachment::Attachment,
     render::Part,
     settings::secret::Secret,
+    store::Store,
 };
 
 pub(super) fn matrix(port: u16) -> Matrix {
     let url = homeserver(&format!("http://127.0.0.1:{port}")).unwrap();
     Matrix {
         client: Client::new(http(), url, Secret::from("syt_secret")),
+        kept: Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap()),
         limit: DEFAULT_LIMIT,
         resend: Duration::from_secs(DEFAULT_RESEND * 60),
     }
@@ -36,6 +41,7 @@ pub(super) fn letter(part: &Part) -> Letter<'_> {
         silent: false,
         headline: "Hello",
         part,
+        files: &[],
         index: 0,
         of: 1,
     }
@@ -202,4 +208,65 @@ async fn readiness_needs_a_device() {
     assert!(said.unwrap_err().0.contains("device"));
     let said = ready(&[Reply::Says(401, "", r#"{"errcode":"M_UNKNOWN_TOKEN","error":"no"}"#)]).await;
     assert!(said.unwrap_err().0.contains("M_UNKNOWN_TOKEN"));
+}
+
+/// A staged file, and an account on the homeserver at `port` that has it.
+fn matrix_with_file(port: u16) -> (tempfile::TempDir, Matrix, Attachment) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let sha256 = Digest::of(b"hello");
+    std::fs::create_dir(directory.path().join("files")).unwrap();
+    std::fs::write(directory.path().join("files").join(sha256.to_string()), "hello").unwrap();
+    let file = Attachment {
+        sha256,
+        name: "a b.txt".into(),
+        kind: "text/plain".into(),
+        said_to_be: None,
+        size: 5,
+        caption: None,
+        voice: false,
+    };
+    (directory, Matrix { kept: Kept::of(&store), ..matrix(port) }, file)
+}
+
+const UPLOADED: Reply = Reply::Says(200, "", r#"{"content_uri":"mxc://hub.test/abc"}"#);
+
+#[tokio::test]
+async fn a_file_is_uploaded_before_its_event_leaves() {
+    let double = Double::start(&[PLAIN_ROOM, UPLOADED, Reply::Says(200, "", r#"{"event_id":"$event"}"#)]);
+    let (_directory, matrix, file) = matrix_with_file(double.port);
+    let (part, files) = (part(None), [file]);
+    let wire = matrix.compose(&Letter { files: &files, ..letter(&part) });
+    assert_eq!(wire["content"]["url"], format!("attachment:{}", Digest::of(b"hello")));
+    assert_eq!(matrix.deliver(&wire, &key()).await.unwrap(), "$event");
+    let heard = double.heard();
+    assert!(heard[1].starts_with("POST /_matrix/media/v3/upload?filename=a+b.txt HTTP/1.1"), "{}", heard[1]);
+    assert!(heard[1].to_lowercase().contains("content-length: 5\r\n"), "{}", heard[1]);
+    assert!(heard[1].contains("text/plain") && heard[1].ends_with("\r\n\r\nhello"), "{}", heard[1]);
+    assert!(heard[2].contains(r#""url":"mxc://hub.test/abc""#), "{}", heard[2]);
+}
+
+#[tokio::test]
+async fn an_upload_whose_answer_was_lost_is_in_no_room_and_goes_again() {
+    const TOO_LARGE: Reply = Reply::Says(413, "", r#"{"errcode":"M_TOO_LARGE","error":"Upload too large"}"#);
+    const GATEWAY: Reply = Reply::Says(504, "", "<h1>Gateway Time-out</h1>");
+    const NOWHERE: Reply = Reply::Says(200, "", r#"{"content_uri":"https://elsewhere.test/"}"#);
+    for script in
+        [&[PLAIN_ROOM, Reply::Close] as &'static [Reply], &[PLAIN_ROOM, GATEWAY], &[PLAIN_ROOM, NOWHERE]]
+    {
+        let double = Double::start(script);
+        let (_directory, matrix, file) = matrix_with_file(double.port);
+        let wire = matrix.compose(&Letter { files: &[file], ..letter(&part(None)) });
+        let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+    }
+    let double = Double::start(&[PLAIN_ROOM, TOO_LARGE, PLAIN_ROOM]);
+    let (directory, matrix, file) = matrix_with_file(double.port);
+    let wire = matrix.compose(&Letter { files: &[file], ..letter(&part(None)) });
+    let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("M_TOO_LARGE")), "{failure:?}");
+    std::fs::remove_dir_all(directory.path().join("files")).unwrap();
+    let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
+    assert!(!double.heard().iter().any(|request| request.starts_with("PUT")));
 }

@@ -5,12 +5,14 @@
 //! account must be a device of its own, for transaction ids belong to a device.
 //!
 //! An encrypted room is refused: this adapter holds no keys, and a plain event in such a room would go round the
-//! encryption that its members rely on. Room aliases are refused too: they can be pointed elsewhere between the
+//! encryption that its members rely on. A file is uploaded before its event leaves, every time that it is tried: a second
+//! upload is in no room and nobody sees it. Room aliases are refused too: they can be pointed elsewhere between the
 //! approval and the sending, a room id cannot.
 
 mod client;
 #[cfg(test)]
 mod dialogue;
+mod media;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,10 +23,11 @@ use serde_json::{Map, Value, json};
 
 use self::client::Client;
 use super::{
-    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
 };
 use crate::{
+    files::kept::Kept,
     render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
@@ -55,6 +58,8 @@ const CAPABILITIES: Capabilities = Capabilities {
     replies: true,
     silent: true,
     address_hint: "a room id such as !abcdef:example.org",
+    // The homeserver has its own bound, and says so.
+    files: Some(FileRules { max_size: u64::MAX, max_together: u64::MAX, form: FileForm::Captioned }),
 };
 
 /// For readers; the server would take more.
@@ -96,6 +101,7 @@ fn default_resend() -> u64 {
 
 struct Matrix {
     client: Client,
+    kept: Kept,
     limit: usize,
     resend: Duration,
 }
@@ -121,6 +127,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         )));
     }
     Ok(Arc::new(Matrix {
+        kept: Kept::of(&opening.store),
         client: Client::new(opening.http, homeserver, settings.token.read()?),
         limit: settings.limit,
         resend: Duration::from_secs(settings.resend_minutes * 60),
@@ -174,6 +181,9 @@ impl Adapter for Matrix {
             content["format"] = json!("org.matrix.custom.html");
             content["formatted_body"] = json!(html);
         }
+        if let Some(file) = letter.files.first() {
+            media::describe(&mut content, file);
+        }
         if let Some(relation) = relation(letter.thread, letter.reply_to) {
             content["m.relates_to"] = relation;
         }
@@ -181,9 +191,10 @@ impl Adapter for Matrix {
     }
 
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        let stored = Wire::deserialize(wire)
+        let mut stored = Wire::deserialize(wire)
             .map_err(|why| Failure::Permanent(format!("the stored event cannot be sent: {why}")))?;
         self.client.refuse_encrypted(&stored.room).await?;
+        media::hand_over(&mut stored.content, &self.kept, &self.client).await?;
         self.client.send(&stored.room, &stored.kind, key, &stored.content).await
     }
 

@@ -127,10 +127,18 @@ impl Answer {
 }
 
 impl Hook {
-    /// Asks about `text`; `facts` says the same and more.
-    async fn ask(&self, id: &str, text: &str, facts: &Value) -> Result<Answer, HookError> {
+    /// Asks about a message with this `text` in it; `facts` says the same and more.
+    async fn ask(&self, message: &MessageRow, text: &str, facts: &Value) -> Result<Answer, HookError> {
+        let id = &message.id;
         match &self.way {
-            Way::Builtin(builtin) => Ok(builtin.answer(text)),
+            Way::Builtin(builtin) => {
+                // All that is read: a name and a caption leave the house as the text does.
+                let beside = message.attachments.iter();
+                let beside = beside.flat_map(|file| [Some(&file.name), file.caption.as_ref()]).flatten();
+                let answers = std::iter::once(text).chain(beside.map(String::as_str));
+                let mut answers = answers.map(|text| builtin.answer(text));
+                Ok(answers.find(|answer| *answer != Answer::Pass {}).unwrap_or(Answer::Pass {}))
+            }
             Way::Command(_) | Way::Call(_) => Answer::read(&self.tell(id, facts).await?),
         }
     }
@@ -175,7 +183,7 @@ impl Pipeline {
         for hook in &hooks.sending {
             let _one = hooks.at_once.acquire().await.expect("the semaphore is never closed");
             let facts = facts(message, &text);
-            match hook.ask(&message.id, &text, &facts).await {
+            match hook.ask(message, &text, &facts).await {
                 Ok(Answer::Pass {}) => {}
                 Ok(Answer::Rewrite { message }) => text = message,
                 Ok(Answer::Cancel { reason }) => {
@@ -206,6 +214,7 @@ fn about(message: &MessageRow, text: &str) -> Value {
         "address": message.address,
         "thread": message.thread,
         "message": text,
+        "attachments": message.attachments,
     })
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Since {
     limit: Option<u32>,
 }
 
-const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
+pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
 
 pub(super) async fn submit(State(door): State<Door>, request: Request) -> Response {
     door.serve("POST /v1/messages", SENDERS, request, async |caller, request| {
@@ -65,7 +65,7 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
         let call = Call::parse(&value, &KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())?;
         let pipeline = &door.0.pipeline;
         if call.dry_run {
-            return Ok(Json(pipeline.dry_run(caller.agent(), &call).await?).into_response());
+            return Ok(Json(pipeline.dry_run(caller.agent(), call).await?).into_response());
         }
         let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
         // The value and not the bytes: the same call with other white space is the same call.

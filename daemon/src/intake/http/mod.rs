@@ -3,6 +3,7 @@
 //! | call | role | does |
 //! |---|---|---|
 //! | `POST /v1/messages[?wait=S]` | agent, operator | takes a message; 202 with its receipt, 200 if it has ended |
+//! | `POST /v1/files` | agent, operator | takes a file for messages of the next hour; 201 with what to name it by |
 //! | `GET /v1/messages[?state=S&limit=N]` | agent (its own), operator | lists messages, newest first |
 //! | `GET /v1/messages/{id}[?wait=S]` | agent (its own), operator | one message and its receipt |
 //! | `POST /v1/messages/{id}/cancel` | agent (its own), operator | takes it back |
@@ -20,6 +21,7 @@
 mod agents;
 mod caller;
 mod events;
+mod files;
 mod inbound;
 mod local;
 mod messages;
@@ -79,6 +81,7 @@ impl Door {
     pub fn routes(self) -> Router {
         Router::new()
             .route("/v1/messages", post(messages::submit).get(messages::list))
+            .route("/v1/files", post(files::upload))
             .route("/v1/messages/{id}", get(messages::show))
             .route("/v1/messages/{id}/cancel", post(messages::cancel))
             .route("/v1/messages/{id}/retry", post(messages::retry))

@@ -1,0 +1,210 @@
+//! A file from an address.
+//!
+//! Every hop is judged by itself, the first like any that a server sends on to: its scheme, its host, and what the host's
+//! name leads to. A name is resolved once, by us, and the connection goes to the very addresses that were judged, so that
+//! a name which answers otherwise the second time changes nothing. No cookie, no credential, no proxy, no earlier address
+//! goes along. What a server says of the length is believed only where it is against it.
+
+use std::{
+    error::Error,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use reqwest::{
+    Client, Response, StatusCode, Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+    header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION},
+    redirect::Policy,
+};
+
+use super::{
+    error::StageError,
+    reach::{Hosts, Private},
+    shelf::{Draft, Taken},
+};
+use tokio::sync::OnceCell;
+
+use crate::message::attachment::is_kind;
+
+/// Redirects that are followed.
+const HOPS: usize = 4;
+const CONNECT: Duration = Duration::from_secs(10);
+/// Between two pieces of an answer.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// Fetches files.
+pub(super) struct Fetcher {
+    /// Made when it is first needed: the authorities that it trusts are a few megabytes.
+    client: OnceCell<Client>,
+    private: Arc<Private>,
+}
+
+/// What came.
+pub(super) struct Fetched {
+    pub(super) taken: Taken,
+    /// As the address names it.
+    pub(super) name: Option<String>,
+    /// What the server says that it is.
+    pub(super) kind: Option<String>,
+}
+
+/// Resolves names, and answers only with addresses that may be connected to.
+struct Judged(Arc<Private>);
+
+/// A name leads where nothing is fetched from.
+#[derive(Debug, thiserror::Error)]
+#[error("{host} leads to {address}")]
+struct NotPublic {
+    host: String,
+    address: IpAddr,
+}
+
+impl Resolve for Judged {
+    fn resolve(&self, name: Name) -> Resolving {
+        let private = Arc::clone(&self.0);
+        Box::pin(async move {
+            let host = name.as_str().to_owned();
+            let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
+            if !private.names(&host)
+                && let Some(inside) = addresses.iter().find(|address| !private.permits(address.ip()))
+            {
+                // One of several is enough: who answers with both kinds means no good.
+                return Err(NotPublic { host, address: inside.ip() }.into());
+            }
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+impl Fetcher {
+    pub(super) fn new(private: Private) -> Self {
+        Self { client: OnceCell::new(), private: Arc::new(private) }
+    }
+
+    fn client(&self) -> Result<Client, reqwest::Error> {
+        Client::builder()
+            .dns_resolver(Judged(Arc::clone(&self.private)))
+            .redirect(Policy::none())
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
+            // A connection that is kept was judged for another call.
+            .pool_max_idle_per_host(0)
+            .user_agent(concat!("gatepost/", env!("CARGO_PKG_VERSION")))
+            .build()
+    }
+
+    /// Fetches a file from an address on one of `hosts`, or from where that sends it.
+    pub(super) async fn fetch(
+        &self,
+        url: &str,
+        hosts: &Hosts,
+        mut draft: Draft,
+    ) -> Result<Fetched, StageError> {
+        let mut url = Url::parse(url).map_err(|_| StageError::Url("it is no address"))?;
+        let first = url.host_str().unwrap_or_default().to_owned();
+        if !hosts.contain(&first) {
+            return Err(StageError::Host(first));
+        }
+        let mut answer = self.ask(&url).await?;
+        for hop in 0.. {
+            if !answer.status().is_redirection() {
+                break;
+            }
+            if hop == HOPS {
+                return Err(StageError::Fetch(format!("it was sent on more than {HOPS} times")));
+            }
+            let next = next(&url, &answer)?;
+            if url.scheme() == "https" && next.scheme() != "https" {
+                return Err(StageError::Url("it is sent on from https to plain http"));
+            }
+            url = next;
+            answer = self.ask(&url).await?;
+        }
+        if answer.status() != StatusCode::OK {
+            return Err(StageError::Fetch(format!("the server answered {}", answer.status())));
+        }
+        if let Some(coding) = answer.headers().get(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
+            let error = format!("the server packed it as {coding:?}, which was not asked for");
+            return Err(StageError::Fetch(error));
+        }
+        draft.expect(answer.content_length().unwrap_or(0))?;
+        let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.and_then(|kind| kind.split(';').next()).map(|kind| kind.trim().to_ascii_lowercase());
+        let broken =
+            |error: reqwest::Error| StageError::Fetch(format!("it broke off: {}", innermost(&error)));
+        while let Some(block) = answer.chunk().await.map_err(broken)? {
+            draft.write(&block).await?;
+        }
+        let name = url.path_segments().and_then(|mut segments| segments.next_back()).map(decoded);
+        let kind = kind.filter(|kind| is_kind(kind) && kind != "application/octet-stream");
+        Ok(Fetched { taken: draft.finish().await?, name, kind })
+    }
+
+    async fn ask(&self, url: &Url) -> Result<Response, StageError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(StageError::Url("it is neither http nor https"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(StageError::Url("it holds a name or a password"));
+        }
+        // A literal address is resolved by nobody.
+        let host = url.host_str().ok_or(StageError::Url("it names no host"))?;
+        let literal = host.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+        if let Some(address) = literal.filter(|address| !self.private.permits(*address)) {
+            return Err(StageError::Private { host: host.to_owned(), address });
+        }
+        let client = self.client.get_or_try_init(async || self.client()).await?;
+        client.get(url.clone()).send().await.map_err(|error| {
+            let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+            while let Some(found) = cause {
+                if let Some(NotPublic { host, address }) = found.downcast_ref() {
+                    return StageError::Private { host: host.clone(), address: *address };
+                }
+                cause = found.source();
+            }
+            StageError::Fetch(innermost(&error).to_string())
+        })
+    }
+}
+
+/// Where an answer sends on to.
+fn next(from: &Url, answer: &Response) -> Result<Url, StageError> {
+    let to = answer.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+    to.and_then(|to| from.join(to).ok()).ok_or(StageError::Url("it is sent on to nowhere"))
+}
+
+/// A part of a path as people read it.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((&first, after)) = rest.split_first() {
+        let pair = after.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()).filter(|_| first == b'%') {
+            Some(byte) => (bytes.push(byte), rest = &after[2..]),
+            None => (bytes.push(first), rest = after),
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The cause at the bottom, which is the one that says something; the ones above repeat the address.
+fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_from_an_address_as_people_write_it() {
+        assert_eq!(decoded("Gr%C3%BC%C3%9Fe%20%2e%2e%2fx%zz%"), "Grüße ../x%zz%");
+    }
+}

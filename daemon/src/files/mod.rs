@@ -1,0 +1,304 @@
+//! Files that go along, by the hash of their bytes.
+//!
+//! A file is on disk under its hash before the message that it goes along with is accepted: what is shown, signed and
+//! sent later are those bytes, whatever becomes of the place that they came from. Nothing here holds a whole file in
+//! memory, and everything is bounded: one file, all of a message, all of the house, the time, and how many are staged at
+//! once.
+//!
+//! - [`shelf`]: the folder, `DATA_DIR/files`: how a file gets into it whole, how long it stays, who takes it away;
+//! - [`kept`]: reading one back, its hash checked before the first byte is used;
+//! - [`beneath`]: files of an agent's own folder; [`fetch`]: files from an address, and [`reach`]: which addresses those
+//!   may be; [`uploads`]: files that a caller handed in;
+//! - [`sniff`]: what a file is, by its content;
+//! - [`error`]: why a file was not taken.
+
+mod beneath;
+pub mod error;
+mod fetch;
+pub mod kept;
+pub mod reach;
+mod shelf;
+mod sniff;
+mod uploads;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use futures_util::{Stream, StreamExt as _};
+use gatepost_link::Digest;
+use rusqlite::Transaction;
+use tokio::{
+    io::AsyncReadExt as _,
+    sync::{Semaphore, SemaphorePermit},
+};
+
+pub use shelf::Pin;
+pub use uploads::Uploaded;
+
+use crate::{
+    message::{
+        asked::{Asked, Source},
+        attachment::{Attachment, MAX_NAME, clean_name, is_kind},
+    },
+    store::{Store, StoreError},
+};
+use error::StageError;
+use fetch::Fetcher;
+use reach::{Hosts, Private};
+use shelf::{Draft, Shelf};
+
+/// Files that are on their way into the folder at once, over all callers, of either kind; the others wait.
+const AT_ONCE: usize = 8;
+/// How long one waits for its turn.
+const TURN: Duration = Duration::from_secs(60);
+/// What is read of a file at a time.
+const BLOCK: usize = 64 * 1024;
+
+/// How much is taken.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// Bytes of one file.
+    pub max_size: u64,
+    /// Bytes of all files of a message.
+    pub max_together: u64,
+    /// Files of a message.
+    pub max_count: usize,
+    /// Bytes of all files in the house.
+    pub max_stored: u64,
+    /// How long fetching one may take, redirects and all.
+    pub url_timeout: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        const MB: u64 = 1024 * 1024;
+        Self {
+            max_size: 25 * MB,
+            max_together: 50 * MB,
+            max_count: 8,
+            max_stored: 1024 * MB,
+            url_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Where one agent's files may come from.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The folder of its own. Without one it names no paths.
+    pub folder: Option<PathBuf>,
+    /// Hosts that it may have files fetched from.
+    pub hosts: Hosts,
+}
+
+/// The house's files. Clones share them.
+#[derive(Clone)]
+pub struct Files(Arc<Shared>);
+
+struct Shared {
+    shelf: Arc<Shelf>,
+    bounds: Bounds,
+    fetcher: Fetcher,
+    /// For files of this machine.
+    here: Semaphore,
+    /// For those that come over a network, as slowly as it likes: they keep nobody else's waiting.
+    far: Semaphore,
+}
+
+/// A file that is in the folder, and stays there as long as this is held, whether anything refers to it or not.
+#[derive(Debug)]
+pub struct Staged {
+    /// What it is.
+    pub attachment: Attachment,
+    /// Keeps it.
+    pub pin: Pin,
+}
+
+impl Files {
+    /// The files in the data directory of `store`. Fetching goes to public addresses and `private` ones. What a hub that
+    /// was killed left half-written is removed.
+    pub fn open(store: Store, bounds: Bounds, private: Private) -> Result<Self, StageError> {
+        let shelf = Arc::new(Shelf::open(store, bounds.max_stored)?);
+        let turns = || Semaphore::new(AT_ONCE);
+        let (fetcher, here, far) = (Fetcher::new(private), turns(), turns());
+        Ok(Self(Arc::new(Shared { shelf, bounds, fetcher, here, far })))
+    }
+
+    /// What is taken.
+    pub fn bounds(&self) -> &Bounds {
+        &self.0.bounds
+    }
+
+    /// Takes all files of a message for `agent`, in their order.
+    pub async fn stage(
+        &self,
+        agent: &str,
+        sources: &Sources,
+        asked: Vec<Asked>,
+    ) -> Result<Vec<Staged>, StageError> {
+        let bounds = self.bounds();
+        if asked.len() > bounds.max_count {
+            return Err(StageError::Count(asked.len(), bounds.max_count));
+        }
+        self.make_room().await;
+        let (mut staged, mut left) = (Vec::with_capacity(asked.len()), bounds.max_together);
+        for asked in asked {
+            let file = self.stage_one(agent, sources, asked, left).await?;
+            left = left.saturating_sub(file.attachment.size);
+            staged.push(file);
+        }
+        Ok(staged)
+    }
+
+    async fn stage_one(
+        &self,
+        agent: &str,
+        sources: &Sources,
+        asked: Asked,
+        left: u64,
+    ) -> Result<Staged, StageError> {
+        let far = matches!(asked.source, Source::Url(_));
+        let _turn = turn(if far { &self.0.far } else { &self.0.here }).await?;
+        let (taken, name, claim) = match asked.source {
+            Source::Path(path) => {
+                let folder = sources.folder.as_deref().ok_or(StageError::NoFolder)?;
+                let (file, size) = beneath::open(folder.to_owned(), path.clone()).await?;
+                let mut draft = self.draft(left)?;
+                draft.expect(size)?;
+                let mut file = tokio::fs::File::from_std(file);
+                let mut block = vec![0; BLOCK];
+                loop {
+                    match file.read(&mut block).await.map_err(StageError::Read)? {
+                        0 => break,
+                        n => draft.write(&block[..n]).await?,
+                    }
+                }
+                (draft.finish().await?, Some(path), None)
+            }
+            Source::Url(url) => {
+                let draft = self.draft(left)?;
+                let fetched = self.0.fetcher.fetch(&url, &sources.hosts, draft);
+                let limit = self.bounds().url_timeout;
+                let late = |_| StageError::Slow(limit);
+                let fetched = tokio::time::timeout(limit, fetched).await.map_err(late)??;
+                (fetched.taken, fetched.name, fetched.kind)
+            }
+            Source::Bytes(bytes) => {
+                let mut draft = self.draft(left)?;
+                draft.expect(bytes.len() as u64)?;
+                draft.write(&bytes).await?;
+                (draft.finish().await?, None, None)
+            }
+            Source::Upload(digest) => (self.uploaded(agent, digest, left).await?, None, None),
+        };
+        if taken.size == 0 {
+            return Err(StageError::Empty);
+        }
+        let sniffed = sniff::sniff(&taken.head, asked.kind.as_deref().or(claim.as_deref()));
+        if asked.voice && !sniffed.kind.starts_with("audio/") {
+            return Err(StageError::NotAudio(sniffed.kind));
+        }
+        let name = asked.name.as_deref().and_then(clean_name).or_else(|| clean_name(&name?));
+        let name = name.unwrap_or_else(|| format!("file.{}", sniffed.extension));
+        debug_assert!(name.len() <= MAX_NAME && is_kind(&sniffed.kind));
+        let attachment = Attachment {
+            sha256: taken.pin.digest(),
+            name,
+            kind: sniffed.kind,
+            said_to_be: sniffed.said_to_be,
+            size: taken.size,
+            caption: asked.caption,
+            voice: asked.voice,
+        };
+        Ok(Staged { attachment, pin: taken.pin })
+    }
+
+    /// Takes a file that `agent` hands in, for messages that it sends within the hour.
+    pub async fn upload<B: AsRef<[u8]>, E: std::fmt::Display>(
+        &self,
+        agent: &str,
+        expected: Option<u64>,
+        mut body: impl Stream<Item = Result<B, E>> + Unpin,
+    ) -> Result<Uploaded, StageError> {
+        let _turn = turn(&self.0.far).await?;
+        self.make_room().await;
+        let mut draft = self.draft(u64::MAX)?;
+        draft.expect(expected.unwrap_or(0))?;
+        let receive = async {
+            while let Some(block) = body.next().await {
+                let block = block.map_err(|error| StageError::Broken(error.to_string()))?;
+                draft.write(block.as_ref()).await?;
+            }
+            draft.finish().await
+        };
+        let limit = uploads::TIME;
+        let taken = tokio::time::timeout(limit, receive).await.map_err(|_| StageError::Slow(limit))??;
+        if taken.size == 0 {
+            return Err(StageError::Empty);
+        }
+        let kind = sniff::sniff(&taken.head, None).kind;
+        uploads::register(self.0.shelf.store(), agent, taken.pin.digest()).await?;
+        Ok(Uploaded { file: taken.pin.digest(), size: taken.size, kind, lasts: uploads::LASTS })
+    }
+
+    async fn uploaded(&self, agent: &str, digest: Digest, left: u64) -> Result<shelf::Taken, StageError> {
+        // Held before it is looked for, so that it does not go in between.
+        let pin = self.0.shelf.pin(digest);
+        uploads::find(self.0.shelf.store(), agent, digest).await?;
+        let file =
+            kept::Kept::of(self.0.shelf.store()).open(&digest).await.map_err(|_| StageError::NoUpload)?;
+        let size = file.size;
+        let most = self.bounds().max_size.min(left);
+        if size > most {
+            return Err(StageError::TooLarge(most));
+        }
+        let mut head = Vec::new();
+        let source = tokio::fs::File::from_std(file.file);
+        source.take(sniff::HEAD as u64).read_to_end(&mut head).await.map_err(StageError::Read)?;
+        Ok(shelf::Taken { pin, size, head })
+    }
+
+    fn draft(&self, left: u64) -> Result<Draft, StageError> {
+        Draft::begin(&self.0.shelf, self.bounds().max_size.min(left))
+    }
+
+    /// Where the house has all but as many as it may, those that nobody needs go now.
+    async fn make_room(&self) {
+        if !self.0.shelf.is_tight(self.bounds().max_size) {
+            return;
+        }
+        if let Err(error) = self.sweep().await {
+            tracing::warn!(%error, "cannot let go of files that no message needs");
+        }
+    }
+
+    /// Removes files that nothing refers to any more, and that nobody is staging. How many went.
+    pub async fn sweep(&self) -> Result<usize, StoreError> {
+        uploads::expire(self.0.shelf.store()).await?;
+        self.0.shelf.sweep().await
+    }
+}
+
+async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, StageError> {
+    match tokio::time::timeout(TURN, turns.acquire()).await {
+        Ok(permit) => Ok(permit.expect("the semaphore is never closed")),
+        Err(_) => Err(StageError::Busy),
+    }
+}
+
+/// Writes down that a message has these files, so that they stay as long as it does.
+pub fn refer(tx: &Transaction<'_>, message: i64, files: &[Attachment]) -> Result<(), rusqlite::Error> {
+    for file in files {
+        tx.prepare_cached("INSERT OR IGNORE INTO file_uses (digest, message) VALUES (?, ?)")?
+            .execute(rusqlite::params![file.sha256.0, message])?;
+    }
+    Ok(())
+}
+
+/// The message is gone, and needs its files no more.
+pub fn let_go(tx: &Transaction<'_>, message: i64) -> Result<(), rusqlite::Error> {
+    tx.prepare_cached("DELETE FROM file_uses WHERE message = ?")?.execute([message])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,411 @@
+//! Files on their way into the folder and out of it.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use super::{
+    kept::{Kept, KeptError},
+    *,
+};
+use crate::message::refusal::{Code, Refusal};
+
+struct House {
+    directory: tempfile::TempDir,
+    store: Store,
+    files: Files,
+}
+
+const SMALL: Bounds = Bounds {
+    max_size: 100_000,
+    max_together: 150_000,
+    max_count: 3,
+    max_stored: 400_000,
+    url_timeout: Duration::from_secs(2),
+};
+
+fn house(bounds: Bounds, private: &[&str]) -> House {
+    crate::hub::install_tls_provider();
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let private: Vec<String> = private.iter().map(|entry| (*entry).to_owned()).collect();
+    let files = Files::open(store.clone(), bounds, Private::parse(&private).unwrap()).unwrap();
+    House { directory, store, files }
+}
+
+impl House {
+    fn folder(&self) -> PathBuf {
+        self.directory.path().join("files")
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(self.folder()).into_iter().flatten();
+        names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    async fn stage(&self, asked: Asked) -> Result<Staged, StageError> {
+        let sources = Sources { folder: None, hosts: Hosts::parse(&["*".to_owned()]).unwrap() };
+        Ok(self.files.stage("a", &sources, vec![asked]).await?.remove(0))
+    }
+
+    async fn bytes(&self, bytes: &[u8]) -> Result<Staged, StageError> {
+        self.stage(asked(Source::Bytes(bytes.to_vec()))).await
+    }
+
+    async fn url(&self, url: &str) -> Result<Staged, StageError> {
+        self.stage(asked(Source::Url(url.to_owned()))).await
+    }
+
+    async fn use_it(&self, file: &Attachment, message: i64) {
+        let file = file.clone();
+        let used = self.store.write(move |tx| {
+            tx.execute_batch(&format!(
+                "INSERT OR IGNORE INTO messages (seq, id, agent, state, action, channel, account, address, silent, text, \
+                 fingerprint, accepted_at, deadline, due_at) VALUES ({message}, 'm{message}', 'a', 'sent', 'send', 'local', \
+                 'home', 'x', 0, 'x', x'00', 0, 0, 0)"
+            ))?;
+            refer(tx, message, &[file])?;
+            Ok::<_, StoreError>(())
+        });
+        used.await.unwrap();
+    }
+}
+
+fn asked(source: Source) -> Asked {
+    Asked { source, name: None, kind: None, caption: None, voice: false }
+}
+
+/// A server that answers every request with this, and says where it listens.
+fn server(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = Vec::new();
+            let mut byte = [0];
+            while !request.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                request.push(byte[0]);
+            }
+            answer(&String::from_utf8_lossy(&request), &mut stream);
+        }
+    });
+    format!("http://{address}")
+}
+
+fn says(head: &'static str, body: &'static [u8]) -> String {
+    server(move |_, stream| {
+        let _ = stream.write_all(format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").as_bytes());
+        let _ = stream.write_all(body);
+    })
+}
+
+#[tokio::test]
+async fn a_staged_file_stands_whole_under_its_hash_once_and_for_its_owner_only() {
+    let house = house(SMALL, &[]);
+    let one = house.bytes(b"hello\n").await.unwrap();
+    let two = house.bytes(b"hello\n").await.unwrap();
+    let hash = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+    assert_eq!(one.attachment.sha256.to_string(), hash);
+    assert_eq!(two.attachment, one.attachment);
+    assert_eq!((one.attachment.name.as_str(), one.attachment.kind.as_str()), ("file.txt", "text/plain"));
+    assert_eq!(house.names(), [hash]);
+    let file = house.folder().join(hash);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(house.folder()).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::read(file).unwrap(), b"hello\n");
+}
+
+#[tokio::test]
+async fn nothing_over_a_bound_is_taken_and_nothing_of_it_stays() {
+    let house = house(SMALL, &[]);
+    let whole = [7; 100_000];
+    let first = house.bytes(&whole).await.unwrap();
+    assert!(matches!(house.bytes(&[7; 100_001]).await, Err(StageError::TooLarge(100_000))));
+    assert!(matches!(house.bytes(&[]).await, Err(StageError::Empty)));
+    let files = |sizes: &[usize]| sizes.iter().map(|n| asked(Source::Bytes(vec![1; *n]))).collect::<Vec<_>>();
+    let sources = Sources::default();
+    let together = house.files.stage("a", &sources, files(&[90_000, 60_001])).await;
+    assert!(matches!(together, Err(StageError::TooLarge(60_000))), "{together:?}");
+    let many = house.files.stage("a", &sources, files(&[1, 2, 3, 4])).await;
+    assert!(matches!(many, Err(StageError::Count(4, 3))));
+    // What was refused is swept, and counts no more.
+    let mut held = vec![first];
+    house.files.sweep().await.unwrap();
+    for n in 0..3 {
+        held.push(house.bytes(&[n; 100_000]).await.unwrap());
+    }
+    assert!(matches!(house.bytes(b"x").await, Err(StageError::Stored(400_000))));
+    assert!(!house.names().iter().any(|name| name.starts_with('.')));
+    drop(held);
+    assert_eq!(house.files.sweep().await.unwrap(), 4);
+    house.bytes(b"x").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_goes_when_nobody_stages_it_and_nothing_refers_to_it_and_not_before() {
+    let house = house(SMALL, &[]);
+    let (used, held) = (house.bytes(b"used").await.unwrap(), house.bytes(b"held").await.unwrap());
+    let (kept, orphan) = (used.attachment.clone(), house.bytes(b"orphan").await.unwrap().attachment);
+    house.use_it(&used.attachment, 1).await;
+    drop(used);
+    assert_eq!(house.files.sweep().await.unwrap(), 1, "the orphan");
+    assert!(!house.names().contains(&orphan.sha256.to_string()));
+    assert_eq!(house.names().len(), 2);
+    drop(held);
+    assert_eq!(house.files.sweep().await.unwrap(), 1);
+    house.store.write(|tx| Ok::<_, StoreError>(let_go(tx, 1)?)).await.unwrap();
+    assert!(house.names().contains(&kept.sha256.to_string()));
+    assert_eq!(house.files.sweep().await.unwrap(), 1);
+    assert!(house.names().is_empty());
+}
+
+#[tokio::test]
+async fn sweeps_and_stagings_at_once_lose_no_file_that_a_message_refers_to() {
+    let house = std::sync::Arc::new(house(Bounds::default(), &[]));
+    let sweeper = {
+        let house = std::sync::Arc::clone(&house);
+        tokio::spawn(async move {
+            loop {
+                house.files.sweep().await.unwrap();
+            }
+        })
+    };
+    for n in 0..60 {
+        let bytes = [b"the same ".as_slice(), &[b'a' + n % 3]].concat();
+        let staged = house.bytes(&bytes).await.unwrap();
+        house.use_it(&staged.attachment, i64::from(n) + 1).await;
+        let file = staged.attachment.clone();
+        drop(staged);
+        tokio::task::yield_now().await;
+        Kept::of(&house.store).open(&file.sha256).await.expect("it is there");
+        let seq = i64::from(n) + 1;
+        house.store.write(move |tx| Ok::<_, StoreError>(let_go(tx, seq)?)).await.unwrap();
+    }
+    sweeper.abort();
+}
+
+#[tokio::test]
+async fn what_a_killed_hub_left_half_written_is_gone_at_the_next_start() {
+    let house = house(SMALL, &[]);
+    drop(house.bytes(b"whole").await.unwrap());
+    fs::write(house.folder().join(".half-1234"), "half").unwrap();
+    let House { directory, store, files } = house;
+    drop(files);
+    let files = Files::open(store.clone(), SMALL, Private::default()).unwrap();
+    let house = House { directory, store, files };
+    assert_eq!(house.names().len(), 1);
+    assert_eq!(house.files.sweep().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_file_that_is_gone_or_changed_is_not_read_back() {
+    let house = house(SMALL, &[]);
+    let staged = house.bytes(b"approved").await.unwrap();
+    let (kept, hash) = (Kept::of(&house.store), staged.attachment.sha256);
+    let mut text = String::new();
+    kept.open(&hash).await.unwrap().file.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "approved");
+    fs::write(house.folder().join(hash.to_string()), "approveD").unwrap();
+    assert!(matches!(kept.open(&hash).await, Err(KeptError::Changed(_))));
+    fs::remove_file(house.folder().join(hash.to_string())).unwrap();
+    assert!(matches!(kept.open(&hash).await, Err(KeptError::Gone(..))));
+}
+
+#[tokio::test]
+async fn paths_are_for_who_has_a_folder() {
+    let house = house(SMALL, &[]);
+    let path =
+        || vec![Asked { name: Some("../b\u{202e}.txt".into()), ..asked(Source::Path("sub/a.txt".into())) }];
+    let refused = house.files.stage("a", &Sources::default(), path()).await.unwrap_err();
+    let refusal = Refusal::from(refused);
+    assert_eq!((refusal.code, refusal.reason), (Code::Forbidden, Some("attach_from")));
+    let own = tempfile::tempdir().unwrap();
+    fs::create_dir(own.path().join("sub")).unwrap();
+    fs::write(own.path().join("sub/a.txt"), "text").unwrap();
+    let sources = Sources { folder: Some(own.path().to_owned()), hosts: Hosts::default() };
+    let staged = house.files.stage("a", &sources, path()).await.unwrap().remove(0);
+    assert_eq!((staged.attachment.name.as_str(), staged.attachment.size), ("b.txt", 4));
+}
+
+#[tokio::test]
+async fn an_upload_is_its_callers_alone_and_stays_while_it_may_be_named() {
+    let house = house(SMALL, &[]);
+    let upload = async |agent: &str, bytes: &[u8]| {
+        let pieces: Vec<Result<Vec<u8>, String>> = bytes.chunks(10).map(|piece| Ok(piece.to_vec())).collect();
+        house.files.upload(agent, None, futures_util::stream::iter(pieces)).await
+    };
+    let file = upload("a", b"%PDF-1.7 of a").await.unwrap();
+    assert_eq!((file.size, file.kind.as_str()), (13, "application/pdf"));
+    house.files.sweep().await.unwrap();
+    let sources = Sources::default();
+    let name = || vec![asked(Source::Upload(file.file))];
+    assert!(matches!(house.files.stage("b", &sources, name()).await, Err(StageError::NoUpload)));
+    let staged = house.files.stage("a", &sources, name()).await.unwrap().remove(0);
+    assert_eq!((staged.attachment.kind.as_str(), staged.attachment.size), ("application/pdf", 13));
+    drop(staged);
+    let old = "UPDATE uploads SET at = at - 3600001";
+    house.store.write(move |tx| Ok::<_, StoreError>(tx.execute(old, [])?)).await.unwrap();
+    assert!(matches!(house.files.stage("a", &sources, name()).await, Err(StageError::NoUpload)));
+    assert_eq!(house.files.sweep().await.unwrap(), 1);
+
+    for n in 0..64_u8 {
+        upload("c", &[n + 1]).await.unwrap();
+    }
+    assert!(matches!(upload("c", b"one more").await, Err(StageError::Uploads(64))));
+    let name = vec![asked(Source::Upload(Digest::of(&[1])))];
+    let used = house.files.stage("c", &sources, name).await.unwrap().remove(0);
+    house.use_it(&used.attachment, 1).await;
+    upload("c", b"one more").await.unwrap();
+    house.store.write(move |tx| Ok::<_, StoreError>(tx.execute(old, [])?)).await.unwrap();
+    assert_eq!(house.files.sweep().await.unwrap(), 64, "but for the one in use");
+    house.store.write(|tx| Ok::<_, StoreError>(let_go(tx, 1)?)).await.unwrap();
+    drop(used);
+    house.files.sweep().await.unwrap();
+
+    assert!(matches!(upload("a", &[1; 100_001]).await, Err(StageError::TooLarge(_))));
+    let broken = futures_util::stream::iter([Ok(vec![1]), Err("broke off")]);
+    assert!(matches!(house.files.upload("a", None, broken).await, Err(StageError::Broken(_))));
+    assert!(house.names().is_empty());
+}
+
+#[tokio::test]
+async fn nothing_inside_the_house_is_fetched_by_whatever_name() {
+    let house = house(SMALL, &[]);
+    let inside = says("200 OK", b"secret");
+    let port = inside.rsplit(':').next().unwrap().to_owned();
+    for host in
+        ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0x7f.1", "2130706433", "0", "017700000001"]
+    {
+        let refused = house.url(&format!("http://{host}:{port}/")).await;
+        assert!(matches!(refused, Err(StageError::Private { .. })), "{host}: {refused:?}");
+    }
+    for (url, why) in [
+        ("file:///etc/passwd", "neither"),
+        ("ftp://example.org/", "neither"),
+        ("http://user:word@127.0.0.1/", "password"),
+        ("no address", "no address"),
+    ] {
+        let refused = house.url(url).await.unwrap_err();
+        assert!(matches!(refused, StageError::Url(words) if words.contains(why)), "{url}: {refused:?}");
+    }
+    let nowhere = house.files.stage("a", &Sources::default(), vec![asked(Source::Url(inside))]).await;
+    assert!(matches!(nowhere, Err(StageError::Host(host)) if host == "127.0.0.1"));
+}
+
+#[tokio::test]
+async fn every_hop_is_judged_by_itself() {
+    // Only one host and one address of this machine are open.
+    let house = house(SMALL, &["127.0.0.1"]);
+    let inside = says("200 OK\r\nContent-Type: image/png", b"hello");
+    let port = inside.rsplit(':').next().unwrap().to_owned();
+    for (to, refused) in [
+        (format!("http://127.0.0.1:{port}/x/note%20one.txt"), false),
+        (format!("//127.0.0.1:{port}/note%20one.txt"), false),
+        (format!("http://127.0.0.2:{port}/"), true),
+        (format!("http://[::1]:{port}/"), true),
+        ("http://169.254.169.254/latest/meta-data/".to_owned(), true),
+    ] {
+        let from = server(move |_, stream| {
+            let answer = format!(
+                "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all(answer.as_bytes());
+        });
+        match house.url(&from).await {
+            Ok(staged) => {
+                assert!(!refused, "{staged:?}");
+                let file = staged.attachment;
+                assert_eq!((file.name.as_str(), file.kind.as_str()), ("note one.txt", "text/plain"));
+                assert_eq!(file.said_to_be.as_deref(), Some("image/png"), "the server's word does not count");
+            }
+            Err(error) => {
+                assert!(refused && matches!(error, StageError::Private { .. }), "{error:?}");
+            }
+        }
+    }
+    let round = server(|_, stream| {
+        let _ = stream.write_all(
+            b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        );
+    });
+    assert!(matches!(house.url(&round).await, Err(StageError::Fetch(why)) if why.contains("more than")));
+    let file = says("302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0", b"");
+    assert!(matches!(house.url(&file).await, Err(StageError::Url(_))));
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_the_length_is_not_believed() {
+    let house = house(SMALL, &["127.0.0.0/8"]);
+    let refused = async |url: String| house.url(&url).await.unwrap_err();
+    let declared = refused(says("200 OK\r\nContent-Length: 100001", b"")).await;
+    assert!(matches!(declared, StageError::TooLarge(100_000)), "{declared:?}");
+    let endless = server(|_, stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+        while stream.write_all(&[b'x'; 4096]).is_ok() {}
+    });
+    assert!(matches!(refused(endless).await, StageError::TooLarge(100_000)));
+    // More than it said is not read, less is no file.
+    let more = house.url(&says("200 OK\r\nContent-Length: 5", b"hello, and more")).await.unwrap();
+    assert_eq!(more.attachment.size, 5);
+    let less = refused(says("200 OK\r\nContent-Length: 50", b"hello")).await;
+    assert!(matches!(less, StageError::Fetch(_)), "{less:?}");
+    let packed = refused(says("200 OK\r\nContent-Encoding: gzip", b"\x1f\x8b")).await;
+    assert!(matches!(packed, StageError::Fetch(_)), "{packed:?}");
+    let missing = refused(says("404 Not Found\r\nContent-Length: 2", b"no")).await;
+    assert!(matches!(&missing, StageError::Fetch(why) if why.contains("404")), "{missing:?}");
+    drop(more);
+    house.files.sweep().await.unwrap();
+    assert!(house.names().is_empty(), "{:?}", house.names());
+}
+
+#[tokio::test]
+async fn a_slow_server_has_so_long_and_no_longer() {
+    let house = house(SMALL, &["127.0.0.0/8"]);
+    let slow = server(|_, stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+        while stream.write_all(b"x").is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let start = std::time::Instant::now();
+    assert!(matches!(house.url(&slow).await, Err(StageError::Slow(_))));
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(house.names().is_empty());
+}
+
+#[tokio::test]
+async fn nothing_of_ours_goes_along_with_a_request() {
+    let house = house(SMALL, &["127.0.0.0/8"]);
+    let (heard, hears) = std::sync::mpsc::channel();
+    let first = server(move |request, stream| {
+        heard.send(request.to_ascii_lowercase()).unwrap();
+        let answer = match request.starts_with("GET /next") {
+            true => "200 OK\r\nContent-Length: 2",
+            false => "302 Found\r\nSet-Cookie: a=b\r\nLocation: /next\r\nContent-Length: 0",
+        };
+        let _ = stream.write_all(format!("HTTP/1.1 {answer}\r\nConnection: close\r\n\r\nhi").as_bytes());
+    });
+    house.url(&format!("{first}/#fragment")).await.unwrap();
+    for request in hears.try_iter() {
+        for header in ["cookie", "authorization", "referer", "fragment"] {
+            assert!(!request.contains(header), "{request}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_voice_message_is_audio() {
+    let house = house(SMALL, &[]);
+    let voice = |bytes: &[u8]| Asked { voice: true, ..asked(Source::Bytes(bytes.to_vec())) };
+    assert!(
+        matches!(house.stage(voice(b"hello")).await, Err(StageError::NotAudio(kind)) if kind == "text/plain")
+    );
+    let staged = house.stage(voice(b"ID3\x03\0\0\0\0\0\x21")).await.unwrap();
+    assert_eq!((staged.attachment.kind.as_str(), staged.attachment.voice), ("audio/mpeg", true));
+    assert!(Path::new(&staged.attachment.name).extension().is_some());
+}

@@ -1,0 +1,67 @@
+//! Handing in a file before the message that it goes along with.
+//!
+//! The body is the file, of any type, and is written away as it comes: the bound on it is that of files, and not that of
+//! other bodies.
+
+use std::time::Duration;
+
+use axum::{
+    Json,
+    body::{Bytes, HttpBody as _},
+    extract::{Request, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+};
+use futures_util::{Stream, StreamExt as _, stream};
+use serde_json::json;
+
+use super::{Door, messages::SENDERS};
+use crate::message::refusal::Refusal;
+
+/// Between two pieces of a body.
+const SILENCE: Duration = Duration::from_secs(20);
+/// Bytes of a refused file that are read and dropped.
+const HEARD_OUT: usize = 64 * 1024 * 1024;
+
+/// Many clients look for an answer only when all of theirs is said; one who is cut off hears of a broken line and no reason.
+async fn hear_out<E>(pieces: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
+    let all = async {
+        let mut heard = 0;
+        while let Some(Ok(piece)) = pieces.next().await {
+            heard += piece.len();
+            if heard > HEARD_OUT {
+                break;
+            }
+        }
+    };
+    // Whoever has more to say than this is cut off after all.
+    let _ = tokio::time::timeout(SILENCE, all).await;
+}
+
+pub(super) async fn upload(State(door): State<Door>, request: Request) -> Response {
+    door.serve("POST /v1/files", SENDERS, request, async |caller, request| {
+        let body = request.into_body();
+        let expected = body.size_hint().exact();
+        let pieces = stream::unfold(body.into_data_stream(), async |mut body| {
+            match tokio::time::timeout(SILENCE, body.next()).await {
+                Ok(piece) => piece.map(|piece| (piece.map_err(|error| error.to_string()), body)),
+                Err(_) => Some((Err("nothing more came".to_owned()), body)),
+            }
+        });
+        let mut pieces = Box::pin(pieces);
+        let taken = door.0.pipeline.files().upload(caller.agent(), expected, &mut pieces).await;
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                hear_out(&mut pieces).await;
+                return Err(Refusal::from(error));
+            }
+        };
+        let answer = json!({
+            "ok": true, "file": taken.file.to_string(), "size": taken.size, "kind": taken.kind,
+            "expires_in": taken.lasts.as_secs(),
+        });
+        Ok((StatusCode::CREATED, Json(answer)).into_response())
+    })
+    .await
+}

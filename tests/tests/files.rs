@@ -1,0 +1,598 @@
+//! Files that go along: where they may come from, that they arrive as they were, and that none is left behind or lost.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    os::unix::fs::symlink,
+    path::Path,
+    process::Command,
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gatepost_link::{Digest, decision::Verdict, document::Document};
+use gatepost_tests::{
+    hub::{Answer, Client, SpawnedHub, TestHub, client::text, database, eventually},
+    main_job,
+    peers::{Mail, Mime, Synapse},
+};
+use serde_json::{Value, json};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+const OGG: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01";
+
+/// Bytes of no pattern, after these: the same at every call.
+fn noise(head: &[u8], size: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let noise = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    });
+    head.iter().copied().chain(noise).take(size).collect()
+}
+
+fn config(folder: &Path) -> String {
+    format!(
+        "[agents.courier]\nallow = [\"*\"]\ncross_context = \"allow\"\ndecorate = false\n\
+         attach_from = \"{0}\"\nattach_urls = [\"*\"]\n\
+         [agents.asker]\nallow = [\"*\"]\nattach_from = \"{0}\"\n\
+         [agents.other]\nallow = [\"*\"]\ncross_context = \"allow\"\n\
+         [approval]\nallow_software_companion = true\n\
+         [channels.local.home]\n",
+        folder.display()
+    )
+}
+
+/// Files in the hub's folder, whole or not.
+fn staged(data: &Path) -> Result<Vec<String>> {
+    let names = match fs::read_dir(data.join("files")) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
+        names => names?,
+    };
+    names.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+fn files_of(message: &Value) -> impl Iterator<Item = &Value> {
+    message["attachments"].as_array().into_iter().flatten()
+}
+
+fn refused(answer: &Answer, status: u16, reason: &str) -> Result<()> {
+    ensure!(answer.status == status && answer.body["reason"] == reason, "not {status} {reason}: {answer:?}");
+    ensure!(!text(&answer.body, "hint").is_empty(), "{answer:?}");
+    Ok(())
+}
+
+fn with(files: Value) -> Value {
+    json!({"to": "local:anna", "message": "See below.", "attachments": files})
+}
+
+/// Answers every request at `host` as told, and says at which address.
+fn server(host: &str, answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> Result<String> {
+    let listener = TcpListener::bind((host, 0))?;
+    let address = listener.local_addr()?;
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let (mut request, mut byte) = (Vec::new(), [0]);
+            while !request.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                request.push(byte[0]);
+            }
+            answer(&String::from_utf8_lossy(&request), &mut stream);
+        }
+    });
+    Ok(format!("http://{address}"))
+}
+
+fn says(host: &str, head: String, body: Vec<u8>) -> Result<String> {
+    server(host, move |_, stream| {
+        let _ = stream.write_all(format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").as_bytes());
+        let _ = stream.write_all(&body);
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_goes_first_then_voice_then_files_and_each_arrives_as_it_was() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (picture, voice, report) = (noise(PNG, 300_000), noise(OGG, 5_000), b"a,b\n1,2\n".to_vec());
+    fs::create_dir(folder.path().join("out"))?;
+    fs::write(folder.path().join("out/chart.png"), &picture)?;
+    let mut house = TestHub::start(&config(folder.path())).await?;
+    let agent = house.agent("courier").await?;
+    let handed_in = agent.raw("POST", "/v1/files", &[], &voice)?;
+    ensure!(handed_in.status == 201 && handed_in.body["kind"] == "audio/ogg", "{handed_in:?}");
+
+    let sent = agent.send_and_wait(&json!({
+        "to": "local:anna",
+        "message": "The figures.",
+        "voice": {"file": handed_in.body["file"], "name": "note.ogg"},
+        "attachments": [
+            {"path": "out/chart.png", "caption": "**June**"},
+            {"base64": STANDARD.encode(&report), "name": "../../figures.csv", "mime": "text/csv"},
+        ],
+    }))?;
+    ensure!(sent["state"] == "sent" && sent["sent"] == "4 of 4", "{sent}");
+    // Whatever becomes of the place that it came from.
+    fs::write(folder.path().join("out/chart.png"), "another")?;
+    let arrived = house.operator()?.arrived("anna")?;
+    let texts: Vec<&str> = arrived.iter().map(|part| text(part, "text")).collect();
+    ensure!(texts == ["The figures.", "", "June", ""], "{texts:?}");
+    ensure!(arrived[0]["attachment"].is_null(), "{arrived:?}");
+    let files = [
+        ("note.ogg", "audio/ogg", &voice),
+        ("chart.png", "image/png", &picture),
+        ("figures.csv", "text/csv", &report),
+    ];
+    for (part, (name, kind, bytes)) in arrived[1..].iter().zip(files) {
+        let file = &part["attachment"];
+        ensure!(file["name"] == name && file["kind"] == kind && file["size"] == bytes.len(), "{file}");
+        ensure!(text(file, "sha256") == Digest::of(bytes).to_string(), "{file}");
+        ensure!(fs::read(house.data_dir().join("files").join(text(file, "sha256")))? == *bytes, "{name}");
+    }
+    ensure!(arrived[1]["attachment"]["voice"] == true, "{arrived:?}");
+
+    let shown = agent.message(text(&sent, "id"))?;
+    ensure!(files_of(&shown).count() == 3, "{shown}");
+    let picture = format!("June\n[file, image/png, {} bytes] chart.png", picture.len());
+    ensure!(text(&shown["parts"][2], "text") == picture, "{shown}");
+    let accepted = house.audit("message.accepted")?.pop().context("a line")?;
+    for (fact, file) in accepted.detail["files"].as_array().into_iter().flatten().zip(files_of(&shown)) {
+        ensure!(
+            fact["sha256"] == file["sha256"] && fact["name"] == file["name"] && fact["caption"].is_null()
+        );
+    }
+    ensure!(accepted.detail["files"][2]["sha256"] == shown["attachments"][2]["sha256"], "{accepted:?}");
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_path_leads_out_of_an_agents_folder() -> Result<()> {
+    let house_of = tempfile::tempdir()?;
+    let folder = house_of.path().join("agent");
+    fs::create_dir_all(folder.join("sub"))?;
+    fs::create_dir(house_of.path().join("agent-2"))?;
+    fs::write(house_of.path().join("secret"), "the secret")?;
+    fs::write(house_of.path().join("agent-2/secret"), "the secret")?;
+    symlink("../secret", folder.join("link"))?;
+    symlink("..", folder.join("sub/up"))?;
+    ensure!(Command::new("mkfifo").arg(folder.join("pipe")).status()?.success());
+    let mut house = TestHub::start(&config(&folder)).await?;
+    let agent = house.agent("courier").await?;
+    let absolute = house_of.path().join("secret");
+    for path in [
+        "../secret",
+        "sub/../../secret",
+        "../agent-2/secret",
+        "link",
+        "sub/up/secret",
+        "/etc/hostname",
+        absolute.to_str().context("UTF-8")?,
+        "/proc/self/environ",
+        "pipe",
+        "sub",
+        "nothing",
+    ] {
+        let answer = agent.post("/v1/messages", &with(json!([{"path": path}])))?;
+        refused(&answer, 400, "path").with_context(|| path.to_owned())?;
+    }
+    let other = house.agent("other").await?;
+    refused(&other.post("/v1/messages", &with(json!([{"path": "link"}])))?, 403, "attach_from")?;
+    ensure!(agent.queue()?.is_empty() && staged(&house.data_dir())?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_public_addresses_are_fetched_from_and_those_that_the_operator_names() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = config(folder.path());
+    // Of this machine, only one address is open.
+    let open = "[files]\nmax_size = 1000\nurl_timeout = \"1s\"\nallow_private_urls = [\"127.0.0.2\"]\n";
+    let mut house = TestHub::start(&format!("{open}{config}")).await?;
+    let agent = house.agent("courier").await?;
+    let send = |url: &str| agent.post("/v1/messages", &with(json!([{"url": url}])));
+    let inside = says("127.0.0.1", "200 OK\r\nContent-Length: 6".into(), b"secret".to_vec())?;
+    let port = inside.rsplit(':').next().context("a port")?.to_owned();
+    for host in
+        ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "10.0.0.1", "169.254.169.254"]
+    {
+        refused(&send(&format!("http://{host}:{port}/"))?, 403, "private_url").context(host)?;
+    }
+    for target in [inside.clone(), format!("http://localhost:{port}/"), "http://169.254.169.254/".into()] {
+        let redirect = format!("307 Temporary Redirect\r\nContent-Length: 0\r\nLocation: {target}");
+        refused(&send(&says("127.0.0.2", redirect, vec![])?)?, 403, "private_url").context(target)?;
+    }
+    let fine = says("127.0.0.2", "200 OK\r\nContent-Length: 5".into(), b"hello".to_vec())?;
+    let sent = agent.send_and_wait(&with(json!([{"url": format!("{fine}/dir/note.txt")}])))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let arrived = house.operator()?.arrived("anna")?;
+    ensure!(arrived.len() == 2 && arrived[1]["attachment"]["name"] == "note.txt", "{arrived:?}");
+    ensure!(text(&arrived[1]["attachment"], "sha256") == Digest::of(b"hello").to_string());
+    ensure!(sent["attachments"][0]["kind"] == "text/plain", "the receipt says what was found: {sent}");
+    // Who has no leave to fetch asks nobody anything.
+    let other = house.agent("other").await?;
+    refused(&other.post("/v1/messages", &with(json!([{"url": fine}])))?, 403, "attach_urls")?;
+
+    let too_large = [
+        says("127.0.0.2", "200 OK\r\nContent-Length: 1001".into(), vec![])?,
+        says("127.0.0.2", "200 OK".into(), vec![b'x'; 1001])?,
+    ];
+    for url in too_large {
+        refused(&send(&url)?, 413, "files")?;
+    }
+    let short = says("127.0.0.2", "200 OK\r\nContent-Length: 500".into(), vec![b'x'; 499])?;
+    refused(&send(&short)?, 502, "fetch")?;
+    let slow = server("127.0.0.2", |_, stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while stream.write_all(b"x").is_ok() {
+            thread::sleep(Duration::from_millis(20));
+        }
+    })?;
+    let start = std::time::Instant::now();
+    refused(&send(&slow)?, 502, "fetch")?;
+    ensure!(start.elapsed() < Duration::from_secs(20));
+    ensure!(
+        agent.queue()?.len() == 1 && staged(&house.data_dir())?.len() == 1,
+        "nothing is left of what was refused"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_much_is_refused_and_the_hub_goes_on() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("large"), vec![0; 60_001])?;
+    fs::write(folder.path().join("empty"), "")?;
+    fs::write(folder.path().join("a"), "a")?;
+    let bounds = "[files]\nmax_size = 60000\nmax_together = 90000\nmax_count = 2\n";
+    let mut house = TestHub::start(&format!("{bounds}{}", config(folder.path()))).await?;
+    let agent = house.agent("courier").await?;
+    let send = |files: Value| agent.post("/v1/messages", &with(files));
+    refused(&send(json!([{"path": "large"}]))?, 413, "files")?;
+    refused(&send(json!([{"path": "empty"}]))?, 400, "file")?;
+    refused(&send(json!([{"path": "a"}, {"path": "a"}, {"path": "a"}]))?, 413, "files")?;
+    let half = STANDARD.encode(noise(b"", 50_000));
+    refused(&send(json!([{"base64": half}, {"base64": half}]))?, 413, "files")?;
+    // In the body, its own bound holds.
+    let body = agent.post("/v1/messages", &with(json!([{"base64": STANDARD.encode(vec![0; 300_000])}])))?;
+    ensure!(body.status == 413 && text(&body.body, "error").contains("262144"), "{body:?}");
+    let upload = agent.raw("POST", "/v1/files", &[], &vec![0; 60_001])?;
+    refused(&upload, 413, "files")?;
+    let voice = agent.post("/v1/messages", &json!({"to": "local:anna", "voice": "a"}))?;
+    refused(&voice, 400, "file")?;
+    ensure!(agent.queue()?.is_empty());
+    let sent = agent.send_and_wait(&json!({"to": "local:anna", "attachments": ["a"]}))?;
+    ensure!(sent["state"] == "sent" && sent["sent"] == "1 of 1", "a file needs no text: {sent}");
+    ensure!(agent.post("/v1/messages", &json!({"to": "local:anna"}))?.status == 400);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handed_in_file_is_its_callers_alone_and_a_repeated_call_is_one_message() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut house = TestHub::start(&config(folder.path())).await?;
+    let (agent, other) = (house.agent("courier").await?, house.agent("other").await?);
+    let file = agent.raw("POST", "/v1/files", &[], b"of the courier")?.taken()?["file"].clone();
+    let call = with(json!([{"file": file}]));
+    refused(&other.post("/v1/messages", &call)?, 400, "file")?;
+    ensure!(house.anybody(None)?.raw("POST", "/v1/files", &[], b"x")?.status == 401);
+    let once = |body: &Value| {
+        let body = body.to_string();
+        agent.raw("POST", "/v1/messages?wait=30", &[("idempotency-key", "k")], body.as_bytes())
+    };
+    let first = once(&call)?.taken()?;
+    ensure!(once(&call)?.taken()?["id"] == first["id"]);
+    let another = agent.raw("POST", "/v1/files", &[], b"another")?.taken()?["file"].clone();
+    ensure!(once(&with(json!([{"file": another}])))?.status == 409, "another file is another call");
+    ensure!(house.operator()?.arrived("anna")?.len() == 2);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_told_of_every_file_and_its_approval_holds_for_those_bytes_only() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("plan.pdf"), b"%PDF-1.7 the plan")?;
+    fs::write(folder.path().join("photo.png"), b"MZ\x90\0 a program")?;
+    let mut house = TestHub::start(&config(folder.path())).await?;
+    let agent = house.agent("asker").await?;
+    let call = json!({"to": "local:anna", "message": "The plan.", "attachments": [
+        {"path": "plan.pdf", "caption": "Read it."}, {"path": "photo.png", "mime": "image/png"},
+    ]});
+    let held = agent.send(&call)?;
+    ensure!(held["state"] == "held", "{held}");
+    let id = text(&held, "id");
+    let approval = database::approval(&house.database()?, id)?;
+    let document = Document::decode(&approval.document).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let listed: Vec<_> =
+        document.attachments.iter().map(|file| (file.name, file.size, file.digest)).collect();
+    let digest = |name: &str| Ok::<_, anyhow::Error>(Digest::of(&fs::read(folder.path().join(name))?));
+    ensure!(listed == [("plan.pdf", 17, digest("plan.pdf")?), ("photo.png", 14, digest("photo.png")?)]);
+    ensure!(document.attachments[0].kind == "application/pdf" && document.attachments[1].kind != "image/png");
+    ensure!(document.parts[1].text == "Read it.\n[file, application/pdf, 17 bytes] plan.pdf");
+    ensure!(document.parts[2].text.contains("said to be image/png"), "{:?}", document.parts[2].text);
+    // Nobody approves on a device what it cannot show.
+    let error = house.decide(Verdict::Approve).await.err().context("it was approved")?;
+    ensure!(error.to_string().contains("files"), "{error}");
+    house.decide(Verdict::Deny).await?;
+    agent.ended(id, "denied")?;
+
+    house.approve_unseen_files();
+    house.restart().await?;
+    let agent = house.agent("asker").await?;
+    let held = agent.send(&call)?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    ensure!(parts.len() == 3 && parts[1].wire.contains(&digest("plan.pdf")?.to_string()), "{parts:?}");
+    ensure!(seen.pages.concat().contains("plan.pdf"), "{:?}", seen.pages);
+
+    // Between the approval and the sending, somebody exchanges the file for another.
+    let held = agent.send(&call)?;
+    let id = text(&held, "id").to_owned();
+    let row = database::approval(&house.database()?, &id)?.request;
+    ensure!(row != approval.request);
+    let path = house.data_dir().join("files").join(digest("plan.pdf")?.to_string());
+    fs::write(&path, b"%PDF-1.7 a worm..")?;
+    house.decide(Verdict::Approve).await?;
+    let failed = agent.ended(&id, "failed")?;
+    ensure!(text(&failed, "error").contains("changed") && failed["sent"] == "1 of 3", "{failed}");
+    house.audit_is_whole().await
+}
+
+/// A hub that goes on with a message when a file is there, and stands still until then.
+fn gated(folder: &Path) -> String {
+    let wait = format!(
+        "while [ ! -e {}/go ]; do sleep 0.05; done; echo '{{\\\"action\\\": \\\"pass\\\"}}'",
+        folder.display()
+    );
+    format!(
+        "[queue]\nretention = \"1s\"\n[files]\nallow_private_urls = [\"127.0.0.1\"]\n{}\
+         [hooks.gate]\non = \"message_sending\"\ntimeout = \"2m\"\ncommand = [\"/bin/sh\", \"-c\", \"{wait}\"]\n",
+        config(folder)
+    )
+}
+
+#[test]
+fn a_hub_that_is_killed_sends_the_file_after_its_restart_and_lets_it_go_with_its_message() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let picture = noise(PNG, 200_000);
+    fs::write(folder.path().join("a.png"), &picture)?;
+    let mut hub = SpawnedHub::start(&gated(folder.path()))?;
+    let agent = hub.agent("courier")?;
+    // Its receipt comes while the message stands before the hook.
+    let id = accepted_while_gated(&agent, &with(json!([{"path": "a.png"}])))?;
+    hub.kill()?;
+    fs::remove_file(folder.path().join("a.png"))?;
+    fs::write(folder.path().join("go"), "")?;
+    hub.run()?;
+    let hash = Digest::of(&picture).to_string();
+    let arrived = eventually("it arrives", || {
+        let arrived = hub.operator()?.arrived("anna")?;
+        Ok((arrived.len() == 2).then_some(arrived))
+    })?;
+    ensure!(text(&arrived[1]["attachment"], "sha256") == hash, "{arrived:?}");
+    ensure!(fs::read(hub.data_dir().join("files").join(&hash))? == picture);
+    // The message is past its retention at once; what arrived in the house stays, and so does its file.
+    eventually("its retention is over", || {
+        Ok((agent.get(&format!("/v1/messages/{id}"))?.status == 404).then_some(()))
+    })?;
+    thread::sleep(Duration::from_secs(3));
+    ensure!(staged(&hub.data_dir())? == [hash.as_str()]);
+    let db = rusqlite::Connection::open(hub.data_dir().join("gatepost.db"))?;
+    db.execute("DELETE FROM local", [])?;
+    eventually("the file goes", || Ok(staged(&hub.data_dir())?.is_empty().then_some(())))
+}
+
+/// Hands a message in without waiting for its receipt, and says its id once it is written down.
+fn accepted_while_gated(agent: &Client, call: &Value) -> Result<String> {
+    let (sender, call) = (agent.clone(), call.clone());
+    thread::spawn(move || sender.post("/v1/messages", &call));
+    eventually("it is accepted", || {
+        let message = agent.queue()?.pop().filter(|message| message["state"] == "accepted");
+        Ok(message.map(|message| text(&message, "id").to_owned()))
+    })
+}
+
+#[test]
+fn a_crash_between_staging_and_accepting_leaves_nothing_behind() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("go"), "")?;
+    fs::write(folder.path().join("whole.txt"), "staged whole")?;
+    let stalls = server("127.0.0.1", |_, stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it");
+        thread::sleep(Duration::from_secs(15));
+    })?;
+    let mut hub = SpawnedHub::start(&gated(folder.path()))?;
+    let agent = hub.agent("courier")?;
+    let call = with(json!([{"path": "whole.txt"}, {"url": stalls}]));
+    let sender = agent.clone();
+    thread::spawn(move || sender.post("/v1/messages", &call));
+    let whole = Digest::of(b"staged whole").to_string();
+    eventually("one file is whole and the other half there", || {
+        let names = staged(&hub.data_dir())?;
+        let half = names.iter().any(|name| name.starts_with('.'));
+        Ok((names.contains(&whole) && half).then_some(()))
+    })?;
+    // As long as somebody stages it, no sweep takes it.
+    thread::sleep(Duration::from_secs(3));
+    ensure!(staged(&hub.data_dir())?.len() == 2);
+    hub.kill()?;
+    ensure!(staged(&hub.data_dir())?.len() == 2, "there is something to sweep");
+    hub.run()?;
+    ensure!(staged(&hub.data_dir())?.iter().all(|name| !name.starts_with('.')));
+    eventually("nothing is left", || Ok(staged(&hub.data_dir())?.is_empty().then_some(())))?;
+    ensure!(agent.queue()?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_file_that_is_gone_when_it_is_to_be_sent_fails_its_message_for_good() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("a.txt"), "here today")?;
+    let hub = SpawnedHub::start(&gated(folder.path()).replace("retention = \"1s\"\n", ""))?;
+    let agent = hub.agent("courier")?;
+    let id = accepted_while_gated(&agent, &with(json!([{"path": "a.txt"}])))?;
+    fs::remove_file(hub.data_dir().join("files").join(Digest::of(b"here today").to_string()))?;
+    fs::write(folder.path().join("go"), "")?;
+    let failed = agent.ended(&id, "failed")?;
+    ensure!(failed["code"] == "execution_failed" && failed["sent"] == "1 of 2", "{failed}");
+    ensure!(text(&failed, "error").contains("not in the hub's files any more"), "{failed}");
+    ensure!(agent.told_of(&id)?["state"] == "failed");
+    Ok(())
+}
+
+#[test]
+fn the_shell_hands_its_own_files_in_also_large_ones() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let hub = SpawnedHub::start(
+        "[agents.shell]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n[channels.local.home]\n",
+    )?;
+    let large = noise(PNG, 25 * 1024 * 1024);
+    let (path, voice) = (folder.path().join("large.png"), folder.path().join("note.ogg"));
+    fs::write(&path, &large)?;
+    fs::write(&voice, OGG)?;
+    let (path, voice) = (path.to_str().context("UTF-8")?, voice.to_str().context("UTF-8")?);
+    let receipt = hub
+        .cli(&[
+            "send", "--to", "local:me", "--wait", "30", "--json", "--attach", path, "--voice", voice, "Look",
+        ])?
+        .well()?;
+    let receipt: Value = serde_json::from_str(&receipt)?;
+    ensure!(receipt["state"] == "sent" && receipt["sent"] == "3 of 3", "{receipt}");
+    let hash = Digest::of(&large).to_string();
+    ensure!(fs::read(hub.data_dir().join("files").join(&hash))? == large);
+    let line = format!("file: large.png (image/png, 26214400 bytes, sha256 {hash})");
+    for listing in [&["queue", "show", text(&receipt, "id")][..], &["local", "read"]] {
+        let printed = hub.cli(listing)?.well()?;
+        ensure!(printed.contains(&line) && printed.contains("voice: note.ogg (audio/ogg"), "{printed}");
+    }
+    // One byte more is refused in the hub's words.
+    fs::write(path, [&large[..], b"x"].concat())?;
+    let refused = hub.cli(&["send", "--to", "local:me", "--attach", path])?;
+    ensure!(refused.status == 1 && refused.stderr.contains("26214400"), "{refused:?}");
+    let missing = hub.cli(&["send", "--to", "local:me", "--attach", "/nonexistent", "x"])?;
+    ensure!(missing.status == 2 && missing.stderr.contains("/nonexistent"), "{missing:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_carries_its_files_behind_its_text_byte_for_byte() -> Result<()> {
+    let (mail, folder) = (Mail::start()?, tempfile::tempdir()?);
+    fs::write(folder.path().join("password"), mail.password())?;
+    let channel = format!(
+        "{}[channels.email.home]\nhost = \"127.0.0.1\"\nport = {}\nfrom = \"The Hub <hub@hub.test>\"\nuser = \"{}\"\n\
+         password = \"file:{}\"\nca_file = \"{}\"\n",
+        config(folder.path()),
+        mail.smtp_port(),
+        mail.user(),
+        folder.path().join("password").display(),
+        mail.ca_file().display()
+    );
+    let mut house = TestHub::start(&channel).await?;
+    let agent = house.agent("courier").await?;
+    let name = "Grüße \"aus\" Köln, Teil 1; und ein Name, der länger ist als eine Zeile eines Kopfes.png";
+    let (picture, odd) = (noise(PNG, 600_000), b".\r\n..\r\n.\n\xff last line without an end".to_vec());
+    fs::write(folder.path().join("a.png"), &picture)?;
+    fs::write(folder.path().join("odd.bin"), &odd)?;
+    let sent = agent.send_and_wait(
+        &json!({"to": "email:anna@hub.test", "message": "Two **files**.", "attachments": [
+            {"path": "a.png", "name": name, "caption": "The *square*."}, {"path": "odd.bin"},
+        ]}),
+    )?;
+    ensure!(sent["state"] == "sent" && sent["sent"] == "1 of 1", "a message is one mail: {sent}");
+    let mime = Mime::read(&mail.wait_for_inbox("anna", 1)?.remove(0))?;
+    ensure!(mime.defects.is_empty() && mime.kind == "multipart/mixed", "{:?} {}", mime.defects, mime.kind);
+    ensure!(mime.header("subject") == "Two files.", "{mime:?}");
+    let plain = mime.part("text/plain");
+    ensure!(plain.trim_end() == format!("Two files.\n\n{name}: The square."), "{plain:?}");
+    ensure!(mime.part("text/html").contains("<em>square</em>"), "{mime:?}");
+    let files: Vec<(&str, &str, Vec<u8>)> = mime
+        .files
+        .iter()
+        .map(|[name, kind, bytes]| Ok((name.as_str(), kind.as_str(), STANDARD.decode(bytes)?)))
+        .collect::<Result<_>>()?;
+    let kinds: Vec<_> = files.iter().map(|(name, kind, bytes)| (*name, *kind, bytes.len())).collect();
+    ensure!(
+        kinds == [(name, "image/png", picture.len()), ("odd.bin", "application/octet-stream", odd.len())],
+        "{kinds:?}"
+    );
+    ensure!(files[0].2 == picture && files[1].2 == odd, "the bytes are others");
+
+    // Without any text too.
+    let sent = agent.send_and_wait(&json!({"to": "email:bert@hub.test", "attachments": ["odd.bin"]}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let mime = Mime::read(&mail.wait_for_inbox("bert", 1)?.remove(0))?;
+    ensure!(
+        mime.defects.is_empty() && mime.header("subject") == "odd.bin" && mime.files.len() == 1,
+        "{mime:?}"
+    );
+    // More than the server takes (1 MiB) fails in its words.
+    fs::write(folder.path().join("large.png"), noise(PNG, 1_500_000))?;
+    let failed = agent.send_and_wait(&json!({"to": "email:anna@hub.test", "attachments": ["large.png"]}))?;
+    ensure!(failed["state"] == "failed" && text(&failed, "error").contains("552"), "{failed}");
+    // More than any mail may carry is refused when it is handed in.
+    fs::write(folder.path().join("b.png"), noise(PNG, 25 * 1024 * 1024))?;
+    let refusal = agent
+        .post("/v1/messages", &json!({"to": "email:anna@hub.test", "attachments": ["b.png", "a.png"]}))?;
+    refused(&refusal, 413, "files")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_gets_text_then_voice_then_files_byte_for_byte() -> Result<()> {
+    let (synapse, folder) = (Synapse::start()?, tempfile::tempdir()?);
+    let (bot, anna) =
+        (synapse.register("gatepost", "a password")?, synapse.register("anna", "another password")?);
+    let room = synapse.create_room(&bot.access_token)?;
+    synapse.invite(&bot.access_token, &room, &anna.user_id)?;
+    synapse.join(&anna.access_token, &room)?;
+    fs::write(folder.path().join("token"), &bot.access_token)?;
+    let channel = format!(
+        "{}[channels.matrix.home]\nhomeserver = \"{}\"\ntoken = \"file:{}\"\n",
+        config(folder.path()),
+        synapse.base_url(),
+        folder.path().join("token").display()
+    );
+    let mut house = TestHub::start(&channel).await?;
+    let agent = house.agent("courier").await?;
+    let (picture, voice, data) = (noise(PNG, 2_000_000), noise(OGG, 20_000), noise(b"\0\x01", 100_000));
+    for (name, bytes) in [("a b.png", &picture), ("note.ogg", &voice), ("data.bin", &data)] {
+        fs::write(folder.path().join(name), bytes)?;
+    }
+    let sent = agent
+        .send_and_wait(&json!({"to": format!("matrix:{room}"), "message": "Look:", "voice": "note.ogg",
+        "attachments": [{"path": "a b.png", "caption": "A **square**."}, {"path": "data.bin"}]}))?;
+    ensure!(sent["state"] == "sent" && sent["sent"] == "4 of 4", "{sent}");
+    let events = synapse.messages(&anna.access_token, &room)?;
+    let events: Vec<&Value> = events.iter().filter(|event| event["type"] == "m.room.message").collect();
+    let kinds: Vec<&str> = events.iter().map(|event| text(&event["content"], "msgtype")).collect();
+    ensure!(kinds == ["m.text", "m.audio", "m.image", "m.file"], "{events:#?}");
+    let expected = [
+        ("note.ogg", "audio/ogg", &voice),
+        ("a b.png", "image/png", &picture),
+        ("data.bin", "application/octet-stream", &data),
+    ];
+    for (event, (name, kind, bytes)) in events[1..].iter().zip(expected) {
+        let content = &event["content"];
+        ensure!(
+            content["filename"] == name && content["info"] == json!({"mimetype": kind, "size": bytes.len()}),
+            "{content}"
+        );
+        let (downloaded, served) = synapse.download(&anna.access_token, text(content, "url"))?;
+        ensure!(downloaded == *bytes && served == kind, "{name}: {} bytes of {served}", downloaded.len());
+    }
+    ensure!(
+        events[1]["content"]["org.matrix.msc3245.voice"].is_object()
+            && events[1]["content"]["body"] == "note.ogg"
+    );
+    ensure!(events[2]["content"]["body"] == "A square.", "{}", events[2]);
+    ensure!(
+        text(&events[2]["content"], "formatted_body").contains("<strong>square</strong>"),
+        "{}",
+        events[2]
+    );
+    let parts = database::parts(&house.database()?, text(&sent, "id"))?;
+    ensure!(parts[2].wire.contains(&format!("attachment:{}", Digest::of(&picture))), "{parts:?}");
+    Ok(())
+}
