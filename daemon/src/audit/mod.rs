@@ -33,20 +33,25 @@ pub struct Entry<'a> {
 
 /// The number of the newest row; 0 before the first.
 pub fn newest(db: &Connection) -> Result<i64, StoreError> {
-    Ok(db.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?)
+    Ok(tip(db)?.0)
 }
 
 /// The hash of the newest row; zeros before the first.
 pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
-    let hash =
-        db.query_row("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).optional()?;
-    Ok(hash.unwrap_or_default())
+    Ok(tip(db)?.1)
+}
+
+/// The number of the newest row and its hash; zeros before the first.
+fn tip(db: &Connection) -> Result<(i64, [u8; 32]), StoreError> {
+    let mut tip = db.prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?;
+    Ok(tip.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?.unwrap_or_default())
 }
 
 /// Appends a row to the chain.
 pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let (seq, at, detail) = (newest(tx)? + 1, now_ms(), entry.detail.to_string());
-    let hash = link(&head(tx)?, seq, at, entry.actor, entry.event, entry.message, &detail);
+    let (newest, head) = tip(tx)?;
+    let (seq, at, detail) = (newest + 1, now_ms(), entry.detail.to_string());
+    let hash = link(&head, seq, at, entry.actor, entry.event, entry.message, &detail);
     tx.prepare_cached(
         "INSERT INTO audit (seq, at, actor, event, message, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
     )?

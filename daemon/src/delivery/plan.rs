@@ -12,7 +12,7 @@ use crate::{
         refusal::{Code, Refusal},
         target::{Destination, Target},
     },
-    outbox::transition::NewPart,
+    outbox::{row::MessageRow, transition::NewPart},
     policy::{self, Origin},
     render::{self, Document, Flavour, Part},
 };
@@ -103,6 +103,22 @@ pub struct Content<'a> {
     pub text: &'a str,
     /// Files that go along, in their order.
     pub attachments: &'a [Attachment],
+}
+
+impl<'a> Content<'a> {
+    /// Of a message in the queue, to this target.
+    pub fn of(message: &'a MessageRow, target: &'a Target) -> Self {
+        Self {
+            agent: &message.agent,
+            target,
+            account: &message.account,
+            reply_to: message.reply_to.as_deref(),
+            silent: message.silent,
+            origin: message.origin.as_ref(),
+            text: &message.text,
+            attachments: &message.attachments,
+        }
+    }
 }
 
 /// What one platform request holds.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     notices,
-    row::{self, MessageRow, PartRow},
+    row::{MessageRow, PartRow},
 };
 use crate::{
     audit::{self, Entry},
@@ -69,22 +69,37 @@ impl<'a> Change<'a> {
 
 /// Makes a change happen: the row, its audit entry and, where the agent must hear of it, a notice. Returns the new row.
 pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<MessageRow, TransitionError> {
-    let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
-    let state = next(before.state, change.event, change.actor)?;
+    let before = MessageRow::get(tx, seq)?;
+    apply_to(tx, before, change)
+}
+
+/// The same to a row that was read, or written, in this very transaction.
+pub(crate) fn apply_to(
+    tx: &Transaction<'_>,
+    before: MessageRow,
+    change: &Change<'_>,
+) -> Result<MessageRow, TransitionError> {
+    let (seq, state) = (before.seq, next(before.state, change.event, change.actor)?);
     let ended_at = state.is_final().then(now_ms);
-    // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
-    tx.prepare_cached(
-        "UPDATE messages SET state = ?1, code = ?2, reason = ?3, ended_at = ?4,
-            ended_seq = CASE WHEN ?4 IS NULL THEN NULL ELSE (SELECT coalesce(max(seq), 0) + 1 FROM audit) END
-         WHERE seq = ?5",
-    )?
-    .execute(params![state, change.code.map(Code::word), change.reason, ended_at, seq])?;
-    if state == State::Ready && before.state != State::Sending {
+    let code = change.code.map(Code::word);
+    if ended_at != before.ended_at {
+        // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
         tx.prepare_cached(
-            "UPDATE messages SET released = (SELECT coalesce(max(seq), 0) + 1 FROM audit) WHERE seq = ?",
+            "UPDATE messages SET ended_at = ?1,
+                ended_seq = CASE WHEN ?1 IS NULL THEN NULL ELSE (SELECT coalesce(max(seq), 0) + 1 FROM audit) END
+             WHERE seq = ?2",
         )?
-        .execute([seq])?;
+        .execute(params![ended_at, seq])?;
     }
+    let released = state == State::Ready && before.state != State::Sending;
+    tx.prepare_cached(match released {
+        true => {
+            "UPDATE messages SET state = ?1, code = ?2, reason = ?3,
+                released = (SELECT coalesce(max(seq), 0) + 1 FROM audit) WHERE seq = ?4"
+        }
+        false => "UPDATE messages SET state = ?1, code = ?2, reason = ?3 WHERE seq = ?4",
+    })?
+    .execute(params![state, code, change.reason, seq])?;
     if before.state == State::Held {
         tx.prepare_cached(
             "UPDATE approvals SET decided_at = ?, verdict = ? WHERE message = ? AND decided_at IS NULL",
@@ -95,7 +110,13 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
     if let Some(facts) = &change.facts {
         detail["facts"] = facts.clone();
     }
-    let after = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+    let after = MessageRow {
+        state,
+        code: code.map(str::to_owned),
+        reason: change.reason.map(str::to_owned),
+        ended_at,
+        ..before
+    };
     let told = state.is_final() && state != State::Sent;
     let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;
     if let Some(receipt) = &receipt {
@@ -103,7 +124,7 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
         detail["sent"] = json!(receipt.sent);
         notices::tell(tx, &after, receipt)?;
     }
-    audit::append(tx, &Entry { actor: change.by, event: &state.event(), message: Some(&before.id), detail })?;
+    audit::append(tx, &Entry { actor: change.by, event: &state.event(), message: Some(&after.id), detail })?;
     Ok(after)
 }
 
@@ -114,7 +135,7 @@ pub fn store_hooked(
     text: Option<&str>,
     hooks: &[String],
 ) -> Result<MessageRow, TransitionError> {
-    let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+    let before = MessageRow::get(tx, seq)?;
     // Whoever was taken back meanwhile stays as it was.
     next(before.state, Event::Allow, Actor::Hub)?;
     tx.prepare_cached(
@@ -124,7 +145,7 @@ pub fn store_hooked(
     .execute(params![now_ms(), text, seq])?;
     let detail = json!({"hooks": hooks, "rewritten": text.is_some()});
     audit::append(tx, &Entry { actor: "hub", event: "message.hooked", message: Some(&before.id), detail })?;
-    Ok(tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?)
+    Ok(MessageRow::get(tx, seq)?)
 }
 
 /// Sets back to `due_at`, and counts the attempt if it is to count.

@@ -7,7 +7,11 @@
 //! SQLite ends the whole transaction by itself when the disk fails in the midst of it. What comes after that in the same
 //! batch is refused: on its own it would be committed, and its caller told that it was not.
 
-use std::sync::{Arc, mpsc};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+    mpsc,
+};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -22,12 +26,20 @@ pub(super) type Job = Box<dyn FnOnce(Result<&Transaction<'_>, StoreError>) -> Te
 pub(super) type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// Works until nobody can send more.
-pub(super) fn work(connection: &mut Connection, queue: &mpsc::Receiver<Job>, space: &Space) {
+pub(super) fn work(
+    connection: &mut Connection,
+    queue: &mpsc::Receiver<Job>,
+    space: &Space,
+    commits: &AtomicU64,
+) {
     while let Ok(first) = queue.recv() {
         let jobs = std::iter::once(first).chain(queue.try_iter().take(TOGETHER - 1));
         let (told, committed) = batch(connection, jobs);
         match &committed {
-            Ok(()) => space.succeeded(),
+            Ok(()) => {
+                commits.fetch_add(1, Ordering::Relaxed);
+                space.succeeded();
+            }
             Err(error) => space.failed(error),
         }
         for tell in told {
@@ -76,14 +88,20 @@ pub(super) fn within_savepoint<T, E: From<StoreError>>(
     tx: &Transaction<'_>,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let sql = |sql| tx.execute_batch(sql).map_err(|error| E::from(StoreError::Sqlite(error)));
+    let sql = |sql| {
+        let done = tx.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+        done.map(drop).map_err(|error| E::from(StoreError::Sqlite(error)))
+    };
     sql("SAVEPOINT job")?;
     let outcome = work(tx);
     match outcome {
         Ok(_) => sql("RELEASE job")?,
         // With the whole transaction gone, so is this, and the error is the one to tell.
         Err(_) if tx.is_autocommit() => {}
-        Err(_) => sql("ROLLBACK TO job; RELEASE job")?,
+        Err(_) => {
+            sql("ROLLBACK TO job")?;
+            sql("RELEASE job")?;
+        }
     }
     outcome
 }
