@@ -8,6 +8,7 @@ use crate::{
     },
     message::{
         call::Call,
+        new_part_key,
         refusal::{Code, Refusal},
         target::{Destination, Target},
     },
@@ -145,7 +146,7 @@ pub fn parts(
                 index,
                 of,
             });
-            NewPart { key: crate::random::hex::<16>(), shown: part.shown.clone(), wire: wire.to_string() }
+            NewPart { key: new_part_key(), shown: part.shown.clone(), wire: wire.to_string() }
         })
         .collect())
 }

@@ -235,6 +235,11 @@ CREATE TABLE pauses (
     until INTEGER NOT NULL,
     PRIMARY KEY (channel, account, address)
 ) STRICT;
+","
+-- Lanes have an index of their own: here, what comes together lies together.
+DROP INDEX messages_live;
+CREATE INDEX messages_live ON messages (state, channel)
+    WHERE state IN ('accepted', 'held', 'ready', 'sending');
 "];
 
 /// How many migrations a database has seen.

@@ -127,23 +127,23 @@ pub(crate) fn within_this_process(config: &str) -> Outcome<()> {
     std::process::exit(0)
 }
 
-/// Accepting over HTTP, beside the endpoint.
-pub(super) fn over_http(rounds: usize) -> Outcome<Rates> {
+/// Accepting over HTTP, beside the endpoint, and beside the hub's own answer to the same calls with `dryRun`.
+pub(super) fn over_http(rounds: usize) -> Outcome<(Rates, Rates)> {
     let silent = Double::start(true)?;
     let (_endpoint, endpoint) = endpoint::start()?;
-    let mut rates = vec![];
+    let (mut rates, mut asked) = (vec![], vec![]);
     for _ in 0..rounds {
         let mut house = House::build(Some(silent.address()))?;
         house.run()?;
-        let flood = |address, token: String| {
-            block_on(async move { load::flood(address, &token, CALLERS, MANY, CALLERS).await })
-        };
-        let theirs = flood(endpoint, house.token().to_owned())??;
-        let ours = flood(house.address(), house.token().to_owned())??;
+        let flood = |address, dry| block_on(load::flood(address, house.token(), CALLERS, MANY, CALLERS, dry));
+        let theirs = flood(endpoint, false)??;
+        let asking = flood(house.address(), true)??;
+        let ours = flood(house.address(), false)??;
         rates.push(Rates::of(MANY, ours, theirs, 0.0));
+        asked.push(Rates::of(MANY, ours, asking, 0.0));
         house.kill();
     }
-    Ok(Rates::median(rates))
+    Ok((Rates::median(rates), Rates::median(asked)))
 }
 
 /// One client that waits for each answer, beside one commit and one round trip.

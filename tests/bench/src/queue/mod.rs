@@ -86,7 +86,7 @@ fn accepts() -> Outcome<()> {
         inside.ratio,
         verdict(inside.ratio >= TIMES_BARE)
     );
-    let http = accept::over_http(ROUNDS)?;
+    let (http, asked) = accept::over_http(ROUNDS)?;
     println!(
         "accept over HTTP, {} clients: {:.0}/s, endpoint {:.0}/s: ratio {:.2}; budget {TIMES_ENDPOINT} and {PER_SECOND:.0}/s  {}",
         accept::CALLERS,
@@ -94,6 +94,10 @@ fn accepts() -> Outcome<()> {
         http.other,
         http.ratio,
         verdict(http.ratio >= TIMES_ENDPOINT && http.rate >= PER_SECOND)
+    );
+    println!(
+        "  beside the hub's own dry run of the same calls, which judges and renders but writes nothing: {:.0}/s, ratio {:.2}",
+        asked.other, asked.ratio
     );
     let serial = accept::serial(ROUNDS)?;
     println!(
