@@ -212,6 +212,13 @@ pub fn settle_part(
     Ok(())
 }
 
+/// The platform's ids of a message's parts, in order.
+pub fn platform_ids(tx: &Transaction<'_>, seq: i64) -> Result<Vec<Option<String>>, TransitionError> {
+    let mut ids = tx.prepare_cached("SELECT platform_id FROM parts WHERE message = ? ORDER BY idx")?;
+    let ids = ids.query_map([seq], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
 /// A message's parts, within a transaction.
 pub fn parts(tx: &Transaction<'_>, seq: i64) -> Result<Vec<PartRow>, TransitionError> {
     Ok(PartRow::all(tx, seq)?)
