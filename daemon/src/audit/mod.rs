@@ -49,14 +49,27 @@ fn tip(db: &Connection) -> Result<(i64, [u8; 32]), StoreError> {
 
 /// Appends a row to the chain.
 pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let (newest, head) = tip(tx)?;
-    let (seq, at, detail) = (newest + 1, now_ms(), entry.detail.to_string());
-    let hash = link(&head, seq, at, entry.actor, entry.event, entry.message, &detail);
-    tx.prepare_cached(
+    append_all(tx, std::slice::from_ref(entry))
+}
+
+/// Appends rows to the chain, one after the other.
+pub fn append_all(tx: &Transaction<'_>, entries: &[Entry<'_>]) -> Result<(), StoreError> {
+    let (mut seq, mut hash) = tip(tx)?;
+    let mut insert = tx.prepare_cached(
         "INSERT INTO audit (seq, at, actor, event, message, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    )?
-    .execute(params![seq, at, entry.actor, entry.event, entry.message, detail, hash])?;
+    )?;
+    for entry in entries {
+        let (at, detail) = (now_ms(), entry.detail.to_string());
+        seq += 1;
+        hash = link(&hash, seq, at, entry.actor, entry.event, entry.message, &detail);
+        insert.execute(params![seq, at, entry.actor, entry.event, entry.message, detail, hash])?;
+    }
     Ok(())
+}
+
+/// The number that the next row will have.
+pub fn next_number(db: &Connection) -> Result<i64, StoreError> {
+    Ok(newest(db)? + 1)
 }
 
 /// The number of the first row that does not fit its predecessor, if any. [`verify::verify`] also asks who signed.

@@ -9,6 +9,7 @@ use crate::{
     message::{
         attachment::Attachment,
         call::Call,
+        new_part_key,
         refusal::{Code, Refusal},
         target::{Destination, Target},
     },
@@ -172,7 +173,7 @@ pub fn parts(
             let described = files.iter().map(Attachment::described);
             let shown = Some(part.shown.clone()).filter(|text| !text.is_empty());
             let shown: Vec<String> = shown.into_iter().chain(described).collect();
-            NewPart { key: crate::random::hex::<16>(), shown: shown.join("\n"), wire: wire.to_string() }
+            NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string() }
         })
         .collect())
 }

@@ -233,7 +233,7 @@ fn take(tx: &Transaction<'_>, seq: i64, away: Option<String>) -> Result<Turned, 
 
 /// All of a message is there.
 fn confirm(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
-    let ids: Vec<_> = transition::parts(tx, seq)?.into_iter().map(|part| part.platform_id).collect();
+    let ids = transition::platform_ids(tx, seq)?;
     let change = Change::hub(Event::Confirm, None).facts(json!({"platform_ids": ids}));
     transition::apply(tx, seq, &change).map(drop)
 }

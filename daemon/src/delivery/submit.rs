@@ -9,7 +9,7 @@ use tracing::{Instrument as _, Span};
 use super::{
     Pipeline,
     plan::{self, Content, Resolved},
-    prepare::{settle, tell},
+    prepare::{Judged, settle, tell},
 };
 use crate::{
     approval::document,
@@ -18,16 +18,16 @@ use crate::{
     message::{
         attachment::Attachment,
         call::Call,
-        receipt::Receipt,
+        receipt::{PartReceipt, Receipt},
         refusal::{Code, Refusal},
+        state::PartState,
         target::Target,
     },
     outbox::{
         accept::{AcceptError, Accepted, NewMessage},
         bounds::Full,
-        receipt,
+        receipt, receipt_of,
         row::Lane,
-        transition::TransitionError,
     },
     policy::{self, Origin, Verdict},
     sessions,
@@ -155,17 +155,28 @@ impl Pipeline {
             text: &new.text,
             attachments: &new.attachments,
         });
-        let ttl = self.0.hold_ttl;
-        let accepted = self.0.outbox.accept_and(new, move |tx, message| {
-            let message = settle(tx, message, &judged, ttl)?;
-            receipt(tx, message.clone()).map(|receipt| (message, receipt)).map_err(TransitionError::from)
-        });
-        match accepted.await.map_err(not_accepted)? {
+        let (outbox, ttl) = (&self.0.outbox, self.0.hold_ttl);
+        let accepted = match judged {
+            Judged::Sent(parts) => {
+                let planned = PartReceipt { state: PartState::Planned, platform_id: None, error: None };
+                let planned = vec![planned; parts.len()];
+                let accepted = outbox.accept_released(new, parts).await.map_err(not_accepted)?;
+                accepted.map(|message| (message.clone(), receipt_of(message, planned)))
+            }
+            judged => {
+                let accepted = outbox.accept_and(new, move |tx, message| {
+                    let message = settle(tx, message, &judged, ttl)?;
+                    Ok((message.clone(), receipt(tx, message)?))
+                });
+                accepted.await.map_err(not_accepted)?
+            }
+        };
+        match accepted {
             Accepted::New((message, receipt)) => {
                 tell(&message);
                 Ok(receipt)
             }
-            Accepted::Before(seq) => self.0.outbox.receipt(seq).await.map_err(unavailable),
+            Accepted::Before(seq) => outbox.receipt(seq).await.map_err(unavailable),
         }
     }
 

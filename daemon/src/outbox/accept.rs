@@ -7,7 +7,7 @@ use super::{
     Outbox,
     bounds::{Bounds, Full},
     row::{self, MessageRow},
-    transition::TransitionError,
+    transition::{self, Change, NewPart, TransitionError},
 };
 use crate::{
     audit::{self, Entry},
@@ -15,7 +15,7 @@ use crate::{
     message::{
         MessageId,
         attachment::Attachment,
-        state::{IllegalTransition, State},
+        state::{Event, IllegalTransition, State, next},
         target::Target,
     },
     policy::Origin,
@@ -119,6 +119,16 @@ pub enum Accepted<T = i64> {
     Before(i64),
 }
 
+impl<T> Accepted<T> {
+    /// The same, with something else made of a new one.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Accepted<U> {
+        match self {
+            Self::New(new) => Accepted::New(make(new)),
+            Self::Before(seq) => Accepted::Before(seq),
+        }
+    }
+}
+
 impl Outbox {
     /// Writes a message down. When this returns, it is on disk.
     pub async fn accept(&self, new: NewMessage) -> Result<Accepted, AcceptError> {
@@ -131,6 +141,44 @@ impl Outbox {
         new: NewMessage,
         next: impl FnOnce(&Transaction<'_>, MessageRow) -> Result<T, TransitionError> + Send + 'static,
     ) -> Result<Accepted<T>, AcceptError> {
+        self.write(move |tx, id, bounds| {
+            Ok(match insert(tx, id, new, None, bounds)? {
+                Accepted::Before(seq) => (Accepted::Before(seq), None),
+                Accepted::New(message) => {
+                    let seq = message.seq;
+                    (Accepted::New(next(tx, message)?), Some(seq))
+                }
+            })
+        })
+        .await
+    }
+
+    /// Writes a message down that may go, with its parts: accepted and released at once, and both in the audit.
+    pub async fn accept_released(
+        &self,
+        new: NewMessage,
+        parts: Vec<NewPart>,
+    ) -> Result<Accepted<MessageRow>, AcceptError> {
+        self.write(move |tx, id, bounds| {
+            let change = Change::hub(Event::Allow, None);
+            Ok(match insert(tx, id, new, Some(&change), bounds)? {
+                Accepted::Before(seq) => (Accepted::Before(seq), None),
+                Accepted::New(message) => {
+                    transition::store_parts(tx, message.seq, &parts)?;
+                    let seq = message.seq;
+                    (Accepted::New(message), Some(seq))
+                }
+            })
+        })
+        .await
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, MessageId, Bounds) -> Result<(Accepted<T>, Option<i64>), AcceptError>
+        + Send
+        + 'static,
+    ) -> Result<Accepted<T>, AcceptError> {
         let room = self.store.space().look();
         if !room.accepts() {
             return Err(Full::Disk(room).into());
@@ -142,15 +190,7 @@ impl Outbox {
         let (accepted, _) = self
             .store
             .write_then(
-                move |tx| {
-                    Ok::<_, AcceptError>(match insert(tx, id, new, bounds)? {
-                        Accepted::Before(seq) => (Accepted::Before(seq), None),
-                        Accepted::New(message) => {
-                            let seq = message.seq;
-                            (Accepted::New(next(tx, message)?), Some(seq))
-                        }
-                    })
-                },
+                move |tx| work(tx, id, bounds),
                 move |(_, seq)| {
                     if let Some(seq) = seq {
                         tracing::debug!(seq, "a message is on disk");
@@ -196,6 +236,7 @@ fn insert(
     tx: &Transaction<'_>,
     id: MessageId,
     new: NewMessage,
+    released: Option<&Change<'_>>,
     bounds: Bounds,
 ) -> Result<Accepted<MessageRow>, AcceptError> {
     if let Some(key) = &new.idempotency_key
@@ -209,16 +250,22 @@ fn insert(
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
     let attachments = (!new.attachments.is_empty())
         .then(|| serde_json::to_string(&new.attachments).expect("attachments are plain data"));
+    let state = match released {
+        Some(change) => next(State::Accepted, change.event, change.actor)?,
+        None => State::Accepted,
+    };
+    // Its place in its lane is the number of the audit's row in which it is released, the one after that it was accepted.
+    let place = released.map(|_| audit::next_number(tx)).transpose()?.map(|number| number + 1);
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
-            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend,
+            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
             attachments)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
         new.agent,
-        State::Accepted,
+        state,
         new.action,
         new.target.channel,
         new.account,
@@ -235,6 +282,7 @@ fn insert(
         now,
         new.best_effort,
         new.resend,
+        place,
         attachments,
     ])?;
     let seq = tx.last_insert_rowid();
@@ -247,12 +295,21 @@ fn insert(
         detail["files"] = new.attachments.iter().map(facts).collect();
     }
     let event = State::Accepted.event();
-    audit::append(tx, &Entry { actor: &actor, event: &event, message: Some(&id.0), detail })?;
+    let accepted = Entry { actor: &actor, event: &event, message: Some(&id.0), detail };
+    match released {
+        None => audit::append(tx, &accepted)?,
+        Some(change) => {
+            let event = state.event();
+            let detail = change.detail();
+            let released = Entry { actor: change.by, event: &event, message: Some(&id.0), detail };
+            audit::append_all(tx, &[accepted, released])?;
+        }
+    }
     Ok(Accepted::New(MessageRow {
         seq,
         id: id.0,
         agent: new.agent,
-        state: State::Accepted,
+        state,
         action: new.action.to_owned(),
         channel: new.target.channel,
         account: new.account,
@@ -280,11 +337,7 @@ fn insert(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        message::state::Event,
-        outbox::transition::{self, Change},
-        store::Store,
-    };
+    use crate::store::Store;
 
     fn letter(text: &str) -> NewMessage {
         NewMessage { idempotency_key: Some(text.into()), ..NewMessage::example(text) }

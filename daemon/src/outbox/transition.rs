@@ -61,6 +61,15 @@ impl<'a> Change<'a> {
         Self { code: Some(code), ..self }
     }
 
+    /// What the audit keeps of it.
+    pub(super) fn detail(&self) -> Value {
+        let mut detail = json!({"event": self.event, "code": self.code, "reason": self.reason});
+        if let Some(facts) = &self.facts {
+            detail["facts"] = facts.clone();
+        }
+        detail
+    }
+
     /// The same with facts for the audit.
     pub fn facts(self, facts: Value) -> Self {
         Self { facts: Some(facts), ..self }
@@ -82,34 +91,34 @@ pub(crate) fn apply_to(
     let (seq, state) = (before.seq, next(before.state, change.event, change.actor)?);
     let ended_at = state.is_final().then(now_ms);
     let code = change.code.map(Code::word);
-    if ended_at != before.ended_at {
-        // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
-        tx.prepare_cached(
-            "UPDATE messages SET ended_at = ?1,
-                ended_seq = CASE WHEN ?1 IS NULL THEN NULL ELSE (SELECT coalesce(max(seq), 0) + 1 FROM audit) END
-             WHERE seq = ?2",
-        )?
-        .execute(params![ended_at, seq])?;
-    }
-    let released = state == State::Ready && before.state != State::Sending;
-    tx.prepare_cached(match released {
-        true => {
+    let (released, ended) = (state == State::Ready && before.state != State::Sending, ended_at.is_some());
+    // The audit's numbers only grow, and this is one transaction with the row that takes the next one. What need not be
+    // written is left out: an index is brought up to date for every column that is named.
+    let sql = match (released, ended || before.ended_at.is_some()) {
+        (false, false) => "UPDATE messages SET state = ?1, code = ?2, reason = ?3 WHERE seq = ?4",
+        (true, false) => {
             "UPDATE messages SET state = ?1, code = ?2, reason = ?3,
                 released = (SELECT coalesce(max(seq), 0) + 1 FROM audit) WHERE seq = ?4"
         }
-        false => "UPDATE messages SET state = ?1, code = ?2, reason = ?3 WHERE seq = ?4",
-    })?
-    .execute(params![state, code, change.reason, seq])?;
+        (_, true) => {
+            "UPDATE messages SET state = ?1, code = ?2, reason = ?3, ended_at = ?5,
+                ended_seq = CASE WHEN ?5 IS NULL THEN NULL ELSE (SELECT coalesce(max(seq), 0) + 1 FROM audit) END,
+                released = CASE WHEN ?6 THEN (SELECT coalesce(max(seq), 0) + 1 FROM audit) ELSE released END
+             WHERE seq = ?4"
+        }
+    };
+    let mut update = tx.prepare_cached(sql)?;
+    match update.parameter_count() {
+        4 => update.execute(params![state, code, change.reason, seq])?,
+        _ => update.execute(params![state, code, change.reason, seq, ended_at, released])?,
+    };
     if before.state == State::Held {
         tx.prepare_cached(
             "UPDATE approvals SET decided_at = ?, verdict = ? WHERE message = ? AND decided_at IS NULL",
         )?
         .execute(params![now_ms(), state, seq])?;
     }
-    let mut detail = json!({"event": change.event, "code": change.code, "reason": change.reason});
-    if let Some(facts) = &change.facts {
-        detail["facts"] = facts.clone();
-    }
+    let mut detail = change.detail();
     let after = MessageRow {
         state,
         code: code.map(str::to_owned),
@@ -200,6 +209,13 @@ pub fn settle_part(
     )?
     .execute(params![state, platform_id, error, seq, index])?;
     Ok(())
+}
+
+/// The platform's ids of a message's parts, in order.
+pub fn platform_ids(tx: &Transaction<'_>, seq: i64) -> Result<Vec<Option<String>>, TransitionError> {
+    let mut ids = tx.prepare_cached("SELECT platform_id FROM parts WHERE message = ? ORDER BY idx")?;
+    let ids = ids.query_map([seq], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// A message's parts, within a transaction.

@@ -31,7 +31,7 @@ use std::{
     thread,
 };
 
-use rusqlite::{Connection, OpenFlags, Transaction};
+use rusqlite::{Connection, OpenFlags, Transaction, config::DbConfig};
 use tokio::sync::oneshot;
 
 pub use crate::clock::now_ms;
@@ -273,6 +273,9 @@ fn connect(
     quick.pragma_update(None, "cache_size", LOOKED_UP)?;
     for connection in [&writer, &reader, &quick] {
         connection.set_prepared_statement_cache_capacity(PREPARED);
+        // A plan that does not hang on bound values: SQLite would prepare a statement anew whenever one of them is 0 or 1,
+        // as parts' numbers are (<https://www.sqlite.org/queryplanner-ng.html>, "query planner stability guarantee").
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     }
     schema::migrate(&mut writer)?;
     epoch::begin(&writer, directory)?;

@@ -17,8 +17,9 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{Space, StoreError};
 
-/// Pieces of work that share a commit, at most.
-const TOGETHER: usize = 64;
+/// Pieces of work that share a commit, at most: more than there are lanes at work in an account and callers at the door at
+/// once, so that none of them waits for two.
+const TOGETHER: usize = 256;
 
 /// Does its work in a transaction, or hears why there is none; returns what tells its caller, once the commit has
 /// succeeded or failed.

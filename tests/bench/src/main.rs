@@ -12,7 +12,7 @@ mod render;
 mod start;
 
 const USAGE: &str = "\
-usage: tests/bench/run [plain | render | start | queue | --document [BYTES]]
+usage: tests/bench/run [plain | render | start | queue [PART] | --document [BYTES]]
 
 Builds in release and prints, for the plain split: GB/s by unit and mode, the ratio to text-splitter's TextSplitter, and
 how the cost grows with the input. For the renderer: the ratio to pulldown-cmark's own rate, the time of a reply to all
@@ -23,7 +23,7 @@ nothing else should run beside it.
   render               the renderer only
   plain                the plain split only
   start                the start only
-  queue                the queue only
+  queue [PART]         the queue only, or its part accept, deliver or memory
   --document [BYTES]   print the mixed Markdown document that is measured, of about so many bytes (1,000,000), and end
   -h, --help           this text";
 
@@ -67,7 +67,7 @@ fn main() {
         end_with(start::with_a_long_queue());
     }
     if queue {
-        end_with(queue::all());
+        end_with(queue::measure(arguments.next().as_deref()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Accepting: inside a process, over HTTP, and one after the other.
 
 use std::{
+    net::SocketAddr,
     path::Path,
     process::Stdio,
     sync::{
@@ -21,7 +22,8 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::{
-    Outcome, bare,
+    Outcome,
+    bare::{self, Bare},
     double::Double,
     endpoint,
     house::{self, House, block_on},
@@ -85,7 +87,7 @@ pub(super) fn inside(rounds: usize) -> Outcome<Rates> {
         if rows.len() != MANY {
             return Err(format!("{} messages were written, not {MANY}", rows.len()).into());
         }
-        let bare = bare::write(&rows, batch)?.iter().sum();
+        let bare = bare::write(&rows, batch)?;
         rates.push(Rates::of(MANY, Duration::from_secs_f64(seconds), bare, batch));
     }
     Ok(Rates::median(rates))
@@ -127,23 +129,23 @@ pub(crate) fn within_this_process(config: &str) -> Outcome<()> {
     std::process::exit(0)
 }
 
-/// Accepting over HTTP, beside the endpoint.
-pub(super) fn over_http(rounds: usize) -> Outcome<Rates> {
+/// Accepting over HTTP, beside the endpoint, and beside the hub's own answer to the same calls with `dryRun`.
+pub(super) fn over_http(rounds: usize) -> Outcome<(Rates, Rates)> {
     let silent = Double::start(true)?;
     let (_endpoint, endpoint) = endpoint::start()?;
-    let mut rates = vec![];
+    let (mut rates, mut asked) = (vec![], vec![]);
     for _ in 0..rounds {
         let mut house = House::build(Some(silent.address()))?;
         house.run()?;
-        let flood = |address, token: String| {
-            block_on(async move { load::flood(address, &token, CALLERS, MANY, CALLERS).await })
-        };
-        let theirs = flood(endpoint, house.token().to_owned())??;
-        let ours = flood(house.address(), house.token().to_owned())??;
+        let flood = |address, dry| block_on(load::flood(address, house.token(), CALLERS, MANY, CALLERS, dry));
+        let theirs = flood(endpoint, false)??;
+        let asking = flood(house.address(), true)??;
+        let ours = flood(house.address(), false)??;
         rates.push(Rates::of(MANY, ours, theirs, 0.0));
+        asked.push(Rates::of(MANY, ours, asking, 0.0));
         house.kill();
     }
-    Ok(Rates::median(rates))
+    Ok((Rates::median(rates), Rates::median(asked)))
 }
 
 /// One client that waits for each answer, beside one commit and one round trip.
@@ -154,26 +156,34 @@ pub(super) fn serial(rounds: usize) -> Outcome<Serial> {
     for _ in 0..rounds {
         let mut house = House::build(Some(silent.address()))?;
         house.run()?;
-        let token = house.token().to_owned();
-        let theirs = block_on(one_by_one(endpoint, &token))??;
-        let ours = block_on(one_by_one(house.address(), &token))??;
+        let times = block_on(in_turns(&house, endpoint))??;
         house.kill();
-        let commit = median(bare::write(&bare::rows(&house.data_dir())?, 1.0)?);
-        let ratio = ours.as_secs_f64() / (commit + theirs).as_secs_f64();
-        found.push(Serial { accept: ours, commit, endpoint: theirs, ratio });
+        let [accept, commit, endpoint] = times.map(median);
+        let ratio = accept.as_secs_f64() / (commit + endpoint).as_secs_f64();
+        found.push(Serial { accept, commit, endpoint, ratio });
     }
     found.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     Ok(found[found.len() / 2])
 }
 
-async fn one_by_one(address: std::net::SocketAddr, token: &str) -> Outcome<Duration> {
-    let mut client = Client::connect(address, token).await?;
-    let mut times = vec![];
+/// A call to the hub, a bare commit, a call to the endpoint, and again.
+async fn in_turns(house: &House, endpoint: SocketAddr) -> Outcome<[Vec<Duration>; 3]> {
+    let mut hub = Client::connect(house.address(), house.token()).await?;
+    let mut endpoint = Client::connect(endpoint, house.token()).await?;
     for number in 0..FEW {
+        hub.call(&load::message(number, 0)).await?;
+    }
+    let (rows, bare) = (bare::rows(&house.data_dir())?, Bare::open()?);
+    let mut times = [vec![], vec![], vec![]];
+    for (number, rows) in rows.iter().enumerate() {
         let call = load::message(number, 0);
         let began = Instant::now();
-        client.call(&call).await?;
-        times.push(began.elapsed());
+        hub.call(&call).await?;
+        times[0].push(began.elapsed());
+        times[1].push(bare.commit(std::slice::from_ref(rows))?);
+        let began = Instant::now();
+        endpoint.call(&call).await?;
+        times[2].push(began.elapsed());
     }
-    Ok(median(times))
+    Ok(times)
 }

@@ -77,7 +77,7 @@ async fn single(house: &House, double: &Double) -> Outcome<(Vec<Duration>, Vec<D
 
 async fn many(house: &House, double: &Double) -> Outcome<f64> {
     let began = Instant::now();
-    load::flood(house.address(), house.token(), CLIENTS, MESSAGES, LANES).await?;
+    load::flood(house.address(), house.token(), CLIENTS, MESSAGES, LANES, false).await?;
     arrived(double, MESSAGES).await?;
     let mut came = double.take();
     let last = came.iter().map(|(_, at)| *at).max().ok_or("nothing came")?;

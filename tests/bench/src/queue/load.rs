@@ -79,6 +79,11 @@ pub(super) fn number(text: &str) -> Option<usize> {
     text.split(' ').next()?.parse().ok()
 }
 
+/// The same call, only asking what would become of it.
+fn dry(call: &str) -> String {
+    format!("{{\"dryRun\":true,{}", call.trim_start_matches('{'))
+}
+
 /// So many clients hand in so many messages over so many lanes, each as fast as it is answered; how long it took.
 pub(super) async fn flood(
     address: SocketAddr,
@@ -86,6 +91,7 @@ pub(super) async fn flood(
     clients: usize,
     messages: usize,
     lanes: usize,
+    only_asking: bool,
 ) -> Outcome<Duration> {
     let next = Arc::new(AtomicUsize::new(0));
     let mut open = vec![];
@@ -102,7 +108,9 @@ pub(super) async fn flood(
                 if number >= messages {
                     return Ok(());
                 }
-                client.call(&message(number, number % lanes)).await.map_err(|error| error.to_string())?;
+                let call = message(number, number % lanes);
+                let call = if only_asking { dry(&call) } else { call };
+                client.call(&call).await.map_err(|error| error.to_string())?;
             }
         });
     }
