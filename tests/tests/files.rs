@@ -241,6 +241,23 @@ async fn a_person_is_told_of_every_file_and_its_approval_holds_for_those_bytes_o
     house.audit_is_whole().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_beside_a_file_passes_the_same_hook_as_the_text() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let hook = "[hooks.secrets]\non = \"message_sending\"\nbuiltin = \"secrets\"\n";
+    let mut house = TestHub::start(&format!("{}{hook}", config(folder.path()))).await?;
+    let agent = house.agent("courier").await?;
+    let token = format!("gp_{}", "ab".repeat(32));
+    for beside in ["caption", "name"] {
+        let file = json!({"base64": "aGk=", beside: token});
+        let failed = agent.send_and_wait(&with(json!([file])))?;
+        ensure!(failed["state"] == "failed" && text(&failed, "error").contains("secrets"), "{failed}");
+    }
+    let sent = agent.send_and_wait(&with(json!([{"base64": "aGk=", "caption": "no token"}])))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    Ok(())
+}
+
 /// A hub that goes on with a message when a file is there, and stands still until then.
 fn gated(folder: &Path) -> String {
     let wait = format!(
