@@ -394,6 +394,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_was_written_is_in_the_database_itself_once_it_is_quiet() {
+        let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::open(directory.path()).unwrap();
+        for n in 0..40_u8 {
+            let sql = "INSERT INTO devices (key, name, software, added_at) VALUES (?, 'a', 0, 0)";
+            store.write(move |tx| Ok::<_, StoreError>(tx.execute(sql, [[n]]).map(drop)?)).await.unwrap();
+        }
+        // Without the log beside it.
+        let path = copy.path().join("copy.db");
+        let rows = || {
+            std::fs::copy(directory.path().join("gatepost.db"), &path).unwrap();
+            let count = "SELECT count(*) FROM devices";
+            let db = Connection::open(&path).unwrap();
+            db.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap_or(0)
+        };
+        let began = std::time::Instant::now();
+        // The last few may wait for more to come.
+        while rows() < 40 - 16 {
+            assert!(began.elapsed().as_secs() < 30, "{} rows", rows());
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+
+    #[tokio::test]
     async fn a_second_store_on_the_same_directory_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let first = Store::open(directory.path()).unwrap();
