@@ -11,7 +11,7 @@ pub mod document;
 pub mod prove;
 
 use gatepost_link::{Digest, RequestId, decision::PublicKey};
-use rusqlite::{OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
 use crate::{
@@ -74,37 +74,6 @@ impl Approvals {
     /// The approvals of the hub with this key. `software`: whether a program's decision counts.
     pub fn new(outbox: Outbox, hub: PublicKey, software: bool) -> Self {
         Self { outbox, hub, software }
-    }
-
-    /// Holds a message on the document that is written for it now.
-    pub async fn hold(
-        &self,
-        message: MessageRow,
-        parts: Vec<NewPart>,
-        reason: String,
-        deadline: i64,
-    ) -> Result<(), HoldError> {
-        let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
-        self.outbox
-            .store()
-            .write(move |tx| {
-                let head = Digest(crate::audit::head(tx)?);
-                let document = document::write(request, head, &message, &parts)?;
-                tx.execute(
-                    "INSERT INTO approvals (request, message, document, deadline) VALUES (?, ?, ?, ?)",
-                    params![request.0, seq, document, deadline],
-                )
-                .map_err(StoreError::from)?;
-                transition::store_parts(tx, seq, &parts)?;
-                // So that a document cannot be exchanged before anybody has signed it.
-                let facts =
-                    json!({"request": request.to_string(), "document": Digest::of(&document).to_string()});
-                transition::apply(tx, seq, &Change::hub(Event::Hold, Some(&reason)).facts(facts))?;
-                Ok::<_, HoldError>(())
-            })
-            .await?;
-        self.outbox.changed(seq);
-        Ok(())
     }
 
     /// All that waits, oldest first.
@@ -170,23 +139,44 @@ impl Approvals {
 
     /// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
     pub async fn release(&self, seq: i64) -> Result<Released, StoreError> {
-        self.outbox
-            .store()
-            .read(move |db| {
-                let message = MessageRow::get(db, seq)?;
-                let approved: Option<(Vec<u8>, Option<String>)> = db
-                    .query_row("SELECT document, verdict FROM approvals WHERE message = ?", [seq], |row| {
-                        Ok((row.get(0)?, row.get(1)?))
-                    })
-                    .optional()?;
-                let parts = PartRow::all(db, seq)?;
-                let released = approved.is_none_or(|(document, verdict)| {
-                    verdict.as_deref() == Some("approve") && document::covers(&document, &message, &parts)
-                });
-                Ok(if released { Released::Parts(parts) } else { Released::Changed })
-            })
-            .await
+        self.outbox.store().look(|db| release(db, &MessageRow::get(db, seq)?))
     }
+}
+
+/// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
+pub(crate) fn release(db: &Connection, message: &MessageRow) -> Result<Released, StoreError> {
+    let approved: Option<(Vec<u8>, Option<String>)> = db
+        .prepare_cached("SELECT document, verdict FROM approvals WHERE message = ?")?
+        .query_row([message.seq], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let parts = PartRow::all(db, message.seq)?;
+    let released = approved.is_none_or(|(document, verdict)| {
+        verdict.as_deref() == Some("approve") && document::covers(&document, message, &parts)
+    });
+    Ok(if released { Released::Parts(parts) } else { Released::Changed })
+}
+
+/// Holds a message on the document that is written for it now. Where none can be, nothing has changed.
+pub(crate) fn hold(
+    tx: &Transaction<'_>,
+    message: &MessageRow,
+    parts: &[NewPart],
+    reason: &str,
+    deadline: i64,
+) -> Result<MessageRow, HoldError> {
+    let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
+    let head = Digest(crate::audit::head(tx)?);
+    let document = document::write(request, head, message, parts)?;
+    tx.execute(
+        "INSERT INTO approvals (request, message, document, deadline) VALUES (?, ?, ?, ?)",
+        params![request.0, seq, document, deadline],
+    )
+    .map_err(StoreError::from)?;
+    transition::store_parts(tx, seq, parts)?;
+    // So that a document cannot be exchanged before anybody has signed it.
+    let facts = json!({"request": request.to_string(), "document": Digest::of(&document).to_string()});
+    let change = Change::hub(Event::Hold, Some(reason)).facts(facts);
+    Ok(transition::apply_to(tx, message.clone(), &change)?)
 }
 
 /// What may be sent of a message.

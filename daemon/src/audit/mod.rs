@@ -33,25 +33,43 @@ pub struct Entry<'a> {
 
 /// The number of the newest row; 0 before the first.
 pub fn newest(db: &Connection) -> Result<i64, StoreError> {
-    Ok(db.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?)
+    Ok(tip(db)?.0)
 }
 
 /// The hash of the newest row; zeros before the first.
 pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
-    let hash =
-        db.query_row("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).optional()?;
-    Ok(hash.unwrap_or_default())
+    Ok(tip(db)?.1)
+}
+
+/// The number of the newest row and its hash; zeros before the first.
+fn tip(db: &Connection) -> Result<(i64, [u8; 32]), StoreError> {
+    let mut tip = db.prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?;
+    Ok(tip.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?.unwrap_or_default())
 }
 
 /// Appends a row to the chain.
 pub fn append(tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let (seq, at, detail) = (newest(tx)? + 1, now_ms(), entry.detail.to_string());
-    let hash = link(&head(tx)?, seq, at, entry.actor, entry.event, entry.message, &detail);
-    tx.prepare_cached(
+    append_all(tx, std::slice::from_ref(entry))
+}
+
+/// Appends rows to the chain, one after the other.
+pub fn append_all(tx: &Transaction<'_>, entries: &[Entry<'_>]) -> Result<(), StoreError> {
+    let (mut seq, mut hash) = tip(tx)?;
+    let mut insert = tx.prepare_cached(
         "INSERT INTO audit (seq, at, actor, event, message, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    )?
-    .execute(params![seq, at, entry.actor, entry.event, entry.message, detail, hash])?;
+    )?;
+    for entry in entries {
+        let (at, detail) = (now_ms(), entry.detail.to_string());
+        seq += 1;
+        hash = link(&hash, seq, at, entry.actor, entry.event, entry.message, &detail);
+        insert.execute(params![seq, at, entry.actor, entry.event, entry.message, detail, hash])?;
+    }
     Ok(())
+}
+
+/// The number that the next row will have.
+pub fn next_number(db: &Connection) -> Result<i64, StoreError> {
+    Ok(newest(db)? + 1)
 }
 
 /// The number of the first row that does not fit its predecessor, if any. [`verify::verify`] also asks who signed.

@@ -2,7 +2,9 @@
 //!
 //! A message joins its lane when it is released; the head blocks its lane until it is final, also while it waits for its
 //! next attempt: what was written second must not arrive first. Nothing here polls: the loop sleeps until something
-//! changes or the next time that matters, whichever comes first. When a message goes is said by its own time, by what its
+//! changes or the next time that matters, whichever comes first. What changed is looked at by itself, and so is a lane that
+//! somebody has done with; all of the queue only when a time has come, or when more changed than anybody remembers.
+//! When a message goes is said by its own time, by what its
 //! platform asked for ([`crate::outbox::pauses`]) and by the rates that are kept to ([`super::pace`]).
 //!
 //! What the loop read may be old by the time it acts, so whoever takes a lane looks again before touching its head.
@@ -10,7 +12,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::{
-    sync::{broadcast::error::TryRecvError, oneshot},
+    sync::{broadcast::error::TryRecvError, mpsc, oneshot},
     task::JoinSet,
 };
 use tracing::Instrument as _;
@@ -19,10 +21,14 @@ use super::{
     Pipeline,
     lanes::{Claim, Lanes},
     pace::Pace,
+    send::Turned,
 };
 use crate::{
-    message::state::State,
-    outbox::{pauses::Pauses, row::Head, transition::TransitionError},
+    outbox::{
+        pauses::Pauses,
+        row::{Head, Lane, MessageRow},
+        transition::TransitionError,
+    },
     store::now_ms,
 };
 
@@ -39,7 +45,15 @@ const REST: Duration = Duration::from_millis(100);
 /// Messages of one lane that go one after the other before its account's other lanes have their turn.
 const RUN: usize = 32;
 
-/// A look at the head of every lane.
+/// Who is at work.
+struct AtWork {
+    lanes: Lanes,
+    sending: JoinSet<()>,
+    /// Takes lanes that somebody has done with.
+    free: mpsc::UnboundedSender<Lane>,
+}
+
+/// A look at the heads of lanes.
 struct Look {
     now: i64,
     unsettled: Option<i64>,
@@ -99,38 +113,82 @@ fn milliseconds(span: Duration) -> i64 {
 impl Pipeline {
     /// Sends what is due and expires what is over, until `stop`; then lets what is on its way come to its end.
     pub async fn dispatch(self, mut stop: oneshot::Receiver<()>) {
-        let (lanes, mut sending) = (Lanes::default(), JoinSet::new());
+        let (free, mut done) = mpsc::unbounded_channel();
+        let mut at_work = AtWork { lanes: Lanes::default(), sending: JoinSet::new(), free };
         let mut changes = self.0.outbox.changes();
+        // All of the queue is to be looked at; else what has changed, and who is done.
+        let (mut all, mut changed, mut freed) = (true, vec![], vec![]);
+        let mut next = None;
         loop {
-            // What is read next shows everything that these were about.
-            while !matches!(changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
-            while sending.try_join_next().is_some() {}
-            let began = Instant::now();
-            let next = match self.round(&lanes, &mut sending).await {
-                Ok(next) => next.map(|at| Duration::from_millis(u64::try_from(at - now_ms()).unwrap_or(0))),
-                Err(error) => {
-                    tracing::error!(%error, "cannot look after the queue");
-                    Some(RECOVER)
+            loop {
+                match changes.try_recv() {
+                    Ok(seq) => changed.push(seq),
+                    Err(TryRecvError::Lagged(_)) => all = true,
+                    Err(TryRecvError::Empty | TryRecvError::Closed) => break,
                 }
+            }
+            freed.extend(std::iter::from_fn(|| done.try_recv().ok()));
+            all |= at_work.lanes.has_forgotten();
+            while at_work.sending.try_join_next().is_some() {}
+            let began = Instant::now();
+            let (changed_now, freed_now) = (std::mem::take(&mut changed), std::mem::take(&mut freed));
+            let found = match all {
+                true => self.round(&mut at_work).await,
+                false => self.glance(&mut at_work, next, &changed_now, freed_now).await,
             };
-            let rest = began.elapsed().min(REST);
+            let rest = if all { began.elapsed().min(REST) } else { Duration::ZERO };
+            all = found.is_err();
+            next = found.unwrap_or_else(|error| {
+                tracing::error!(%error, "cannot look after the queue");
+                Some(now_ms().saturating_add(milliseconds(RECOVER)))
+            });
+            let sleep = next.map(|at| Duration::from_millis(u64::try_from(at - now_ms()).unwrap_or(0)));
             tokio::select! {
-                // Any change wakes up, missed ones too.
-                _ = changes.recv() => {}
-                () = tokio::time::sleep(next.unwrap_or(Duration::MAX)) => {}
+                change = changes.recv(), if !all => match change {
+                    Ok(seq) => changed.push(seq),
+                    // Whatever was missed.
+                    Err(_) => all = true,
+                },
+                Some(lane) = done.recv(), if !all => freed.push(lane),
+                () = tokio::time::sleep(sleep.unwrap_or(Duration::MAX)) => all = true,
                 _ = &mut stop => break,
             }
-            tokio::select! {
-                () = tokio::time::sleep(rest) => {}
-                _ = &mut stop => break,
+            if !rest.is_zero() {
+                tokio::select! {
+                    () = tokio::time::sleep(rest) => {}
+                    _ = &mut stop => break,
+                }
             }
         }
-        lanes.rest();
-        sending.join_all().await;
+        at_work.lanes.rest();
+        at_work.sending.join_all().await;
+    }
+
+    /// Starts what can go of what has changed; says when something else will, or `next`, if that is sooner.
+    async fn glance(
+        &self,
+        at_work: &mut AtWork,
+        next: Option<i64>,
+        changed: &[i64],
+        freed: Vec<Lane>,
+    ) -> Result<Option<i64>, TransitionError> {
+        if !self.may_send() {
+            return Ok(Some(now_ms().saturating_add(PAUSED)));
+        }
+        let unsettled = self.0.outbox.store().unsettled_since();
+        let mut look = self.look(at_work, unsettled, next);
+        let cares = |look: &Look, lane: &Lane| !look.lanes.is_taken(lane);
+        let held = self.0.outbox.heads_of(&mut look, changed, freed, cares, Look::see)?;
+        self.begin(at_work, &mut look);
+        let mut next = look.next;
+        if held && unsettled.is_none() {
+            next = next.into_iter().chain(self.0.approvals.expire().await?).min();
+        }
+        Ok(next)
     }
 
     /// Starts everything that is due; says when something else will be.
-    async fn round(&self, lanes: &Lanes, sending: &mut JoinSet<()>) -> Result<Option<i64>, TransitionError> {
+    async fn round(&self, at_work: &mut AtWork) -> Result<Option<i64>, TransitionError> {
         if !self.may_send() {
             return Ok(Some(now_ms().saturating_add(PAUSED)));
         }
@@ -139,56 +197,72 @@ impl Pipeline {
             None => self.0.approvals.expire().await?,
             Some(_) => Some(now_ms().saturating_add(PAUSED)),
         };
-        let (lanes, pace) = (lanes.clone(), self.0.pace.clone());
-        let look = Look { now: now_ms(), unsettled, lanes, pace, begin: vec![], next };
-        let look = self.0.outbox.heads(look, Look::see).await?;
-        for (claim, seq) in look.begin {
-            sending.spawn(self.clone().work(claim, seq));
-        }
+        let look = self.look(at_work, unsettled, next);
+        let mut look = self.0.outbox.heads(look, Look::see).await?;
+        self.begin(at_work, &mut look);
         Ok(look.next)
     }
 
-    /// Works in a lane, from its head on, as long as something in it can go now.
-    async fn work(self, claim: Claim, first: i64) {
-        let mut head = Some(first);
-        for _ in 0..RUN {
-            let Some(seq) = head else { break };
-            if let Err(error) = self.advance(seq).await {
-                tracing::error!(message = seq, %error, "cannot write down what became of a message");
-                tokio::time::sleep(RECOVER).await;
-            }
-            // The dispatcher meets an error as well, and says so.
-            head = self.next_in(&claim).await.unwrap_or_default();
+    fn look(&self, at_work: &AtWork, unsettled: Option<i64>, next: Option<i64>) -> Look {
+        let (lanes, pace) = (at_work.lanes.clone(), self.0.pace.clone());
+        Look { now: now_ms(), unsettled, lanes, pace, begin: vec![], next }
+    }
+
+    fn begin(&self, at_work: &mut AtWork, look: &mut Look) {
+        for (claim, seq) in look.begin.drain(..) {
+            at_work.sending.spawn(self.clone().work(claim, seq, at_work.free.clone()));
         }
-        drop(claim);
-        self.0.outbox.changed(first);
+    }
+
+    /// Works in a lane, from its head on, as long as something in it can go now; then in those that wait for its place.
+    async fn work(self, mut claim: Claim, first: i64, free: mpsc::UnboundedSender<Lane>) {
+        let mut head = Some(first);
+        loop {
+            for _ in 0..RUN {
+                let Some(seq) = head else { break };
+                if let Err(error) = self.advance(seq, claim.lane()).await {
+                    tracing::error!(message = seq, %error, "cannot write down what became of a message");
+                    tokio::time::sleep(RECOVER).await;
+                }
+                // The dispatcher meets an error as well, and says so.
+                head = self.next_in(&claim).unwrap_or_default();
+            }
+            let (lane, next) = claim.pass_on();
+            // Something may have come to it at the last moment. Who is told may have stopped.
+            let _ = free.send(lane);
+            let Some(next) = next else { return };
+            claim = next;
+            head = self.next_in(&claim).unwrap_or_default();
+        }
     }
 
     /// The lane's head, if it can go now.
-    async fn next_in(&self, claim: &Claim) -> Result<Option<i64>, TransitionError> {
+    fn next_in(&self, claim: &Claim) -> Result<Option<i64>, TransitionError> {
         if claim.is_to_rest() || !self.may_send() {
             return Ok(None);
         }
         let (unsettled, lane) = (self.0.outbox.store().unsettled_since(), claim.lane());
-        let Some((head, pauses)) = self.0.outbox.head(lane).await? else { return Ok(None) };
+        let Some((head, pauses)) = self.0.outbox.head(lane)? else { return Ok(None) };
         let goes = Turn::of(&head, &pauses, unsettled, now_ms()) == Turn::Now;
         Ok((goes && self.0.pace.take(lane).is_ok()).then_some(head.seq))
     }
 
     /// Takes a lane's head as far as it goes now.
-    async fn advance(&self, seq: i64) -> Result<(), TransitionError> {
-        let (head, now) = (self.0.outbox.get(seq).await?, now_ms());
-        let span = tracing::info_span!("message", id = head.id, agent = head.agent);
+    async fn advance(&self, seq: i64, lane: &Lane) -> Result<(), TransitionError> {
         let advance = async {
-            match head.state {
-                State::Ready if head.deadline <= now => self.out_of_time(&head).await,
-                State::Ready if head.due_at <= now => self.send(seq).await,
-                // Nobody has its lane: writing down what became of it failed the last time.
-                State::Sending => self.take_up(&head).await,
-                _ => Ok(()),
+            let of =
+                |message: &MessageRow| tracing::info_span!("message", id = message.id, agent = message.agent);
+            match self.take(seq, lane).await? {
+                Turned::Begun(begun) => {
+                    let span = of(&begun.message);
+                    self.send(begun).instrument(span).await
+                }
+                Turned::Over(head) => self.out_of_time(&head).instrument(of(&head)).await,
+                Turned::Left(head) => self.take_up(&head).instrument(of(&head)).await,
+                Turned::Ended | Turned::NotNow => Ok(()),
             }
         };
-        match advance.instrument(span).await {
+        match advance.await {
             // Somebody was faster, with a cancellation for one.
             Err(TransitionError::Illegal(_)) => Ok(()),
             done => done,

@@ -2,10 +2,11 @@
 //!
 //! A lane is in here only while somebody works in it; one that waits, or has nothing to send, is a row in the database or
 //! nothing at all. No account takes up more than [`AT_ONCE`] of them, so that a platform that answers nobody holds a
-//! bounded number of connections and tasks, and no other platform's.
+//! bounded number of connections and tasks, and no other platform's. Lanes that find no place wait for one, in order; when
+//! there are more than [`WAITING`] of them, the rest is found by another look at the queue.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -17,6 +18,9 @@ use crate::outbox::row::Lane;
 /// Lanes of one account that are worked in at once, at most.
 pub(super) const AT_ONCE: usize = 128;
 
+/// Lanes of one account that wait for a place, at most.
+const WAITING: usize = 1024;
+
 /// All lanes that are taken. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Lanes(Arc<Shared>);
@@ -25,13 +29,25 @@ pub(super) struct Lanes(Arc<Shared>);
 struct Shared {
     taken: Mutex<Taken>,
     resting: AtomicBool,
+    /// Lanes without a place were forgotten, and now there are places.
+    forgotten: AtomicBool,
 }
 
 #[derive(Default)]
 struct Taken {
     lanes: HashSet<Lane>,
     /// By channel and account.
-    accounts: HashMap<(String, String), usize>,
+    accounts: HashMap<(String, String), Account>,
+}
+
+#[derive(Default)]
+struct Account {
+    working: usize,
+    /// Who waits for a place, in order, each once.
+    waiting: VecDeque<Lane>,
+    known: HashSet<Lane>,
+    /// More than these would.
+    more: bool,
 }
 
 /// A lane that is taken; free again when this goes, however it goes.
@@ -41,19 +57,60 @@ pub(super) struct Claim {
 }
 
 impl Lanes {
-    /// Takes a lane, unless somebody has it or its account has enough.
+    /// Takes a lane, unless somebody has it or its account has enough; then it waits for a place.
     pub(super) fn claim(&self, lane: &Lane) -> Option<Claim> {
         let mut taken = self.taken();
         if taken.lanes.contains(lane) {
             return None;
         }
-        let working = taken.accounts.entry((lane.channel.clone(), lane.account.clone())).or_default();
-        if *working >= AT_ONCE {
+        let account = taken.accounts.entry((lane.channel.clone(), lane.account.clone())).or_default();
+        if account.working >= AT_ONCE {
+            if account.waiting.len() >= WAITING {
+                account.more = true;
+            } else if account.known.insert(lane.clone()) {
+                account.waiting.push_back(lane.clone());
+            }
             return None;
         }
-        *working += 1;
+        account.working += 1;
         taken.lanes.insert(lane.clone());
         Some(Claim { lanes: self.clone(), lane: lane.clone() })
+    }
+
+    /// Whether somebody has this lane.
+    pub(super) fn is_taken(&self, lane: &Lane) -> bool {
+        self.taken().lanes.contains(lane)
+    }
+
+    /// Takes the lane that has waited longest for a place in the account of `lane`.
+    fn claim_waiting(&self, lane: &Lane) -> Option<Claim> {
+        loop {
+            let next = {
+                let mut taken = self.taken();
+                let account = taken.accounts.get_mut(&(lane.channel.clone(), lane.account.clone()))?;
+                let Some(next) = account.waiting.pop_front() else {
+                    if std::mem::take(&mut account.more) {
+                        self.0.forgotten.store(true, Ordering::Relaxed);
+                    }
+                    taken.tidy(lane);
+                    return None;
+                };
+                account.known.remove(&next);
+                next
+            };
+            // Somebody may have it by now, who looks after it then.
+            if let claim @ Some(_) = self.claim(&next) {
+                return claim;
+            }
+            if !self.is_taken(&next) {
+                return None;
+            }
+        }
+    }
+
+    /// Whether all lanes must be looked at, because some that waited for a place are known to nobody. Asked once.
+    pub(super) fn has_forgotten(&self) -> bool {
+        self.0.forgotten.swap(false, Ordering::Relaxed)
     }
 
     /// Nobody begins another message from here on.
@@ -66,7 +123,26 @@ impl Lanes {
     }
 }
 
+impl Taken {
+    /// An account in which nothing happens costs nothing.
+    fn tidy(&mut self, lane: &Lane) {
+        let account = (lane.channel.clone(), lane.account.clone());
+        if self.accounts.get(&account).is_some_and(|of| of.working == 0 && of.waiting.is_empty() && !of.more)
+        {
+            self.accounts.remove(&account);
+        }
+    }
+}
+
 impl Claim {
+    /// Lets the lane go, and takes one that waits for the place.
+    pub(super) fn pass_on(self) -> (Lane, Option<Self>) {
+        let (lanes, lane) = (self.lanes.clone(), self.lane.clone());
+        drop(self);
+        let next = lanes.claim_waiting(&lane);
+        (lane, next)
+    }
+
     /// The lane.
     pub(super) fn lane(&self) -> &Lane {
         &self.lane
@@ -83,12 +159,10 @@ impl Drop for Claim {
         let mut taken = self.lanes.taken();
         taken.lanes.remove(&self.lane);
         let account = (self.lane.channel.clone(), self.lane.account.clone());
-        if let Some(working) = taken.accounts.get_mut(&account) {
-            *working -= 1;
-            if *working == 0 {
-                taken.accounts.remove(&account);
-            }
+        if let Some(account) = taken.accounts.get_mut(&account) {
+            account.working -= 1;
         }
+        taken.tidy(&self.lane);
     }
 }
 
@@ -118,6 +192,26 @@ mod tests {
         assert!(lanes.claim(&lane("quick", 0)).is_some());
         claims.pop();
         assert!(lanes.claim(&lane("slow", AT_ONCE)).is_some());
+    }
+
+    #[test]
+    fn who_finds_no_place_gets_the_next_one_in_order_and_what_is_not_remembered_is_said() {
+        let lanes = Lanes::default();
+        let mut claims: Vec<_> = (0..AT_ONCE).map(|n| lanes.claim(&lane("a", n)).unwrap()).collect();
+        for n in AT_ONCE..AT_ONCE + WAITING {
+            assert!(lanes.claim(&lane("a", n)).is_none());
+            assert!(lanes.claim(&lane("a", n)).is_none(), "twice, and it waits once");
+        }
+        assert!(lanes.claim(&lane("a", AT_ONCE + WAITING)).is_none());
+        let mut last = claims.pop().unwrap();
+        for n in AT_ONCE..AT_ONCE + WAITING {
+            assert!(!lanes.has_forgotten());
+            let (_, next) = last.pass_on();
+            last = next.unwrap();
+            assert_eq!(last.lane(), &lane("a", n));
+        }
+        assert!(last.pass_on().1.is_none());
+        assert!(lanes.has_forgotten() && !lanes.has_forgotten());
     }
 
     #[test]

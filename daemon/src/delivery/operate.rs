@@ -87,7 +87,7 @@ impl Pipeline {
         let (seq, by) = (message.seq, by.to_owned());
         let readmitted = self.0.outbox.change(seq, move |tx| restored::readmit(tx, seq, &by)).await;
         if readmitted.is_ok() {
-            self.begin(message).await;
+            self.begin_anew(message).await;
         }
         self.answer(seq, readmitted).await
     }

@@ -9,10 +9,11 @@ use crate::{
     message::{
         attachment::Attachment,
         call::Call,
+        new_part_key,
         refusal::{Code, Refusal},
         target::{Destination, Target},
     },
-    outbox::transition::NewPart,
+    outbox::{row::MessageRow, transition::NewPart},
     policy::{self, Origin},
     render::{self, Document, Flavour, Part},
 };
@@ -105,6 +106,22 @@ pub struct Content<'a> {
     pub attachments: &'a [Attachment],
 }
 
+impl<'a> Content<'a> {
+    /// Of a message in the queue, to this target.
+    pub fn of(message: &'a MessageRow, target: &'a Target) -> Self {
+        Self {
+            agent: &message.agent,
+            target,
+            account: &message.account,
+            reply_to: message.reply_to.as_deref(),
+            silent: message.silent,
+            origin: message.origin.as_ref(),
+            text: &message.text,
+            attachments: &message.attachments,
+        }
+    }
+}
+
 /// What one platform request holds.
 struct Piece<'a> {
     part: Part,
@@ -156,7 +173,7 @@ pub fn parts(
             let described = files.iter().map(Attachment::described);
             let shown = Some(part.shown.clone()).filter(|text| !text.is_empty());
             let shown: Vec<String> = shown.into_iter().chain(described).collect();
-            NewPart { key: crate::random::hex::<16>(), shown: shown.join("\n"), wire: wire.to_string() }
+            NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string() }
         })
         .collect())
 }

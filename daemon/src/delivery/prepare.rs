@@ -1,7 +1,12 @@
-//! An accepted message passes the hooks, is judged, rendered, and held or released.
+//! A message passes the hooks, is judged, rendered, and held or released.
 //!
-//! What the hooks made of it is stored before anything is judged by it. Parts are stored before the first is sent, and what was judged is what is stored: nothing of this runs again.
+//! What the hooks made of it is stored before anything is judged by it. Parts are stored before the first is sent, and what
+//! was judged is what is stored: nothing of this runs again. Where there are no hooks, the verdict is written in the
+//! transaction that accepts the message: one wait for the disk, and no moment between the two.
 
+use std::time::Duration;
+
+use rusqlite::Transaction;
 use tracing::Instrument as _;
 
 use super::{
@@ -12,7 +17,7 @@ use super::{
     submit::PREPARED,
 };
 use crate::{
-    approval::HoldError,
+    approval::{self, HoldError},
     message::{
         refusal::{Code, Refusal},
         state::{Event, State},
@@ -33,7 +38,7 @@ impl Pipeline {
 
     /// Prepares an accepted message on a task of its own, so that whoever wants it may hang up; waits for a while. Hooks
     /// may take longer.
-    pub(super) async fn begin(&self, message: &MessageRow) {
+    pub(super) async fn begin_anew(&self, message: &MessageRow) {
         let span = tracing::info_span!("message", id = message.id, agent = message.agent);
         let (pipeline, seq, turn) = (self.clone(), message.seq, self.turn(message.lane()));
         let prepared = tokio::spawn(async move { pipeline.prepare(seq, turn).await }.instrument(span));
@@ -60,36 +65,13 @@ impl Pipeline {
     }
 
     async fn try_to_prepare(&self, seq: i64) -> Result<(), TransitionError> {
-        let message = match self.through_hooks(self.0.outbox.get(seq).await?).await? {
-            Ok(message) => message,
-            Err(refusal) => return self.refuse(seq, refusal).await,
+        let judged = match self.through_hooks(self.0.outbox.get(seq).await?).await? {
+            Ok(message) => self.judge(&Content::of(&message, &message.target())),
+            Err(refusal) => Judged::Refused(refusal),
         };
-        match self.judged(&message) {
-            Err(refusal) => self.refuse(seq, refusal).await?,
-            Ok((Judgement::Send, parts)) => {
-                self.0
-                    .outbox
-                    .change(seq, move |tx| {
-                        transition::store_parts(tx, seq, &parts)?;
-                        transition::apply(tx, seq, &Change::hub(Event::Allow, None))
-                    })
-                    .await?;
-                tracing::debug!("it waits for its lane");
-            }
-            Ok((Judgement::Ask(reason), parts)) => {
-                let ttl = i64::try_from(self.0.hold_ttl.as_millis()).unwrap_or(i64::MAX);
-                // Counted from when it was due: since it was accepted, or since an operator let it begin anew.
-                let deadline = message.due_at.saturating_add(ttl).min(message.deadline);
-                match self.0.approvals.hold(message, parts, reason, deadline).await {
-                    Ok(()) => tracing::debug!("it waits for a person"),
-                    Err(HoldError::Document(error)) => {
-                        let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
-                        self.refuse(seq, refusal).await?;
-                    }
-                    Err(HoldError::Transition(error)) => return Err(error),
-                }
-            }
-        }
+        let ttl = self.0.hold_ttl;
+        let change = self.0.outbox.change(seq, move |tx| settle(tx, MessageRow::get(tx, seq)?, &judged, ttl));
+        tell(&change.await?);
         Ok(())
     }
 
@@ -113,47 +95,84 @@ impl Pipeline {
         Ok(Ok(self.0.outbox.record(seq, stored).await?))
     }
 
-    fn judged(&self, message: &MessageRow) -> Result<(Judgement, Vec<NewPart>), Refusal> {
-        let rules = self.rules(&message.agent)?;
-        let target = message.target();
-        let judgement = match policy::judge(&rules.rights, message.origin.as_ref(), &message.account, &target)
-        {
-            Verdict::Allow(_) => Judgement::Send,
-            Verdict::Hold(reason) => Judgement::Ask(reason),
+    /// What is to become of a message, by the rules and its text alone.
+    pub(super) fn judge(&self, content: &Content<'_>) -> Judged {
+        self.verdict(content).unwrap_or_else(Judged::Refused)
+    }
+
+    fn verdict(&self, content: &Content<'_>) -> Result<Judged, Refusal> {
+        let rules = self.rules(content.agent)?;
+        let (target, account) = (content.target, content.account);
+        let verdict = match policy::judge(&rules.rights, content.origin, account, target) {
             Verdict::Deny(refusal) => return Err(refusal),
+            verdict => verdict,
         };
         let (_, adapter) = self
             .0
             .accounts
-            .pick(&message.channel, Some(&message.account))
+            .pick(&target.channel, Some(account))
             .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), ""))?;
-        let content = Content {
-            agent: &message.agent,
-            target: &target,
-            account: &message.account,
-            reply_to: message.reply_to.as_deref(),
-            silent: message.silent,
-            origin: message.origin.as_ref(),
-            text: &message.text,
-            attachments: &message.attachments,
-        };
-        Ok((judgement, plan::parts(adapter.as_ref(), rules, &content)?))
-    }
-
-    async fn refuse(&self, seq: i64, refusal: Refusal) -> Result<(), TransitionError> {
-        tracing::info!(code = refusal.code.word(), why = refusal.error, "it is not sent");
-        self.0
-            .outbox
-            .change(seq, move |tx| {
-                let change = Change::hub(Event::Refuse, Some(&refusal.error)).code(refusal.code);
-                transition::apply(tx, seq, &change)
-            })
-            .await?;
-        Ok(())
+        let parts = plan::parts(adapter.as_ref(), rules, content)?;
+        Ok(match verdict {
+            Verdict::Hold(reason) => Judged::Asked(reason, parts),
+            _ => Judged::Sent(parts),
+        })
     }
 }
 
-enum Judgement {
-    Send,
-    Ask(String),
+/// What is to become of a message.
+pub(super) enum Judged {
+    /// It goes.
+    Sent(Vec<NewPart>),
+    /// A person is asked, for this reason.
+    Asked(String, Vec<NewPart>),
+    /// It does not go.
+    Refused(Refusal),
+}
+
+/// Writes the verdict on an accepted message down, with its parts.
+pub(super) fn settle(
+    tx: &Transaction<'_>,
+    message: MessageRow,
+    judged: &Judged,
+    hold_ttl: Duration,
+) -> Result<MessageRow, TransitionError> {
+    match judged {
+        Judged::Sent(parts) => {
+            transition::store_parts(tx, message.seq, parts)?;
+            transition::apply_to(tx, message, &Change::hub(Event::Allow, None))
+        }
+        Judged::Asked(reason, parts) => {
+            let ttl = i64::try_from(hold_ttl.as_millis()).unwrap_or(i64::MAX);
+            // Counted from when it was due: since it was accepted, or since an operator let it begin anew.
+            let deadline = message.due_at.saturating_add(ttl).min(message.deadline);
+            match approval::hold(tx, &message, parts, reason, deadline) {
+                Ok(message) => Ok(message),
+                Err(HoldError::Document(error)) => {
+                    let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
+                    refuse(tx, message, &refusal)
+                }
+                Err(HoldError::Transition(error)) => Err(error),
+            }
+        }
+        Judged::Refused(refusal) => refuse(tx, message, refusal),
+    }
+}
+
+fn refuse(
+    tx: &Transaction<'_>,
+    message: MessageRow,
+    refusal: &Refusal,
+) -> Result<MessageRow, TransitionError> {
+    let change = Change::hub(Event::Refuse, Some(&refusal.error)).code(refusal.code);
+    transition::apply_to(tx, message, &change)
+}
+
+/// Says in the log what became of it.
+pub(super) fn tell(message: &MessageRow) {
+    match message.state {
+        State::Ready => tracing::debug!("it waits for its lane"),
+        State::Held => tracing::debug!("it waits for a person"),
+        _ => tracing::info!(code = message.code, why = message.reason, "it is not sent"),
+    }
 }

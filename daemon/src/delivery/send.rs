@@ -16,14 +16,14 @@ use super::{
     pace::{BRIEF, owner},
 };
 use crate::{
-    approval::Released,
+    approval::{self, Released},
     channels::{
         Adapter, Failure, PartKey, Redelivery, heard,
         limits::{Allowance, Scope},
     },
     message::{
         refusal::Code,
-        state::{Event, PartState},
+        state::{Event, PartState, State},
     },
     outbox::{
         pauses,
@@ -36,49 +36,68 @@ use crate::{
 /// An adapter bounds its own steps; this bounds the adapter.
 const LONGEST: Duration = Duration::from_secs(600);
 
+/// What is found when a message's turn has come.
+pub(super) enum Turned {
+    /// It is taken, and its request may leave.
+    Begun(Begun),
+    /// It was taken, and has ended.
+    Ended,
+    /// Its time is over.
+    Over(MessageRow),
+    /// Nobody sends it, though somebody began to: writing down what became of it failed.
+    Left(MessageRow),
+    /// Its turn has not come after all.
+    NotNow,
+}
+
+/// A message that is taken.
+pub(super) struct Begun {
+    pub message: MessageRow,
+    parts: Vec<PartRow>,
+    /// The part that is marked already.
+    marked: Option<u32>,
+}
+
 impl Pipeline {
-    /// Sends a ready message as far as it goes now. Its first request's place in the pace is taken already.
-    pub(super) async fn send(&self, seq: i64) -> Result<(), TransitionError> {
-        let outbox = &self.0.outbox;
-        let message =
-            outbox.change(seq, move |tx| transition::apply(tx, seq, &Change::hub(Event::Take, None))).await?;
+    /// Takes a ready message, and marks its first request: what must be written down before that leaves is one transaction.
+    pub(super) async fn take(&self, seq: i64, lane: &Lane) -> Result<Turned, TransitionError> {
+        let account = self.0.accounts.pick(&lane.channel, Some(&lane.account));
+        let away = account.err().map(|error| error.to_string());
+        self.0.outbox.change(seq, move |tx| take(tx, seq, away)).await
+    }
+
+    /// Sends a message that is taken as far as it goes now. Its first request's place in the pace is taken already.
+    pub(super) async fn send(&self, begun: Begun) -> Result<(), TransitionError> {
+        let Begun { message, parts, marked } = begun;
+        let seq = message.seq;
         let adapter = match self.0.accounts.pick(&message.channel, Some(&message.account)) {
             Ok((_, adapter)) => adapter.as_ref(),
             Err(error) => return self.fail(seq, Code::ExecutionFailed, error.to_string()).await,
         };
-        let parts = match self.0.approvals.release(seq).await? {
-            Released::Parts(parts) => parts,
-            Released::Changed => {
-                let reason = "the stored message is not the one that was approved; it was not sent";
-                return self.fail(seq, Code::ExecutionFailed, reason.to_owned()).await;
-            }
-        };
-        let left = parts.iter().filter(|part| part.state != PartState::Confirmed);
-        for (number, part) in left.enumerate() {
+        let left: Vec<_> = parts.iter().filter(|part| part.state != PartState::Confirmed).collect();
+        for (number, part) in left.iter().enumerate() {
             if number > 0 && !self.may_follow(&message, part).await? {
                 return Ok(());
             }
-            // What leaves now could not be written down; the message keeps its lane meanwhile.
-            while !self.may_send() && message.deadline > now_ms() {
-                tokio::time::sleep(RECOVER).await;
+            if marked != Some(part.index) {
+                // What leaves now could not be written down; the message keeps its lane meanwhile.
+                while !self.may_send() && message.deadline > now_ms() {
+                    tokio::time::sleep(RECOVER).await;
+                }
+                if message.deadline <= now_ms() {
+                    let reason = "its time was over before all of it was sent".to_owned();
+                    return self.fail(seq, Code::Expired, reason).await;
+                }
             }
-            if message.deadline <= now_ms() {
-                let reason = "its time was over before all of it was sent".to_owned();
-                return self.fail(seq, Code::Expired, reason).await;
-            }
-            if !self.send_part(&message, part, adapter).await? {
+            let place = Place { marked: marked == Some(part.index), last: number + 1 == left.len() };
+            if !self.send_part(&message, part, place, adapter).await? {
                 return Ok(());
             }
         }
-        outbox
-            .record(seq, move |tx| {
-                let ids: Vec<_> =
-                    transition::parts(tx, seq)?.into_iter().map(|part| part.platform_id).collect();
-                let change = Change::hub(Event::Confirm, None).facts(json!({"platform_ids": ids}));
-                transition::apply(tx, seq, &change)
-            })
-            .await?;
-        outbox.arrived();
+        if left.is_empty() {
+            self.0.outbox.record(seq, move |tx| confirm(tx, seq)).await?;
+        }
+        self.0.outbox.arrived();
         tracing::info!(message = message.id, to = %message.target(), parts = parts.len(), "sent");
         Ok(())
     }
@@ -106,6 +125,7 @@ impl Pipeline {
         &self,
         message: &MessageRow,
         part: &PartRow,
+        place: Place,
         adapter: &dyn Adapter,
     ) -> Result<bool, TransitionError> {
         let (seq, index, lane) = (message.seq, part.index, message.lane());
@@ -116,7 +136,9 @@ impl Pipeline {
             self.0.outbox.change(seq, move |tx| end.write(tx, seq, index)).await?;
             return Ok(false);
         }
-        self.0.outbox.change(seq, move |tx| transition::part_in_flight(tx, seq, index)).await?;
+        if !place.marked {
+            self.0.outbox.change(seq, move |tx| transition::part_in_flight(tx, seq, index)).await?;
+        }
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
         let (delivered, mut heard) = heard::listening(deliver(adapter, part)).await;
         if let Err(Failure::Wait { after, .. }) = &delivered {
@@ -130,7 +152,8 @@ impl Pipeline {
                     .outbox
                     .record(seq, move |tx| {
                         obey(tx, &lane, &heard, BRIEF)?;
-                        transition::settle_part(tx, seq, index, confirmed, Some(&platform_id), None)
+                        transition::settle_part(tx, seq, index, confirmed, Some(&platform_id), None)?;
+                        if place.last { confirm(tx, seq) } else { Ok(()) }
                     })
                     .await?;
                 return Ok(true);
@@ -169,6 +192,50 @@ impl Pipeline {
     async fn fail(&self, seq: i64, code: Code, reason: String) -> Result<(), TransitionError> {
         self.0.outbox.change(seq, move |tx| end(tx, seq, code, &reason)).await
     }
+}
+
+/// Where a part stands among those that are sent now.
+#[derive(Clone, Copy)]
+struct Place {
+    /// It was marked when its message was taken.
+    marked: bool,
+    /// With it, all of the message is there.
+    last: bool,
+}
+
+fn take(tx: &Transaction<'_>, seq: i64, away: Option<String>) -> Result<Turned, TransitionError> {
+    let (message, now) = (MessageRow::get(tx, seq)?, now_ms());
+    match message.state {
+        State::Ready if message.deadline <= now => return Ok(Turned::Over(message)),
+        State::Ready if message.due_at <= now => {}
+        State::Sending => return Ok(Turned::Left(message)),
+        _ => return Ok(Turned::NotNow),
+    }
+    let message = transition::apply_to(tx, message, &Change::hub(Event::Take, None))?;
+    let why = match (away, approval::release(tx, &message)?) {
+        (None, Released::Parts(parts)) => {
+            let next = parts.iter().find(|part| part.state != PartState::Confirmed);
+            // What may have arrived already is looked at again before it goes.
+            let marked = next.filter(|part| part.state == PartState::Planned).map(|part| part.index);
+            if let Some(index) = marked {
+                transition::part_in_flight(tx, seq, index)?;
+            }
+            return Ok(Turned::Begun(Begun { message, parts, marked }));
+        }
+        (None, Released::Changed) => {
+            "the stored message is not the one that was approved; it was not sent".to_owned()
+        }
+        (Some(why), _) => why,
+    };
+    end(tx, seq, Code::ExecutionFailed, &why)?;
+    Ok(Turned::Ended)
+}
+
+/// All of a message is there.
+fn confirm(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
+    let ids = transition::platform_ids(tx, seq)?;
+    let change = Change::hub(Event::Confirm, None).facts(json!({"platform_ids": ids}));
+    transition::apply(tx, seq, &change).map(drop)
 }
 
 /// A platform that takes nothing more for a while is left alone by all that goes the same way, also over a restart. What it

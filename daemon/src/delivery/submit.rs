@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::time::Instant;
-use tracing::Instrument as _;
+use tokio::{sync::oneshot, time::Instant};
+use tracing::{Instrument as _, Span};
 
 use super::{
     Pipeline,
     plan::{self, Content, Resolved},
+    prepare::{Judged, settle, tell},
 };
 use crate::{
     approval::document,
@@ -17,13 +18,15 @@ use crate::{
     message::{
         attachment::Attachment,
         call::Call,
-        receipt::Receipt,
+        receipt::{PartReceipt, Receipt},
         refusal::{Code, Refusal},
+        state::PartState,
         target::Target,
     },
     outbox::{
         accept::{AcceptError, Accepted, NewMessage},
         bounds::Full,
+        receipt, receipt_of,
         row::Lane,
     },
     policy::{self, Origin, Verdict},
@@ -124,34 +127,86 @@ impl Pipeline {
             best_effort: call.best_effort,
             resend,
         };
-        let accepted = self.accept(new, staged).instrument(span.clone()).await.map_err(not_accepted)?;
-        let seq = match accepted {
-            Accepted::Before(seq) => seq,
-            Accepted::New(seq) => {
-                // On a task of its own: a caller that hangs up does not leave its message half-way.
-                let (pipeline, turn) = (self.clone(), self.turn(lane));
-                let prepared =
-                    tokio::spawn(async move { pipeline.prepare(seq, turn).await }.instrument(span));
-                // It goes on after this; the receipt then says `accepted`.
-                let _ = tokio::time::timeout(PREPARED, prepared).await;
-                seq
+        match self.0.hooks.before_sending().next() {
+            None if staged.is_empty() => self.accept_judged(new).instrument(span).await,
+            None => {
+                // Its files are kept until it is on disk, also for a caller that hangs up meanwhile.
+                let pipeline = self.clone();
+                let accept = async move {
+                    let receipt = pipeline.accept_judged(new).await;
+                    drop(staged);
+                    receipt
+                };
+                tokio::spawn(accept.instrument(span)).await.map_err(|_| unavailable(StoreError::Closed))?
             }
-        };
-        self.0.outbox.receipt(seq).await.map_err(unavailable)
+            Some(_) => self.accept_hooked(new, staged, lane, span).await,
+        }
     }
 
-    /// Writes a message down. Its files are kept until it is on disk, also for a caller that hangs up meanwhile.
-    async fn accept(&self, new: NewMessage, staged: Vec<Staged>) -> Result<Accepted, AcceptError> {
-        if staged.is_empty() {
-            return self.0.outbox.accept(new).await;
-        }
-        let outbox = self.0.outbox.clone();
-        let accept = async move {
-            let accepted = outbox.accept(new).await;
-            drop(staged);
-            accepted
+    /// Takes a message that no hook changes: its verdict is written with it.
+    async fn accept_judged(&self, new: NewMessage) -> Result<Receipt, Refusal> {
+        let judged = self.judge(&Content {
+            agent: &new.agent,
+            target: &new.target,
+            account: &new.account,
+            reply_to: new.reply_to.as_deref(),
+            silent: new.silent,
+            origin: new.origin.as_ref(),
+            text: &new.text,
+            attachments: &new.attachments,
+        });
+        let (outbox, ttl) = (&self.0.outbox, self.0.hold_ttl);
+        let accepted = match judged {
+            Judged::Sent(parts) => {
+                let planned = PartReceipt { state: PartState::Planned, platform_id: None, error: None };
+                let planned = vec![planned; parts.len()];
+                let accepted = outbox.accept_released(new, parts).await.map_err(not_accepted)?;
+                accepted.map(|message| (message.clone(), receipt_of(message, planned)))
+            }
+            judged => {
+                let accepted = outbox.accept_and(new, move |tx, message| {
+                    let message = settle(tx, message, &judged, ttl)?;
+                    Ok((message.clone(), receipt(tx, message)?))
+                });
+                accepted.await.map_err(not_accepted)?
+            }
         };
-        tokio::spawn(accept.in_current_span()).await.map_err(|_| AcceptError::Store(StoreError::Closed))?
+        match accepted {
+            Accepted::New((message, receipt)) => {
+                tell(&message);
+                Ok(receipt)
+            }
+            Accepted::Before(seq) => outbox.receipt(seq).await.map_err(unavailable),
+        }
+    }
+
+    /// Takes a message, and asks the hooks about it. On a task of its own: a caller that hangs up does not leave its
+    /// message half-way, and its files are kept until it is on disk.
+    async fn accept_hooked(
+        &self,
+        new: NewMessage,
+        staged: Vec<Staged>,
+        lane: Lane,
+        span: Span,
+    ) -> Result<Receipt, Refusal> {
+        let (pipeline, (told, accepted)) = (self.clone(), oneshot::channel());
+        let prepared = async move {
+            let accepted = pipeline.0.outbox.accept(new).await;
+            drop(staged);
+            let turn = matches!(accepted, Ok(Accepted::New(_))).then(|| pipeline.turn(lane)).flatten();
+            let new = accepted.as_ref().ok().copied();
+            // Who asked may have gone.
+            let _ = told.send(accepted);
+            if let Some(Accepted::New(seq)) = new {
+                pipeline.prepare(seq, turn).await;
+            }
+        };
+        let prepared = tokio::spawn(prepared.instrument(span));
+        let accepted = accepted.await.map_err(|_| unavailable(StoreError::Closed))?;
+        let (Accepted::New(seq) | Accepted::Before(seq)) = accepted.map_err(not_accepted)?;
+        // It goes on after this; the receipt then says `accepted`.
+        let _ = tokio::time::timeout(PREPARED, prepared).await;
+        self.0.outbox.receipt(seq).await.map_err(unavailable)
     }
 
     /// Takes the files of a call, and looks whether they fit where it goes.
@@ -267,6 +322,9 @@ fn not_accepted(error: AcceptError) -> Refusal {
             Refusal::new(Code::Conflict, error.to_string(), hint)
         }
         AcceptError::Full(full) => no_room(full),
+        AcceptError::Illegal(error) => {
+            Refusal::new(Code::ExecutionFailed, error.to_string(), "nothing was taken; try again")
+        }
         AcceptError::Store(error) => match error.room() {
             Some(room) => no_room(Full::Disk(room)),
             None => unavailable(error),

@@ -26,6 +26,12 @@ impl MessageId {
     }
 }
 
+/// A new name for a part, for good: 32 lower-case hexadecimal digits of a version 7 UUID. Nobody else makes the same, and
+/// those that are made together lie together in the database.
+pub fn new_part_key() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
 impl Default for MessageId {
     fn default() -> Self {
         Self::new()

@@ -1,17 +1,23 @@
 //! The write that precedes the answer.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
 use super::{
     Outbox,
     bounds::{Bounds, Full},
     row::{self, MessageRow},
+    transition::{self, Change, NewPart, TransitionError},
 };
 use crate::{
     audit::{self, Entry},
     files,
-    message::{MessageId, attachment::Attachment, state::State, target::Target},
+    message::{
+        MessageId,
+        attachment::Attachment,
+        state::{Event, IllegalTransition, State, next},
+        target::Target,
+    },
     policy::Origin,
     store::{StoreError, now_ms},
 };
@@ -81,6 +87,9 @@ pub enum AcceptError {
     /// There is no room for it.
     #[error(transparent)]
     Full(#[from] Full),
+    /// What was to happen to it at once is not allowed.
+    #[error(transparent)]
+    Illegal(#[from] IllegalTransition),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -92,18 +101,84 @@ impl From<rusqlite::Error> for AcceptError {
     }
 }
 
+impl From<TransitionError> for AcceptError {
+    fn from(error: TransitionError) -> Self {
+        match error {
+            TransitionError::Illegal(error) => Self::Illegal(error),
+            TransitionError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
 /// A message in the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accepted {
-    /// It is new.
-    New(i64),
+pub enum Accepted<T = i64> {
+    /// It is new: its number, or what was made of it at once.
+    New(T),
     /// The same call was taken before, under the same idempotency key.
     Before(i64),
+}
+
+impl<T> Accepted<T> {
+    /// The same, with something else made of a new one.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Accepted<U> {
+        match self {
+            Self::New(new) => Accepted::New(make(new)),
+            Self::Before(seq) => Accepted::Before(seq),
+        }
+    }
 }
 
 impl Outbox {
     /// Writes a message down. When this returns, it is on disk.
     pub async fn accept(&self, new: NewMessage) -> Result<Accepted, AcceptError> {
+        self.accept_and(new, |_, message| Ok(message.seq)).await
+    }
+
+    /// Writes a message down, and in the same transaction what becomes of it at once.
+    pub async fn accept_and<T: Send + 'static>(
+        &self,
+        new: NewMessage,
+        next: impl FnOnce(&Transaction<'_>, MessageRow) -> Result<T, TransitionError> + Send + 'static,
+    ) -> Result<Accepted<T>, AcceptError> {
+        self.write(move |tx, id, bounds| {
+            Ok(match insert(tx, id, new, None, bounds)? {
+                Accepted::Before(seq) => (Accepted::Before(seq), None),
+                Accepted::New(message) => {
+                    let seq = message.seq;
+                    (Accepted::New(next(tx, message)?), Some(seq))
+                }
+            })
+        })
+        .await
+    }
+
+    /// Writes a message down that may go, with its parts: accepted and released at once, and both in the audit.
+    pub async fn accept_released(
+        &self,
+        new: NewMessage,
+        parts: Vec<NewPart>,
+    ) -> Result<Accepted<MessageRow>, AcceptError> {
+        self.write(move |tx, id, bounds| {
+            let change = Change::hub(Event::Allow, None);
+            Ok(match insert(tx, id, new, Some(&change), bounds)? {
+                Accepted::Before(seq) => (Accepted::Before(seq), None),
+                Accepted::New(message) => {
+                    transition::store_parts(tx, message.seq, &parts)?;
+                    let seq = message.seq;
+                    (Accepted::New(message), Some(seq))
+                }
+            })
+        })
+        .await
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, MessageId, Bounds) -> Result<(Accepted<T>, Option<i64>), AcceptError>
+        + Send
+        + 'static,
+    ) -> Result<Accepted<T>, AcceptError> {
         let room = self.store.space().look();
         if !room.accepts() {
             return Err(Full::Disk(room).into());
@@ -111,11 +186,20 @@ impl Outbox {
         let (bounds, id) = (self.bounds, MessageId::new());
         // From here on, whatever is logged on its way names it.
         tracing::Span::current().record("id", tracing::field::display(&id));
-        let accepted = self.store.write(move |tx| insert(tx, id, &new, bounds)).await?;
-        if let Accepted::New(seq) = accepted {
-            tracing::debug!(seq, "a message is on disk");
-            self.changed(seq);
-        }
+        let changes = self.changes.clone();
+        let (accepted, _) = self
+            .store
+            .write_then(
+                move |tx| work(tx, id, bounds),
+                move |(_, seq)| {
+                    if let Some(seq) = seq {
+                        tracing::debug!(seq, "a message is on disk");
+                        // No watcher is no error.
+                        let _ = changes.send(*seq);
+                    }
+                },
+            )
+            .await?;
         Ok(accepted)
     }
 
@@ -126,8 +210,7 @@ impl Outbox {
         key: &str,
         fingerprint: [u8; 32],
     ) -> Result<Option<i64>, AcceptError> {
-        let (agent, key) = (agent.to_owned(), key.to_owned());
-        self.store.read(move |db| before(db, &agent, &key, fingerprint)).await
+        self.store.look(|db| before(db, agent, key, fingerprint))
     }
 }
 
@@ -138,22 +221,24 @@ fn before(
     key: &str,
     fingerprint: [u8; 32],
 ) -> Result<Option<i64>, AcceptError> {
-    let Some(before) = db.query_row(row::BY_KEY, params![agent, key], MessageRow::read).optional()? else {
+    let mut found = db.prepare_cached(row::BY_KEY)?;
+    let Some(before) = found.query_row(params![agent, key], MessageRow::read).optional()? else {
         return Ok(None);
     };
-    let sql = "SELECT fingerprint FROM messages WHERE seq = ?";
-    match db.query_row(sql, [before.seq], |row| row.get::<_, [u8; 32]>(0))? == fingerprint {
+    let mut same = db.prepare_cached("SELECT fingerprint FROM messages WHERE seq = ?")?;
+    match same.query_row([before.seq], |row| row.get::<_, [u8; 32]>(0))? == fingerprint {
         true => Ok(Some(before.seq)),
         false => Err(AcceptError::KeyReused(before.id)),
     }
 }
 
 fn insert(
-    tx: &rusqlite::Transaction<'_>,
+    tx: &Transaction<'_>,
     id: MessageId,
-    new: &NewMessage,
+    new: NewMessage,
+    released: Option<&Change<'_>>,
     bounds: Bounds,
-) -> Result<Accepted, AcceptError> {
+) -> Result<Accepted<MessageRow>, AcceptError> {
     if let Some(key) = &new.idempotency_key
         && let Some(seq) = before(tx, &new.agent, key, new.fingerprint)?
     {
@@ -165,16 +250,22 @@ fn insert(
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
     let attachments = (!new.attachments.is_empty())
         .then(|| serde_json::to_string(&new.attachments).expect("attachments are plain data"));
+    let state = match released {
+        Some(change) => next(State::Accepted, change.event, change.actor)?,
+        None => State::Accepted,
+    };
+    // Its place in its lane is the number of the audit's row in which it is released, the one after that it was accepted.
+    let place = released.map(|_| audit::next_number(tx)).transpose()?.map(|number| number + 1);
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
-            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend,
+            origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
             attachments)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
         new.agent,
-        State::Accepted,
+        state,
         new.action,
         new.target.channel,
         new.account,
@@ -191,6 +282,7 @@ fn insert(
         now,
         new.best_effort,
         new.resend,
+        place,
         attachments,
     ])?;
     let seq = tx.last_insert_rowid();
@@ -203,18 +295,49 @@ fn insert(
         detail["files"] = new.attachments.iter().map(facts).collect();
     }
     let event = State::Accepted.event();
-    audit::append(tx, &Entry { actor: &actor, event: &event, message: Some(&id.0), detail })?;
-    Ok(Accepted::New(seq))
+    let accepted = Entry { actor: &actor, event: &event, message: Some(&id.0), detail };
+    match released {
+        None => audit::append(tx, &accepted)?,
+        Some(change) => {
+            let event = state.event();
+            let detail = change.detail();
+            let released = Entry { actor: change.by, event: &event, message: Some(&id.0), detail };
+            audit::append_all(tx, &[accepted, released])?;
+        }
+    }
+    Ok(Accepted::New(MessageRow {
+        seq,
+        id: id.0,
+        agent: new.agent,
+        state,
+        action: new.action.to_owned(),
+        channel: new.target.channel,
+        account: new.account,
+        address: new.target.address,
+        thread: new.target.thread,
+        reply_to: new.reply_to,
+        silent: new.silent,
+        origin: new.origin,
+        text: new.text,
+        accepted_at: now,
+        deadline: new.deadline,
+        due_at: now,
+        attempts: 0,
+        code: None,
+        reason: None,
+        ended_at: None,
+        hooked_at: None,
+        written: None,
+        best_effort: new.best_effort,
+        resend: new.resend,
+        attachments: new.attachments,
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        message::state::Event,
-        outbox::transition::{self, Change},
-        store::Store,
-    };
+    use crate::store::Store;
 
     fn letter(text: &str) -> NewMessage {
         NewMessage { idempotency_key: Some(text.into()), ..NewMessage::example(text) }

@@ -27,6 +27,7 @@ mod settled;
 pub mod transition;
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -51,7 +52,7 @@ use row::{Head, Lane, MessageRow, PartRow};
 use transition::TransitionError;
 
 /// How many changes a slow watcher may fall behind before it has to look again.
-const WATCH: usize = 256;
+const WATCH: usize = 1024;
 
 /// Between two tries to write down what happened.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -103,15 +104,19 @@ impl Outbox {
         let _ = self.changes.send(seq);
     }
 
-    /// Runs `work` on the message's row and tells watchers.
+    /// Runs `work` on the message's row and tells watchers, whoever still waits for it.
     pub async fn change<T: Send + 'static>(
         &self,
         seq: i64,
         work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T, TransitionError> + Send + 'static,
     ) -> Result<T, TransitionError> {
-        let value = self.store.write(work).await?;
-        self.changed(seq);
-        Ok(value)
+        let changes = self.changes.clone();
+        self.store
+            .write_then(work, move |_| {
+                // No watcher is no error.
+                let _ = changes.send(seq);
+            })
+            .await
     }
 
     /// The same for what has happened already, such as that a platform has a part: it is written down however long the
@@ -136,13 +141,13 @@ impl Outbox {
 
     /// The message with this id.
     pub async fn find(&self, id: &str) -> Result<Option<MessageRow>, StoreError> {
-        let id = id.to_owned();
-        self.store.read(move |db| Ok(db.query_row(row::BY_ID, [id], MessageRow::read).optional()?)).await
+        self.store
+            .look(|db| Ok(db.prepare_cached(row::BY_ID)?.query_row([id], MessageRow::read).optional()?))
     }
 
     /// The message in this row.
     pub async fn get(&self, seq: i64) -> Result<MessageRow, StoreError> {
-        self.store.read(move |db| Ok(db.query_row(row::BY_SEQ, [seq], MessageRow::read)?)).await
+        self.store.look(|db| MessageRow::get(db, seq))
     }
 
     /// Messages, newest first.
@@ -191,21 +196,47 @@ impl Outbox {
             .await
     }
 
+    /// Shows `visitor` the first messages of these lanes and of those that these messages are in, but for lanes that it
+    /// does not care about. Says whether one of the messages is held.
+    pub fn heads_of<V>(
+        &self,
+        visitor: &mut V,
+        messages: &[i64],
+        lanes: Vec<Lane>,
+        cares: impl Fn(&V, &Lane) -> bool,
+        mut see: impl FnMut(&mut V, &Pauses, Head),
+    ) -> Result<bool, StoreError> {
+        self.store.look(|db| {
+            let (mut lanes, mut held) = (HashSet::<Lane>::from_iter(lanes), false);
+            let mut of = db.prepare_cached(row::LANE_OF)?;
+            for seq in messages {
+                let found = of.query_row([seq], |row| Ok((Lane::read(row)?, row.get(3)?))).optional()?;
+                let Some((lane, state)) = found else { continue };
+                held |= state == State::Held;
+                // Who is not released has no place in it.
+                if !matches!(state, State::Accepted | State::Held) {
+                    lanes.insert(lane);
+                }
+            }
+            lanes.retain(|lane| cares(visitor, lane));
+            let pauses = Pauses::read(db)?;
+            for lane in lanes {
+                if let Some(head) = Head::of(db, &lane)? {
+                    see(visitor, &pauses, head);
+                }
+            }
+            Ok(held)
+        })
+    }
+
     /// The first message of one lane, with all pauses.
-    pub async fn head(&self, lane: &Lane) -> Result<Option<(Head, Pauses)>, StoreError> {
-        let lane = lane.clone();
-        self.store
-            .read(move |db| {
-                let mut rows = db.prepare_cached(row::HEAD_OF)?;
-                let head = rows.query_row([lane.channel, lane.account, lane.address], Head::read);
-                head.optional()?.map(|head| Ok((head, Pauses::read(db)?))).transpose()
-            })
-            .await
+    pub fn head(&self, lane: &Lane) -> Result<Option<(Head, Pauses)>, StoreError> {
+        self.store.look(|db| Head::of(db, lane)?.map(|head| Ok((head, Pauses::read(db)?))).transpose())
     }
 
     /// All pauses that platforms asked for.
     pub async fn pauses(&self) -> Result<Pauses, StoreError> {
-        self.store.read(Pauses::read).await
+        self.store.look(Pauses::read)
     }
 
     /// How many messages are on their way, and how many have arrived since the hub started.
@@ -224,37 +255,36 @@ impl Outbox {
 
     /// A message's parts, in order.
     pub async fn parts(&self, seq: i64) -> Result<Vec<PartRow>, StoreError> {
-        self.store.read(move |db| PartRow::all(db, seq)).await
+        self.store.look(|db| PartRow::all(db, seq))
     }
 
     /// What a caller is told of a message.
     pub async fn receipt(&self, seq: i64) -> Result<Receipt, StoreError> {
-        self.store
-            .read(move |db| {
-                let message = db.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
-                receipt(db, message)
-            })
-            .await
+        self.store.look(|db| receipt(db, MessageRow::get(db, seq)?))
     }
 }
 
 /// What a caller is told of a message.
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
-    let parts = PartRow::all(db, message.seq)?;
+    let parts = PartRow::all(db, message.seq)?.into_iter();
+    let told =
+        |part: PartRow| PartReceipt { state: part.state, platform_id: part.platform_id, error: part.error };
+    Ok(receipt_of(message, parts.map(told).collect()))
+}
+
+/// The same of a message with these parts.
+pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receipt {
     let confirmed = parts.iter().filter(|part| part.state == PartState::Confirmed).count();
-    Ok(Receipt {
+    Receipt {
         ok: !message.state.is_final() || message.state == State::Sent,
-        id: MessageId(message.id.clone()),
-        state: message.state,
         to: message.target().to_string(),
+        id: MessageId(message.id),
+        state: message.state,
         hint: Receipt::hint(message.state),
         code: message.code,
         error: message.reason,
         attachments: message.attachments,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),
-        parts: parts
-            .into_iter()
-            .map(|part| PartReceipt { state: part.state, platform_id: part.platform_id, error: part.error })
-            .collect(),
-    })
+        parts,
+    }
 }

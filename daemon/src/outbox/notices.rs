@@ -30,10 +30,8 @@ pub(super) fn tell(
     receipt: &Receipt,
 ) -> Result<(), TransitionError> {
     let receipt = serde_json::to_string(receipt).expect("a receipt is plain data");
-    tx.execute(
-        "INSERT INTO inbox (agent, message, notice, at) VALUES (?, ?, ?, ?)",
-        params![message.agent, message.id, receipt, now_ms()],
-    )?;
+    tx.prepare_cached("INSERT INTO inbox (agent, message, notice, at) VALUES (?, ?, ?, ?)")?
+        .execute(params![message.agent, message.id, receipt, now_ms()])?;
     Ok(())
 }
 

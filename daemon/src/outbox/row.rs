@@ -1,6 +1,6 @@
 //! Messages and parts as they lie in the database.
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use crate::{
     message::{
@@ -53,6 +53,7 @@ pub(super) const HEAD_OF: &str = concat!(
     released!(),
     " AND channel = ? AND account = ? AND address = ? ORDER BY released LIMIT 1"
 );
+pub(super) const LANE_OF: &str = "SELECT channel, account, address, state FROM messages WHERE seq = ?";
 pub(super) const QUEUED: &str = concat!(
     "SELECT count(*) FROM messages WHERE ",
     live!(),
@@ -175,7 +176,7 @@ impl MessageRow {
 
     /// The message in this row.
     pub(crate) fn get(db: &Connection, seq: i64) -> Result<Self, StoreError> {
-        Ok(db.query_row(BY_SEQ, [seq], Self::read)?)
+        Ok(db.prepare_cached(BY_SEQ)?.query_row([seq], Self::read)?)
     }
 
     /// Where it goes.
@@ -231,10 +232,21 @@ pub struct Head {
     pub deadline: i64,
 }
 
+impl Lane {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { channel: row.get(0)?, account: row.get(1)?, address: row.get(2)? })
+    }
+}
+
 impl Head {
+    pub(super) fn of(db: &Connection, lane: &Lane) -> Result<Option<Self>, StoreError> {
+        let mut head = db.prepare_cached(HEAD_OF)?;
+        Ok(head.query_row([&lane.channel, &lane.account, &lane.address], Self::read).optional()?)
+    }
+
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
-            lane: Lane { channel: row.get(0)?, account: row.get(1)?, address: row.get(2)? },
+            lane: Lane::read(row)?,
             seq: row.get(3)?,
             accepted_at: row.get(4)?,
             due_at: row.get(5)?,
@@ -306,6 +318,7 @@ mod tests {
             LIVE_IN_STATE,
             HEADS,
             HEAD_OF,
+            LANE_OF,
             QUEUED,
             DEPTHS,
             OLDEST,

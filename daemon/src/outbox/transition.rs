@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     notices,
-    row::{self, MessageRow, PartRow},
+    row::{MessageRow, PartRow},
 };
 use crate::{
     audit::{self, Entry},
@@ -61,6 +61,15 @@ impl<'a> Change<'a> {
         Self { code: Some(code), ..self }
     }
 
+    /// What the audit keeps of it.
+    pub(super) fn detail(&self) -> Value {
+        let mut detail = json!({"event": self.event, "code": self.code, "reason": self.reason});
+        if let Some(facts) = &self.facts {
+            detail["facts"] = facts.clone();
+        }
+        detail
+    }
+
     /// The same with facts for the audit.
     pub fn facts(self, facts: Value) -> Self {
         Self { facts: Some(facts), ..self }
@@ -69,33 +78,54 @@ impl<'a> Change<'a> {
 
 /// Makes a change happen: the row, its audit entry and, where the agent must hear of it, a notice. Returns the new row.
 pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<MessageRow, TransitionError> {
-    let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
-    let state = next(before.state, change.event, change.actor)?;
+    let before = MessageRow::get(tx, seq)?;
+    apply_to(tx, before, change)
+}
+
+/// The same to a row that was read, or written, in this very transaction.
+pub(crate) fn apply_to(
+    tx: &Transaction<'_>,
+    before: MessageRow,
+    change: &Change<'_>,
+) -> Result<MessageRow, TransitionError> {
+    let (seq, state) = (before.seq, next(before.state, change.event, change.actor)?);
     let ended_at = state.is_final().then(now_ms);
-    // The audit's numbers only grow, and this is one transaction with the row that takes the next one.
-    tx.prepare_cached(
-        "UPDATE messages SET state = ?1, code = ?2, reason = ?3, ended_at = ?4,
-            ended_seq = CASE WHEN ?4 IS NULL THEN NULL ELSE (SELECT coalesce(max(seq), 0) + 1 FROM audit) END
-         WHERE seq = ?5",
-    )?
-    .execute(params![state, change.code.map(Code::word), change.reason, ended_at, seq])?;
-    if state == State::Ready && before.state != State::Sending {
-        tx.prepare_cached(
-            "UPDATE messages SET released = (SELECT coalesce(max(seq), 0) + 1 FROM audit) WHERE seq = ?",
-        )?
-        .execute([seq])?;
-    }
+    let code = change.code.map(Code::word);
+    let (released, ended) = (state == State::Ready && before.state != State::Sending, ended_at.is_some());
+    // The audit's numbers only grow, and this is one transaction with the row that takes the next one. What need not be
+    // written is left out: an index is brought up to date for every column that is named.
+    let sql = match (released, ended || before.ended_at.is_some()) {
+        (false, false) => "UPDATE messages SET state = ?1, code = ?2, reason = ?3 WHERE seq = ?4",
+        (true, false) => {
+            "UPDATE messages SET state = ?1, code = ?2, reason = ?3,
+                released = (SELECT coalesce(max(seq), 0) + 1 FROM audit) WHERE seq = ?4"
+        }
+        (_, true) => {
+            "UPDATE messages SET state = ?1, code = ?2, reason = ?3, ended_at = ?5,
+                ended_seq = CASE WHEN ?5 IS NULL THEN NULL ELSE (SELECT coalesce(max(seq), 0) + 1 FROM audit) END,
+                released = CASE WHEN ?6 THEN (SELECT coalesce(max(seq), 0) + 1 FROM audit) ELSE released END
+             WHERE seq = ?4"
+        }
+    };
+    let mut update = tx.prepare_cached(sql)?;
+    match update.parameter_count() {
+        4 => update.execute(params![state, code, change.reason, seq])?,
+        _ => update.execute(params![state, code, change.reason, seq, ended_at, released])?,
+    };
     if before.state == State::Held {
         tx.prepare_cached(
             "UPDATE approvals SET decided_at = ?, verdict = ? WHERE message = ? AND decided_at IS NULL",
         )?
         .execute(params![now_ms(), state, seq])?;
     }
-    let mut detail = json!({"event": change.event, "code": change.code, "reason": change.reason});
-    if let Some(facts) = &change.facts {
-        detail["facts"] = facts.clone();
-    }
-    let after = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+    let mut detail = change.detail();
+    let after = MessageRow {
+        state,
+        code: code.map(str::to_owned),
+        reason: change.reason.map(str::to_owned),
+        ended_at,
+        ..before
+    };
     let told = state.is_final() && state != State::Sent;
     let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;
     if let Some(receipt) = &receipt {
@@ -103,7 +133,7 @@ pub fn apply(tx: &Transaction<'_>, seq: i64, change: &Change<'_>) -> Result<Mess
         detail["sent"] = json!(receipt.sent);
         notices::tell(tx, &after, receipt)?;
     }
-    audit::append(tx, &Entry { actor: change.by, event: &state.event(), message: Some(&before.id), detail })?;
+    audit::append(tx, &Entry { actor: change.by, event: &state.event(), message: Some(&after.id), detail })?;
     Ok(after)
 }
 
@@ -114,7 +144,7 @@ pub fn store_hooked(
     text: Option<&str>,
     hooks: &[String],
 ) -> Result<MessageRow, TransitionError> {
-    let before = tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?;
+    let before = MessageRow::get(tx, seq)?;
     // Whoever was taken back meanwhile stays as it was.
     next(before.state, Event::Allow, Actor::Hub)?;
     tx.prepare_cached(
@@ -124,7 +154,7 @@ pub fn store_hooked(
     .execute(params![now_ms(), text, seq])?;
     let detail = json!({"hooks": hooks, "rewritten": text.is_some()});
     audit::append(tx, &Entry { actor: "hub", event: "message.hooked", message: Some(&before.id), detail })?;
-    Ok(tx.query_row(row::BY_SEQ, [seq], MessageRow::read)?)
+    Ok(MessageRow::get(tx, seq)?)
 }
 
 /// Sets back to `due_at`, and counts the attempt if it is to count.
@@ -179,6 +209,13 @@ pub fn settle_part(
     )?
     .execute(params![state, platform_id, error, seq, index])?;
     Ok(())
+}
+
+/// The platform's ids of a message's parts, in order.
+pub fn platform_ids(tx: &Transaction<'_>, seq: i64) -> Result<Vec<Option<String>>, TransitionError> {
+    let mut ids = tx.prepare_cached("SELECT platform_id FROM parts WHERE message = ? ORDER BY idx")?;
+    let ids = ids.query_map([seq], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// A message's parts, within a transaction.

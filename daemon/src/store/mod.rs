@@ -2,7 +2,7 @@
 //!
 //! SQLite in WAL mode with `synchronous=FULL`: when [`Store::write`] returns, the rows are on disk. One thread owns the
 //! writing connection ([`writer`]), so there is one order of events, and commits together what came together; readers have
-//! a connection of their own and never wait for it.
+//! connections of their own and never wait for it: one for what may take long, on a thread beside, and one for look-ups.
 //! The data directory is locked for as long as the store is open: two hubs that drained one queue sent everything
 //! twice elsewhere.
 //!
@@ -23,11 +23,15 @@ use std::{
     fs::OpenOptions,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, mpsc},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
 };
 
-use rusqlite::{Connection, OpenFlags, Transaction};
+use rusqlite::{Connection, OpenFlags, Transaction, config::DbConfig};
 use tokio::sync::oneshot;
 
 pub use crate::clock::now_ms;
@@ -39,6 +43,12 @@ use writer::Job;
 
 /// Up to this size the whole file is read at every start; a longer one is checked with its daily backup.
 const READ_AT_START: u64 = 8 * 1024 * 1024;
+
+/// Statements that a connection keeps prepared: more than there are different ones in the life of a message.
+const PREPARED: usize = 64;
+
+/// Pages that look-ups keep; fewer kibibytes than SQLite's default of 2,000, which is what a negative number means to it.
+const LOOKED_UP: i64 = -512;
 
 /// What is wrong with a database, if anything: reads every page.
 fn damage(db: &Connection) -> rusqlite::Result<Option<String>> {
@@ -54,10 +64,12 @@ struct Inner {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     writer: Mutex<Option<thread::JoinHandle<()>>>,
     reader: Mutex<Connection>,
+    quick: Mutex<Connection>,
     directory: PathBuf,
     space: Arc<Space>,
     clock: Mutex<Clock>,
     opened_at: i64,
+    commits: Arc<AtomicU64>,
     _lock: DirectoryLock,
 }
 
@@ -80,21 +92,25 @@ impl Store {
             .open(&path)
             .map_err(|error| LockError::Directory(directory.into(), error))?;
         let opened = connect(&path, directory, there).map_err(|error| error.explained(directory));
-        let (mut writer, reader, clock) = opened?;
+        let (mut writer, [reader, quick], clock) = opened?;
         let watched = Arc::clone(&space);
+        let commits = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&commits);
         let (jobs, queue) = mpsc::channel::<Job>();
         let handle = thread::Builder::new()
             .name("store".into())
-            .spawn(move || writer::work(&mut writer, &queue, &watched))
+            .spawn(move || writer::work(&mut writer, &queue, &watched, &counted))
             .map_err(|error| StoreError::Lock(LockError::Directory(directory.into(), error)))?;
         Ok(Self(Arc::new(Inner {
             jobs: Mutex::new(Some(jobs)),
             writer: Mutex::new(Some(handle)),
             reader: Mutex::new(reader),
+            quick: Mutex::new(quick),
             directory: directory.into(),
             space,
             clock: Mutex::new(clock),
             opened_at: now_ms(),
+            commits,
             _lock: lock,
         })))
     }
@@ -111,6 +127,11 @@ impl Store {
     /// The room on its disk.
     pub fn space(&self) -> &Space {
         &self.0.space
+    }
+
+    /// How many times it has committed since it was opened. What is written at the same time shares a commit.
+    pub fn commits(&self) -> u64 {
+        self.0.commits.load(Ordering::Relaxed)
     }
 
     /// While nobody vouches for the clock: when this store was opened, by which times from before it are known. They are
@@ -153,12 +174,27 @@ impl Store {
         E: From<StoreError> + Send + 'static,
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
     {
+        self.write_then(work, |_| {}).await
+    }
+
+    /// The same, and once it is on disk `then`, whether or not anybody waits for it any more. It runs on the writer's
+    /// thread, so it must be short.
+    pub async fn write_then<T, E, F>(&self, work: F, then: impl FnOnce(&T) + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+    {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |tx| {
             let outcome = tx.map_err(E::from).and_then(|tx| writer::within_savepoint(tx, work));
             Box::new(move |committed| {
+                let outcome = outcome.and_then(|value| committed.map(|()| value).map_err(E::from));
+                if let Ok(value) = &outcome {
+                    then(value);
+                }
                 // Nobody waiting any more is no reason not to finish what was begun.
-                let _ = answer.send(outcome.and_then(|value| committed.map(|()| value).map_err(E::from)));
+                let _ = answer.send(outcome);
             })
         });
         {
@@ -185,6 +221,15 @@ impl Store {
         .map_err(|_| StoreError::Closed)?
     }
 
+    /// Looks something up by an index, at once and on the caller's thread: for so little, changing to another one costs
+    /// several times the look.
+    pub fn look<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        work(&self.0.quick.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
     /// Finishes what is being written and closes the writer. Later writes are refused.
     pub fn close(&self) {
         let take = |slot: &Mutex<Option<mpsc::Sender<Job>>>| {
@@ -200,7 +245,11 @@ impl Store {
 }
 
 /// Opens the database, `size` bytes long, for its writer and its readers.
-fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Connection, Clock), StoreError> {
+fn connect(
+    path: &Path,
+    directory: &Path,
+    size: u64,
+) -> Result<(Connection, [Connection; 2], Clock), StoreError> {
     // By a connection that cannot write, so that what is damaged stays as it was found.
     let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     if (1..=READ_AT_START).contains(&size)
@@ -218,6 +267,16 @@ fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Conn
     writer.pragma_update(None, "foreign_keys", true)?;
     // A write-ahead log that once grew gives its room back.
     writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
+    // What undoes one piece of work alone need not outlive anything.
+    writer.pragma_update(None, "temp_store", "memory")?;
+    let quick = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    quick.pragma_update(None, "cache_size", LOOKED_UP)?;
+    for connection in [&writer, &reader, &quick] {
+        connection.set_prepared_statement_cache_capacity(PREPARED);
+        // A plan that does not hang on bound values: SQLite would prepare a statement anew whenever one of them is 0 or 1,
+        // as parts' numbers are (<https://www.sqlite.org/queryplanner-ng.html>, "query planner stability guarantee").
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    }
     schema::migrate(&mut writer)?;
     epoch::begin(&writer, directory)?;
     let clock = anchor::resume(&writer)?;
@@ -225,7 +284,7 @@ fn connect(path: &Path, directory: &Path, size: u64) -> Result<(Connection, Conn
         Err(error) if Room::of(&error).is_some() => tracing::warn!(%error, "cannot write the time down"),
         saved => saved?,
     }
-    Ok((writer, reader, clock))
+    Ok((writer, [reader, quick], clock))
 }
 
 #[cfg(test)]
@@ -332,6 +391,30 @@ mod tests {
             .unwrap();
         assert_eq!(rows, 0);
         insert(3).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_was_written_is_in_the_database_itself_once_it_is_quiet() {
+        let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::open(directory.path()).unwrap();
+        for n in 0..40_u8 {
+            let sql = "INSERT INTO devices (key, name, software, added_at) VALUES (?, 'a', 0, 0)";
+            store.write(move |tx| Ok::<_, StoreError>(tx.execute(sql, [[n]]).map(drop)?)).await.unwrap();
+        }
+        // Without the log beside it.
+        let path = copy.path().join("copy.db");
+        let rows = || {
+            std::fs::copy(directory.path().join("gatepost.db"), &path).unwrap();
+            let count = "SELECT count(*) FROM devices";
+            let db = Connection::open(&path).unwrap();
+            db.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap_or(0)
+        };
+        let began = std::time::Instant::now();
+        // The last few may wait for more to come.
+        while rows() < 40 - 16 {
+            assert!(began.elapsed().as_secs() < 30, "{} rows", rows());
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
     }
 
     #[tokio::test]

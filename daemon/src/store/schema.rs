@@ -256,6 +256,11 @@ CREATE INDEX uploads_at ON uploads (at);
 ALTER TABLE local ADD COLUMN attachment TEXT;
 ALTER TABLE local ADD COLUMN digest BLOB;
 CREATE INDEX local_digest ON local (digest) WHERE digest IS NOT NULL;
+","
+-- Lanes have an index of their own: here, what comes together lies together.
+DROP INDEX messages_live;
+CREATE INDEX messages_live ON messages (state, channel)
+    WHERE state IN ('accepted', 'held', 'ready', 'sending');
 "];
 
 /// How many migrations a database has seen.

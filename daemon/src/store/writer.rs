@@ -4,17 +4,34 @@
 //! of work has a savepoint of its own, so that one that fails undoes itself alone, and nobody hears of success before the
 //! commit that makes it true.
 //!
+//! The write-ahead log goes back into the database while nobody waits ([`QUIET`]). SQLite would do it within the commit that
+//! makes the log long, and whoever waits for that one waits several times as long; it still does where there is no quiet.
+//!
 //! SQLite ends the whole transaction by itself when the disk fails in the midst of it. What comes after that in the same
 //! batch is refused: on its own it would be committed, and its caller told that it was not.
 
-use std::sync::{Arc, mpsc};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::Duration,
+};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{Space, StoreError};
 
-/// Pieces of work that share a commit, at most.
-const TOGETHER: usize = 64;
+/// Pieces of work that share a commit, at most: more than there are lanes at work in an account and callers at the door at
+/// once, so that none of them waits for two.
+const TOGETHER: usize = 256;
+
+/// Nobody has wanted anything for this long.
+const QUIET: Duration = Duration::from_millis(5);
+
+/// Pieces of work in the log that are worth a checkpoint: a fifth of what SQLite lets it grow to.
+const WORTH: usize = 16;
 
 /// Does its work in a transaction, or hears why there is none; returns what tells its caller, once the commit has
 /// succeeded or failed.
@@ -22,12 +39,36 @@ pub(super) type Job = Box<dyn FnOnce(Result<&Transaction<'_>, StoreError>) -> Te
 pub(super) type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// Works until nobody can send more.
-pub(super) fn work(connection: &mut Connection, queue: &mpsc::Receiver<Job>, space: &Space) {
-    while let Ok(first) = queue.recv() {
+pub(super) fn work(
+    connection: &mut Connection,
+    queue: &mpsc::Receiver<Job>,
+    space: &Space,
+    commits: &AtomicU64,
+) {
+    let mut logged = 0;
+    loop {
+        let first = if logged < WORTH {
+            queue.recv().map_err(RecvTimeoutError::from)
+        } else {
+            queue.recv_timeout(QUIET)
+        };
+        let first = match first {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                logged = 0;
+                checkpoint(connection);
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         let jobs = std::iter::once(first).chain(queue.try_iter().take(TOGETHER - 1));
         let (told, committed) = batch(connection, jobs);
+        logged += told.len();
         match &committed {
-            Ok(()) => space.succeeded(),
+            Ok(()) => {
+                commits.fetch_add(1, Ordering::Relaxed);
+                space.succeeded();
+            }
             Err(error) => space.failed(error),
         }
         for tell in told {
@@ -37,6 +78,14 @@ pub(super) fn work(connection: &mut Connection, queue: &mpsc::Receiver<Job>, spa
     // So that the file of a hub that has stopped is all of it, for whoever copies it.
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "the write-ahead log stays beside the database");
+    }
+}
+
+/// Takes what it can of the log into the database, and waits for no reader.
+fn checkpoint(connection: &Connection) {
+    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
+        // The log stays as it is, and whatever is wrong with the disk is said by the next commit.
+        tracing::debug!(%error, "the write-ahead log stays as it is");
     }
 }
 
@@ -76,14 +125,20 @@ pub(super) fn within_savepoint<T, E: From<StoreError>>(
     tx: &Transaction<'_>,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let sql = |sql| tx.execute_batch(sql).map_err(|error| E::from(StoreError::Sqlite(error)));
+    let sql = |sql| {
+        let done = tx.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+        done.map(drop).map_err(|error| E::from(StoreError::Sqlite(error)))
+    };
     sql("SAVEPOINT job")?;
     let outcome = work(tx);
     match outcome {
         Ok(_) => sql("RELEASE job")?,
         // With the whole transaction gone, so is this, and the error is the one to tell.
         Err(_) if tx.is_autocommit() => {}
-        Err(_) => sql("ROLLBACK TO job; RELEASE job")?,
+        Err(_) => {
+            sql("ROLLBACK TO job")?;
+            sql("RELEASE job")?;
+        }
     }
     outcome
 }

@@ -1,35 +1,41 @@
-//! Measures the budgets of the splitter, of the renderer and of the start, and prints them as ratios to something in the same run.
+//! Measures the budgets of the splitter, of the renderer, of the start and of the queue, and prints them as ratios to
+//! something in the same run.
 //!
 //! Machines differ, and so do a machine's minutes: what is compared is measured in turns, and each figure is a median, or a minimum where growth is meant.
-//! Read [`plain`], [`render`] and [`start`] for what is measured, [`document`] for the text that it is measured on.
+//! Read [`plain`], [`render`], [`start`] and [`queue`] for what is measured, [`document`] for the text that it is measured on.
 
 mod document;
 mod measure;
 mod plain;
+mod queue;
 mod render;
 mod start;
 
 const USAGE: &str = "\
-usage: tests/bench/run [plain | render | start | --document [BYTES]]
+usage: tests/bench/run [plain | render | start | queue [PART] | --document [BYTES]]
 
 Builds in release and prints, for the plain split: GB/s by unit and mode, the ratio to text-splitter's TextSplitter, and
 how the cost grows with the input. For the renderer: the ratio to pulldown-cmark's own rate, the time of a reply to all
-channels, how the cost grows, and peak memory. For the start: from nothing to ready, with 100,000 messages in the queue. It takes some minutes; nothing else should run beside it.
+channels, how the cost grows, and peak memory. For the start: from nothing to ready, with 100,000 messages in the queue. For the queue: accepting beside a bare
+SQLite loop and a bare HTTP endpoint, the time to the platform, messages delivered per second, memory. It takes some minutes;
+nothing else should run beside it.
 
   render               the renderer only
   plain                the plain split only
   start                the start only
+  queue [PART]         the queue only, or its part accept, deliver or memory
   --document [BYTES]   print the mixed Markdown document that is measured, of about so many bytes (1,000,000), and end
   -h, --help           this text";
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (mut plain, mut render, mut start) = (true, true, true);
+    let (mut plain, mut render, mut start, mut queue) = (true, true, true, true);
     match arguments.next().as_deref() {
         None => {}
-        Some("plain") => (render, start) = (false, false),
-        Some("render") => (plain, start) = (false, false),
-        Some("start") => (plain, render) = (false, false),
+        Some("plain") => (render, start, queue) = (false, false, false),
+        Some("render") => (plain, start, queue) = (false, false, false),
+        Some("start") => (plain, render, queue) = (false, false, false),
+        Some("queue") => (plain, render, start) = (false, false, false),
         Some("-h" | "--help") => return println!("{USAGE}"),
         Some("--document") => {
             let Ok(bytes) = arguments.next().map_or(Ok(MEGABYTE), |bytes| bytes.parse()) else {
@@ -39,6 +45,13 @@ fn main() {
         }
         // What the measurement of memory runs as a process of its own.
         Some("--peak-of") => return render::print_peak_of(&arguments.next().unwrap_or_default()),
+        // What the measurements of the queue run as processes of their own.
+        Some("--accept") => {
+            return end_with(queue::within_this_process(&arguments.next().unwrap_or_default()));
+        }
+        Some("--endpoint") => {
+            return end_with(queue::serve_endpoint(&arguments.next().unwrap_or_default()));
+        }
         Some(other) => exit_with_usage(&format!("unknown option {other}")),
     }
     if plain {
@@ -50,8 +63,17 @@ fn main() {
         render::memory();
         render::growth();
     }
-    if start && let Err(error) = start::with_a_long_queue() {
-        eprintln!("tests/bench/run: the start cannot be measured: {error}");
+    if start {
+        end_with(start::with_a_long_queue());
+    }
+    if queue {
+        end_with(queue::measure(arguments.next().as_deref()));
+    }
+}
+
+fn end_with(outcome: Result<(), Box<dyn std::error::Error>>) {
+    if let Err(error) = outcome {
+        eprintln!("tests/bench/run: cannot be measured: {error}");
         std::process::exit(1);
     }
 }

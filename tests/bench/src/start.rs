@@ -16,7 +16,7 @@ use gatepost::{
 use crate::verdict;
 
 /// The design's budget, for [`ROWS`] messages.
-const BUDGET: Duration = Duration::from_millis(100);
+pub(crate) const BUDGET: Duration = Duration::from_millis(100);
 const ROWS: u32 = 100_000;
 const SAMPLES: usize = 9;
 
@@ -24,7 +24,7 @@ const SAMPLES: usize = 9;
 pub(crate) fn with_a_long_queue() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Runtime::new()?;
     let (empty, long) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    runtime.block_on(fill(long.path()))?;
+    fill(long.path(), ROWS)?;
     let mut times = [vec![], vec![]];
     for _ in 0..SAMPLES {
         for (times, directory) in times.iter_mut().zip([&empty, &long]) {
@@ -55,18 +55,19 @@ async fn start(directory: &Path) -> Result<Duration, Box<dyn Error>> {
     Ok(took)
 }
 
-async fn fill(directory: &Path) -> Result<(), StoreError> {
+/// Puts so many messages into the queue in `directory`, over a thousand lanes, due in an hour.
+pub(crate) fn fill(directory: &Path, rows: u32) -> Result<(), Box<dyn Error>> {
     let store = Store::open(directory)?;
     let now = gatepost::store::now_ms();
-    store
-        .write(move |tx| {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(store.write(move |tx| {
             tx.execute(
                 "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
                  INSERT INTO messages (id, agent, state, action, channel, account, address, silent, text, fingerprint,
                     accepted_at, deadline, due_at, released)
                  SELECT 'queued' || i, 'a', 'ready', 'send', 'local', 'home', 'p' || (i % 1000), 0, 'Good morning', x'',
                     ?2, ?2 + 86400000, ?2 + 3600000, i FROM n",
-                (ROWS, now),
+                (rows, now),
             )?;
             tx.execute(
                 "INSERT INTO parts (message, idx, key, state, shown, wire)
@@ -74,8 +75,7 @@ async fn fill(directory: &Path) -> Result<(), StoreError> {
                 [],
             )?;
             Ok::<_, StoreError>(())
-        })
-        .await?;
+        }))?;
     store.close();
     Ok(())
 }

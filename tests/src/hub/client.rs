@@ -38,6 +38,9 @@ impl Client {
         let http = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .proxy(None)
+            // Many threads share it: with three, its default, all others connect anew for every call.
+            .max_idle_connections(64)
+            .max_idle_connections_per_host(64)
             .timeout_global(Some(PATIENCE + SLACK))
             .build()
             .new_agent();

@@ -7,7 +7,7 @@ use rusqlite::Transaction;
 
 use super::*;
 use crate::{
-    approval::{Approvals, device},
+    approval::{self, Approvals, HoldError, device},
     audit,
     message::{
         refusal::Code,
@@ -62,15 +62,19 @@ impl House {
         let Accepted::New(seq) = self.outbox.accept(NewMessage::example(text)).await.unwrap() else {
             panic!("it is new")
         };
-        let message = self.outbox.get(seq).await.unwrap();
-        self.messages.push(message.id.clone());
         let part = |n: u32| NewPart {
             key: format!("{text} {n}"),
             shown: format!("{text} {n}"),
             wire: format!("{{\"text\":\"{text} {n}\"}}"),
         };
-        let held = self.approvals.hold(message, vec![part(1), part(2)], "it crosses".into(), i64::MAX);
-        held.await.unwrap();
+        let parts = [part(1), part(2)];
+        let held = self.outbox.change(seq, move |tx| {
+            match approval::hold(tx, &MessageRow::get(tx, seq)?, &parts, "it crosses", i64::MAX) {
+                Err(HoldError::Transition(error)) => Err(error),
+                held => Ok(held.unwrap()),
+            }
+        });
+        self.messages.push(held.await.unwrap().id);
     }
 
     async fn decide(&self, verdict: Verdict, counter: u64) {

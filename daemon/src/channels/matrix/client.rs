@@ -38,7 +38,7 @@ const UPLOAD_LONGEST: Duration = Duration::from_secs(400);
 const BELIEVE_PLAIN: Duration = Duration::from_secs(60);
 
 /// How many rooms are remembered at most.
-const MAX_ROOMS: usize = 256;
+const MAX_ROOMS: usize = 2048;
 
 /// An account on a homeserver.
 pub(super) struct Client {

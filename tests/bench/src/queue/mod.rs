@@ -1,0 +1,182 @@
+//! The queue: how fast it takes messages and delivers them, beside what a disk and a door cost by themselves.
+//!
+//! The hub is `gatepost run`, built in release, in a process of its own with its default logging. This process holds the
+//! clients and the platform: a double of a Matrix homeserver, since that adapter speaks HTTP. What is compared:
+//!
+//! - *bare loop* ([`bare`]): the rows of messages, parts and audit that the hub has written, read back from its database and
+//!   inserted as they are into an empty one with the same tables, indexes and triggers, by one prepared statement a table, WAL and
+//!   `synchronous=FULL`, as many messages a commit as the hub had on average. It hashes nothing, judges nothing, changes no row;
+//! - *endpoint* ([`endpoint`]): a server of the same make (axum, two threads) in a process of its own that reads the same call,
+//!   parses it as the hub does, and answers with a receipt of the same size. It knows no tokens and writes nothing.
+//!
+//! Where accepting is measured the platform reads its requests and answers none, one lane a client: what is accepted
+//! waits, as in a queue that is longer than what goes out. Nothing is taken out of the hub for that.
+//!
+//! - [`house`]: processes; [`double`]: the platform; [`load`]: the clients.
+
+mod accept;
+mod bare;
+mod deliver;
+mod double;
+mod endpoint;
+mod house;
+mod load;
+
+use std::{
+    error::Error,
+    time::{Duration, Instant},
+};
+
+use crate::{start, verdict};
+
+pub(crate) use accept::within_this_process;
+pub(crate) use endpoint::serve as serve_endpoint;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+/// Measures some figures and prints them.
+type Part = fn() -> Outcome<()>;
+
+/// Of the bare loop's rate.
+const TIMES_BARE: f64 = 0.5;
+/// Of the endpoint's rate.
+const TIMES_ENDPOINT: f64 = 0.4;
+const PER_SECOND: f64 = 5_000.0;
+/// Of a bare commit and the endpoint's round trip.
+const TIMES_SERIAL: f64 = 2.0;
+/// From the call to the platform's request: the 99th percentile.
+const LATENCY: Duration = Duration::from_millis(5);
+const DELIVERED_PER_SECOND: f64 = 3_000.0;
+/// Bytes of memory of a hub without work.
+const IDLE: u64 = 20_000_000;
+const LONG_QUEUE: u32 = 100_000;
+/// Beside that of an empty queue: so many for SQLite's pages and the like, and these for each row.
+const LONG_QUEUE_MEMORY: u64 = 4_000_000;
+const ROW_MEMORY: u64 = 100;
+const ROUNDS: usize = 3;
+
+/// Prints the figures of the queue: all, or those of `accept`, `deliver` or `memory`.
+pub(crate) fn measure(only: Option<&str>) -> Outcome<()> {
+    println!("\nqueue: medians of {ROUNDS} rounds; both sides of each ratio in turns");
+    let parts: [(&str, Part); 3] = [("accept", accepts), ("deliver", delivers), ("memory", memory)];
+    if let Some(only) = only.filter(|only| !parts.iter().any(|(name, _)| name == only)) {
+        return Err(format!("queue has no part {only:?}: accept, deliver, memory").into());
+    }
+    parts
+        .into_iter()
+        .filter(|(name, _)| only.is_none_or(|only| only == *name))
+        .try_for_each(|(_, part)| part())
+}
+
+fn delivers() -> Outcome<()> {
+    let delivery = deliver::measure(ROUNDS)?;
+    println!(
+        "accept to platform request, idle hub: p99 {:.2} ms, p50 {:.2} ms from the call (from the answer: p99 {:.2} ms); budget {:.0} ms  {}",
+        ms(delivery.p99),
+        ms(delivery.p50),
+        ms(delivery.p99_from_answer),
+        ms(LATENCY),
+        verdict(delivery.p99 <= LATENCY)
+    );
+    println!(
+        "{} messages over {} lanes to a local double, end to end: {:.0}/s; budget {DELIVERED_PER_SECOND:.0}/s  {}",
+        deliver::MESSAGES,
+        deliver::LANES,
+        delivery.rate,
+        verdict(delivery.rate >= DELIVERED_PER_SECOND)
+    );
+    Ok(())
+}
+
+fn accepts() -> Outcome<()> {
+    let inside = accept::inside(ROUNDS)?;
+    println!(
+        "accept in process, {} callers: {:.0}/s, bare loop {:.0}/s at {:.1} messages a commit: ratio {:.2}; budget {TIMES_BARE}  {}",
+        accept::CALLERS,
+        inside.rate,
+        inside.other,
+        inside.batch,
+        inside.ratio,
+        verdict(inside.ratio >= TIMES_BARE)
+    );
+    let (http, asked) = accept::over_http(ROUNDS)?;
+    println!(
+        "accept over HTTP, {} clients: {:.0}/s, endpoint {:.0}/s: ratio {:.2}; budget {TIMES_ENDPOINT} and {PER_SECOND:.0}/s  {}",
+        accept::CALLERS,
+        http.rate,
+        http.other,
+        http.ratio,
+        verdict(http.ratio >= TIMES_ENDPOINT && http.rate >= PER_SECOND)
+    );
+    println!(
+        "  beside the hub's own dry run of the same calls, which judges and renders but writes nothing: {:.0}/s, ratio {:.2}",
+        asked.other, asked.ratio
+    );
+    let serial = accept::serial(ROUNDS)?;
+    println!(
+        "one accept after another over HTTP: {:.2} ms, bare commit {:.2} ms and endpoint {:.2} ms: ratio {:.2}; budget {TIMES_SERIAL}  {}",
+        ms(serial.accept),
+        ms(serial.commit),
+        ms(serial.endpoint),
+        serial.ratio,
+        verdict(serial.ratio <= TIMES_SERIAL)
+    );
+    Ok(())
+}
+
+/// What a hub holds in memory, and how soon it is ready.
+fn memory() -> Outcome<()> {
+    let mut house = house::House::build(None)?;
+    house.run()?;
+    std::thread::sleep(Duration::from_secs(5));
+    let (before, idle) = (house.sleeps()?, house.resident()?);
+    std::thread::sleep(Duration::from_secs(5));
+    let slept = house.sleeps()?.into_iter().map(|(thread, now)| now - before.get(&thread).unwrap_or(&0));
+    let wakes = slept.sum::<u64>() as f64 / 5.0;
+    println!(
+        "idle hub, embedded broker, three channels: {:.1} MB resident, {wakes:.1} wake-ups/s; budget {:.0} MB  {}",
+        megabytes(idle),
+        megabytes(IDLE),
+        verdict(idle <= IDLE)
+    );
+    house.stop()?;
+    start::fill(&house.data_dir(), LONG_QUEUE)?;
+    let mut times = vec![];
+    let mut resident = 0;
+    for _ in 0..ROUNDS {
+        let began = Instant::now();
+        house.run()?;
+        times.push(began.elapsed());
+        std::thread::sleep(Duration::from_secs(3));
+        resident = resident.max(house.resident()?);
+        house.stop()?;
+    }
+    let (ready, bound) = (median(times), idle + LONG_QUEUE_MEMORY + ROW_MEMORY * u64::from(LONG_QUEUE));
+    println!(
+        "{LONG_QUEUE} rows in the queue: process to ready {:.0} ms, {:.1} MB resident; budget {:.0} ms and {:.1} MB  {}",
+        ms(ready),
+        megabytes(resident),
+        ms(start::BUDGET),
+        megabytes(bound),
+        verdict(ready <= start::BUDGET && resident <= bound)
+    );
+    Ok(())
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+fn median<T: Copy + PartialOrd>(mut values: Vec<T>) -> T {
+    values.sort_by(|a, b| a.partial_cmp(b).expect("figures are numbers"));
+    values[values.len() / 2]
+}
+
+/// The value below which so many percent of `values` lie.
+fn percentile(values: &mut [Duration], percent: usize) -> Duration {
+    values.sort_unstable();
+    values[(values.len() * percent / 100).min(values.len() - 1)]
+}
