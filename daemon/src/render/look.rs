@@ -59,20 +59,24 @@ impl Look {
         self.kinds |= tag.kind() << (4 * self.len());
     }
 
+    #[inline]
     fn len(self) -> u32 {
         (u32::BITS - self.kinds.leading_zeros()).div_ceil(4)
     }
 
     /// How many tags are outside that of `kind`.
+    #[inline]
     fn place(self, kind: u32) -> Option<u32> {
         (0..self.len()).find(|place| (self.kinds >> (4 * place)) & 0xf == kind)
     }
 
     /// Whether nothing is special about it.
+    #[inline]
     pub(super) fn is_plain(self) -> bool {
         self.kinds == 0
     }
 
+    #[inline]
     pub(super) fn tags(self) -> impl DoubleEndedIterator<Item = Tag> + ExactSizeIterator {
         (0..self.len() as usize).map(move |place| match (self.kinds >> (4 * place)) & 0xf {
             LINK => Tag::Link(self.link as usize),
@@ -84,15 +88,18 @@ impl Look {
     }
 
     /// How many of the outermost tags two looks have in common.
+    #[inline]
     pub(super) fn shared(self, other: Self) -> usize {
         self.tags().zip(other.tags()).take_while(|(a, b)| a == b).count()
     }
 
+    #[inline]
     pub(super) fn has(self, tag: Tag) -> bool {
         self.tags().any(|other| other == tag)
     }
 
     /// Index of the link that the text belongs to.
+    #[inline]
     pub(super) fn link(self) -> Option<usize> {
         self.place(LINK).map(|_| self.link as usize)
     }

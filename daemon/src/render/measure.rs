@@ -24,10 +24,12 @@ pub(super) struct Cost {
 }
 
 impl Cost {
+    #[inline]
     pub(super) const fn units(units: usize) -> Self {
         Self { units, tags: 0, markup: 0 }
     }
 
+    #[inline]
     pub(super) fn fits(self, most: Self) -> bool {
         self.units <= most.units && self.tags <= most.tags && self.markup <= most.markup
     }
@@ -36,6 +38,7 @@ impl Cost {
 impl Add for Cost {
     type Output = Self;
 
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self {
             units: self.units + other.units,
@@ -46,6 +49,7 @@ impl Add for Cost {
 }
 
 impl AddAssign for Cost {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -54,6 +58,7 @@ impl AddAssign for Cost {
 impl Sub for Cost {
     type Output = Self;
 
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self {
             units: self.units - other.units,
@@ -102,6 +107,7 @@ impl Measure {
     }
 
     /// The bytes of character references in `slice`, besides the signs that they stand for.
+    #[inline]
     pub(super) fn references(&self, slice: &str) -> usize {
         if self.pen != Pen::Telegram {
             return 0;

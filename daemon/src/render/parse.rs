@@ -54,7 +54,7 @@ fn is_suspect(markdown: &str) -> bool {
     let controls = |block: &[u8]| block.iter().fold(false, |any, b| any | is_control(*b));
     let pairs = |(a, b): (&[u8], &[u8])| a.iter().zip(b).fold(false, |any, (a, b)| any | ends_none(*a, *b));
     let behind = bytes.get(1..).unwrap_or_default();
-    markdown.contains("&#")
+    memchr::memchr_iter(b'&', bytes).any(|at| bytes.get(at + 1) == Some(&b'#'))
         || bytes.chunks(256).any(controls)
         || bytes.chunks(256).zip(behind.chunks(256)).any(pairs)
 }
@@ -194,7 +194,7 @@ impl Builder {
     fn end_code(&mut self, language: String) {
         let texts = &mut self.document.texts;
         let code = texts.open().as_str();
-        if code.contains('\r') {
+        if memchr::memchr(b'\r', code.as_bytes()).is_some() {
             let code = code.replace("\r\n", "\n");
             texts.forget(texts.len());
             texts.push(&code, Look::PLAIN);

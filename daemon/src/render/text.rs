@@ -30,15 +30,18 @@ impl<'a> Text<'a> {
         Self { text, runs: &[], links: &[] }
     }
 
+    #[inline]
     pub(super) fn as_str(self) -> &'a str {
         self.text
     }
 
+    #[inline]
     pub(super) fn links(self) -> &'a [Link] {
         self.links
     }
 
     /// Whether nothing in it is special: not even a link.
+    #[inline]
     pub(super) fn is_plain(self) -> bool {
         self.runs.iter().all(|(_, look)| look.is_plain())
     }
@@ -47,6 +50,7 @@ impl<'a> Text<'a> {
         self.text.trim().is_empty()
     }
 
+    #[inline]
     fn runs(self) -> &'a [Run] {
         const PLAIN: &[Run] = &[(0, Look::PLAIN)];
         if self.runs.is_empty() { PLAIN } else { self.runs }
@@ -90,11 +94,13 @@ impl<'a> Text<'a> {
     }
 
     /// The stretches of `range` that look alike.
+    #[inline]
     pub(super) fn slices(self, range: Range<usize>) -> impl Iterator<Item = (&'a str, Look)> {
         self.located(range).map(|(_, slice, look)| (slice, look))
     }
 
     /// As [`Text::slices`], each with its place in the text.
+    #[inline]
     pub(super) fn located(self, range: Range<usize>) -> impl Iterator<Item = (usize, &'a str, Look)> {
         let runs = self.runs();
         let first = runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
@@ -106,6 +112,7 @@ impl<'a> Text<'a> {
     }
 
     /// The stretch around the sign before `at` that looks like it.
+    #[inline]
     pub(super) fn run_before(self, at: usize) -> Range<usize> {
         let next = self.runs().partition_point(|(start, _)| *start < at);
         let edge = |run: Option<usize>| run.and_then(|run| self.runs().get(run)).map(|(start, _)| *start);
@@ -113,12 +120,14 @@ impl<'a> Text<'a> {
     }
 
     /// How the sign at `at` looks.
+    #[inline]
     pub(super) fn look_at(self, at: usize) -> Option<Look> {
         let run = self.runs().partition_point(|(start, _)| *start <= at).checked_sub(1)?;
         (at < self.text.len()).then(|| self.runs()[run].1)
     }
 
     /// How the sign before `at` looks.
+    #[inline]
     pub(super) fn look_before(self, at: usize) -> Option<Look> {
         let run = self.runs().partition_point(|(start, _)| *start < at).checked_sub(1)?;
         Some(self.runs()[run].1)
@@ -179,6 +188,7 @@ impl Texts {
     }
 
     /// The text that was ended with this number.
+    #[inline]
     pub(super) fn get(&self, at: usize) -> Text<'_> {
         self.between(self.begin_of(at), self.ends[at])
     }
@@ -189,6 +199,7 @@ impl Texts {
         self.between(self.begin(), behind)
     }
 
+    #[inline]
     fn between(&self, begin: Place, end: Place) -> Text<'_> {
         Text {
             text: &self.text[begin.text..end.text],
@@ -202,11 +213,13 @@ impl Texts {
         self.begin_of(texts.start).links < self.begin_of(texts.end).links
     }
 
+    #[inline]
     fn begin_of(&self, at: usize) -> Place {
         at.checked_sub(1).map_or_else(Place::default, |before| self.ends[before])
     }
 
     /// Where the open text begins.
+    #[inline]
     fn begin(&self) -> Place {
         self.ends.last().copied().unwrap_or_default()
     }

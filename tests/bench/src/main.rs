@@ -45,6 +45,11 @@ fn main() {
         }
         // What the measurement of memory runs as a process of its own.
         Some("--peak-of") => return render::print_peak_of(&arguments.next().unwrap_or_default()),
+        // What the measurement of growth runs as a process of its own.
+        Some("--time-of") => {
+            let [kind, channel, bytes] = std::array::from_fn(|_| arguments.next().unwrap_or_default());
+            return render::print_time_of(&kind, &channel, bytes.parse().unwrap_or(MEGABYTE));
+        }
         // What the measurements of the queue run as processes of their own.
         Some("--accept") => {
             return end_with(queue::within_this_process(&arguments.next().unwrap_or_default()));

@@ -19,9 +19,6 @@ const FOR_MEDIANS: Plan = Plan { samples: 15, sample: Duration::from_millis(8) }
 /// Short, so that some of them are not interrupted; yet far longer than the clock's resolution.
 const FOR_MINIMA: Plan = Plan { samples: 61, sample: Duration::from_micros(100) };
 
-/// For what takes long itself.
-const FOR_FEW: Plan = Plan { samples: 5, sample: Duration::from_millis(1) };
-
 /// Something that is measured. What it returns is kept from the optimiser.
 pub(crate) type Work<'a> = &'a dyn Fn() -> usize;
 
@@ -35,9 +32,9 @@ pub(crate) fn minima<const N: usize>(works: [Work<'_>; N]) -> [Duration; N] {
     samples(works, &FOR_MINIMA).map(|samples| samples[0])
 }
 
-/// As [`minima`], of few calls: for what takes many milliseconds.
-pub(crate) fn few_minima<const N: usize>(works: [Work<'_>; N]) -> [Duration; N] {
-    samples(works, &FOR_FEW).map(|samples| samples[0])
+/// The time of a single call.
+pub(crate) fn once(work: Work<'_>) -> Duration {
+    time(work, 1)
 }
 
 /// Sorted times. The works take turns, so that a slow minute is slow for all.
