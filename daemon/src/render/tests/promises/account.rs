@@ -29,6 +29,11 @@ struct Margin {
     hashes: usize,
 }
 
+/// Whether nobody sees anything of `text`.
+fn shows_nothing(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c == INERT)
+}
+
 /// A stretch of code's fence.
 #[derive(Clone, Copy)]
 struct Fence<'a> {
@@ -237,7 +242,7 @@ impl Account {
                     line,
                     margin,
                     cuts,
-                    start == range.start || all[..start].trim().is_empty(),
+                    start == range.start || shows_nothing(&all[..start]),
                 ),
                 None if cuts && start > 0 => self.cut(&places, margin, None),
                 None => places,
@@ -253,7 +258,7 @@ impl Account {
         match space {
             Some(line) => {
                 let mut behind = self.space(&places, line, margin, cuts, false);
-                if range.end == all.len() || all[..range.end].trim().is_empty() {
+                if range.end == all.len() || shows_nothing(&all[..range.end]) {
                     behind.extend(places);
                 }
                 behind
