@@ -28,6 +28,7 @@ pub mod card;
 pub mod draw;
 pub mod escape;
 pub mod fetch;
+pub mod font;
 pub mod outbound;
 pub mod pages;
 pub mod pending;
