@@ -321,12 +321,16 @@ mod tests {
         let now = Instant::now();
         session.received(now, &encoded(&Up::Hello { nonce: Nonce([3; 16]) })).unwrap();
         for _ in 0..MAX_FAULTS {
-            assert!(session.received(now, &[1, 99]).is_err());
+            assert!(session.received(now, &[frame::VERSION, 99]).is_err());
         }
-        assert_eq!(session.received(now, &[1, 99]), Ok(Asked::Nothing));
+        assert_eq!(session.received(now, &[frame::VERSION, 99]), Ok(Asked::Nothing));
         let hello = encoded(&Up::Hello { nonce: Nonce([4; 16]) });
         assert_eq!(session.received(now + Duration::from_secs(1), &hello), Ok(Asked::Begun));
-        assert_eq!(session.received(now, &[1, 99]), Ok(Asked::Nothing), "a hello forgives nothing");
-        assert!(session.received(now + MINUTE, &[1, 99]).is_err(), "time does");
+        assert_eq!(
+            session.received(now, &[frame::VERSION, 99]),
+            Ok(Asked::Nothing),
+            "a hello forgives nothing"
+        );
+        assert!(session.received(now + MINUTE, &[frame::VERSION, 99]).is_err(), "time does");
     }
 }
