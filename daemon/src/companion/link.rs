@@ -12,7 +12,7 @@ use std::{
 use gatepost_link::{
     RequestId,
     decision::PublicKey,
-    frame::{MAX_FRAME, Withdrawal},
+    frame::{MAX_FRAME, Report, Withdrawal},
     topic::{self, Topics},
 };
 use rumqttc::{
@@ -21,6 +21,7 @@ use rumqttc::{
 use tokio::{
     sync::{broadcast::error::RecvError, mpsc},
     task::{AbortHandle, JoinHandle},
+    time::MissedTickBehavior,
 };
 
 use super::{
@@ -33,13 +34,16 @@ use crate::{
         decide::{DecisionError, Outcome},
         device::Device,
     },
+    clock,
     message::state::State,
-    outbox::Outbox,
+    outbox::{Outbox, Totals},
     store::{StoreError, now_ms},
 };
 
 /// Between attempts to reach a broker that is away.
 const RECONNECT: Duration = Duration::from_secs(1);
+/// While nothing changes companions are told how the hub is this often: their clocks drift, and ours may be set.
+const TELL_ANEW: Duration = Duration::from_secs(60);
 /// MQTT's keep-alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Packets that may be on their way from or to the broker; more for each companion.
@@ -187,6 +191,8 @@ impl Serving {
     /// Serves the companions on a connection until that breaks.
     async fn serve(&mut self, connection: &mut Connection) {
         let mut changes = self.outbox.changes();
+        let mut anew = tokio::time::interval(TELL_ANEW);
+        anew.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 packet = connection.events.recv() => match packet {
@@ -214,6 +220,7 @@ impl Serving {
                     }
                     Err(RecvError::Closed) => return,
                 },
+                _ = anew.tick() => self.update().await,
             }
             if let Err(error) = self.flush(&connection.client) {
                 tracing::warn!(%error, "the MQTT broker takes no more frames");
@@ -292,21 +299,34 @@ impl Serving {
             return;
         }
         match self.facts().await {
-            Ok((waiting, over, (queued, sent))) => {
+            Ok((waiting, over, totals)) => {
                 let now = now_ms();
+                let report = self.report(waiting.len(), totals);
                 for companion in self.companions.values_mut() {
                     companion.session.update(now, &waiting, |request| {
                         over.get(&request).copied().unwrap_or(Withdrawal::DecidedElsewhere)
                     });
-                    let held = u16::try_from(waiting.len()).unwrap_or(u16::MAX);
-                    companion.session.status(held, queued, sent);
+                    companion.session.status(report);
                 }
             }
             Err(error) => tracing::error!(%error, "cannot read what waits"),
         }
     }
 
-    async fn facts(&self) -> Result<(Vec<Waiting>, HashMap<RequestId, Withdrawal>, (u16, u32)), StoreError> {
+    /// What an idle companion shows. The time of day not while it waits to be set.
+    fn report(&self, held: usize, totals: Totals) -> Report {
+        let age = totals.arrivals.last.map(|last| last.elapsed().as_secs());
+        let clock_s = self.outbox.store().unsettled_since().is_none().then(clock::local_s);
+        Report {
+            held: u16::try_from(held).unwrap_or(u16::MAX),
+            queued: totals.queued,
+            sent: totals.arrivals.count,
+            last_s: age.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX)),
+            clock_s,
+        }
+    }
+
+    async fn facts(&self) -> Result<(Vec<Waiting>, HashMap<RequestId, Withdrawal>, Totals), StoreError> {
         let waiting = self.approvals.waiting().await?;
         let mut over = HashMap::new();
         for request in self.companions.values().flat_map(|companion| companion.session.offered()) {

@@ -13,7 +13,7 @@ use std::{
 use gatepost_link::{
     Digest, RequestId,
     decision::{Decision, PublicKey},
-    frame::{self, Down, FrameError, MAX_FRAME, Offer, PIECE, Refusal, Up, Withdrawal},
+    frame::{self, Down, FrameError, MAX_FRAME, Offer, PIECE, Refusal, Report, Up, Withdrawal},
     session::{Nonce, SessionHash},
 };
 
@@ -204,9 +204,9 @@ impl Session {
     }
 
     /// Tells the companion how the hub is.
-    pub fn status(&mut self, held: u16, queued: u16, sent: u32) {
+    pub fn status(&mut self, report: Report) {
         if self.open.is_some() {
-            self.push(&Down::Status { held, queued, sent });
+            self.push(&Down::Status(report));
         }
     }
 
@@ -294,6 +294,19 @@ mod tests {
     }
 
     #[test]
+    fn how_the_hub_is_is_told_in_a_session_only() {
+        let mut session = session();
+        let report = Report { held: 1, queued: 2, sent: 3, last_s: None, clock_s: Some(50_700) };
+        session.status(report);
+        assert!(frames(&mut session).is_empty());
+        session.received(Instant::now(), &encoded(&Up::Hello { nonce: Nonce([3; 16]) })).unwrap();
+        frames(&mut session);
+        session.status(report);
+        let told = session.next_frame().unwrap();
+        assert_eq!(frame::decode(&told), Ok(Down::Status(report)));
+    }
+
+    #[test]
     fn no_more_is_offered_than_a_companion_keeps() {
         let mut session = session();
         session.received(Instant::now(), &encoded(&Up::Hello { nonce: Nonce([3; 16]) })).unwrap();
@@ -308,12 +321,16 @@ mod tests {
         let now = Instant::now();
         session.received(now, &encoded(&Up::Hello { nonce: Nonce([3; 16]) })).unwrap();
         for _ in 0..MAX_FAULTS {
-            assert!(session.received(now, &[1, 99]).is_err());
+            assert!(session.received(now, &[frame::VERSION, 99]).is_err());
         }
-        assert_eq!(session.received(now, &[1, 99]), Ok(Asked::Nothing));
+        assert_eq!(session.received(now, &[frame::VERSION, 99]), Ok(Asked::Nothing));
         let hello = encoded(&Up::Hello { nonce: Nonce([4; 16]) });
         assert_eq!(session.received(now + Duration::from_secs(1), &hello), Ok(Asked::Begun));
-        assert_eq!(session.received(now, &[1, 99]), Ok(Asked::Nothing), "a hello forgives nothing");
-        assert!(session.received(now + MINUTE, &[1, 99]).is_err(), "time does");
+        assert_eq!(
+            session.received(now, &[frame::VERSION, 99]),
+            Ok(Asked::Nothing),
+            "a hello forgives nothing"
+        );
+        assert!(session.received(now + MINUTE, &[frame::VERSION, 99]).is_err(), "time does");
     }
 }

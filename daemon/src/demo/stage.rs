@@ -177,8 +177,9 @@ enum Scene {
 fn scene(view: &View) -> Option<Scene> {
     match view {
         View::Card(card) => Some(Scene::Page(card.request, card.page)),
-        View::Done { .. } | View::Closed { .. } => Some(Scene::End(*view)),
-        View::Offline | View::Connecting | View::Idle | View::Fetching { .. } | View::Sending { .. } => None,
+        View::Done { .. } | View::Closed { .. } | View::Fault(_) => Some(Scene::End(*view)),
+        View::Offline | View::Connecting | View::Idle | View::Fetching { .. } => None,
+        View::Sending { .. } | View::Pairing { .. } | View::Updating { .. } => None,
     }
 }
 

@@ -28,11 +28,8 @@ pub mod transition;
 
 use std::{
     collections::HashSet,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -62,8 +59,26 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub struct Outbox {
     store: Store,
     changes: broadcast::Sender<i64>,
-    sent: Arc<AtomicU32>,
+    arrivals: Arc<Mutex<Arrivals>>,
     bounds: Bounds,
+}
+
+/// Figures for a person's eyes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    /// Messages on their way.
+    pub queued: u16,
+    /// Messages that have arrived since the hub started.
+    pub arrivals: Arrivals,
+}
+
+/// Messages that have arrived since the hub started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Arrivals {
+    /// How many.
+    pub count: u32,
+    /// When the last did.
+    pub last: Option<Instant>,
 }
 
 /// Which messages to list.
@@ -80,7 +95,12 @@ pub struct Filter {
 impl Outbox {
     /// The outbox in `store`.
     pub fn new(store: Store) -> Self {
-        Self { store, changes: broadcast::channel(WATCH).0, sent: Arc::default(), bounds: Bounds::default() }
+        Self {
+            store,
+            changes: broadcast::channel(WATCH).0,
+            arrivals: Arc::default(),
+            bounds: Bounds::default(),
+        }
     }
 
     /// The same with other bounds.
@@ -239,18 +259,21 @@ impl Outbox {
         self.store.look(Pauses::read)
     }
 
-    /// How many messages are on their way, and how many have arrived since the hub started.
-    pub async fn totals(&self) -> Result<(u16, u32), StoreError> {
+    /// What is under way, and what has arrived.
+    pub async fn totals(&self) -> Result<Totals, StoreError> {
         let queued: i64 = self
             .store
             .read(|db| Ok::<_, StoreError>(db.query_row(row::QUEUED, [], |row| row.get(0))?))
             .await?;
-        Ok((u16::try_from(queued).unwrap_or(u16::MAX), self.sent.load(Ordering::Relaxed)))
+        let arrivals = *self.arrivals.lock().expect("counting does not panic");
+        Ok(Totals { queued: u16::try_from(queued).unwrap_or(u16::MAX), arrivals })
     }
 
     /// Counts a message that arrived.
     pub fn arrived(&self) {
-        self.sent.fetch_add(1, Ordering::Relaxed);
+        let mut arrivals = self.arrivals.lock().expect("counting does not panic");
+        arrivals.count = arrivals.count.saturating_add(1);
+        arrivals.last = Some(Instant::now());
     }
 
     /// A message's parts, in order.

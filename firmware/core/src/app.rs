@@ -23,6 +23,7 @@ use crate::{
     outbound::{Frame, Outbound},
     pending::Pending,
     screen::{Ended, Geometry},
+    status::Status,
     waiting::{Queue, Waiting},
 };
 
@@ -66,17 +67,6 @@ impl Default for Settings {
     }
 }
 
-/// The hub's last word on its own state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Status {
-    /// Messages that wait for a decision.
-    pub held: u16,
-    /// Messages on their way.
-    pub queued: u16,
-    /// Messages that arrived since the hub started.
-    pub sent: u32,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     Down,
@@ -110,7 +100,7 @@ pub struct App<C: Counter> {
     pub(crate) link: Link,
     pub(crate) stage: Stage,
     pub(crate) document: fetch::Buffer,
-    waiting: Queue,
+    pub(crate) waiting: Queue,
     outbound: Outbound,
     pub(crate) buttons: Buttons,
     pub(crate) status: Option<Status>,
@@ -217,7 +207,7 @@ impl<C: Counter> App<C> {
         // The countdown on the screen changes when a whole number of seconds is left.
         let second = |deadline: Millis| now.after((deadline.since(now).max(1) - 1) % 1_000 + 1);
         let stage = match &self.stage {
-            Stage::Idle => None,
+            Stage::Idle => self.status.filter(|_| self.ready()).map(|status| status.next_tick(now)),
             Stage::Fetching(fetch) => Some(fetch.next_tick().min(fetch.deadline)),
             Stage::Open(card) => Some(second(card.deadline)),
             Stage::Deciding(pending) => Some(second(pending.deadline)),
@@ -275,8 +265,8 @@ impl<C: Counter> App<C> {
                 }
                 self.waiting.remove(request)
             }
-            Down::Status { held, queued, sent } => {
-                self.status = Some(Status { held, queued, sent });
+            Down::Status(report) => {
+                self.status = Some(Status { report, heard: now });
                 true
             }
         }

@@ -15,64 +15,119 @@ use crate::{
     Counter, Millis,
     app::{App, End, Link, Stage},
     card::{Card, Standing},
+    notice::{countdown, say},
     pages::lay_out,
-    screen::{Ended, Line, Screen, View},
+    row::{Line, Row},
+    screen::{Ended, Screen, View},
+    waiting::MAX_WAITING,
 };
+
+/// Columns of the hub's figures on the idle screen.
+const FIGURES: usize = 21;
 
 impl<C: Counter> App<C> {
     /// What to draw now.
     pub fn screen(&self, now: Millis) -> Screen {
         match &self.stage {
-            Stage::Idle => self.resting(),
+            Stage::Idle => self.resting(now),
             Stage::Fetching(fetch) => {
-                let mut screen = Screen::new(self.geometry, View::Fetching { request: fetch.offer.request });
-                screen.set_header("gatepost", &countdown(fetch.deadline, now));
-                say(&mut screen, &["A message waits.", "Fetching it ..."]);
-                screen
+                let view = View::Fetching { request: fetch.offer.request };
+                let words = &["waits for a decision.", "Fetching it ..."];
+                self.notice(view, &countdown(fetch.deadline, now), "a message", words)
             }
             Stage::Open(card) => self.card(card, now),
             Stage::Deciding(pending) => {
                 let (request, verdict) = (pending.offer.request, pending.verdict());
-                let mut screen = Screen::new(self.geometry, View::Sending { request, verdict });
-                screen.set_header("gatepost", self.link_word());
-                let verdict = match verdict {
-                    Verdict::Approve => "your approval",
-                    Verdict::Deny => "your denial",
+                let words: &[&str] = match verdict {
+                    Verdict::Approve => &["Your approval is on", "its way to the hub."],
+                    Verdict::Deny => &["Your denial is on", "its way to the hub."],
                 };
-                say(&mut screen, &["sending...", verdict]);
-                screen
+                self.notice(View::Sending { request, verdict }, self.link_word(), "sending...", words)
             }
             Stage::Notice { request, end, .. } => {
-                let (view, words) = match *end {
-                    End::Done(verdict) => (View::Done { request: *request, verdict }, done(verdict)),
-                    End::Closed(why) => (View::Closed { request: *request, why }, closed(why)),
+                let request = *request;
+                let (view, (title, words)) = match *end {
+                    End::Done(verdict) => (View::Done { request, verdict }, done(verdict)),
+                    End::Closed(why) => (View::Closed { request, why }, closed(why)),
                 };
-                let mut screen = Screen::new(self.geometry, view);
-                screen.set_header("gatepost", self.link_word());
-                say(&mut screen, words);
+                let mut screen = self.notice(view, self.link_word(), title, words);
+                let more = self.more();
+                if !more.is_empty() {
+                    screen.push(Row::centred(self.geometry, &more));
+                }
                 screen
             }
         }
     }
 
-    fn resting(&self) -> Screen {
-        let (view, words): (_, &[&str]) = match self.link {
-            Link::Down => (View::Offline, &["No link to the hub.", "Nothing can be", "decided here now."]),
-            Link::Greeting { .. } => (View::Connecting, &["Waiting for the hub", "to answer."]),
-            Link::Ready { .. } => (View::Idle, &["Nothing to decide."]),
-        };
+    fn notice(&self, view: View, right: &str, title: &str, words: &[&str]) -> Screen {
         let mut screen = Screen::new(self.geometry, view);
-        screen.set_header("gatepost", self.link_word());
-        say(&mut screen, words);
-        if let Some(status) = self.status.filter(|_| view == View::Idle) {
-            let counts =
-                [("held", status.held.into()), ("on the way", status.queued.into()), ("sent", status.sent)];
-            push(&mut screen, Line::new());
-            for (label, count) in counts {
-                let mut line = Line::new();
-                write!(line, "{label:<11}{count}").expect("a label and a number fit a line");
-                push(&mut screen, line);
+        screen.set_header("gatepost", right);
+        say(&mut screen, title, words);
+        screen
+    }
+
+    /// How many cards wait behind this one; empty if none does.
+    fn more(&self) -> Line {
+        let mut line = Line::new();
+        let written = match self.waiting.len() {
+            0 => Ok(()),
+            MAX_WAITING.. => write!(line, "Busy: {MAX_WAITING} more wait."),
+            1 => write!(line, "1 more waits."),
+            count => write!(line, "{count} more wait."),
+        };
+        written.expect("a few words fit a line");
+        line
+    }
+
+    fn resting(&self, now: Millis) -> Screen {
+        match self.link {
+            Link::Down => {
+                let words = &["There is no link to", "the hub. Nothing can", "be decided now."];
+                self.notice(View::Offline, "", "✗ offline", words)
             }
+            Link::Greeting { .. } => {
+                let words = &["Waiting for the hub", "to answer."];
+                self.notice(View::Connecting, "", "connecting", words)
+            }
+            Link::Ready { .. } => self.idle(now),
+        }
+    }
+
+    fn idle(&self, now: Millis) -> Screen {
+        let Some(status) = self.status else {
+            return self.notice(View::Idle, self.link_word(), "idle", &["Nothing to decide."]);
+        };
+        let mut screen = Screen::new(self.geometry, View::Idle);
+        screen.set_header("gatepost", self.link_word());
+        let figures = [
+            ("held", Some(status.report.held.into())),
+            ("on the way", Some(status.report.queued.into())),
+            ("sent", Some(status.report.sent)),
+            ("last", None),
+        ];
+        let clock = status.clock(now);
+        let tall = self.geometry.body_rows() > figures.len() + 4;
+        if tall {
+            screen.push(Row::default());
+        }
+        if let Some(clock) = &clock {
+            screen.push(Row::big(self.geometry, clock, if tall { 3 } else { 2 }));
+        }
+        if tall || clock.is_none() {
+            (0..usize::from(tall)).for_each(|_| screen.push(Row::default()));
+            screen.push(Row::centred(self.geometry, "Nothing to decide."));
+            screen.push(Row::default());
+        }
+        let indent = self.geometry.columns().saturating_sub(FIGURES) / 2;
+        for (label, count) in figures {
+            let mut line = Line::new();
+            let written = match count {
+                Some(count) => write!(line, "{:indent$}{label:<11}{count}", ""),
+                None => write!(line, "{:indent$}{label:<11}{}", "", status.last(now)),
+            };
+            written.expect("a label and a number fit a line");
+            screen.push(Row { text: line, ..Row::default() });
         }
         screen
     }
@@ -84,11 +139,9 @@ impl<C: Counter> App<C> {
         let mut screen = Screen::new(self.geometry, View::Card(view));
         let left = countdown(card.deadline, now);
         if view.fault {
-            screen.set_header("fault", &left);
-            say(
-                &mut screen,
-                &["The counter cannot", "be stored. Nothing", "can be decided on", "this device."],
-            );
+            screen.set_header("gatepost", &left);
+            let words = &["The counter cannot be", "stored: no decision", "on this device."];
+            say(&mut screen, "fault", words);
             screen.set_footer("", "no decision");
             return screen;
         }
@@ -98,8 +151,8 @@ impl<C: Counter> App<C> {
         let sheet = lay_out(&document, self.geometry, card.page());
         let mut title = Line::new();
         write!(title, "{}/{} {}", view.page, view.pages, sheet.title).expect("a title fits a line");
-        screen.set_header(&title, &left);
-        screen.lines = sheet.lines;
+        screen.set_header(&title, &self.clock_and_queue(&title, &left));
+        screen.body = sheet.rows;
         match (self.ready(), card.standing) {
             (false, _) | (_, Standing::Adrift) => screen.set_footer("next", "OFFLINE"),
             (_, Standing::Awaited { .. }) => screen.set_footer("next", "asking hub"),
@@ -114,6 +167,22 @@ impl<C: Counter> App<C> {
         screen
     }
 
+    /// The time left, and where there is room how many cards wait behind this one: `+2 4:59`, `busy 4:59`.
+    fn clock_and_queue(&self, title: &str, left: &str) -> Line {
+        let mut line = Line::new();
+        let written = match self.waiting.len() {
+            0 => Ok(()),
+            MAX_WAITING.. => write!(line, "busy "),
+            count => write!(line, "+{count} "),
+        };
+        written.expect("a few characters fit a line");
+        if title.chars().count() + 1 + line.len() + left.len() > self.geometry.columns() {
+            line.clear();
+        }
+        line.push_str(left).expect("a duration fits a line");
+        line
+    }
+
     fn link_word(&self) -> &'static str {
         match self.link {
             Link::Down => "offline",
@@ -123,50 +192,25 @@ impl<C: Counter> App<C> {
     }
 }
 
-fn done(verdict: Verdict) -> &'static [&'static str] {
+type Words = (&'static str, &'static [&'static str]);
+
+fn done(verdict: Verdict) -> Words {
     match verdict {
-        Verdict::Approve => &["approved"],
-        Verdict::Deny => &["denied"],
+        Verdict::Approve => ("✓ approved", &["The hub sends it."]),
+        Verdict::Deny => ("✗ denied", &["It will not be sent."]),
     }
 }
 
-fn closed(why: Ended) -> &'static [&'static str] {
+fn closed(why: Ended) -> Words {
     match why {
-        Ended::Withdrawn(Withdrawal::Expired) => &["expired", "Nobody decided", "in time."],
-        Ended::Withdrawn(Withdrawal::Cancelled) => &["cancelled", "The message was", "taken back."],
-        Ended::Withdrawn(Withdrawal::DecidedElsewhere) => &["decided elsewhere"],
-        Ended::Withdrawn(Withdrawal::Rejected) => &["rejected", "The hub did not take", "the decision."],
-        Ended::NotConfirmed => &["not confirmed", "Nobody confirmed", "your decision."],
-        Ended::NoLongerOffered => &["withdrawn", "The hub does not", "ask any longer."],
-        Ended::NotShown(Refusal::TooLong) => &["refused", "A message is too long", "to be read here."],
-        Ended::NotShown(Refusal::Malformed | Refusal::Busy) => &["refused", "A request was", "damaged."],
-    }
-}
-
-/// The time left: `4:59`, or `3h07m` from an hour on.
-fn countdown(deadline: Millis, now: Millis) -> Line {
-    let seconds = deadline.since(now).div_ceil(1_000);
-    let mut line = Line::new();
-    let written = match seconds {
-        0..3_600 => write!(line, "{}:{:02}", seconds / 60, seconds % 60),
-        _ => write!(line, "{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
-    };
-    written.expect("a duration fits a line");
-    line
-}
-
-fn say(screen: &mut Screen, words: &[&str]) {
-    for row in words {
-        let mut line = Line::new();
-        line.push_str(row).expect("our own rows fit a line");
-        push(screen, line);
-    }
-}
-
-/// Rows that a very low screen has no room for are left out; no field of a document comes this way.
-fn push(screen: &mut Screen, line: Line) {
-    if screen.lines.len() < screen.geometry.body_rows() {
-        screen.lines.push(line).expect("a body has at most MAX_ROWS rows");
+        Ended::Withdrawn(Withdrawal::Expired) => ("expired", &["Nobody decided", "in time."]),
+        Ended::Withdrawn(Withdrawal::Cancelled) => ("cancelled", &["The message was", "taken back."]),
+        Ended::Withdrawn(Withdrawal::DecidedElsewhere) => ("decided", &["by somebody else."]),
+        Ended::Withdrawn(Withdrawal::Rejected) => ("rejected", &["The hub did not take", "the decision."]),
+        Ended::NotConfirmed => ("no answer", &["Nobody confirmed", "your decision."]),
+        Ended::NoLongerOffered => ("withdrawn", &["The hub does not", "ask any longer."]),
+        Ended::NotShown(Refusal::TooLong) => ("refused", &["A message is too long", "to be read here."]),
+        Ended::NotShown(Refusal::Malformed | Refusal::Busy) => ("refused", &["A request was", "damaged."]),
     }
 }
 

@@ -1,13 +1,15 @@
 //! Characters that the screen cannot show honestly become visible escapes such as `<U+202E>`.
 //!
 //! Elsewhere a bidi mark turned an address around on the approval screen, and a glyph that the font lacked was
-//! skipped without a word. So every character is either drawn in exactly one cell or spelled out: controls, bidi
-//! marks, everything of no width (combining marks too), every space but the plain one, and all scripts and pictures
-//! beyond Latin, Greek, Cyrillic and the usual symbols.
+//! skipped without a word. So every character is either drawn in exactly one cell, because [`font`] has a picture of it,
+//! or spelled out: controls, bidi marks, everything of no width (combining marks too), every space but the plain one,
+//! and all scripts and pictures beyond Latin, Greek, Cyrillic and the usual symbols.
 //!
 //! Text that itself spells `<U+202E>` looks the same. That can only make harmless text look suspicious.
 
 use core::fmt;
+
+use crate::font;
 
 /// The widest escape, in cells: `<U+10FFFF>`.
 pub const MAX_ESCAPE: usize = 10;
@@ -69,30 +71,9 @@ pub fn width(text: &str) -> usize {
     text.chars().map(|c| Script::Human.glyph(c).width()).sum()
 }
 
-/// Whether every font of every board draws `c` in one cell, and as something to be seen.
-///
-/// Assigned characters only: an unassigned code point has no glyph today and an unknown one tomorrow.
+/// Whether every board draws `c` in one cell, and as something to be seen: whether the font has it.
 pub fn renderable(c: char) -> bool {
-    matches!(c,
-        ' '..='~'
-        // Latin, without the no-break space and the soft hyphen.
-        | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}'
-        // Greek.
-        | '\u{370}'..='\u{377}' | '\u{37a}'..='\u{37f}' | '\u{384}'..='\u{38a}' | '\u{38c}'
-        | '\u{38e}'..='\u{3a1}' | '\u{3a3}'..='\u{3ff}'
-        // Cyrillic, without its combining marks.
-        | '\u{400}'..='\u{482}' | '\u{48a}'..='\u{4ff}'
-        // Dashes, quotes, dots; without spaces, bidi marks and invisible operators.
-        | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}'
-        // Superscripts and subscripts, currencies, letter-like signs, fractions.
-        | '\u{2070}' | '\u{2071}' | '\u{2074}'..='\u{208e}' | '\u{2090}'..='\u{209c}'
-        | '\u{20a0}'..='\u{20c0}' | '\u{2100}'..='\u{218b}'
-        // Arrows, mathematics.
-        | '\u{2190}'..='\u{22ff}'
-        // Box drawing, blocks, shapes; without the two squares that are drawn as pictures.
-        | '\u{2500}'..='\u{25fc}' | '\u{25ff}'
-        // Check mark, ballot cross.
-        | '\u{2713}' | '\u{2717}')
+    font::has(c)
 }
 
 #[cfg(test)]
@@ -108,7 +89,8 @@ mod tests {
 
     #[test]
     fn what_people_write_is_drawn_as_itself() {
-        for text in ["Grüße, señor: 3 × 4 ≤ 12 €", "Ελληνικά", "Привет, Ёлка", "├── “ok” → ✓", "Tiếng Việt"]
+        for text in
+            ["Grüße, señor: 3 × 4 ≤ 12 €", "Ελληνικά", "Привет, Ёлка", "├── “ok” → ✓", "Zażółć gęślą jaźń"]
         {
             assert_eq!(shown(text), text);
         }
@@ -122,6 +104,29 @@ mod tests {
         assert_eq!(shown("e\u{301}"), "e<U+0301>");
         assert_eq!(shown("\u{ad}\u{a0}\u{2066}\u{feff}"), "<U+00AD><U+00A0><U+2066><U+FEFF>");
         assert_eq!(shown("日😀\u{10ffff}"), "<U+65E5><U+1F600><U+10FFFF>");
+    }
+
+    /// The font's file is edited by hand: whatever gets into it, these stay out.
+    #[test]
+    fn nothing_that_is_unseen_or_wide_or_turns_text_around_is_drawn() {
+        let hidden = ['\u{ad}', '\u{a0}', '\u{34f}', '\u{61c}', '\u{3000}', '\u{feff}', '\u{fffd}']
+            .into_iter()
+            .chain('\0'..='\u{1f}')
+            .chain('\u{7f}'..='\u{9f}')
+            .chain('\u{300}'..='\u{36f}')
+            .chain('\u{590}'..='\u{8ff}')
+            .chain('\u{2000}'..='\u{200f}')
+            .chain('\u{2028}'..='\u{202f}')
+            .chain('\u{205f}'..='\u{206f}')
+            .chain('\u{1100}'..='\u{115f}')
+            .chain('\u{2800}'..='\u{ffff}');
+        for c in hidden {
+            assert!(!renderable(c), "{c:?}");
+        }
+        // Terminals draw what is wide in two cells, and the pages count one.
+        for c in ('\0'..='\u{ffff}').filter(|c| renderable(*c)) {
+            assert_eq!(gatepost_chunk::display_width(c.encode_utf8(&mut [0; 4])), 1, "{c:?}");
+        }
     }
 
     #[test]

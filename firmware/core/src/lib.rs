@@ -11,7 +11,10 @@
 //! - [`waiting`], [`outbound`]: the offers that wait, the frames that leave, both bounded;
 //! - [`pages`]: a document as pages of text cells;
 //! - [`escape`]: characters that the screen cannot show honestly, made visible;
-//! - [`screen`], [`draw`]: what to draw, as structure and as cells.
+//! - [`screen`], [`row`]: what to draw, as structure and as cells;
+//! - [`draw`], [`notice`]: the application's state as a screen, and what the device says of itself;
+//! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
+//! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows.
 //!
 //! The promise: no approval leaves the device unless a person held Approve for [`buttons::HOLD`] on a card whose
 //! every page had been on the screen, and the signature covers the very bytes those pages were made from.
@@ -28,10 +31,15 @@ pub mod card;
 pub mod draw;
 pub mod escape;
 pub mod fetch;
+pub mod font;
+pub mod notice;
 pub mod outbound;
 pub mod pages;
+pub mod paint;
 pub mod pending;
+pub mod row;
 pub mod screen;
+pub mod status;
 pub mod waiting;
 
 #[cfg(test)]
@@ -39,6 +47,7 @@ mod testing;
 
 pub use app::{App, Counter, Identity, Settings};
 pub use buttons::{Button, Edge};
+pub use paint::Painter;
 pub use screen::{CardView, Ended, Geometry, Screen, View};
 
 /// A point in time: milliseconds since any fixed moment, such as the start. Must not go backwards.

@@ -15,7 +15,8 @@ use heapless::Vec;
 
 use crate::{
     escape::{self, Script},
-    screen::{Geometry, Line, MAX_ROWS},
+    row::{Line, Look, Row},
+    screen::{Geometry, MAX_ROWS},
 };
 
 /// Hash bytes of a file that are shown.
@@ -29,7 +30,7 @@ pub struct Sheet {
     /// What the page is part of: `request`, `text` or `files`.
     pub title: &'static str,
     /// The page's rows.
-    pub lines: Vec<Line, MAX_ROWS>,
+    pub rows: Vec<Row, MAX_ROWS>,
 }
 
 /// Lays out `document` and keeps page number `wanted`, counted from 1; with 0 only counts.
@@ -40,7 +41,7 @@ pub fn lay_out(document: &Document<'_>, geometry: Geometry, wanted: u16) -> Shee
         marker: None,
         used: 0,
         title: "",
-        sheet: Sheet { count: 0, title: "", lines: Vec::new() },
+        sheet: Sheet { count: 0, title: "", rows: Vec::new() },
     };
     layout.request(document);
     for (index, part) in document.parts.iter().enumerate() {
@@ -105,7 +106,7 @@ impl Layout {
             shown = true;
             self.page("text");
             for line in page.lines() {
-                self.flow("", line, Script::Human, "");
+                self.flow("", line, Script::Human, "", Look::Plain);
             }
         }
         if !shown {
@@ -121,8 +122,8 @@ impl Layout {
         }
         self.page("files");
         match document.attachments.len() {
-            1 => self.label(format_args!("1 file NOT SHOWN")),
-            count => self.label(format_args!("{count} files NOT SHOWN")),
+            1 => self.note(format_args!("1 file NOT SHOWN")),
+            count => self.note(format_args!("{count} files NOT SHOWN")),
         }
         for file in &document.attachments {
             self.field("name: ", file.name, Script::Human);
@@ -138,40 +139,49 @@ impl Layout {
 
     /// A row of our own words.
     fn label(&mut self, words: fmt::Arguments<'_>) {
+        self.own(words, Look::Plain);
+    }
+
+    /// The same, not to be missed.
+    fn note(&mut self, words: fmt::Arguments<'_>) {
+        self.own(words, Look::Note);
+    }
+
+    fn own(&mut self, words: fmt::Arguments<'_>, look: Look) {
         let mut line = Line::new();
         line.write_fmt(words).expect("labels are short");
-        self.flow("", &line, Script::Machine, " ");
+        self.flow("", &line, Script::Machine, " ", look);
     }
 
     /// A field of the document behind its label.
     fn field(&mut self, label: &str, value: &str, script: Script) {
-        self.flow(label, value, script, " ");
+        self.flow(label, value, script, " ", Look::Plain);
     }
 
     /// Writes `label` and `text`, one glyph after the other; rows that continue begin with `indent`.
-    fn flow(&mut self, label: &str, text: &str, script: Script, indent: &str) {
+    fn flow(&mut self, label: &str, text: &str, script: Script, indent: &str, look: Look) {
         let mut line = Line::new();
         line.push_str(label).expect("labels are short");
         let mut used = label.len();
         for glyph in text.chars().map(|c| script.glyph(c)) {
             if used + glyph.width() > self.geometry.columns() {
-                self.row(core::mem::take(&mut line));
+                self.row(core::mem::take(&mut line), look);
                 line.push_str(indent).expect("an indent is short");
                 used = indent.len();
             }
             used += glyph.width();
             write!(line, "{glyph}").expect("cells within the columns fit a line");
         }
-        self.row(line);
+        self.row(line, look);
     }
 
-    fn row(&mut self, line: Line) {
+    fn row(&mut self, line: Line, look: Look) {
         if self.used == self.geometry.body_rows() {
             self.page(self.title);
         }
         self.used += 1;
         if self.sheet.count == self.wanted {
-            self.sheet.lines.push(line).expect("a page has at most MAX_ROWS rows");
+            self.sheet.rows.push(Row { text: line, look }).expect("a page has at most MAX_ROWS rows");
         }
     }
 
@@ -183,7 +193,7 @@ impl Layout {
             self.sheet.title = title;
         }
         if let Some(marker) = self.marker.clone() {
-            self.row(marker);
+            self.row(marker, Look::Plain);
         }
     }
 }
@@ -201,7 +211,7 @@ mod tests {
         let count = lay_out(document, geometry, 0).count;
         (1..=count)
             .map(|page| {
-                lay_out(document, geometry, page).lines.iter().map(|line| line.as_str().into()).collect()
+                lay_out(document, geometry, page).rows.iter().map(|row| row.text.as_str().into()).collect()
             })
             .collect()
     }

@@ -1,26 +1,21 @@
 //! What to draw, said twice: as structure, for those who act on it, and as rows of text cells, for those who draw.
 //!
-//! A screen is complete: whoever draws [`Screen::rows`] draws everything there is, each character in one cell.
-
-use core::fmt::Write as _;
+//! A screen is complete: whoever draws [`Screen::rows`] draws everything there is, each character in one cell. Pixels are
+//! made from these cells and from nothing else, so what the pages count is what a person sees.
 
 use gatepost_link::{
     RequestId,
     decision::Verdict,
     frame::{Refusal, Withdrawal},
 };
-use heapless::{String, Vec};
+use heapless::Vec;
+
+use crate::row::{Line, Look, Row};
 
 /// The most columns of any board.
 pub const MAX_COLUMNS: usize = 40;
 /// The most rows of any board.
 pub const MAX_ROWS: usize = 15;
-/// Bytes of a full row: what is drawn as itself has at most three bytes in UTF-8.
-pub const MAX_LINE: usize = MAX_COLUMNS * 3;
-
-/// One row of text cells.
-pub type Line = String<MAX_LINE>;
-
 /// A screen's size in text cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
@@ -92,6 +87,18 @@ pub enum View {
         /// Why.
         why: Ended,
     },
+    /// The device and a hub want to be paired: both show a number, and a person says whether it is the same.
+    Pairing {
+        /// Below 1,000,000.
+        code: u32,
+    },
+    /// New firmware is being written.
+    Updating {
+        /// How much of it, 0 to 100.
+        percent: u8,
+    },
+    /// The device itself has a fault.
+    Fault(Fault),
 }
 
 /// An open card.
@@ -126,6 +133,52 @@ pub enum Ended {
     NotShown(Refusal),
 }
 
+/// What the device itself cannot do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Its keys and counters can be neither read nor stored.
+    Storage,
+    /// It could not be paired.
+    Pairing,
+    /// New firmware was refused or could not be written; the old one runs.
+    Update,
+}
+
+/// What a screen's colour says, where there are colours. Its words say the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Nothing to do.
+    Calm,
+    /// A person is asked.
+    Ask,
+    /// It went as wished.
+    Good,
+    /// It did not, or was forbidden.
+    Bad,
+    /// Nobody is there.
+    Away,
+}
+
+impl View {
+    /// What its colour says.
+    pub fn tone(&self) -> Tone {
+        match self {
+            Self::Offline | Self::Connecting => Tone::Away,
+            Self::Idle | Self::Sending { .. } | Self::Updating { .. } => Tone::Calm,
+            Self::Card(CardView { fault: true, .. }) | Self::Fault(_) => Tone::Bad,
+            Self::Fetching { .. } | Self::Card(_) | Self::Pairing { .. } => Tone::Ask,
+            Self::Done { verdict: Verdict::Approve, .. } => Tone::Good,
+            Self::Done { verdict: Verdict::Deny, .. } => Tone::Bad,
+            Self::Closed { why, .. } => match why {
+                Ended::Withdrawn(Withdrawal::Rejected) | Ended::NotConfirmed | Ended::NotShown(_) => {
+                    Tone::Bad
+                }
+                Ended::Withdrawn(_) | Ended::NoLongerOffered => Tone::Away,
+            },
+        }
+    }
+}
+
 /// Everything to draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Screen {
@@ -134,11 +187,11 @@ pub struct Screen {
     /// What it is about.
     pub view: View,
     /// The first row.
-    pub header: Line,
-    /// The rows below; at most [`Geometry::body_rows`].
-    pub lines: Vec<Line, MAX_ROWS>,
+    pub header: Row,
+    /// The rows below, together at most [`Geometry::body_rows`] high.
+    pub body: Vec<Row, MAX_ROWS>,
     /// The last row: what the buttons do, Approve on the left, Deny on the right.
-    pub footer: Line,
+    pub footer: Row,
     /// How far a hold that will approve has come, 0 to 100. Drawn in place of the footer.
     pub hold: Option<u8>,
 }
@@ -146,64 +199,64 @@ pub struct Screen {
 impl Screen {
     /// An empty screen.
     pub fn new(geometry: Geometry, view: View) -> Self {
-        Self { geometry, view, header: Line::new(), lines: Vec::new(), footer: Line::new(), hold: None }
+        let row = |look| Row { look, ..Row::default() };
+        let (header, footer) = (row(Look::Head), row(Look::Keys));
+        Self { geometry, view, header, body: Vec::new(), footer, hold: None }
     }
 
-    /// All rows, exactly as many as the screen has: header, body, and footer or progress bar.
-    pub fn rows(&self) -> Vec<Line, MAX_ROWS> {
+    /// All rows, together exactly as high as the screen: header, body, and footer or progress bar.
+    pub fn rows(&self) -> Vec<Row, MAX_ROWS> {
         let mut rows = Vec::new();
-        let last = self.hold.map_or_else(|| self.footer.clone(), |percent| bar(self.geometry, percent));
-        let blank = core::iter::repeat(Line::new());
-        let body = self.lines.iter().cloned().chain(blank).take(self.geometry.body_rows());
-        for row in core::iter::once(self.header.clone()).chain(body).chain([last]) {
-            rows.push(row).expect("a geometry has at most MAX_ROWS rows");
+        let mut left = self.geometry.body_rows();
+        let mut add = |row| rows.push(row).expect("a geometry has at most MAX_ROWS rows");
+        add(self.header.clone());
+        for row in &self.body {
+            let Some(rest) = left.checked_sub(row.height()) else { break };
+            left = rest;
+            add(row.clone());
         }
+        (0..left).for_each(|_| add(Row::default()));
+        add(self.hold.map_or_else(|| self.footer.clone(), |done| Row::meter(self.geometry, "hold ", done)));
         rows
+    }
+
+    /// The same as text alone, exactly as many lines as the screen has rows.
+    pub fn cells(&self) -> Vec<Line, MAX_ROWS> {
+        let mut lines = Vec::new();
+        for row in self.rows() {
+            let text = match row.look {
+                Look::Big(_) => Row::centred(self.geometry, &row.text).text,
+                _ => row.text.clone(),
+            };
+            let below = core::iter::repeat_n(Line::new(), row.height() - 1);
+            lines.extend(core::iter::once(text).chain(below));
+        }
+        lines
     }
 
     /// Sets the header; `left` is cut where both do not fit.
     pub fn set_header(&mut self, left: &str, right: &str) {
-        self.header = ends(self.geometry, left, right);
+        self.header = Row::ends(self.geometry, left, right, Look::Head);
     }
 
     /// Sets the footer: what Approve does on the left, what Deny does on the right.
     pub fn set_footer(&mut self, approve: &str, deny: &str) {
-        self.footer = ends(self.geometry, approve, deny);
+        self.footer = Row::ends(self.geometry, approve, deny, Look::Keys);
     }
-}
 
-/// A row with `left` and `right` at its ends; `left` is cut where both do not fit.
-fn ends(geometry: Geometry, left: &str, right: &str) -> Line {
-    let room = geometry.columns().saturating_sub(right.chars().count());
-    let mut line = Line::new();
-    for c in left.chars().chain(core::iter::repeat(' ')).take(room).chain(right.chars()) {
-        line.push(c).expect("one row of cells fits a line");
+    /// Adds a row of our own to the body. One for which a very low screen has no room is left out; no field of a
+    /// document comes this way.
+    pub fn push(&mut self, row: Row) {
+        let used: usize = self.body.iter().map(Row::height).sum();
+        if used + row.height() <= self.geometry.body_rows() {
+            self.body.push(row).expect("a body has at most MAX_ROWS rows");
+        }
     }
-    line
-}
-
-/// The progress of a hold.
-fn bar(geometry: Geometry, percent: u8) -> Line {
-    const LABEL: &str = "hold ";
-    let cells = geometry.columns() - LABEL.len() - 2;
-    let full = cells * usize::from(percent.min(100)) / 100;
-    let mut line = Line::new();
-    write!(line, "{LABEL}[{:#<full$}{:.<rest$}]", "", "", rest = cells - full)
-        .expect("one row of cells fits a line");
-    line
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_bar_fills_the_row_at_any_progress() {
-        for percent in [0, 1, 50, 99, 100] {
-            assert_eq!(bar(Geometry::SMALL, percent).len(), 21, "{percent}");
-        }
-        assert_eq!(bar(Geometry::SMALL, 50), "hold [#######.......]");
-    }
 
     #[test]
     fn a_geometry_keeps_room_for_the_widest_escape_and_a_body() {
@@ -217,7 +270,13 @@ mod tests {
     #[test]
     fn a_screen_has_as_many_rows_as_its_geometry() {
         for geometry in [Geometry::SMALL, Geometry::LARGE] {
-            assert_eq!(Screen::new(geometry, View::Idle).rows().len(), geometry.rows());
+            let mut screen = Screen::new(geometry, View::Idle);
+            assert_eq!((screen.rows().len(), screen.cells().len()), (geometry.rows(), geometry.rows()));
+            for _ in 0..geometry.rows() {
+                screen.push(Row::big(geometry, "14:05", 2));
+            }
+            assert_eq!(screen.rows().iter().map(Row::height).sum::<usize>(), geometry.rows());
+            assert_eq!(screen.cells().len(), geometry.rows());
         }
     }
 }

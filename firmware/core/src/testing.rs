@@ -1,4 +1,7 @@
-//! Documents and a hub's side of the link, for this crate's tests.
+//! Documents, a hub's side of the link, and every screen, for this crate's tests.
+
+pub(crate) mod golden;
+pub(crate) mod scenes;
 
 use std::{format, string::String, vec::Vec};
 
@@ -91,6 +94,8 @@ pub(crate) struct Bench {
     pub(crate) app: App<Memory>,
     pub(crate) now: u64,
     pub(crate) sent: Vec<Up>,
+    /// Whether the hub leaves fetches unanswered.
+    pub(crate) silent: bool,
     session: Option<SessionHash>,
     device: PublicKey,
     documents: Vec<(Offer, Vec<u8>)>,
@@ -106,7 +111,16 @@ impl Bench {
         let key = SigningKey::from_bytes(&[3; 32]);
         let device = PublicKey(key.verifying_key().to_bytes());
         let app = App::new(Identity { key, hub: HUB }, counter, geometry).with_settings(settings);
-        Self { app, now: 1_000, sent: Vec::new(), session: None, device, documents: Vec::new(), sessions: 0 }
+        Self {
+            app,
+            now: 1_000,
+            sent: Vec::new(),
+            silent: false,
+            session: None,
+            device,
+            documents: Vec::new(),
+            sessions: 0,
+        }
     }
 
     /// One with a session.
@@ -165,6 +179,9 @@ impl Bench {
             let up = frame::decode(&bytes).unwrap();
             self.sent.push(up);
             let Up::Fetch { request, piece } = up else { continue };
+            if self.silent {
+                continue;
+            }
             let Some((_, document)) = self.documents.iter().find(|(offer, _)| offer.request == request)
             else {
                 continue;
@@ -241,6 +258,6 @@ impl Bench {
 pub(crate) fn framed(screen: &Screen) -> String {
     let width = screen.geometry.columns();
     let border = format!("+{}+\n", "-".repeat(width));
-    let rows: String = screen.rows().iter().map(|row| format!("|{row:<width$}|\n")).collect();
+    let rows: String = screen.cells().iter().map(|row| format!("|{row:<width$}|\n")).collect();
     format!("{border}{rows}{border}")
 }

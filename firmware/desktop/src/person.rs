@@ -104,7 +104,7 @@ impl Person {
             let now = self.open(&screen, card.request)?;
             let Some(now) = now else { return Ok(None) };
             if let Some(page) = pages.get_mut(usize::from(now.page).saturating_sub(1)) {
-                let rows: Vec<&str> = screen.lines.iter().map(|line| line.as_str()).collect();
+                let rows: Vec<&str> = screen.body.iter().map(|row| row.text.as_str()).collect();
                 *page = Some(rows.join("\n"));
             }
             if pages.iter().all(Option::is_some) {

@@ -41,8 +41,8 @@ static ENHANCED: AtomicBool = AtomicBool::new(false);
 pub fn plain(screen: &Screen) -> String {
     let width = screen.geometry.columns();
     let mut text = format!("┌{}┐\n", "─".repeat(width));
-    for row in screen.rows() {
-        writeln!(text, "│{:<width$}│", row.as_str()).expect("a string takes all");
+    for line in screen.cells() {
+        writeln!(text, "│{:<width$}│", line.as_str()).expect("a string takes all");
     }
     let keys = ["[a]", "[d]"];
     let between = "─".repeat(width - keys.concat().len());

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Digest, RequestId, decision::Decision, session::Nonce};
 
 /// The version of the protocol that this crate speaks: the first byte of every frame.
-pub const VERSION: u8 = 1;
+///
+/// 2: [`Report`] has the last delivery and the time of day.
+pub const VERSION: u8 = 2;
 /// The largest frame, in bytes, with its version byte.
 pub const MAX_FRAME: usize = 4096;
 /// Bytes of a document in one [`Down::Piece`]; only the last may be shorter.
@@ -86,17 +88,28 @@ pub enum Down<'a> {
         reason: Withdrawal,
     },
     /// The hub's state for the idle screen.
-    Status {
-        /// Messages that wait for a decision.
-        held: u16,
-        /// Messages on their way.
-        queued: u16,
-        /// Messages that arrived since the hub started.
-        sent: u32,
-    },
+    Status(Report),
     /// The hub has lost the session, by a restart for one, and wants a hello.
     Greet,
 }
+
+/// How the hub is: figures for a person's eyes, by which nothing is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Messages that wait for a decision.
+    pub held: u16,
+    /// Messages on their way.
+    pub queued: u16,
+    /// Messages that arrived since the hub started.
+    pub sent: u32,
+    /// Seconds since the last of them; `None` if none has.
+    pub last_s: Option<u32>,
+    /// The hub's local time, in seconds since midnight and below [`DAY_S`]; `None` if it does not know.
+    pub clock_s: Option<u32>,
+}
+
+/// Seconds of a day.
+pub const DAY_S: u32 = 86_400;
 
 /// A message that waits for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,21 +223,26 @@ mod tests {
     fn the_wire_format_is_fixed() {
         let mut buffer = [0; MAX_FRAME];
         let withdraw = Down::Withdraw { request: RequestId([0xab; 16]), reason: Withdrawal::Expired };
-        let mut expected = std::vec![1, 4];
+        let mut expected = std::vec![2, 4];
         expected.extend([0xab; 16]);
         expected.push(1);
         assert_eq!(encode(&withdraw, &mut buffer).unwrap(), expected);
 
         let fetch = Up::Fetch { request: RequestId([0xcd; 16]), piece: 300 };
-        let mut expected = std::vec![1, 1];
+        let mut expected = std::vec![2, 1];
         expected.extend([0xcd; 16]);
         expected.extend([0xac, 0x02]);
         assert_eq!(encode(&fetch, &mut buffer).unwrap(), expected);
+
+        let report = Report { held: 1, queued: 300, sent: 2, last_s: Some(5), clock_s: None };
+        let expected = [2, 5, 1, 0xac, 0x02, 2, 1, 5, 0];
+        assert_eq!(encode(&Down::Status(report), &mut buffer).unwrap(), expected);
+        assert_eq!(decode(&expected), Ok(Down::Status(report)));
     }
 
     #[test]
     fn another_version_is_refused_by_name() {
-        assert_eq!(decode::<Up>(&[2, 0, 0]), Err(FrameError::Version(2)));
+        assert_eq!(decode::<Up>(&[1, 0, 0]), Err(FrameError::Version(1)));
         assert_eq!(decode::<Up>(&[]), Err(FrameError::Length));
         assert_eq!(decode::<Up>(&[VERSION; MAX_FRAME + 1]), Err(FrameError::Length));
         assert_eq!(decode::<Up>(&[VERSION, 200]), Err(FrameError::Malformed));

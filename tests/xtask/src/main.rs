@@ -16,7 +16,7 @@ const DAEMON_BUDGET: u64 = 16 * 1024 * 1024;
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 enum Chore {
-    /// Write the companion's golden screens anew. Read the diff before you commit it.
+    /// Write the companion's golden screens and images anew. Look at them before you commit.
     Golden,
     /// Build the stripped daemon and compare its size with the budget.
     Size,
@@ -29,9 +29,13 @@ fn main() -> Result<()> {
     }
 }
 
+/// The tests that write fail on purpose; those that compare afterwards must not.
 fn golden() -> Result<()> {
-    run(cargo().args(["test", "--package", "gatepost-companion"]).env("GATEPOST_GOLDEN", "write"))?;
-    run(Command::new("git").args(["--no-pager", "diff", "--stat", "--", "firmware/core/tests/golden"]))
+    let tests = ["test", "--package", "gatepost-companion", "--lib", "golden"];
+    let written = cargo().args(tests).env("GATEPOST_GOLDEN", "write").current_dir(root()).output()?;
+    ensure!(!written.status.success(), "the golden tests did not write: has GATEPOST_GOLDEN another name?");
+    run(cargo().args(tests))?;
+    run(Command::new("git").args(["--no-pager", "status", "--short", "--", "firmware/core/tests/golden"]))
 }
 
 fn size() -> Result<()> {

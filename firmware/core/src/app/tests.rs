@@ -354,7 +354,7 @@ fn nothing_can_be_decided_offline() {
     bench.disconnect();
     bench.press(Approve, 3_000);
     bench.press(Deny, 100);
-    assert!(bench.screen().footer.contains("OFFLINE"));
+    assert!(bench.screen().footer.text.contains("OFFLINE"));
     bench.connect();
     bench.press(Approve, 2_000);
     assert!(bench.decisions().is_empty(), "not before the hub asks again");

@@ -1,107 +1,51 @@
-//! Every kind of screen against its golden file. `GATEPOST_GOLDEN=write` writes the files anew, for review in the
-//! diff.
+//! Every screen as text against its golden file, and what changes by itself on a screen at rest.
 
-use gatepost_link::frame::Down;
-use std::{format, path::PathBuf, string::String, vec::Vec};
+use std::{string::String, vec::Vec};
+
+use gatepost_link::frame::{Down, Report};
 
 use crate::{
-    Button, Edge, Geometry, Settings, View,
-    testing::{Bench, Memory, document, document_with_files, framed},
+    Geometry,
+    testing::{
+        Bench, framed, golden,
+        scenes::{self, REPORT},
+    },
 };
 
-fn golden(name: &str, actual: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var("GATEPOST_GOLDEN").is_ok_and(|mode| mode == "write") {
-        std::fs::write(&path, actual).unwrap();
-        return;
-    }
-    let expected = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}; GATEPOST_GOLDEN=write writes it", path.display()));
-    assert_eq!(actual, expected, "{name}: GATEPOST_GOLDEN=write takes the new screen");
-}
-
-fn both(name: &str, screens: impl Fn(Geometry) -> String) {
+#[test]
+fn golden_text_of_every_screen() {
+    let mut actual: Vec<(String, Vec<u8>)> = Vec::new();
     for geometry in [Geometry::SMALL, Geometry::LARGE] {
-        golden(&format!("{name}-{}x{}.txt", geometry.columns(), geometry.rows()), &screens(geometry));
+        let name = std::format!("screens-{}x{}", geometry.columns(), geometry.rows());
+        let screens: Vec<String> = scenes::all(geometry)
+            .iter()
+            .map(|(name, screen)| std::format!("{name}\n{}", framed(screen)))
+            .collect();
+        actual.push((name, screens.join("\n").into_bytes()));
     }
-}
-
-/// All pages of the open card, one below the other.
-fn every_page(bench: &mut Bench) -> String {
-    let mut pages = Vec::new();
-    while let View::Card(card) = bench.screen().view {
-        pages.push(framed(&bench.screen()));
-        if card.page == card.pages {
-            break;
-        }
-        bench.press(Button::Approve, 100);
-    }
-    pages.join("\n")
+    golden::check("txt", &actual, |golden, actual| golden == actual);
 }
 
 #[test]
-fn idle() {
-    both("idle", |geometry| {
-        let mut bench = Bench::online(geometry);
-        bench.down(&Down::Status { held: 0, queued: 2, sent: 1_234 });
-        framed(&bench.screen())
-    });
+fn the_clock_on_the_idle_screen_goes_on_with_the_hub_silent() {
+    let mut bench = Bench::online(Geometry::SMALL);
+    bench.down(&Down::Status(REPORT));
+    let shown = |bench: &Bench, text: &str| bench.screen().cells().iter().any(|line| line.trim() == text);
+    assert!(shown(&bench, "14:05") && shown(&bench, "last       7 min ago"));
+    assert_eq!(bench.app.next_tick(bench.millis()), Some(bench.millis().after(60_000)));
+    bench.wait(60_000);
+    assert!(shown(&bench, "14:06") && shown(&bench, "last       8 min ago"));
 }
 
 #[test]
-fn offline() {
-    both("offline", |geometry| framed(&Bench::new(geometry).screen()));
-}
-
-#[test]
-fn a_card_from_header_to_text() {
-    both("card", |geometry| every_page(&mut Bench::with_card(geometry, &document())));
-}
-
-#[test]
-fn a_card_with_parts_and_files() {
-    both("files", |geometry| every_page(&mut Bench::with_card(geometry, &document_with_files())));
-}
-
-#[test]
-fn a_hold_that_will_approve() {
-    both("hold", |geometry| {
-        let mut bench = Bench::with_card(geometry, &document());
-        bench.read();
-        bench.edge(Button::Approve, Edge::Pressed);
-        bench.wait(900);
-        framed(&bench.screen())
-    });
-}
-
-#[test]
-fn a_card_without_a_link() {
-    both("card-offline", |geometry| {
-        let mut bench = Bench::with_card(geometry, &document());
-        bench.disconnect();
-        framed(&bench.screen())
-    });
-}
-
-#[test]
-fn a_decision_sent_and_confirmed() {
-    both("approved", |geometry| {
-        let mut bench = Bench::with_card(geometry, &document());
-        bench.read();
-        bench.press(Button::Approve, 1_500);
-        let sending = framed(&bench.screen());
-        bench.down(&Down::Consumed { request: document().request });
-        format!("{sending}\n{}", framed(&bench.screen()))
-    });
-}
-
-#[test]
-fn a_counter_that_cannot_be_stored() {
-    both("fault", |geometry| {
-        let counter = Memory { broken: true, ..Memory::default() };
-        let mut bench = Bench::with(geometry, counter, Settings::default());
-        bench.connect();
-        bench.offer(&document());
-        framed(&bench.screen())
-    });
+fn without_a_clock_of_the_hub_none_is_shown() {
+    let mut bench = Bench::online(Geometry::SMALL);
+    bench.down(&Down::Status(Report { clock_s: None, ..REPORT }));
+    assert!(!bench.screen().cells().iter().any(|line| line.contains(':')));
+    bench.disconnect();
+    assert_eq!(
+        bench.app.next_tick(bench.millis()),
+        None,
+        "nothing changes on the screen of a device offline"
+    );
 }
