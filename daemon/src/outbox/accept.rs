@@ -184,8 +184,9 @@ impl Outbox {
             return Err(Full::Disk(room).into());
         }
         let (bounds, id) = (self.bounds, MessageId::new());
-        // From here on, whatever is logged on its way names it.
-        tracing::Span::current().record("id", tracing::field::display(&id));
+        // From here on, whatever is logged on its way names it, on the thread that writes too.
+        let span = tracing::Span::current();
+        span.record("id", tracing::field::display(&id));
         let changes = self.changes.clone();
         let (accepted, _) = self
             .store
@@ -193,7 +194,7 @@ impl Outbox {
                 move |tx| work(tx, id, bounds),
                 move |(_, seq)| {
                     if let Some(seq) = seq {
-                        tracing::debug!(seq, "a message is on disk");
+                        span.in_scope(|| tracing::debug!(seq, "a message is on disk"));
                         // No watcher is no error.
                         let _ = changes.send(*seq);
                     }
