@@ -13,6 +13,7 @@
 //! - [`escape`]: characters that the screen cannot show honestly, made visible;
 //! - [`screen`], [`row`]: what to draw, as structure and as cells;
 //! - [`draw`], [`notice`]: the application's state as a screen, and what the device says of itself;
+//! - [`storage`]: what the device keeps over a loss of power;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
 //! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows.
 //!
@@ -40,6 +41,7 @@ pub mod pending;
 pub mod row;
 pub mod screen;
 pub mod status;
+pub mod storage;
 pub mod waiting;
 
 #[cfg(test)]
@@ -49,6 +51,7 @@ pub use app::{App, Counter, Identity, Settings};
 pub use buttons::{Button, Edge};
 pub use paint::Painter;
 pub use screen::{CardView, Ended, Geometry, Screen, View};
+pub use storage::{Bond, Keys, Network, Storage};
 
 /// A point in time: milliseconds since any fixed moment, such as the start. Must not go backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

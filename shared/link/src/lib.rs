@@ -20,6 +20,8 @@ extern crate std;
 pub mod decision;
 pub mod document;
 pub mod frame;
+pub mod pairing;
+pub mod seal;
 pub mod session;
 pub mod topic;
 
