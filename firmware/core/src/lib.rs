@@ -1,9 +1,11 @@
 //! The companion's application: what its two buttons do and what its screen shows.
 //!
 //! One state machine without I/O. The ESP32 runner, the QEMU runner and the terminal on a developer's machine feed
-//! it time, button edges and frames, and take from it a screen and frames to publish; no runner decides anything.
+//! it time, button edges and payloads, and take from it a screen and payloads to publish; no runner decides anything.
 //!
-//! - [`app`]: the machine itself, read it first;
+//! - [`companion`]: all of it, as a runner drives it;
+//! - [`app`]: cards and decisions, read it first;
+//! - [`sealed`]: sessions with the hub, and [`pair`]: how the device comes to have one;
 //! - [`buttons`]: edges to gestures, and which presses never count;
 //! - [`fetch`]: a document put together piece by piece;
 //! - [`card`]: what an open card has shown and what it may decide;
@@ -29,6 +31,7 @@ extern crate std;
 pub mod app;
 pub mod buttons;
 pub mod card;
+pub mod companion;
 pub mod draw;
 pub mod escape;
 pub mod fetch;
@@ -37,9 +40,11 @@ pub mod notice;
 pub mod outbound;
 pub mod pages;
 pub mod paint;
+pub mod pair;
 pub mod pending;
 pub mod row;
 pub mod screen;
+pub mod sealed;
 pub mod status;
 pub mod storage;
 pub mod waiting;
@@ -47,8 +52,9 @@ pub mod waiting;
 #[cfg(test)]
 mod testing;
 
-pub use app::{App, Counter, Identity, Settings};
+pub use app::{App, Counter, Settings};
 pub use buttons::{Button, Edge};
+pub use companion::{Access, Companion};
 pub use paint::Painter;
 pub use screen::{CardView, Ended, Geometry, Screen, View};
 pub use storage::{Bond, Keys, Network, Storage};
