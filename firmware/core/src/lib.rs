@@ -15,6 +15,7 @@
 //! - [`escape`]: characters that the screen cannot show honestly, made visible;
 //! - [`screen`], [`row`]: what to draw, as structure and as cells;
 //! - [`draw`], [`notice`]: the application's state as a screen, and what the device says of itself;
+//! - [`mqtt`]: the device at its broker, and the loop that every runner runs;
 //! - [`storage`], [`flash`]: what the device keeps over a loss of power, and how a flash keeps it;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
 //! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows.
@@ -37,6 +38,7 @@ pub mod escape;
 pub mod fetch;
 pub mod flash;
 pub mod font;
+pub mod mqtt;
 pub mod notice;
 pub mod outbound;
 pub mod pages;
