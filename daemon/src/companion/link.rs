@@ -12,12 +12,16 @@ use std::{
 use gatepost_link::{
     RequestId,
     decision::PublicKey,
-    frame::{MAX_FRAME, Report, Withdrawal},
+    envelope::{MAX_FRAME, VERSION},
+    frame::{Report, Withdrawal},
+    seal::SealSecret,
+    session::Ends,
     topic::{self, Topics},
 };
 use rumqttc::{
     AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS, SubscribeReasonCode,
 };
+use serde_json::json;
 use tokio::{
     sync::{broadcast::error::RecvError, mpsc},
     task::{AbortHandle, JoinHandle},
@@ -26,17 +30,20 @@ use tokio::{
 
 use super::{
     broker::Address,
+    sealed::Fault,
     session::{Asked, Session},
 };
 use crate::{
     approval::{
         Approvals, Waiting,
         decide::{DecisionError, Outcome},
-        device::Device,
+        device::{self, Device},
     },
+    audit::{self, Entry},
     clock,
     message::state::State,
     outbox::{Outbox, Totals},
+    random::to_hex,
     store::{StoreError, now_ms},
 };
 
@@ -89,10 +96,11 @@ impl Presence {
     }
 }
 
-/// Starts serving these companions at the broker.
+/// Starts serving these companions at the broker, for the hub with these keys.
 pub fn start(
     address: Address,
     hub: PublicKey,
+    secret: SealSecret,
     devices: Vec<Device>,
     approvals: Approvals,
     outbox: Outbox,
@@ -102,7 +110,8 @@ pub fn start(
         .into_iter()
         .map(|device| {
             let topics = Topics::new(hub, device.key);
-            let session = Session::new(hub, device.key);
+            let ends = Ends { hub, device: device.key };
+            let session = Session::new(ends, secret.clone(), device.seal, device.version);
             (topics.up.as_str().to_owned(), Companion { device, topics, session, online: false })
         })
         .collect();
@@ -233,8 +242,8 @@ impl Serving {
         for companion in self.companions.values_mut() {
             client.try_subscribe(companion.topics.up.as_str(), QoS::AtLeastOnce)?;
             client.try_subscribe(companion.topics.presence.as_str(), QoS::AtLeastOnce)?;
-            // A companion that stayed connected while the hub was away knows of no reason for a hello.
-            companion.session.greet();
+            // A companion that stayed connected while the hub was away knows of no reason for a new session.
+            companion.session.greet(Instant::now());
         }
         Ok(())
     }
@@ -256,6 +265,13 @@ impl Serving {
             Ok(Asked::Begun) => {
                 tracing::info!(companion = name, "a companion is here");
                 companion.online = true;
+                if companion.device.version < VERSION {
+                    companion.device.version = VERSION;
+                    let noted = device::spoke(self.outbox.store(), companion.device.key, VERSION).await;
+                    if let Err(error) = noted {
+                        tracing::error!(companion = name, %error, "cannot note which version a companion speaks");
+                    }
+                }
                 self.count();
                 self.update().await;
             }
@@ -273,10 +289,6 @@ impl Serving {
                     Err(error) => {
                         tracing::warn!(companion = name, %error, "a decision was rejected");
                         companion.session.rejected(decision.request);
-                        if matches!(error, DecisionError::Signature) {
-                            // It may have been given in a session that the hub has left.
-                            companion.session.greet();
-                        }
                         self.update().await;
                     }
                 }
@@ -284,7 +296,28 @@ impl Serving {
             Ok(Asked::CannotShow(request, reason)) => {
                 tracing::warn!(companion = name, %request, ?reason, "a companion cannot show a request");
             }
-            Err(error) => tracing::warn!(companion = name, %error, "a frame was refused"),
+            Err(fault) => {
+                tracing::warn!(companion = name, %fault, "a payload was refused");
+                let device = companion.device.key;
+                self.note(name, device, fault).await;
+            }
+        }
+    }
+
+    /// Writes down what was refused in a companion's name.
+    async fn note(&self, name: String, device: PublicKey, fault: Fault) {
+        let event = match fault {
+            Fault::Cloned => "device.cloned",
+            Fault::Frame(_) | Fault::Forged | Fault::Replayed | Fault::Gap => "link.refused",
+        };
+        let detail = json!({"device": to_hex(&device.0), "name": name, "why": fault.to_string()});
+        let written = self
+            .outbox
+            .store()
+            .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
+            .await;
+        if let Err(error) = written {
+            tracing::error!(%error, "a refusal could not be written down");
         }
     }
 
@@ -341,8 +374,8 @@ impl Serving {
     /// every session.
     fn flush(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         for companion in self.companions.values_mut() {
-            while let Some(frame) = companion.session.next_frame() {
-                client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, frame)?;
+            while let Some(payload) = companion.session.next_payload() {
+                client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
             }
         }
         Ok(())
