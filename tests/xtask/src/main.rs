@@ -1,5 +1,7 @@
 //! Chores of this repository: `cargo xtask --help`.
 
+mod firmware;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -18,6 +20,11 @@ const DAEMON_BUDGET: u64 = 16 * 1024 * 1024;
 enum Chore {
     /// Write the companion's golden screens and images anew. Look at them before you commit.
     Golden,
+    /// Build the companion's firmware for a board, and compare its size with the budget.
+    Firmware {
+        /// The board.
+        board: firmware::Board,
+    },
     /// Build the stripped daemon and compare its size with the budget.
     Size,
 }
@@ -25,6 +32,7 @@ enum Chore {
 fn main() -> Result<()> {
     match Chore::parse() {
         Chore::Golden => golden(),
+        Chore::Firmware { board } => firmware::build(board).map(|_| ()),
         Chore::Size => size(),
     }
 }
