@@ -15,6 +15,7 @@
 //! - [`escape`]: characters that the screen cannot show honestly, made visible;
 //! - [`screen`], [`row`]: what to draw, as structure and as cells;
 //! - [`draw`], [`notice`]: the application's state as a screen, and what the device says of itself;
+//! - [`setup`]: how it is told its network and its hub, over the serial line;
 //! - [`storage`]: what the device keeps over a loss of power;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
 //! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows.
@@ -45,6 +46,7 @@ pub mod pending;
 pub mod row;
 pub mod screen;
 pub mod sealed;
+pub mod setup;
 pub mod status;
 pub mod storage;
 pub mod waiting;
