@@ -17,6 +17,8 @@
 //! - [`draw`], [`notice`]: the application's state as a screen, and what the device says of itself;
 //! - [`setup`]: how it is told its network and its hub, over the serial line;
 //! - [`storage`]: what the device keeps over a loss of power;
+//! - [`mqtt`]: the device at its broker, and the loop that every runner runs;
+//! - [`storage`], [`flash`]: what the device keeps over a loss of power, and how a flash keeps it;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
 //! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows.
 //!
@@ -36,7 +38,9 @@ pub mod companion;
 pub mod draw;
 pub mod escape;
 pub mod fetch;
+pub mod flash;
 pub mod font;
+pub mod mqtt;
 pub mod notice;
 pub mod outbound;
 pub mod pages;
