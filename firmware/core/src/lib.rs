@@ -7,6 +7,7 @@
 //! - [`app`]: cards and decisions, read it first;
 //! - [`sealed`]: sessions with the hub, and [`pair`]: how the device comes to have one;
 //! - [`buttons`]: edges to gestures, and which presses never count;
+//! - [`contacts`]: two pins with switches that bounce, as edges;
 //! - [`fetch`]: a document put together piece by piece;
 //! - [`card`]: what an open card has shown and what it may decide;
 //! - [`pending`]: a decision that the hub has not confirmed yet;
@@ -16,7 +17,6 @@
 //! - [`screen`], [`row`]: what to draw, as structure and as cells;
 //! - [`draw`], [`notice`]: the application's state as a screen, and what the device says of itself;
 //! - [`setup`]: how it is told its network and its hub, over the serial line;
-//! - [`storage`]: what the device keeps over a loss of power;
 //! - [`mqtt`]: the device at its broker, and the loop that every runner runs;
 //! - [`storage`], [`flash`]: what the device keeps over a loss of power, and how a flash keeps it;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
@@ -35,6 +35,7 @@ pub mod app;
 pub mod buttons;
 pub mod card;
 pub mod companion;
+pub mod contacts;
 pub mod draw;
 pub mod escape;
 pub mod fetch;

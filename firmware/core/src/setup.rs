@@ -12,10 +12,7 @@ pub mod packet;
 
 use heapless::{String, Vec, deque::Deque};
 
-use crate::{
-    Millis, Network,
-    storage::{Auth, MAX_HOST},
-};
+use crate::{Millis, Network, storage::MAX_HOST};
 use line::{Line, MAX_LINE};
 use packet::{Command, Error, MAX_PACKET, Packet, State};
 
@@ -64,13 +61,7 @@ pub struct SetUp {
 impl SetUp {
     /// The set-up of a device that knows this network already, or none.
     pub fn new(about: About, network: Option<Network>) -> Self {
-        let none = Network {
-            ssid: String::new(),
-            password: String::new(),
-            auth: Auth::Open,
-            host: String::new(),
-            port: PORT,
-        };
+        let none = Network { ssid: String::new(), password: String::new(), host: String::new(), port: PORT };
         Self {
             about,
             network: network.unwrap_or(none),
@@ -185,8 +176,7 @@ impl SetUp {
             self.tell(packet::error(Error::Invalid));
             return None;
         }
-        let auth = if password.is_empty() { Auth::Open } else { Auth::Wpa2 };
-        let network = Network { ssid, password, auth, ..self.network.clone() };
+        let network = Network { ssid, password, ..self.network.clone() };
         self.trying = Some(network.clone());
         self.tell(packet::state(State::Provisioning));
         Some(Wish::Join(network))
@@ -203,33 +193,18 @@ impl SetUp {
             return None;
         }
         let Ok(text) = core::str::from_utf8(&bytes) else { return None };
-        let wish = match line::read(text.trim()) {
-            Ok(None) => return None,
+        match line::read(text.trim()) {
             Ok(Some(Line::Hub { host, port })) => {
-                self.network.host = host;
-                self.network.port = port;
+                (self.network.host, self.network.port) = (host, port);
                 self.say("the hub's address is kept");
-                Wish::Keep(self.network.clone())
+                return Some(Wish::Keep(self.network.clone()));
             }
-            Ok(Some(Line::Security(auth))) => {
-                self.network.auth = auth;
-                self.say("kept; it counts from the next attempt to join");
-                Wish::Keep(self.network.clone())
-            }
-            Ok(Some(Line::Status)) => {
-                self.status();
-                return None;
-            }
-            Ok(Some(Line::Help)) => {
-                line::HELP.iter().for_each(|line| self.say(line));
-                return None;
-            }
-            Err(problem) => {
-                self.say(problem);
-                return None;
-            }
-        };
-        Some(wish)
+            Ok(Some(Line::Status)) => self.status(),
+            Ok(Some(Line::Help)) => line::HELP.iter().for_each(|line| self.say(line)),
+            Ok(None) => {}
+            Err(problem) => self.say(problem),
+        }
+        None
     }
 
     fn status(&mut self) {

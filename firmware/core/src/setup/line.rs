@@ -3,7 +3,7 @@
 use heapless::String;
 
 use super::PORT;
-use crate::storage::{Auth, MAX_HOST};
+use crate::storage::MAX_HOST;
 
 /// The longest line, in bytes.
 pub const MAX_LINE: usize = 120;
@@ -12,9 +12,8 @@ pub const MAX_LINE: usize = 120;
 pub const NO_HUB: &str = "hub: not known yet; write: hub ADDRESS";
 
 /// What `help` answers.
-pub const HELP: [&str; 5] = [
+pub const HELP: [&str; 4] = [
     "hub HOST[:PORT]     where the hub's MQTT broker is; port 1883 if none is given",
-    "security KIND       open, wpa2 (or better), wpa2+wpa3, or wpa3",
     "status              the network and the hub that are known",
     "help                these lines",
     "Name and password of the network: with any installer that speaks Improv Wi-Fi.",
@@ -30,8 +29,6 @@ pub enum Line {
         /// Port.
         port: u16,
     },
-    /// How the network is joined.
-    Security(Auth),
     /// What is known?
     Status,
     /// What can be typed?
@@ -44,13 +41,6 @@ pub fn read(line: &str) -> Result<Option<Line>, &'static str> {
     Ok(Some(match word {
         "" => return Ok(None),
         "hub" => hub(rest)?,
-        "security" => Line::Security(match rest {
-            "open" => Auth::Open,
-            "wpa2" => Auth::Wpa2,
-            "wpa2+wpa3" => Auth::Wpa2Wpa3,
-            "wpa3" => Auth::Wpa3,
-            _ => return Err("write one of: security open, security wpa2, security wpa2+wpa3, security wpa3"),
-        }),
         "status" => Line::Status,
         "help" | "?" => Line::Help,
         _ => return Err("not understood; write: help"),
