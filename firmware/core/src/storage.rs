@@ -105,10 +105,8 @@ impl core::fmt::Debug for Bond {
 pub struct Network {
     /// The wireless network's name.
     pub ssid: String<MAX_SSID>,
-    /// Its password; empty where it is open.
+    /// Its password for WPA2 or WPA3, whichever it has; empty where it is open.
     pub password: String<MAX_PASSPHRASE>,
-    /// How it is joined.
-    pub auth: Auth,
     /// The broker's host name or address.
     pub host: String<MAX_HOST>,
     /// The broker's port.
@@ -120,24 +118,10 @@ impl core::fmt::Debug for Network {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Network")
             .field("ssid", &self.ssid)
-            .field("auth", &self.auth)
             .field("host", &self.host)
             .field("port", &self.port)
             .finish_non_exhaustive()
     }
-}
-
-/// How a wireless network is joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Auth {
-    /// Without a password.
-    Open,
-    /// WPA2 Personal.
-    Wpa2,
-    /// WPA2 or WPA3 Personal, whichever the network has.
-    Wpa2Wpa3,
-    /// WPA3 Personal.
-    Wpa3,
 }
 
 #[cfg(test)]
@@ -159,7 +143,6 @@ mod tests {
         let network = Network {
             ssid: "home".try_into().unwrap(),
             password: "tiger".try_into().unwrap(),
-            auth: Auth::Wpa2,
             host: "hub.home".try_into().unwrap(),
             port: 1883,
         };

@@ -4,12 +4,9 @@ use gatepost_link::{
 };
 
 use super::*;
-use crate::{
-    flash::{
-        SECTOR,
-        double::{Double, Fault},
-    },
-    storage::Auth,
+use crate::flash::{
+    SECTOR,
+    double::{Double, Fault},
 };
 
 const KEYS_1: Keys = Keys { sign: [1; 32], seal: SealSecret([2; 32]) };
@@ -29,7 +26,6 @@ fn network() -> Network {
     Network {
         ssid: "a".repeat(32).as_str().try_into().unwrap(),
         password: "b".repeat(64).as_str().try_into().unwrap(),
-        auth: Auth::Wpa2Wpa3,
         host: "c".repeat(64).as_str().try_into().unwrap(),
         port: 1883,
     }
