@@ -2,8 +2,12 @@
 //!
 //! - [`broker`]: the embedded MQTT broker, or the address of one that somebody runs;
 //! - [`session`]: one companion's session, without I/O: frames in, frames out;
-//! - [`link`]: the hub's connection to the broker, and the loop that joins sessions and approvals.
+//! - [`link`]: the hub's connection to the broker, and the loop that joins sessions and approvals;
+//! - [`presence`]: which of them are here;
+//! - [`register`]: what their owner does to them.
 
 pub mod broker;
 pub mod link;
+pub mod presence;
+pub mod register;
 pub mod session;

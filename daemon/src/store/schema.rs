@@ -261,6 +261,10 @@ CREATE INDEX local_digest ON local (digest) WHERE digest IS NOT NULL;
 DROP INDEX messages_live;
 CREATE INDEX messages_live ON messages (state, channel)
     WHERE state IN ('accepted', 'held', 'ready', 'sending');
+","
+-- When a companion last came, went or decided, and when it last decided.
+ALTER TABLE devices ADD COLUMN seen_at INTEGER;
+ALTER TABLE devices ADD COLUMN decided_at INTEGER;
 "];
 
 /// How many migrations a database has seen.

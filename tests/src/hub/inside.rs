@@ -39,6 +39,7 @@ use super::{
     client::text,
     database::{self, Line},
     eventually,
+    program::{Ended, gatepost},
 };
 use crate::peers::{Mosquitto, free_port};
 
@@ -55,6 +56,61 @@ pub struct TestHub {
     login: (String, String),
     running: Option<Running>,
     tokens: BTreeMap<String, String>,
+}
+
+/// A companion beside the first.
+pub struct Guest {
+    /// What it is called.
+    pub name: String,
+    key: SigningKey,
+    companion: Option<Companion>,
+}
+
+impl Guest {
+    /// The program that it is.
+    ///
+    /// # Errors
+    /// It is switched off.
+    pub fn companion(&self) -> Result<&Companion> {
+        self.companion.as_ref().context("it is switched off")
+    }
+
+    /// Its key.
+    pub fn device(&self) -> PublicKey {
+        PublicKey(self.key.verifying_key().to_bytes())
+    }
+
+    /// The statement with its true signature.
+    pub fn sign(&self, statement: &Statement) -> Decision {
+        statement.sign(&self.key)
+    }
+
+    /// Pulls its plug.
+    pub fn switch_off(&mut self) {
+        self.companion = None;
+    }
+
+    /// Lets the scripted person before it decide on the next card.
+    ///
+    /// # Errors
+    /// There was none, or the hub did not take the decision.
+    pub async fn decide(&self, verdict: Verdict) -> Result<Seen> {
+        Ok(person::decide(self.companion()?, verdict, PATIENCE).await?)
+    }
+
+    /// Waits until its screen is as wanted.
+    ///
+    /// # Errors
+    /// It did not become so.
+    pub fn screen(&self, what: &str, wanted: impl Fn(&Screen) -> bool) -> Result<Screen> {
+        shows(self.companion()?, what, wanted)
+    }
+}
+
+fn shows(companion: &Companion, what: &str, wanted: impl Fn(&Screen) -> bool) -> Result<Screen> {
+    let screens = companion.screens();
+    eventually(what, || Ok(Some(screens.borrow().clone()).filter(&wanted)))
+        .with_context(|| format!("the screen shows {:?}", screens.borrow().view))
 }
 
 struct Running {
@@ -154,17 +210,58 @@ impl TestHub {
     }
 
     fn companion_at(&self, port: u16, hub: PublicKey) -> Companion {
+        self.companion_with(&self.key, "counter", port, hub)
+    }
+
+    fn companion_with(&self, key: &SigningKey, counter: &str, port: u16, hub: PublicKey) -> Companion {
         Companion::start(Settings {
             host: Ipv4Addr::LOCALHOST.to_string(),
             port,
             user: self.login.0.clone(),
             password: self.login.1.clone(),
-            key: self.key.clone(),
+            key: key.clone(),
             hub,
             geometry: Geometry::LARGE,
-            counter: CounterStore::File(self.folder.path().join("counter")),
+            counter: CounterStore::File(self.folder.path().join(counter)),
             app: self.app,
         })
+    }
+
+    /// Another companion, registered under this name with the running hub. It runs until it is dropped.
+    ///
+    /// # Errors
+    /// The hub is stopped, or refused it.
+    pub async fn join(&self, name: &str) -> Result<Guest> {
+        let key = SigningKey::from_bytes(&random::bytes());
+        let device = PublicKey(key.verifying_key().to_bytes());
+        let companions = self.hub()?.companions();
+        companions.add(Device { key: device, name: name.into(), software: true }).await?;
+        let mut guest = Guest { name: name.into(), key, companion: None };
+        self.connect(&mut guest)?;
+        Ok(guest)
+    }
+
+    /// Connects a companion that is registered, from the beginning, as after a power cut.
+    ///
+    /// # Errors
+    /// The hub is stopped.
+    pub fn connect(&self, guest: &mut Guest) -> Result<()> {
+        guest.companion = None;
+        let counter = format!("counter of {}", guest.name);
+        let (port, hub) = (self.running()?.port, self.hub()?.key());
+        guest.companion = Some(self.companion_with(&guest.key, &counter, port, hub));
+        Ok(())
+    }
+
+    /// Runs `gatepost` with these arguments, as the operator of this hub.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the program cannot be run.
+    pub fn cli(&self, arguments: &[&str]) -> Result<Ended> {
+        let (hub, operator) =
+            (format!("http://{}", self.hub()?.address()), operator_token_path(&self.data_dir()));
+        let token = fs::read_to_string(operator)?;
+        gatepost(arguments, b"", &[("GATEPOST_HUB", &hub), ("GATEPOST_TOKEN", token.trim())])
     }
 
     /// From the next start on, the companion lets a person approve files that it cannot show.
@@ -249,8 +346,16 @@ impl TestHub {
     /// # Errors
     /// The hub is stopped, or the broker let nobody in.
     pub fn eavesdropper(&self) -> Result<Eavesdropper> {
+        self.eavesdropper_on(self.device())
+    }
+
+    /// The same between the hub and another companion.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the broker let nobody in.
+    pub fn eavesdropper_on(&self, device: PublicKey) -> Result<Eavesdropper> {
         let login = (self.login.0.as_str(), self.login.1.as_str());
-        Eavesdropper::listen(self.running()?.port, login, self.hub()?.key(), self.device())
+        Eavesdropper::listen(self.running()?.port, login, self.hub()?.key(), device)
     }
 
     /// The agent of this name, with a token.
@@ -307,9 +412,7 @@ impl TestHub {
     /// # Errors
     /// It did not become so.
     pub fn screen(&self, what: &str, wanted: impl Fn(&Screen) -> bool) -> Result<Screen> {
-        let screens = self.companion()?.screens();
-        eventually(what, || Ok(Some(screens.borrow().clone()).filter(&wanted)))
-            .with_context(|| format!("the screen shows {:?}", screens.borrow().view))
+        shows(self.companion()?, what, wanted)
     }
 
     /// Changes the hub's rows about `of`, through the hub's own connection.

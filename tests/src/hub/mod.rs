@@ -22,7 +22,7 @@ pub mod spawned;
 
 pub use broker::Eavesdropper;
 pub use client::{Answer, Client};
-pub use inside::TestHub;
+pub use inside::{Guest, TestHub};
 pub use program::{Ended, gatepost, gatepost_at_a_terminal};
 pub use spawned::SpawnedHub;
 
