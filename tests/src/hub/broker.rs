@@ -51,11 +51,14 @@ impl Wire {
     }
 }
 
+/// What was said where, in its order.
+type Said = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// Hears everything between a hub and a companion, and may say anything to either.
 pub struct Eavesdropper {
     wire: Wire,
     topics: Topics,
-    heard: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    heard: Said,
 }
 
 impl Eavesdropper {
@@ -69,7 +72,7 @@ impl Eavesdropper {
         for topic in [&topics.up, &topics.down] {
             client.try_subscribe(topic.as_str(), QoS::AtLeastOnce)?;
         }
-        let heard = Arc::<Mutex<Vec<_>>>::default();
+        let heard = Said::default();
         let granted = Arc::new(Mutex::new(0));
         let (into, count) = (Arc::clone(&heard), Arc::clone(&granted));
         let task = tokio::spawn(async move {
