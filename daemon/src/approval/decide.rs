@@ -161,7 +161,10 @@ fn consume(
         return Ok((seq, Outcome::Over(state)));
     }
 
-    tx.execute("UPDATE devices SET counter = ? WHERE key = ?", params![given, device.0])?;
+    tx.execute(
+        "UPDATE devices SET counter = ?1, decided_at = ?2, seen_at = ?2 WHERE key = ?3",
+        params![given, now_ms(), device.0],
+    )?;
     tx.execute(
         "UPDATE approvals SET decided_at = ?, verdict = ?, device = ?, counter = ?, session = ?, signature = ?
          WHERE request = ?",

@@ -4,6 +4,7 @@ use gatepost_link::{Digest, decision::PublicKey, seal::SealKey};
 use rusqlite::params;
 use serde_json::json;
 
+use super::registry::{self, DeviceError};
 use crate::{
     audit::{self, Entry},
     store::{Store, StoreError, now_ms},
@@ -26,10 +27,11 @@ pub struct Device {
     pub version: u8,
 }
 
-/// Registers a companion.
-pub async fn register(store: &Store, device: Device) -> Result<(), StoreError> {
+/// Registers a companion. Its name and its key must be its own.
+pub async fn register(store: &Store, device: Device) -> Result<(), DeviceError> {
     store
         .write(move |tx| {
+            registry::admit(tx, device.key, &device.name)?;
             tx.execute(
                 "INSERT INTO devices (key, name, software, added_at, seal, login, version)
                  VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -45,7 +47,8 @@ pub async fn register(store: &Store, device: Device) -> Result<(), StoreError> {
             )?;
             let key = crate::random::to_hex(&device.key.0);
             let detail = json!({"name": device.name, "software": device.software, "key": key});
-            audit::append(tx, &Entry { actor: "operator", event: "device.added", message: None, detail })
+            audit::append(tx, &Entry { actor: "operator", event: "device.added", message: None, detail })?;
+            Ok(())
         })
         .await
 }
