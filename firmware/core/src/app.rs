@@ -222,6 +222,16 @@ impl<C: Counter> App<C> {
         &mut self.counter
     }
 
+    /// The device is another one from now on: nothing of before counts, and its counter may begin again.
+    pub(crate) fn become_another(&mut self, now: Millis, key: SigningKey) {
+        self.disconnected(now);
+        self.key = key;
+        self.last_counter = None;
+        self.done = None;
+        self.status = None;
+        self.stage = Stage::Idle;
+    }
+
     /// The key that the device is known by.
     pub fn device(&self) -> PublicKey {
         PublicKey(self.key.verifying_key().to_bytes())
