@@ -1,0 +1,250 @@
+//! Cutting the text of a leaf into atoms.
+
+use std::ops::Range;
+
+use gatepost_chunk::{Mode, Unit, split};
+
+use super::super::escape::{Swap, addresses};
+use super::super::measure::{Cost, Measure};
+use super::super::text::Text;
+use super::super::words::{Grade, words};
+use super::atom::Atom;
+
+/// An oversized word is broken into so many runs a part, so that a part can be filled whatever it begins with.
+const RUNS: usize = 16;
+
+/// A word of so many bytes fits in any part with room for sixteen times as much: no sign costs more than eight times its
+/// bytes, marks included.
+const SHORT: usize = 20;
+
+/// A leaf that is cut into atoms.
+pub(super) struct Leaf<'a> {
+    measure: Measure,
+    /// The most that one atom may cost.
+    most: Cost,
+    /// Its text, if that has looks.
+    styled: Option<Text<'a>>,
+    all: &'a str,
+    swaps: &'a [Swap],
+    /// Whether every byte of it is a unit and nothing else.
+    is_simple: bool,
+    /// A stretch that looks the same throughout: that of the last atom, in most cases.
+    run: Range<usize>,
+    /// Whether every byte of that is a unit and nothing else.
+    is_simple_run: bool,
+    atoms: &'a mut Vec<Atom>,
+}
+
+impl<'a> Leaf<'a> {
+    pub(super) fn new(
+        measure: Measure,
+        most: Cost,
+        (all, styled): (&'a str, Option<Text<'a>>),
+        swaps: &'a [Swap],
+        atoms: &'a mut Vec<Atom>,
+    ) -> Self {
+        let is_simple = measure.is_simple(all, swaps);
+        Self { measure, most, styled, all, swaps, is_simple, run: 0..0, is_simple_run: is_simple, atoms }
+    }
+
+    fn cost(&self, range: Range<usize>) -> Cost {
+        match self.styled {
+            Some(text) => self.measure.inside(text, self.swaps, range),
+            None => self.measure.slice(self.all, self.swaps, range),
+        }
+    }
+
+    /// What `range` costs, which looks the same throughout.
+    fn even(&self, range: Range<usize>) -> Cost {
+        // So most words are priced at a glance.
+        let are_letters = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b' ');
+        let is_glanced_at = range.len() <= SHORT && self.swaps.is_empty();
+        match self.is_simple_run || is_glanced_at && are_letters(&self.all.as_bytes()[range.clone()]) {
+            true => Cost::units(range.len()),
+            false => self.measure.slice(self.all, self.swaps, range),
+        }
+    }
+
+    /// What it costs to have `range` in a part by itself.
+    fn alone(&self, range: Range<usize>) -> Cost {
+        if self.is_simple && !self.measure.pen.has_marks() && self.styled.is_none_or(Text::is_plain) {
+            return Cost::units(range.len());
+        }
+        let mut cost = self.cost(range.clone());
+        if let Some(text) = self.styled {
+            cost += self.measure.opening(text, self.swaps, range.start);
+            cost += self.measure.closing(text, range.end);
+        }
+        cost
+    }
+
+    /// Whether all of `range` looks the same, and the sign before it.
+    fn is_even(&mut self, range: &Range<usize>) -> bool {
+        let Some(text) = self.styled else { return true };
+        if !(self.run.start < range.start && range.start <= self.run.end) {
+            self.run = text.run_before(range.start);
+            self.is_simple_run =
+                self.is_simple || self.measure.is_simple(&self.all[self.run.clone()], self.swaps);
+        }
+        range.end <= self.run.end
+    }
+
+    /// Adds an atom behind those that are there.
+    fn push(&mut self, range: Range<usize>, grade: Grade) {
+        let Some((before, to)) = self.atoms.last().map(|last| (last.range(), last.to())) else {
+            let to = self.cost(range.clone());
+            return self.atoms.push(Atom::new(range, Cost::default(), to, grade));
+        };
+        let (mut from, gap) = (to, before.end..range.start);
+        if self.is_even(&(gap.start..range.end)) {
+            from += self.even(gap);
+            let to = from + self.even(range.clone());
+            return self.atoms.push(Atom::new(range, from, to, grade));
+        }
+        if let Some(text) = self.styled {
+            from += self.measure.edge(text, range.start);
+            if !gap.is_empty() {
+                from += self.measure.edge(text, gap.start) + self.cost(gap);
+            }
+        }
+        let to = from + self.cost(range.clone());
+        self.atoms.push(Atom::new(range, from, to, grade));
+    }
+
+    /// Whether `word` can stay whole; no need to count where it is short whatever it is written as.
+    fn stays_whole(&self, text: Text<'_>, word: &Range<usize>) -> bool {
+        let link = text.links().get(text.links().partition_point(|link| link.range.end <= word.start));
+        let has_link = link.is_some_and(|link| link.range.start < word.end);
+        let is_short = word.len() <= SHORT && self.most.units > 16 * SHORT && !has_link;
+        is_short || self.alone(word.clone()).fits(self.most)
+    }
+
+    /// Says how good the place before atom `at` is, which was pushed since.
+    fn regrade(&mut self, at: usize, grade: Grade) {
+        if let Some(first) = self.atoms.get_mut(at) {
+            first.grade = grade;
+        }
+    }
+
+    pub(super) fn text(&mut self, text: Text<'_>) {
+        if self.is_simple && text.is_plain() {
+            return self.simple_text(text);
+        }
+        for (word, grade) in words(text) {
+            if self.stays_whole(text, &word) {
+                self.push(word, grade);
+                continue;
+            }
+            let begin = self.atoms.len();
+            let mut at = word.start;
+            for whole in self.wholes(text, word.clone()) {
+                self.runs(at..whole.start);
+                at = whole.end;
+                self.push(whole, Grade::Cluster);
+            }
+            self.runs(at..word.end);
+            self.regrade(begin, grade);
+        }
+    }
+
+    /// As [`Leaf::text`], where every place costs as many units as there are bytes before it.
+    fn simple_text(&mut self, text: Text<'_>) {
+        let mut first = None;
+        for (word, grade) in words(text) {
+            let first = *first.get_or_insert(word.start);
+            if word.len() <= self.most.units {
+                let (from, to) = (Cost::units(word.start - first), Cost::units(word.end - first));
+                self.atoms.push(Atom::new(word, from, to, grade));
+                continue;
+            }
+            let begin = self.atoms.len();
+            self.runs(word);
+            self.regrade(begin, grade);
+        }
+    }
+
+    /// What is not cut in a word that is: links, and addresses that fit in a part.
+    fn wholes(&self, text: Text<'_>, word: Range<usize>) -> Vec<Range<usize>> {
+        let first = text.links().partition_point(|link| link.range.end <= word.start);
+        let links = text.links()[first..].iter().map(|link| link.range.clone());
+        let mut wholes: Vec<_> = links.take_while(|link| link.end <= word.end).collect();
+        let links = wholes.len();
+        for address in addresses(&self.all[word.clone()]) {
+            let address = word.start + address.start..word.start + address.end;
+            let after = wholes[..links].partition_point(|link| link.end <= address.start);
+            let is_apart = wholes[..links].get(after).is_none_or(|link| address.end <= link.start);
+            if is_apart && address.len() <= self.most.units && self.alone(address.clone()).fits(self.most) {
+                wholes.push(address);
+            }
+        }
+        wholes.sort_unstable_by_key(|whole| whole.start);
+        wholes
+    }
+
+    /// Lines of code. Empty lines belong to the gaps between them: they are dropped where a part ends.
+    pub(super) fn code(&mut self) {
+        let mut at = 0;
+        for line in self.all.split('\n') {
+            let range = at..at + line.len();
+            at = range.end + 1;
+            if line.trim().is_empty() {
+                continue;
+            }
+            if self.cost(range.clone()).fits(self.most) {
+                self.push(range, Grade::Line);
+                continue;
+            }
+            let begin = self.atoms.len();
+            self.runs(range);
+            self.regrade(begin, Grade::Line);
+        }
+    }
+
+    /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long.
+    fn runs(&mut self, range: Range<usize>) {
+        let share = |most: usize| (most / RUNS).max(1);
+        let longest = Cost {
+            units: share(self.most.units),
+            tags: share(self.most.tags),
+            markup: share(self.most.markup),
+        };
+        let mut run = range.start..range.start;
+        let mut cost = Cost::default();
+        let all = self.all;
+        for cluster in clusters(all, range) {
+            let mut more = self.alone(run.end..cluster.end);
+            if !(cost + more).fits(longest) && run.start < run.end {
+                self.push(run.clone(), Grade::Cluster);
+                (run, cost) = (cluster.start..cluster.start, Cost::default());
+                more = self.alone(cluster.clone());
+            }
+            if !(cost + more).fits(self.most) {
+                run = cluster.clone();
+                let room = self.most.units.saturating_sub(6).max(self.most.units / 2).max(1);
+                let pieces = split(&all[cluster.clone()], room, self.measure.unit, Mode::Length);
+                for piece in pieces.into_iter().flatten() {
+                    let piece = cluster.start + piece.range.start..cluster.start + piece.range.end;
+                    self.push(piece, Grade::Cluster);
+                }
+                (run, cost) = (run.end..run.end, Cost::default());
+                continue;
+            }
+            cost += more;
+            run.end = cluster.end;
+        }
+        if run.start < run.end {
+            self.push(run, Grade::Cluster);
+        }
+    }
+}
+
+/// The grapheme clusters of `range`, which has no line break.
+fn clusters(all: &str, range: Range<usize>) -> Box<dyn Iterator<Item = Range<usize>> + '_> {
+    let (start, slice) = (range.start, &all[range.clone()]);
+    if slice.is_ascii() {
+        return Box::new(range.map(|at| at..at + 1));
+    }
+    // A cluster a chunk: the splitter knows where clusters end.
+    let chunks = split(slice, 1, Unit::Graphemes, Mode::Length).into_iter().flatten();
+    Box::new(chunks.map(move |chunk| start + chunk.range.start..start + chunk.range.end))
+}
