@@ -228,6 +228,16 @@ fn what_is_no_text_is_shown_as_missing() {
 }
 
 #[test]
+fn all_three_line_ends_are_one() {
+    let written = "one\ntwo\n\n```\na\n\nb\n```\n\n- item\n  goes on";
+    for end in ["\r", "\r\n"] {
+        assert_eq!(text(&written.replace('\n', end)), text(written), "{end:?}");
+    }
+    // As a reference it is no line end but a sign that cannot be printed.
+    assert_eq!(text("a&#13;b"), "a\u{fffd}b");
+}
+
+#[test]
 fn a_row_and_a_link_stay_on_one_line() {
     assert_eq!(text("[a&#10;b](<https://c.example/&#10;d>)"), "a b (https://c.example/%0Ad)");
     let row = text("| a |\n|---|\n| b&NewLine;c |");
