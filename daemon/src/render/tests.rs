@@ -189,6 +189,12 @@ fn a_sixty_line_code_block_is_closed_and_opened_again() {
 }
 
 #[test]
+fn a_line_of_code_that_is_cut_keeps_its_indentation() {
+    let parts = texts("```\nabcdefg;\n    let line = 2;\n```", 19);
+    assert_eq!(parts, ["```\nabcdefg;\n```", "```\n    let lin\n```", "```\ne = 2;\n```"]);
+}
+
+#[test]
 fn a_fence_in_a_quote_in_a_list_stays_there() {
     let code = "> echo hello\n  ".repeat(12);
     let parts = texts(&format!("- item\n\n  > ```sh\n  {code}> ```\n"), 80);

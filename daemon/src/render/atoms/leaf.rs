@@ -195,9 +195,25 @@ impl<'a> Leaf<'a> {
                 continue;
             }
             let begin = self.atoms.len();
-            self.runs(range);
+            self.runs_of_line(range);
             self.regrade(begin, Grade::Line);
         }
+    }
+
+    /// Breaks up a line of code, but not its indentation: that goes with the first sign, or where a part ends.
+    fn runs_of_line(&mut self, line: Range<usize>) {
+        let (all, start) = (self.all, line.start);
+        let code = &all[line.clone()];
+        let indent = start + code.len() - code.trim_start().len();
+        let first = clusters(all, indent..line.end).next().map_or(indent, |cluster| cluster.end);
+        let rest = match start < indent && self.cost(start..first).fits(self.most) {
+            true => {
+                self.push(start..first, Grade::Cluster);
+                first
+            }
+            false => indent,
+        };
+        self.runs(rest..line.end);
     }
 
     /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long.
