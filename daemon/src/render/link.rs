@@ -100,9 +100,16 @@ impl Links {
 
     /// An address behind a label.
     pub(super) fn written(self, url: &str) -> String {
-        match self {
-            Self::Round => [" (", url, ")"].concat(),
-            Self::Angle => [" <", url, ">"].concat(),
-        }
+        let mut out = String::with_capacity(url.len() + 3);
+        self.write(url, &mut out);
+        out
+    }
+
+    pub(super) fn write(self, url: &str, out: &mut String) {
+        let [before, behind] = match self {
+            Self::Round => [" (", ")"],
+            Self::Angle => [" <", ">"],
+        };
+        [before, url, behind].into_iter().for_each(|piece| out.push_str(piece));
     }
 }

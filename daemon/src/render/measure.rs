@@ -131,6 +131,9 @@ impl Measure {
         let is_one = self.unit != Unit::Graphemes;
         if is_one {
             cost = self.slice(text.as_str(), swaps, range.clone());
+            if text.is_plain() {
+                return cost;
+            }
         }
         for (at, slice, look) in text.located(range) {
             if let Some(before) = before.replace(look) {

@@ -47,7 +47,7 @@ impl<'a> Text<'a> {
     }
 
     pub(super) fn is_blank(self) -> bool {
-        self.text.trim().is_empty()
+        self.text.trim_start().is_empty()
     }
 
     #[inline]
@@ -135,15 +135,16 @@ impl<'a> Text<'a> {
 
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
     pub(super) fn write(self, range: Range<usize>, links: Links, newline: &str, out: &mut String) {
-        for (at, slice, look) in self.located(range) {
-            push_lines(slice, newline, out);
-            if let Some(link) = look.link().map(|link| &self.links[link])
-                && at + slice.len() == link.range.end
-                && let Some(address) = links.address(&self.text[link.range.clone()], &link.url)
-            {
-                out.push_str(&address);
+        let mut at = range.start;
+        let first = self.links.partition_point(|link| link.range.end <= at);
+        for link in self.links[first..].iter().take_while(|link| link.range.end <= range.end) {
+            push_lines(&self.text[at..link.range.end], newline, out);
+            at = link.range.end;
+            if !link.is_bare(&self.text[link.range.clone()]) {
+                links.write(&link.url, out);
             }
         }
+        push_lines(&self.text[at..range.end], newline, out);
     }
 
     /// The whole text on its own, with addresses.
