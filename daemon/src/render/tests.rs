@@ -195,6 +195,12 @@ fn a_line_of_code_that_is_cut_keeps_its_indentation() {
 }
 
 #[test]
+fn no_part_is_made_of_the_blanks_in_a_line_of_code() {
+    let parts = texts(&format!("```\nabc{}def\n```", " ".repeat(90)), 19);
+    assert_eq!(parts, ["```\nabc\n```", "```\ndef\n```"]);
+}
+
+#[test]
 fn a_fence_in_a_quote_in_a_list_stays_there() {
     let code = "> echo hello\n  ".repeat(12);
     let parts = texts(&format!("- item\n\n  > ```sh\n  {code}> ```\n"), 80);

@@ -216,7 +216,8 @@ impl<'a> Leaf<'a> {
         self.runs(rest..line.end);
     }
 
-    /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long.
+    /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long. Blanks in
+    /// a line of code belong to the gaps: where a part ends they are dropped, and no part is made of them.
     fn runs(&mut self, range: Range<usize>) {
         let share = |most: usize| (most / RUNS).max(1);
         let longest = Cost {
@@ -228,6 +229,13 @@ impl<'a> Leaf<'a> {
         let mut cost = Cost::default();
         let all = self.all;
         for cluster in clusters(all, range) {
+            if self.styled.is_none() && all[cluster.clone()].trim_start().is_empty() {
+                if run.start < run.end {
+                    self.push(run, Grade::Cluster);
+                }
+                (run, cost) = (cluster.end..cluster.end, Cost::default());
+                continue;
+            }
             let mut more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(longest) && run.start < run.end {
                 self.push(run.clone(), Grade::Cluster);
