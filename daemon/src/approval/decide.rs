@@ -79,22 +79,31 @@ impl Approvals {
                 Ok(outcome)
             }
             Err(error) => {
-                self.report(device, &decision, error.to_string()).await?;
+                // What only a second device with the same keys, or an old copy of its memory, can have sent.
+                let event = match error {
+                    DecisionError::Counter => "device.cloned",
+                    _ => "decision.rejected",
+                };
+                self.report(event, device, &decision, error.to_string()).await?;
                 Err(error)
             }
         }
     }
 
-    async fn report(&self, device: PublicKey, decision: &Decision, why: String) -> Result<(), StoreError> {
+    async fn report(
+        &self,
+        event: &'static str,
+        device: PublicKey,
+        decision: &Decision,
+        why: String,
+    ) -> Result<(), StoreError> {
         let detail = json!({
             "device": crate::random::to_hex(&device.0), "request": decision.request.to_string(),
             "counter": decision.counter, "why": why,
         });
         self.outbox
             .store()
-            .write(move |tx| {
-                audit::append(tx, &Entry { actor: "hub", event: "decision.rejected", message: None, detail })
-            })
+            .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
             .await
     }
 }
@@ -152,7 +161,10 @@ fn consume(
         return Ok((seq, Outcome::Over(state)));
     }
 
-    tx.execute("UPDATE devices SET counter = ? WHERE key = ?", params![given, device.0])?;
+    tx.execute(
+        "UPDATE devices SET counter = ?1, decided_at = ?2, seen_at = ?2 WHERE key = ?3",
+        params![given, now_ms(), device.0],
+    )?;
     tx.execute(
         "UPDATE approvals SET decided_at = ?, verdict = ?, device = ?, counter = ?, session = ?, signature = ?
          WHERE request = ?",

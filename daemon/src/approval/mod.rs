@@ -4,11 +4,14 @@
 //! companion shows, hashes and signs, and they never change. A decision ([`decide`]) is verified and consumed in one
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
 //! means no send. Afterwards [`prove`] shows that this is what happened.
+//!
+//! [`device`] says who may decide, and [`registry`] what becomes of them.
 
 pub mod decide;
 pub mod device;
 pub mod document;
 pub mod prove;
+pub mod registry;
 
 use gatepost_link::{Digest, RequestId, decision::PublicKey};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
@@ -26,6 +29,7 @@ use crate::{
     },
     store::{StoreError, now_ms},
 };
+use device::Device;
 use document::DocumentRefused;
 
 /// All that waits, oldest first. A request is open exactly as long as its message is held.
@@ -74,6 +78,11 @@ impl Approvals {
     /// The approvals of the hub with this key. `software`: whether a program's decision counts.
     pub fn new(outbox: Outbox, hub: PublicKey, software: bool) -> Self {
         Self { outbox, hub, software }
+    }
+
+    /// The devices whose decisions count.
+    pub async fn devices(&self) -> Result<Vec<Device>, StoreError> {
+        device::accepted(self.outbox.store(), self.software).await
     }
 
     /// All that waits, oldest first.

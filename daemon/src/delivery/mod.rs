@@ -88,6 +88,11 @@ impl Pipeline {
         &self.0.outbox
     }
 
+    /// What waits for a person.
+    pub fn approvals(&self) -> &Approvals {
+        &self.0.approvals
+    }
+
     /// Files that go along.
     pub fn files(&self) -> &Files {
         &self.0.files

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::{
     audit,
-    companion::link::Presence,
+    companion::presence::Presence,
     message::state::State,
     outbox::{Outbox, row},
     store::{Room, StoreError, now_ms},

@@ -261,6 +261,16 @@ CREATE INDEX local_digest ON local (digest) WHERE digest IS NOT NULL;
 DROP INDEX messages_live;
 CREATE INDEX messages_live ON messages (state, channel)
     WHERE state IN ('accepted', 'held', 'ready', 'sending');
+","
+-- When a companion last came, went or decided, and when it last decided.
+ALTER TABLE devices ADD COLUMN seen_at INTEGER;
+ALTER TABLE devices ADD COLUMN decided_at INTEGER;
+","
+-- How a companion is spoken to: its key for sealed sessions, the hash of its password at the embedded broker, and the highest
+-- version of the link that it has spoken. One without the first was never paired.
+ALTER TABLE devices ADD COLUMN seal BLOB;
+ALTER TABLE devices ADD COLUMN login BLOB;
+ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
 "];
 
 /// How many migrations a database has seen.

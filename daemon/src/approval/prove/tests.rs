@@ -1,6 +1,7 @@
 use ed25519_dalek::SigningKey;
 use gatepost_link::{
     decision::{Statement, Verdict},
+    seal::SealKey,
     session::SessionHash,
 };
 use rusqlite::Transaction;
@@ -45,7 +46,14 @@ impl House {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
-        let shelf = device::Device { key: public(9), name: "shelf".into(), software: false };
+        let shelf = device::Device {
+            key: public(9),
+            seal: SealKey([9; 32]),
+            name: "shelf".into(),
+            software: false,
+            login: None,
+            version: 3,
+        };
         device::register(&store, shelf).await.unwrap();
         let outbox = Outbox::new(store);
         let approvals = Approvals::new(outbox.clone(), HUB, false);
