@@ -5,13 +5,18 @@
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
 //! means no send. Afterwards [`prove`] shows that this is what happened.
 //!
-//! [`device`] says who may decide, and [`registry`] what becomes of them.
+//! [`device`] says who may decide, and [`registry`] what becomes of them; [`quorum`] counts where one is not enough.
 
 pub mod decide;
 pub mod device;
 pub mod document;
 pub mod prove;
+pub mod quorum;
 pub mod registry;
+#[cfg(test)]
+mod testing;
+
+use std::time::Duration;
 
 use gatepost_link::{Digest, RequestId, decision::PublicKey};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
@@ -31,10 +36,10 @@ use crate::{
 };
 use device::Device;
 use document::DocumentRefused;
+use quorum::Standing;
 
 /// All that waits, oldest first. A request is open exactly as long as its message is held.
-pub(crate) const WAITING: &str =
-    "SELECT request, message, document, deadline FROM approvals WHERE decided_at IS NULL ORDER BY message";
+pub(crate) const WAITING: &str = "SELECT request, message, document, deadline, quorum FROM approvals WHERE decided_at IS NULL ORDER BY message";
 
 /// A handle on what waits. Clones share it.
 #[derive(Clone)]
@@ -42,6 +47,23 @@ pub struct Approvals {
     outbox: Outbox,
     hub: PublicKey,
     software: bool,
+    terms: Terms,
+}
+
+/// On which terms people are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// How long a message waits for them.
+    pub ttl: Duration,
+    /// How many devices must approve it.
+    pub quorum: u32,
+}
+
+impl Default for Terms {
+    /// Ten minutes, and one is enough.
+    fn default() -> Self {
+        Self { ttl: Duration::from_mins(10), quorum: 1 }
+    }
 }
 
 /// A request that waits.
@@ -55,6 +77,8 @@ pub struct Waiting {
     pub document: Vec<u8>,
     /// When it expires, in milliseconds since 1970.
     pub deadline: i64,
+    /// Who has approved it, while more must.
+    pub voted: Vec<PublicKey>,
 }
 
 /// Why a message could not be held.
@@ -77,7 +101,22 @@ impl From<StoreError> for HoldError {
 impl Approvals {
     /// The approvals of the hub with this key. `software`: whether a program's decision counts.
     pub fn new(outbox: Outbox, hub: PublicKey, software: bool) -> Self {
-        Self { outbox, hub, software }
+        Self { outbox, hub, software, terms: Terms::default() }
+    }
+
+    /// The same on these terms.
+    pub fn on(self, terms: Terms) -> Self {
+        Self { terms, ..self }
+    }
+
+    /// On which terms people are asked.
+    pub fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    /// The queue that they are about.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
     }
 
     /// The devices whose decisions count.
@@ -91,17 +130,22 @@ impl Approvals {
             .store()
             .read(|db| {
                 let mut rows = db.prepare_cached(WAITING)?;
-                let rows = rows.query_map([], |row| {
-                    Ok(Waiting {
-                        request: RequestId(row.get(0)?),
-                        message: row.get(1)?,
-                        document: row.get(2)?,
-                        deadline: row.get(3)?,
-                    })
-                })?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                let mut rows = rows.query([])?;
+                let mut waiting = vec![];
+                while let Some(row) = rows.next()? {
+                    let (request, quorum): (_, u32) = (RequestId(row.get(0)?), row.get(4)?);
+                    let voted = if quorum > 1 { quorum::voted(db, request)? } else { vec![] };
+                    let (message, document, deadline) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                    waiting.push(Waiting { request, message, document, deadline, voted });
+                }
+                Ok(waiting)
             })
             .await
+    }
+
+    /// How a message stands with those who decide; nothing, if it was never held.
+    pub async fn standing(&self, message: i64) -> Result<Option<Standing>, StoreError> {
+        self.outbox.store().look(|db| quorum::standing(db, message))
     }
 
     /// The state of the message that a request is about.
@@ -171,19 +215,25 @@ pub(crate) fn hold(
     message: &MessageRow,
     parts: &[NewPart],
     reason: &str,
-    deadline: i64,
+    terms: Terms,
 ) -> Result<MessageRow, HoldError> {
     let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
+    let ttl = i64::try_from(terms.ttl.as_millis()).unwrap_or(i64::MAX);
+    // Counted from when it was due: since it was accepted, or since an operator let it begin anew.
+    let deadline = message.due_at.saturating_add(ttl).min(message.deadline);
     let head = Digest(crate::audit::head(tx)?);
     let document = document::write(request, head, message, parts)?;
     tx.execute(
-        "INSERT INTO approvals (request, message, document, deadline) VALUES (?, ?, ?, ?)",
-        params![request.0, seq, document, deadline],
+        "INSERT INTO approvals (request, message, document, deadline, quorum) VALUES (?, ?, ?, ?, ?)",
+        params![request.0, seq, document, deadline, terms.quorum],
     )
     .map_err(StoreError::from)?;
     transition::store_parts(tx, seq, parts)?;
     // So that a document cannot be exchanged before anybody has signed it.
-    let facts = json!({"request": request.to_string(), "document": Digest::of(&document).to_string()});
+    let mut facts = json!({"request": request.to_string(), "document": Digest::of(&document).to_string()});
+    if terms.quorum > 1 {
+        facts["quorum"] = terms.quorum.into();
+    }
     let change = Change::hub(Event::Hold, Some(reason)).facts(facts);
     Ok(transition::apply_to(tx, message.clone(), &change)?)
 }

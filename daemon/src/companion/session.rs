@@ -245,6 +245,7 @@ mod tests {
             message: i64::from(id),
             document: vec![id; 1500],
             deadline: 5_000,
+            voted: vec![],
         }
     }
 

@@ -133,6 +133,12 @@ pub const APPROVAL: &[Key] = &[
         "false",
         "Accepts decisions from a companion that is a program on a computer, not a device with buttons of its own.",
     ),
+    key(
+        "quorum",
+        "1",
+        "How many companions must approve a message before it goes. Each is asked, each counts once, and one that denies ends \
+         it for all. A message keeps the number that held when it was held.",
+    ),
 ];
 
 /// `[hooks.NAME]`.

@@ -109,6 +109,8 @@ pub struct Approval {
     pub approvers: Vec<Approver>,
     /// Whether programs may decide.
     pub allow_software_companion: bool,
+    /// How many devices must approve a message.
+    pub quorum: u32,
 }
 
 /// Who may decide.
@@ -195,6 +197,7 @@ impl Default for Approval {
             ttl: Span(Duration::from_mins(10)),
             approvers: vec![Approver::Companion],
             allow_software_companion: false,
+            quorum: 1,
         }
     }
 }

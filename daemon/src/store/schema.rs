@@ -265,6 +265,18 @@ CREATE INDEX messages_live ON messages (state, channel)
 -- When a companion last came, went or decided, and when it last decided.
 ALTER TABLE devices ADD COLUMN seen_at INTEGER;
 ALTER TABLE devices ADD COLUMN decided_at INTEGER;
+","
+-- How many devices must approve a message, and the approvals that came before there were enough.
+ALTER TABLE approvals ADD COLUMN quorum INTEGER NOT NULL DEFAULT 1;
+CREATE TABLE votes (
+    request BLOB NOT NULL REFERENCES approvals (request) ON DELETE CASCADE,
+    device BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    counter INTEGER NOT NULL,
+    session BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    PRIMARY KEY (request, device)
+) STRICT, WITHOUT ROWID;
 "];
 
 /// How many migrations a database has seen.
