@@ -5,8 +5,10 @@
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
 //! means no send. Afterwards [`prove`] shows that this is what happened.
 //!
-//! [`device`] says who may decide, and [`registry`] what becomes of them; [`quorum`] counts where one is not enough.
+//! [`device`] says who may decide, and [`registry`] what becomes of them; [`quorum`] counts where one is not enough, and
+//! [`cards`] keeps an agent from asking too often.
 
+pub mod cards;
 pub mod decide;
 pub mod device;
 pub mod document;
@@ -38,8 +40,9 @@ use device::Device;
 use document::DocumentRefused;
 use quorum::Standing;
 
-/// All that waits, oldest first. A request is open exactly as long as its message is held.
-pub(crate) const WAITING: &str = "SELECT request, message, document, deadline, quorum FROM approvals WHERE decided_at IS NULL ORDER BY message";
+/// All that people are asked now, oldest first. A request is open exactly as long as its message is held.
+pub(crate) const WAITING: &str = "SELECT request, message, document, deadline, quorum FROM approvals
+     WHERE decided_at IS NULL AND card_at IS NOT NULL ORDER BY message";
 
 /// A handle on what waits. Clones share it.
 #[derive(Clone)]
@@ -57,12 +60,21 @@ pub struct Terms {
     pub ttl: Duration,
     /// How many devices must approve it.
     pub quorum: u32,
+    /// How many cards of one agent they see in an hour; 0 for as many as come.
+    pub cards_per_hour: u32,
 }
 
 impl Default for Terms {
-    /// Ten minutes, and one is enough.
+    /// Ten minutes, one is enough, and a card in three minutes.
     fn default() -> Self {
-        Self { ttl: Duration::from_mins(10), quorum: 1 }
+        Self { ttl: Duration::from_mins(10), quorum: 1, cards_per_hour: cards::USUAL }
+    }
+}
+
+impl Terms {
+    /// Until when a message waits that people are asked about from `since` on. Milliseconds since 1970.
+    fn deadline(self, since: i64, message: i64) -> i64 {
+        since.saturating_add(i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX)).min(message)
     }
 }
 
@@ -164,8 +176,34 @@ impl Approvals {
             .await
     }
 
+    /// Ends every hold whose deadline has passed, and puts the cards that have waited for their hour; says when there is
+    /// something to do again.
+    pub async fn look_after(&self) -> Result<Option<i64>, TransitionError> {
+        let expires = self.expire().await?;
+        Ok(expires.into_iter().chain(self.put_cards().await?).min())
+    }
+
+    async fn put_cards(&self) -> Result<Option<i64>, TransitionError> {
+        let (terms, now) = (self.terms, now_ms());
+        let due = self.outbox.store().read(move |db| cards::due(db, terms, now)).await?;
+        if due.now.is_empty() {
+            return Ok(due.next);
+        }
+        let messages: Vec<i64> = due.now.iter().map(|later| later.message).collect();
+        let put = self.outbox.store().write(move |tx| {
+            due.now
+                .iter()
+                .try_for_each(|later| cards::put(tx, later, terms, now))
+                .map_err(TransitionError::from)
+        });
+        put.await?;
+        // What was put expires in its turn: the change makes whoever waits look again.
+        messages.into_iter().for_each(|message| self.outbox.changed(message));
+        Ok(due.next)
+    }
+
     /// Ends every hold whose deadline has passed; says when the next one will.
-    pub async fn expire(&self) -> Result<Option<i64>, TransitionError> {
+    async fn expire(&self) -> Result<Option<i64>, TransitionError> {
         let now = now_ms();
         let deadlines: Vec<(i64, i64)> = self
             .outbox
@@ -218,14 +256,24 @@ pub(crate) fn hold(
     terms: Terms,
 ) -> Result<MessageRow, HoldError> {
     let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
-    let ttl = i64::try_from(terms.ttl.as_millis()).unwrap_or(i64::MAX);
-    // Counted from when it was due: since it was accepted, or since an operator let it begin anew.
-    let deadline = message.due_at.saturating_add(ttl).min(message.deadline);
+    let now = now_ms();
+    let asked = cards::room(tx, &message.agent, terms, now)?;
+    // Counted from when it was due: since it was accepted, or since an operator let it begin anew. Who is not asked yet has
+    // no less time then.
+    let deadline = if asked { terms.deadline(message.due_at, message.deadline) } else { message.deadline };
     let head = Digest(crate::audit::head(tx)?);
     let document = document::write(request, head, message, parts)?;
     tx.execute(
-        "INSERT INTO approvals (request, message, document, deadline, quorum) VALUES (?, ?, ?, ?, ?)",
-        params![request.0, seq, document, deadline, terms.quorum],
+        "INSERT INTO approvals (request, message, document, deadline, quorum, card_at, why) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        params![
+            request.0,
+            seq,
+            document,
+            deadline,
+            terms.quorum,
+            asked.then_some(now),
+            (!asked).then_some(reason)
+        ],
     )
     .map_err(StoreError::from)?;
     transition::store_parts(tx, seq, parts)?;
@@ -234,7 +282,12 @@ pub(crate) fn hold(
     if terms.quorum > 1 {
         facts["quorum"] = terms.quorum.into();
     }
-    let change = Change::hub(Event::Hold, Some(reason)).facts(facts);
+    if asked {
+        let change = Change::hub(Event::Hold, Some(reason)).facts(facts);
+        return Ok(transition::apply_to(tx, message.clone(), &change)?);
+    }
+    let reason = cards::later(reason, &message.agent, terms.cards_per_hour);
+    let change = Change::hub(Event::Hold, Some(&reason)).code(Code::RateLimited).facts(facts);
     Ok(transition::apply_to(tx, message.clone(), &change)?)
 }
 
@@ -248,7 +301,13 @@ pub enum Released {
 }
 
 fn expire(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
-    let change = Change::hub(Event::Expire, Some("nobody decided in time")).code(Code::Expired);
+    let sql = "SELECT card_at IS NOT NULL FROM approvals WHERE message = ?";
+    let asked: bool = tx.prepare_cached(sql)?.query_row([seq], |row| row.get(0))?;
+    let why = match asked {
+        true => "nobody decided in time",
+        false => "nobody was asked in time, because its agent had asked too often",
+    };
+    let change = Change::hub(Event::Expire, Some(why)).code(Code::Expired);
     transition::apply(tx, seq, &change)?;
     Ok(())
 }

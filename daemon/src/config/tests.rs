@@ -125,7 +125,6 @@ fn the_template_is_valid_with_every_commented_line_switched_on() {
     assert_eq!((files.max_count, files.max_stored), (usual.max_count, usual.max_stored));
     assert_eq!(files.url_timeout, usual.url_timeout);
     assert_eq!(config.broker.listen, Broker::default().listen);
-    assert_eq!(config.approval.ttl, Approval::default().ttl);
-    assert_eq!(config.approval.quorum, Approval::default().quorum);
+    assert_eq!(config.approval.terms(), Approval::default().terms());
     assert_eq!(config.contexts.ttl, Contexts::default().ttl);
 }

@@ -17,7 +17,7 @@ use upkeep::Plan;
 use crate::{
     agents::AgentError,
     approval::{
-        Approvals, Terms,
+        Approvals,
         device::{self, Device},
         registry::{self, DeviceError},
     },
@@ -197,7 +197,7 @@ impl Hub {
         let outbox = Outbox::new(store.clone())
             .bounded(Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes });
         let software = config.approval.allow_software_companion;
-        let terms = Terms { ttl: config.approval.ttl.0, quorum: config.approval.quorum };
+        let terms = config.approval.terms();
         let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
         let accounts = open_accounts(config, &store)?;
         let private = config.files.private().expect("checked when the configuration was read");
