@@ -172,13 +172,19 @@ fn query(pairs: &[(&str, String)]) -> String {
         query.push(if index == 0 { '?' } else { '&' });
         query.push_str(name);
         query.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => query.push(byte.into()),
-                _ => query.push_str(&format!("%{byte:02X}")),
-            }
-        }
+        query.push_str(&escaped(value));
         query
+    })
+}
+
+/// A text as one segment of a path, or as a value in a query (RFC 3986, section 2.3).
+pub fn escaped(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut escaped, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => escaped.push(byte.into()),
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+        escaped
     })
 }
 

@@ -6,6 +6,7 @@
 mod agent;
 mod audit;
 mod check;
+mod companion;
 mod init;
 mod local;
 mod output;
@@ -62,6 +63,9 @@ enum Command {
     /// See what waits, what failed and why.
     #[command(subcommand)]
     Queue(queue::Command),
+    /// List, rename and revoke companions: the devices that decide on what is held.
+    #[command(subcommand)]
+    Companion(companion::Command),
     /// Check the audit, or show it.
     #[command(subcommand)]
     Audit(audit::Command),
@@ -157,6 +161,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Send(arguments) => send::run(&place, arguments).await,
         Command::Message(arguments) => send::message(&place, &arguments).await,
         Command::Queue(command) => queue::run(&place, command).await,
+        Command::Companion(command) => companion::run(&place, command).await,
         Command::Audit(command) => audit::run(&place.config, command),
         Command::Restore(arguments) => restore::run(&place.config, arguments),
         Command::Local(command) => local::run(&place, command).await,

@@ -7,6 +7,15 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
+/// A moment (RFC 3339, UTC) to the second; a dash where there was none.
+pub(super) fn moment(at: &str) -> String {
+    match at.split_once('.') {
+        _ if at.is_empty() => "-".into(),
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => at.into(),
+    }
+}
+
 /// A receipt as a few lines.
 pub(super) fn receipt(receipt: &Value) -> String {
     let mut lines = format!("{} {} to {}", text(receipt, "id"), text(receipt, "state"), text(receipt, "to"));

@@ -1,42 +1,50 @@
 //! The hub's connection to the broker, and the loop that joins companions' sessions and approvals.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use gatepost_link::{
     RequestId,
     decision::PublicKey,
-    frame::{MAX_FRAME, Report, Withdrawal},
+    envelope::{MAX_FRAME, VERSION},
+    frame::{Report, Withdrawal},
+    seal::SealSecret,
+    session::Ends,
     topic::{self, Topics},
 };
 use rumqttc::{
     AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS, SubscribeReasonCode,
 };
+use serde_json::json;
 use tokio::{
-    sync::{broadcast::error::RecvError, mpsc},
+    sync::{Notify, broadcast::error::RecvError, mpsc},
     task::{AbortHandle, JoinHandle},
     time::MissedTickBehavior,
 };
 
 use super::{
     broker::Address,
+    presence::Presence,
+    register::Companions,
+    sealed::Fault,
     session::{Asked, Session},
 };
 use crate::{
     approval::{
         Approvals, Waiting,
         decide::{DecisionError, Outcome},
-        device::Device,
+        device::{self, Device},
+        registry,
     },
+    audit::{self, Entry},
     clock,
     message::state::State,
     outbox::{Outbox, Totals},
+    random::to_hex,
     store::{StoreError, now_ms},
 };
 
@@ -54,13 +62,13 @@ const MAX_PACKET: usize = 4 * MAX_FRAME;
 /// The running link. Stops when dropped.
 pub struct Link {
     serving: JoinHandle<()>,
-    presence: Presence,
+    companions: Companions,
 }
 
 impl Link {
-    /// How many companions there are.
-    pub fn presence(&self) -> Presence {
-        self.presence.clone()
+    /// The companions, for who looks after them.
+    pub fn companions(&self) -> &Companions {
+        &self.companions
     }
 }
 
@@ -70,60 +78,41 @@ impl Drop for Link {
     }
 }
 
-/// How many companions there are, and how many are here. Said by the broker and them, so nothing is decided by it.
-#[derive(Debug, Clone)]
-pub struct Presence {
-    registered: u64,
-    online: Arc<AtomicU64>,
-}
-
-impl Presence {
-    /// Companions that the hub knows.
-    pub fn registered(&self) -> u64 {
-        self.registered
-    }
-
-    /// Companions that are connected.
-    pub fn online(&self) -> u64 {
-        self.online.load(Ordering::Relaxed)
-    }
-}
-
-/// Starts serving these companions at the broker.
+/// Starts serving these companions at the broker, for the hub with these keys.
 pub fn start(
     address: Address,
     hub: PublicKey,
+    secret: SealSecret,
     devices: Vec<Device>,
     approvals: Approvals,
     outbox: Outbox,
 ) -> Link {
-    let presence = Presence { registered: devices.len() as u64, online: Arc::default() };
-    let companions = devices
-        .into_iter()
-        .map(|device| {
-            let topics = Topics::new(hub, device.key);
-            let session = Session::new(hub, device.key);
-            (topics.up.as_str().to_owned(), Companion { device, topics, session, online: false })
-        })
-        .collect();
-    let serving = Serving { address, hub, companions, approvals, outbox, presence: presence.clone() };
-    Link { serving: tokio::spawn(serving.run()), presence }
+    let (presence, changed) = (Presence::default(), Arc::<Notify>::default());
+    let handle = Companions::new(approvals.clone(), presence.clone(), Arc::clone(&changed));
+    let mut serving =
+        Serving { address, hub, secret, companions: HashMap::new(), approvals, outbox, presence, changed };
+    for device in devices {
+        serving.welcome(device);
+    }
+    Link { serving: tokio::spawn(serving.run()), companions: handle }
 }
 
 struct Companion {
     device: Device,
     topics: Topics,
     session: Session,
-    online: bool,
 }
 
 struct Serving {
     address: Address,
     hub: PublicKey,
+    secret: SealSecret,
     companions: HashMap<String, Companion>,
     approvals: Approvals,
     outbox: Outbox,
     presence: Presence,
+    /// The register has changed.
+    changed: Arc<Notify>,
 }
 
 /// One connection to the broker; dropping it closes the socket.
@@ -165,11 +154,8 @@ impl Serving {
             self.serve(&mut connection).await;
             drop(connection);
             // Nothing is said into the void: frames that pile up while the broker is away help nobody later.
-            self.companions.values_mut().for_each(|companion| {
-                companion.session.close();
-                companion.online = false;
-            });
-            self.count();
+            self.companions.values_mut().for_each(|companion| companion.session.close());
+            self.presence.all_gone();
             tokio::time::sleep(RECONNECT).await;
         }
     }
@@ -191,6 +177,7 @@ impl Serving {
     /// Serves the companions on a connection until that breaks.
     async fn serve(&mut self, connection: &mut Connection) {
         let mut changes = self.outbox.changes();
+        let changed = Arc::clone(&self.changed);
         let mut anew = tokio::time::interval(TELL_ANEW);
         anew.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -220,7 +207,17 @@ impl Serving {
                     }
                     Err(RecvError::Closed) => return,
                 },
-                _ = anew.tick() => self.update().await,
+                () = changed.notified() => {
+                    if let Err(error) = self.look_up(&connection.client).await {
+                        tracing::warn!(%error, "the MQTT broker takes no more requests");
+                        return;
+                    }
+                    self.update().await;
+                }
+                _ = anew.tick() => {
+                    self.update().await;
+                    self.keep_presence().await;
+                }
             }
             if let Err(error) = self.flush(&connection.client) {
                 tracing::warn!(%error, "the MQTT broker takes no more frames");
@@ -229,12 +226,57 @@ impl Serving {
         }
     }
 
+    /// Brings the link up to date with the register: hears who is new, and nobody who is revoked.
+    async fn look_up(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
+        let devices = match self.approvals.devices().await {
+            Ok(devices) => devices,
+            Err(error) => {
+                // Whoever is revoked decides nothing meanwhile: that is asked with every decision.
+                tracing::error!(%error, "cannot read which companions may decide");
+                return Ok(());
+            }
+        };
+        let stays = |companion: &Companion| devices.iter().any(|device| device.key == companion.device.key);
+        for (_, companion) in self.companions.extract_if(|_, companion| !stays(companion)) {
+            self.presence.forget(companion.device.key);
+            dismiss(companion, client)?;
+        }
+        for device in devices {
+            let known = self.companions.values().any(|companion| companion.device.key == device.key);
+            let companion = self.welcome(device);
+            if !known {
+                client.try_subscribe(companion.topics.up.as_str(), QoS::AtLeastOnce)?;
+                client.try_subscribe(companion.topics.presence.as_str(), QoS::AtLeastOnce)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a companion in, or its new name.
+    fn welcome(&mut self, device: Device) -> &mut Companion {
+        self.presence.expect(device.key);
+        let topics = Topics::new(self.hub, device.key);
+        let ends = Ends { hub: self.hub, device: device.key };
+        let session = || Session::new(ends, self.secret.clone(), device.seal, device.version);
+        let companion = self.companions.entry(topics.up.as_str().to_owned()).or_insert_with(|| Companion {
+            session: session(),
+            device: device.clone(),
+            topics,
+        });
+        if companion.device.seal != device.seal {
+            // Paired anew.
+            companion.session = session();
+        }
+        companion.device = device;
+        companion
+    }
+
     fn subscribe(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         for companion in self.companions.values_mut() {
             client.try_subscribe(companion.topics.up.as_str(), QoS::AtLeastOnce)?;
             client.try_subscribe(companion.topics.presence.as_str(), QoS::AtLeastOnce)?;
-            // A companion that stayed connected while the hub was away knows of no reason for a hello.
-            companion.session.greet();
+            // A companion that stayed connected while the hub was away knows of no reason for a new session.
+            companion.session.greet(Instant::now());
         }
         Ok(())
     }
@@ -245,8 +287,7 @@ impl Serving {
             tracing::debug!(topic = publish.topic, online, "presence");
             let here = |companion: &&mut Companion| companion.topics.presence.as_str() == publish.topic;
             if let Some(companion) = self.companions.values_mut().find(here) {
-                companion.online = online;
-                self.count();
+                self.presence.note(companion.device.key, online);
             }
             return;
         };
@@ -255,8 +296,24 @@ impl Serving {
             Ok(Asked::Nothing) => {}
             Ok(Asked::Begun) => {
                 tracing::info!(companion = name, "a companion is here");
-                companion.online = true;
-                self.count();
+                self.presence.note(companion.device.key, true);
+                if companion.device.version < VERSION {
+                    companion.device.version = VERSION;
+                    let noted = device::spoke(self.outbox.store(), companion.device.key, VERSION).await;
+                    if let Err(error) = noted {
+                        tracing::error!(companion = name, %error, "cannot note which version a companion speaks");
+                    }
+                }
+                // It may not have heard that its word counts, and is not asked again.
+                match self.approvals.waiting().await {
+                    Ok(waiting) => {
+                        let voted = |waiting: &&Waiting| waiting.voted.contains(&companion.device.key);
+                        let voted: Vec<RequestId> =
+                            waiting.iter().filter(voted).map(|waiting| waiting.request).collect();
+                        voted.into_iter().for_each(|request| companion.session.consumed(request));
+                    }
+                    Err(error) => tracing::error!(%error, "cannot read what waits"),
+                }
                 self.update().await;
             }
             Ok(Asked::Decide(session, decision)) => {
@@ -273,10 +330,6 @@ impl Serving {
                     Err(error) => {
                         tracing::warn!(companion = name, %error, "a decision was rejected");
                         companion.session.rejected(decision.request);
-                        if matches!(error, DecisionError::Signature) {
-                            // It may have been given in a session that the hub has left.
-                            companion.session.greet();
-                        }
                         self.update().await;
                     }
                 }
@@ -284,13 +337,39 @@ impl Serving {
             Ok(Asked::CannotShow(request, reason)) => {
                 tracing::warn!(companion = name, %request, ?reason, "a companion cannot show a request");
             }
-            Err(error) => tracing::warn!(companion = name, %error, "a frame was refused"),
+            Err(fault) => {
+                tracing::warn!(companion = name, %fault, "a payload was refused");
+                let device = companion.device.key;
+                self.note(name, device, fault).await;
+            }
         }
     }
 
-    fn count(&self) {
-        let online = self.companions.values().filter(|companion| companion.online).count();
-        self.presence.online.store(online as u64, Ordering::Relaxed);
+    /// Writes down what was refused in a companion's name.
+    async fn note(&self, name: String, device: PublicKey, fault: Fault) {
+        let event = match fault {
+            Fault::Cloned => "device.cloned",
+            Fault::Frame(_) | Fault::Forged | Fault::Replayed | Fault::Gap => "link.refused",
+        };
+        let detail = json!({"device": to_hex(&device.0), "name": name, "why": fault.to_string()});
+        let written = self
+            .outbox
+            .store()
+            .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
+            .await;
+        if let Err(error) = written {
+            tracing::error!(%error, "a refusal could not be written down");
+        }
+    }
+
+    /// Writes down who came and went.
+    async fn keep_presence(&self) {
+        let unsaved = self.presence.take_unsaved();
+        if !unsaved.is_empty()
+            && let Err(error) = registry::seen(self.outbox.store(), unsaved).await
+        {
+            tracing::error!(%error, "cannot write down when companions were seen");
+        }
     }
 
     /// Tells every companion what waits now.
@@ -303,7 +382,8 @@ impl Serving {
                 let now = now_ms();
                 let report = self.report(waiting.len(), totals);
                 for companion in self.companions.values_mut() {
-                    companion.session.update(now, &waiting, |request| {
+                    let asked = asked_of(companion.device.key, &waiting);
+                    companion.session.update(now, &asked, |request| {
                         over.get(&request).copied().unwrap_or(Withdrawal::DecidedElsewhere)
                     });
                     companion.session.status(report);
@@ -341,12 +421,32 @@ impl Serving {
     /// every session.
     fn flush(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         for companion in self.companions.values_mut() {
-            while let Some(frame) = companion.session.next_frame() {
-                client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, frame)?;
+            while let Some(payload) = companion.session.next_payload() {
+                client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
             }
         }
         Ok(())
     }
+}
+
+/// What waits for the word of this companion: not that which it has given already.
+fn asked_of(device: PublicKey, waiting: &[Waiting]) -> Cow<'_, [Waiting]> {
+    match waiting.iter().any(|waiting| waiting.voted.contains(&device)) {
+        false => Cow::Borrowed(waiting),
+        true => waiting.iter().filter(|waiting| !waiting.voted.contains(&device)).cloned().collect(),
+    }
+}
+
+/// Lets go of a companion that may not decide any more: it is told to forget the hub, then nothing more is heard of it.
+fn dismiss(mut companion: Companion, client: &AsyncClient) -> Result<(), ClientError> {
+    tracing::info!(companion = companion.device.name, "a companion may not decide any more");
+    companion.session.revoke();
+    // What it is told last belongs here.
+    while let Some(payload) = companion.session.next_payload() {
+        client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
+    }
+    client.try_unsubscribe(companion.topics.up.as_str())?;
+    client.try_unsubscribe(companion.topics.presence.as_str())
 }
 
 /// What a companion is told of a request whose message is in this state.

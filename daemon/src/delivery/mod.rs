@@ -54,8 +54,6 @@ pub struct Shared {
     pub agents: BTreeMap<String, AgentRules>,
     /// The longest time to live of a message, and the default.
     pub ttl: Duration,
-    /// How long a message waits for a person.
-    pub hold_ttl: Duration,
     /// The house's own programs.
     pub hooks: Hooks,
     /// How fast requests leave.
@@ -86,6 +84,11 @@ impl Pipeline {
     /// The queue.
     pub fn outbox(&self) -> &Outbox {
         &self.0.outbox
+    }
+
+    /// What waits for a person.
+    pub fn approvals(&self) -> &Approvals {
+        &self.0.approvals
     }
 
     /// Files that go along.

@@ -7,7 +7,7 @@ mod upkeep;
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
-use gatepost_link::decision::PublicKey;
+use gatepost_link::{decision::PublicKey, seal::SealKey};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 pub use identity::{IdentityError, public_key};
@@ -19,6 +19,7 @@ use crate::{
     approval::{
         Approvals,
         device::{self, Device},
+        registry::{self, DeviceError},
     },
     audit::checkpoint::Signer,
     channels::{
@@ -28,12 +29,13 @@ use crate::{
     companion::{
         broker::{self, Address, BrokerError},
         link::{self, Link},
+        register::Companions,
     },
     config::Config,
     delivery::{AgentRules, Pipeline, Shared, pace::Pace},
     events::Events,
     files::{Files, error::StageError},
-    intake::http::Door,
+    intake::http::{Behind, Door},
     message::target::Destination,
     metrics::Metrics,
     outbox::{Outbox, bounds::Bounds, transition::TransitionError},
@@ -81,6 +83,9 @@ pub enum HubError {
     /// An agent's list names what is no address.
     #[error("agents.{0}: {1}")]
     Allowlist(String, String),
+    /// The companion that comes with the hub.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The broker.
     #[error(transparent)]
     Broker(#[from] BrokerError),
@@ -109,7 +114,7 @@ pub enum HubError {
 pub struct Extras {
     /// Users of the embedded broker, beside the hub.
     pub broker_users: Vec<(String, Secret)>,
-    /// A companion registered at the start, until companions can be paired.
+    /// A companion registered at the start, in the place of one of the same name.
     pub companion: Option<Device>,
 }
 
@@ -117,10 +122,11 @@ pub struct Extras {
 pub struct Hub {
     address: SocketAddr,
     key: PublicKey,
+    seal: SealKey,
     store: Store,
     pipeline: Pipeline,
     events: Events,
-    _link: Link,
+    link: Link,
     dispatcher: JoinHandle<()>,
     rest: oneshot::Sender<()>,
     server: JoinHandle<()>,
@@ -178,8 +184,15 @@ impl Hub {
         let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
         let signing = identity::load_or_create(store.directory())?;
         let (key, signer) = (identity::public(&signing), Signer::new(signing));
+        let secret = identity::sealing(store.directory())?;
+        let seal = secret.public();
         operator::ensure(&store).await?;
         if let Some(device) = extras.companion {
+            // Its key was another process's, and went with it.
+            match registry::revoke(&store, &device.name, "hub").await {
+                Ok(_) | Err(DeviceError::Missing(_) | DeviceError::Revoked(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
             device::register(&store, device).await?;
         }
 
@@ -187,7 +200,8 @@ impl Hub {
         let outbox = Outbox::new(store.clone())
             .bounded(Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes });
         let software = config.approval.allow_software_companion;
-        let approvals = Approvals::new(outbox.clone(), key, software);
+        let terms = config.approval.terms();
+        let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
         let accounts = open_accounts(config, &store)?;
         let private = config.files.private().expect("checked when the configuration was read");
         let files = Files::open(store.clone(), config.files.bounds(), private)?;
@@ -197,7 +211,6 @@ impl Hub {
             agents: agents(config, &accounts)?,
             accounts,
             ttl: config.hub.ttl.0,
-            hold_ttl: config.approval.ttl.0,
             hooks: hooks::build(config)?,
             pace: Pace::default(),
             files: files.clone(),
@@ -208,11 +221,17 @@ impl Hub {
         })?;
 
         let broker = meet(config, &extras.broker_users)?;
-        let devices = device::accepted(&store, software).await?;
-        if devices.is_empty() {
-            tracing::warn!("no companion is registered: messages that need a person will expire");
+        let devices = approvals.devices().await?;
+        match (devices.len(), terms.quorum) {
+            (0, _) => tracing::warn!("no companion is registered: messages that need a person will expire"),
+            (few, quorum) if few < quorum as usize => tracing::warn!(
+                companions = few,
+                quorum,
+                "fewer companions than must approve: messages that need a person will expire"
+            ),
+            _ => {}
         }
-        let link = link::start(broker, key, devices, approvals, outbox.clone());
+        let link = link::start(broker, key, secret, devices, approvals, outbox.clone());
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
         let telling = tokio::spawn(pipeline.clone().tell_hooks());
@@ -224,10 +243,16 @@ impl Hub {
         };
         let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), files, signer.clone(), plan));
         let events = Events::new(outbox.clone());
-        let metrics = Metrics::new(outbox, link.presence());
-        let routes =
-            Door::new(pipeline.clone(), events.clone(), metrics, config.contexts.ttl.0, config.hub.max_body)
-                .routes();
+        let companions = link.companions().clone();
+        let door = Door::new(Behind {
+            pipeline: pipeline.clone(),
+            events: events.clone(),
+            metrics: Metrics::new(outbox, companions.presence().clone()),
+            companions,
+            context_ttl: config.contexts.ttl.0,
+            max_body: config.hub.max_body,
+        });
+        let routes = door.routes();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let serve = axum::serve(listener, routes).with_graceful_shutdown(async {
@@ -242,10 +267,11 @@ impl Hub {
         Ok(Self {
             address,
             key,
+            seal,
             store,
             pipeline,
             events,
-            _link: link,
+            link,
             dispatcher,
             rest,
             server,
@@ -266,9 +292,24 @@ impl Hub {
         self.key
     }
 
+    /// The hub's public key for sealed sessions.
+    pub fn seal_key(&self) -> SealKey {
+        self.seal
+    }
+
     /// The hub's database.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The companions.
+    pub fn companions(&self) -> &Companions {
+        self.link.companions()
+    }
+
+    /// What waits for a person.
+    pub fn approvals(&self) -> &Approvals {
+        self.pipeline.approvals()
     }
 
     /// The hub's pipeline.

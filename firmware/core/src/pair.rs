@@ -153,9 +153,8 @@ impl Pairing {
                 }
             }
             (Down::Sealed { number, bytes }, Stage::Kept { agreed, until, .. }) => {
-                if opened(agreed, number, bytes) == Some(FromHub::Done) {
-                    *until = now;
-                }
+                let done = opened(agreed, number, bytes) == Some(FromHub::Done);
+                *until = if done { now } else { *until };
             }
             _ => {}
         }

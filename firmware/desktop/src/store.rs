@@ -22,8 +22,16 @@ pub struct Store(Place);
 
 #[derive(Debug, Clone)]
 enum Place {
-    Memory { keys: Option<Keys>, bond: Option<Bond>, network: Option<Network>, counter: u64 },
+    Memory(Box<Kept>),
     Folder(PathBuf),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    keys: Option<Keys>,
+    bond: Option<Bond>,
+    network: Option<Network>,
+    counter: u64,
 }
 
 /// Why something could not be kept, or read.
@@ -48,7 +56,7 @@ pub enum StoreError {
 impl Store {
     /// In memory. For a companion whose hub forgets it as soon.
     pub fn memory() -> Self {
-        Self(Place::Memory { keys: None, bond: None, network: None, counter: 0 })
+        Self(Place::Memory(Box::default()))
     }
 
     /// In this folder, which is made when it is first needed.
@@ -62,9 +70,9 @@ impl Counter for Store {
 
     fn reserve(&mut self) -> Result<u64, StoreError> {
         match &mut self.0 {
-            Place::Memory { counter, .. } => {
-                *counter = counter.checked_add(1).ok_or(StoreError::UsedUp)?;
-                Ok(*counter)
+            Place::Memory(kept) => {
+                kept.counter = kept.counter.checked_add(1).ok_or(StoreError::UsedUp)?;
+                Ok(kept.counter)
             }
             Place::Folder(folder) => {
                 let path = folder.join("counter");
@@ -79,14 +87,14 @@ impl Counter for Store {
 impl Storage for Store {
     fn load_keys(&mut self) -> Result<Option<Keys>, StoreError> {
         match &self.0 {
-            Place::Memory { keys, .. } => Ok(keys.clone()),
+            Place::Memory(kept) => Ok(kept.keys.clone()),
             Place::Folder(folder) => load(&folder.join("keys")),
         }
     }
 
     fn store_keys(&mut self, new: &Keys) -> Result<(), StoreError> {
         match &mut self.0 {
-            Place::Memory { keys, .. } => *keys = Some(new.clone()),
+            Place::Memory(kept) => kept.keys = Some(new.clone()),
             Place::Folder(folder) => store(&folder.join("keys"), new)?,
         }
         Ok(())
@@ -94,14 +102,14 @@ impl Storage for Store {
 
     fn load_bond(&mut self) -> Result<Option<Bond>, StoreError> {
         match &self.0 {
-            Place::Memory { bond, .. } => Ok(bond.clone()),
+            Place::Memory(kept) => Ok(kept.bond.clone()),
             Place::Folder(folder) => load(&folder.join("bond")),
         }
     }
 
     fn store_bond(&mut self, new: &Bond) -> Result<(), StoreError> {
         match &mut self.0 {
-            Place::Memory { bond, .. } => *bond = Some(new.clone()),
+            Place::Memory(kept) => kept.bond = Some(new.clone()),
             Place::Folder(folder) => store(&folder.join("bond"), new)?,
         }
         Ok(())
@@ -109,7 +117,7 @@ impl Storage for Store {
 
     fn wipe_bond(&mut self) -> Result<(), StoreError> {
         match &mut self.0 {
-            Place::Memory { bond, .. } => *bond = None,
+            Place::Memory(kept) => kept.bond = None,
             Place::Folder(folder) => {
                 let path = folder.join("bond");
                 match fs::remove_file(&path).and_then(|()| sync(folder)) {
@@ -125,14 +133,14 @@ impl Storage for Store {
 
     fn load_network(&mut self) -> Result<Option<Network>, StoreError> {
         match &self.0 {
-            Place::Memory { network, .. } => Ok(network.clone()),
+            Place::Memory(kept) => Ok(kept.network.clone()),
             Place::Folder(folder) => load(&folder.join("network")),
         }
     }
 
     fn store_network(&mut self, new: &Network) -> Result<(), StoreError> {
         match &mut self.0 {
-            Place::Memory { network, .. } => *network = Some(new.clone()),
+            Place::Memory(kept) => kept.network = Some(new.clone()),
             Place::Folder(folder) => store(&folder.join("network"), new)?,
         }
         Ok(())

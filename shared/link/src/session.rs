@@ -11,6 +11,8 @@
 //! A hub must not take a session for the present one before something sealed in it has arrived: a handshake's first
 //! message can be replayed, what is sealed in its session cannot.
 
+use core::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 use snow::{HandshakeState, StatelessTransportState};
 
@@ -118,7 +120,7 @@ pub struct Session {
     expected: u64,
 }
 
-/// Something that the peer really sealed, or something that need not be looked at.
+/// Something that the peer really sealed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrived<'b> {
     /// The next text.
@@ -159,18 +161,18 @@ impl Session {
         sealed: &[u8],
         into: &'b mut [u8],
     ) -> Result<Arrived<'b>, SealError> {
-        if number < self.expected {
-            return Ok(Arrived::Again);
-        }
         if sealed.len() > MAX_PLAIN + TAG || sealed.len() < TAG || into.len() < sealed.len() - TAG {
             return Err(SealError::Length);
         }
         let length = self.transport.read_message(number, sealed, into).map_err(|_| SealError::Forged)?;
-        if number > self.expected {
-            return Err(SealError::Gap);
+        match number.cmp(&self.expected) {
+            Ordering::Less => Ok(Arrived::Again),
+            Ordering::Greater => Err(SealError::Gap),
+            Ordering::Equal => {
+                self.expected += 1;
+                Ok(Arrived::Text(&into[..length]))
+            }
         }
-        self.expected += 1;
-        Ok(Arrived::Text(&into[..length]))
     }
 }
 

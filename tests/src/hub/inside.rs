@@ -26,19 +26,24 @@ use gatepost::{
     settings::secret::Secret,
     store::{LockError, StoreError},
 };
-use gatepost_companion::{Geometry, Screen};
+use gatepost_companion::{Bond, Geometry, Keys, Screen, Storage as _};
 use gatepost_desktop::{
-    Companion, CounterStore, Settings,
+    Companion, Settings, Store,
     person::{self, Seen},
 };
-use gatepost_link::decision::{Decision, PublicKey, Statement, Verdict};
+use gatepost_link::{
+    decision::{Decision, PublicKey, Statement, Verdict},
+    envelope::VERSION,
+    seal::SealSecret,
+};
 use tempfile::TempDir;
 
 use super::{
-    Client, Eavesdropper, PATIENCE,
+    Client, Eavesdropper, Impostor, PATIENCE,
     client::text,
     database::{self, Line},
     eventually,
+    program::{Ended, gatepost},
 };
 use crate::peers::{Mosquitto, free_port};
 
@@ -49,12 +54,67 @@ const COMPANION: &str = "companion";
 pub struct TestHub {
     folder: Arc<TempDir>,
     config: Config,
-    key: SigningKey,
+    keys: Keys,
     registered: bool,
     app: gatepost_companion::Settings,
     login: (String, String),
     running: Option<Running>,
     tokens: BTreeMap<String, String>,
+}
+
+/// A companion beside the first.
+pub struct Guest {
+    /// What it is called.
+    pub name: String,
+    keys: Keys,
+    companion: Option<Companion>,
+}
+
+impl Guest {
+    /// The program that it is.
+    ///
+    /// # Errors
+    /// It is switched off.
+    pub fn companion(&self) -> Result<&Companion> {
+        self.companion.as_ref().context("it is switched off")
+    }
+
+    /// Its key.
+    pub fn device(&self) -> PublicKey {
+        device(&self.keys)
+    }
+
+    /// The statement with its true signature.
+    pub fn sign(&self, statement: &Statement) -> Decision {
+        statement.sign(&SigningKey::from_bytes(&self.keys.sign))
+    }
+
+    /// Pulls its plug.
+    pub fn switch_off(&mut self) {
+        self.companion = None;
+    }
+
+    /// Lets the scripted person before it decide on the next card.
+    ///
+    /// # Errors
+    /// There was none, or the hub did not take the decision.
+    pub async fn decide(&self, verdict: Verdict) -> Result<Seen> {
+        Ok(person::decide(self.companion()?, verdict, PATIENCE).await?)
+    }
+
+    /// Waits until its screen is as wanted.
+    ///
+    /// # Errors
+    /// It did not become so.
+    pub fn screen(&self, what: &str, wanted: impl Fn(&Screen) -> bool) -> Result<Screen> {
+        shows(self.companion()?, what, wanted)
+    }
+}
+
+fn shows(companion: &Companion, what: &str, wanted: impl Fn(&Screen) -> bool) -> Result<Screen> {
+    let screens = companion.screens();
+    eventually(what, || Ok(Some(screens.borrow().clone()).filter(&wanted)))
+        .with_context(|| format!("the screen shows {:?}", screens.borrow().view))
 }
 
 struct Running {
@@ -111,7 +171,7 @@ impl TestHub {
         Ok(Self {
             folder,
             config,
-            key: SigningKey::from_bytes(&random::bytes()),
+            keys: keys(),
             registered: false,
             app: gatepost_companion::Settings::default(),
             login: (COMPANION.into(), random::hex::<16>()),
@@ -128,7 +188,7 @@ impl TestHub {
             Some(url) => url.rsplit_once(':').context("a URL with a port")?.1.parse()?,
             None => self.config.broker.listen.port(),
         };
-        let companion = software.then(|| self.companion_at(port, hub.key()));
+        let companion = if software { Some(self.companion_at(port, &hub)?) } else { None };
         self.running = Some(Running { hub, companion, port });
         Ok(())
     }
@@ -137,7 +197,7 @@ impl TestHub {
         let start = Instant::now();
         loop {
             self.config.broker.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
-            let device = Device { key: self.device(), name: "test".into(), software: true };
+            let device = registration(&self.keys, "test");
             let extras = Extras {
                 broker_users: vec![(self.login.0.clone(), Secret::from(self.login.1.as_str()))],
                 companion: Some(device).filter(|_| software && !self.registered),
@@ -153,18 +213,71 @@ impl TestHub {
         }
     }
 
-    fn companion_at(&self, port: u16, hub: PublicKey) -> Companion {
-        Companion::start(Settings {
+    fn companion_at(&self, port: u16, hub: &Hub) -> Result<Companion> {
+        self.companion_with(&self.keys, "companion", port, hub)
+    }
+
+    /// A companion that has these keys and was paired with the hub; all else it has from before, if it was there.
+    fn companion_with(&self, keys: &Keys, folder: &str, port: u16, hub: &Hub) -> Result<Companion> {
+        let mut store = Store::folder(self.folder.path().join(folder));
+        if store.load_keys()?.is_none() {
+            store.store_keys(keys)?;
+        }
+        store.store_bond(&self.bond(hub)?)?;
+        Ok(Companion::start(Settings {
             host: Ipv4Addr::LOCALHOST.to_string(),
             port,
-            user: self.login.0.clone(),
-            password: self.login.1.clone(),
-            key: self.key.clone(),
-            hub,
+            store,
             geometry: Geometry::LARGE,
-            counter: CounterStore::File(self.folder.path().join("counter")),
             app: self.app,
+        })?)
+    }
+
+    /// What the pairing with this hub would have left.
+    fn bond(&self, hub: &Hub) -> Result<Bond> {
+        let login = |text: &str| text.try_into().ok().context("a login is short");
+        Ok(Bond {
+            hub: hub.key(),
+            seal: hub.seal_key(),
+            user: login(&self.login.0)?,
+            password: login(&self.login.1)?,
+            version: VERSION,
         })
+    }
+
+    /// Another companion, registered under this name with the running hub. It runs until it is dropped.
+    ///
+    /// # Errors
+    /// The hub is stopped, or refused it.
+    pub async fn join(&self, name: &str) -> Result<Guest> {
+        let keys = keys();
+        self.hub()?.companions().add(registration(&keys, name)).await?;
+        let mut guest = Guest { name: name.into(), keys, companion: None };
+        self.connect(&mut guest)?;
+        Ok(guest)
+    }
+
+    /// Connects a companion that is registered, from the beginning, as after a power cut.
+    ///
+    /// # Errors
+    /// The hub is stopped.
+    pub fn connect(&self, guest: &mut Guest) -> Result<()> {
+        guest.companion = None;
+        let folder = format!("companion {}", random::to_hex(&guest.device().0[..4]));
+        guest.companion =
+            Some(self.companion_with(&guest.keys, &folder, self.running()?.port, self.hub()?)?);
+        Ok(())
+    }
+
+    /// Runs `gatepost` with these arguments, as the operator of this hub.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the program cannot be run.
+    pub fn cli(&self, arguments: &[&str]) -> Result<Ended> {
+        let (hub, operator) =
+            (format!("http://{}", self.hub()?.address()), operator_token_path(&self.data_dir()));
+        let token = fs::read_to_string(operator)?;
+        gatepost(arguments, b"", &[("GATEPOST_HUB", &hub), ("GATEPOST_TOKEN", token.trim())])
     }
 
     /// From the next start on, the companion lets a person approve files that it cannot show.
@@ -198,9 +311,25 @@ impl TestHub {
         let next = Self::new(Arc::clone(&self.folder), config)?;
         self.config = next.config;
         self.run().await?;
-        let port = self.running()?.port;
-        let companion = self.companion_at(port, self.hub()?.key());
-        self.running.as_mut().context("it runs")?.companion.get_or_insert(companion);
+        self.switch_on()
+    }
+
+    /// Pulls the companion's plug.
+    pub fn switch_off(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.companion = None;
+        }
+    }
+
+    /// Starts the companion where it does not run.
+    ///
+    /// # Errors
+    /// The hub is stopped.
+    pub fn switch_on(&mut self) -> Result<()> {
+        if self.running()?.companion.is_none() {
+            let companion = self.companion_at(self.running()?.port, self.hub()?)?;
+            self.running.as_mut().context("it runs")?.companion = Some(companion);
+        }
         Ok(())
     }
 
@@ -226,12 +355,12 @@ impl TestHub {
 
     /// The companion's key.
     pub fn device(&self) -> PublicKey {
-        PublicKey(self.key.verifying_key().to_bytes())
+        device(&self.keys)
     }
 
     /// The statement with the companion's true signature.
     pub fn sign(&self, statement: &Statement) -> Decision {
-        statement.sign(&self.key)
+        statement.sign(&SigningKey::from_bytes(&self.keys.sign))
     }
 
     /// The folder that all of it lives in.
@@ -249,8 +378,36 @@ impl TestHub {
     /// # Errors
     /// The hub is stopped, or the broker let nobody in.
     pub fn eavesdropper(&self) -> Result<Eavesdropper> {
+        self.eavesdropper_on(self.device())
+    }
+
+    /// The same between the hub and another companion.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the broker let nobody in.
+    pub fn eavesdropper_on(&self, device: PublicKey) -> Result<Eavesdropper> {
         let login = (self.login.0.as_str(), self.login.1.as_str());
-        Eavesdropper::listen(self.running()?.port, login, self.hub()?.key(), self.device())
+        Eavesdropper::listen(self.running()?.port, login, self.hub()?.key(), device)
+    }
+
+    /// Somebody who has copied the companion's keys.
+    ///
+    /// # Errors
+    /// The hub is stopped, or had no session for it.
+    pub fn impostor(&self) -> Result<Impostor> {
+        self.impostor_of(&self.keys)
+    }
+
+    /// Somebody who has copied another companion's keys.
+    ///
+    /// # Errors
+    /// The hub is stopped, or had no session for it.
+    pub fn impostor_at(&self, guest: &Guest) -> Result<Impostor> {
+        self.impostor_of(&guest.keys)
+    }
+
+    fn impostor_of(&self, keys: &Keys) -> Result<Impostor> {
+        Impostor::connect(self.running()?.port, &self.bond(self.hub()?)?, keys)
     }
 
     /// The agent of this name, with a token.
@@ -307,9 +464,7 @@ impl TestHub {
     /// # Errors
     /// It did not become so.
     pub fn screen(&self, what: &str, wanted: impl Fn(&Screen) -> bool) -> Result<Screen> {
-        let screens = self.companion()?.screens();
-        eventually(what, || Ok(Some(screens.borrow().clone()).filter(&wanted)))
-            .with_context(|| format!("the screen shows {:?}", screens.borrow().view))
+        shows(self.companion()?, what, wanted)
     }
 
     /// Changes the hub's rows about `of`, through the hub's own connection.
@@ -363,6 +518,26 @@ impl TestHub {
     pub fn arrived(&self, address: &str) -> Result<Vec<String>> {
         let arrived = self.operator()?.arrived(address)?;
         Ok(arrived.iter().map(|part| text(part, "text").to_owned()).collect())
+    }
+}
+
+fn keys() -> Keys {
+    Keys { sign: random::bytes(), seal: SealSecret(random::bytes()) }
+}
+
+fn device(keys: &Keys) -> PublicKey {
+    PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes())
+}
+
+/// A companion with these keys in the hub's registry; its login is one that the broker knows beforehand.
+fn registration(keys: &Keys, name: &str) -> Device {
+    Device {
+        key: device(keys),
+        seal: keys.seal.public(),
+        name: name.into(),
+        software: true,
+        login: None,
+        version: VERSION,
     }
 }
 

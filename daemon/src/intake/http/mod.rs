@@ -15,11 +15,14 @@
 //! | `POST /v1/inbound` | bridge, operator | records what a person wrote; the context of the agent's turn |
 //! | `GET /v1/local[?address=A&after=N]` | operator | the `local` inbox |
 //! | `GET`, `POST /v1/agents`, `DELETE /v1/agents/{name}` | operator | tokens |
+//! | `GET /v1/companions` | operator | companions, and which of them are here |
+//! | `POST /v1/companions/{name or key}/rename`, `DELETE /v1/companions/{name or key}` | operator | another name; no right to decide any more |
 //! | `GET /metrics` | monitor, operator | figures, for Prometheus |
 //! | `GET /healthz`, `/readyz` | anybody | whether the hub lives, and whether it takes messages |
 
 mod agents;
 mod caller;
+mod companions;
 mod events;
 mod files;
 mod inbound;
@@ -41,6 +44,7 @@ use axum::{
 
 use super::refused::Refused;
 use crate::{
+    companion::register::Companions,
     delivery::Pipeline,
     events::Events,
     message::refusal::{Code, Refusal},
@@ -52,29 +56,49 @@ use crate::{
 #[derive(Clone)]
 pub struct Door(Arc<Shared>);
 
+/// What is behind a door, and what holds at it.
+pub struct Behind {
+    /// Where messages go.
+    pub pipeline: Pipeline,
+    /// What happens.
+    pub events: Events,
+    /// The figures.
+    pub metrics: Metrics,
+    /// The companions.
+    pub companions: Companions,
+    /// How long contexts that it issues are valid.
+    pub context_ttl: Duration,
+    /// Bodies over so many bytes are refused.
+    pub max_body: usize,
+}
+
 struct Shared {
     pipeline: Pipeline,
     store: Store,
     events: Events,
     metrics: Metrics,
+    companions: Companions,
     refused: Refused,
     context_ttl: Duration,
     max_body: usize,
 }
 
 impl Door {
-    /// A door to this pipeline. Contexts that it issues are valid for `context_ttl`; bodies over `max_body` bytes are
-    /// refused.
-    pub fn new(
-        pipeline: Pipeline,
-        events: Events,
-        metrics: Metrics,
-        context_ttl: Duration,
-        max_body: usize,
-    ) -> Self {
+    /// A door to what is behind it.
+    pub fn new(behind: Behind) -> Self {
+        let Behind { pipeline, events, metrics, companions, context_ttl, max_body } = behind;
         let store = pipeline.outbox().store().clone();
         let refused = Refused::new(store.clone());
-        Self(Arc::new(Shared { pipeline, store, events, metrics, refused, context_ttl, max_body }))
+        Self(Arc::new(Shared {
+            pipeline,
+            store,
+            events,
+            metrics,
+            companions,
+            refused,
+            context_ttl,
+            max_body,
+        }))
     }
 
     /// The routes.
@@ -93,6 +117,9 @@ impl Door {
             .route("/v1/local", get(local::read))
             .route("/v1/agents", get(agents::list).post(agents::add))
             .route("/v1/agents/{name}", delete(agents::revoke))
+            .route("/v1/companions", get(companions::list))
+            .route("/v1/companions/{which}", delete(companions::revoke))
+            .route("/v1/companions/{which}/rename", post(companions::rename))
             .route("/metrics", get(metrics::read))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))

@@ -51,6 +51,6 @@ pub(super) fn whole(message: &MessageRow, receipt: &Receipt, parts: &[PartRow]) 
 }
 
 /// RFC 3339, UTC.
-fn time(ms: i64) -> String {
+pub(super) fn time(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| time.to_string())
 }

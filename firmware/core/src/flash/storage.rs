@@ -37,6 +37,11 @@ impl<F: NorFlash> FlashStorage<F> {
         Self { flash, counter: FlashCounter::new(COUNTER) }
     }
 
+    /// The flash itself.
+    pub fn into_flash(self) -> F {
+        self.flash
+    }
+
     fn load<T: DeserializeOwned>(&mut self, record: Record) -> Result<Option<T>, FlashError<F::Error>> {
         let mut buffer = [0; MAX_VALUE];
         match record.load(&mut self.flash, &mut buffer)? {

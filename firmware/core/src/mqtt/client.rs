@@ -74,7 +74,7 @@ impl<S: Read + Write> Client<S> {
     pub async fn log_in(&mut self, access: &Access, keep_alive_s: u16) -> Result<(), MqttError> {
         self.write(&[&packet::connect(access, keep_alive_s)]).await?;
         loop {
-            match self.inbox.next()? {
+            match self.inbox.take()? {
                 None => self.fill().await?,
                 Some(Incoming::Connected(0)) => break,
                 Some(Incoming::Connected(code)) => return Err(MqttError::Login(code)),
@@ -83,7 +83,7 @@ impl<S: Read + Write> Client<S> {
         }
         self.write(&[&packet::subscribe(SUBSCRIPTION, &access.down)]).await?;
         loop {
-            match self.inbox.next()? {
+            match self.inbox.take()? {
                 None => self.fill().await?,
                 Some(Incoming::Subscribed(true)) => break,
                 Some(Incoming::Subscribed(false)) => return Err(MqttError::Subscription),
@@ -110,9 +110,9 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// The next packet of those bytes; `None` if more are needed.
-    pub fn next(&mut self) -> Result<Option<Incoming<'_>>, MqttError> {
-        let packet = self.inbox.next()?;
+    /// Takes the next packet out of those bytes; `None` if more are needed.
+    pub fn take(&mut self) -> Result<Option<Incoming<'_>>, MqttError> {
+        let packet = self.inbox.take()?;
         if packet == Some(Incoming::Acknowledged) {
             self.in_flight = self.in_flight.saturating_sub(1);
         }

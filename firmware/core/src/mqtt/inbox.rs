@@ -28,7 +28,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Where the next bytes go. Never empty once [`Inbox::next`] has said `None`.
+    /// Where the next bytes go. Never empty once [`Inbox::take`] has said `None`.
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
     }
@@ -38,8 +38,8 @@ impl Inbox {
         self.filled = (self.filled + count).min(MAX_PACKET);
     }
 
-    /// The next packet; `None` if more bytes are needed. After an error the connection is of no use.
-    pub fn next(&mut self) -> Result<Option<Incoming<'_>>, Malformed> {
+    /// Takes out the next packet; `None` if more bytes are needed. After an error the connection is of no use.
+    pub fn take(&mut self) -> Result<Option<Incoming<'_>>, Malformed> {
         let done = core::mem::take(&mut self.taken);
         self.drop_first(done);
         let passing = self.skipped.min(self.filled);
@@ -85,7 +85,7 @@ mod tests {
     fn packets(bytes: &[u8], step: usize) -> Result<Vec<String>, Malformed> {
         let (mut inbox, mut said, mut rest) = (Inbox::default(), vec![], bytes);
         loop {
-            while let Some(packet) = inbox.next()? {
+            while let Some(packet) = inbox.take()? {
                 said.push(match packet {
                     Incoming::Message { topic, id, payload } => {
                         format!("{topic} {id:?} {} {:?}", payload.len(), payload.last())

@@ -149,7 +149,7 @@ pub fn read(first: u8, body: &[u8]) -> Result<Incoming<'_>, Malformed> {
         (0x40, [_, _]) => Ok(Incoming::Acknowledged),
         (0xd0, []) => Ok(Incoming::Pong),
         (0x30..=0x3f, _) => {
-            let (topic, id, payload) = message(first, body)?;
+            let Message { topic, id, payload } = message(first, body)?;
             let topic = core::str::from_utf8(topic).map_err(|_| Malformed)?;
             Ok(Incoming::Message { topic, id, payload })
         }
@@ -160,20 +160,27 @@ pub fn read(first: u8, body: &[u8]) -> Result<Incoming<'_>, Malformed> {
 /// Reads the start of a packet that is larger than any frame.
 pub fn read_large(first: u8, start: &[u8]) -> Result<Incoming<'_>, Malformed> {
     match first {
-        0x30..=0x3f => message(first, start).map(|(_, id, _)| Incoming::TooLarge { id }),
+        0x30..=0x3f => message(first, start).map(|message| Incoming::TooLarge { id: message.id }),
         _ => Err(Malformed),
     }
 }
 
-/// Topic, identifier and what follows, of a PUBLISH with QoS 0 or 1: more was not subscribed.
-fn message(first: u8, body: &[u8]) -> Result<(&[u8], Option<u16>, &[u8]), Malformed> {
+/// A PUBLISH, or its start.
+struct Message<'a> {
+    topic: &'a [u8],
+    id: Option<u16>,
+    payload: &'a [u8],
+}
+
+/// Takes QoS 0 and 1: more was not subscribed.
+fn message(first: u8, body: &[u8]) -> Result<Message<'_>, Malformed> {
     let (length, rest) = body.split_first_chunk().ok_or(Malformed)?;
     let (topic, rest) = rest.split_at_checked(u16::from_be_bytes(*length).into()).ok_or(Malformed)?;
     match first >> 1 & 3 {
-        0 => Ok((topic, None, rest)),
+        0 => Ok(Message { topic, id: None, payload: rest }),
         1 => {
             let (id, payload) = rest.split_first_chunk().ok_or(Malformed)?;
-            Ok((topic, Some(u16::from_be_bytes(*id)), payload))
+            Ok(Message { topic, id: Some(u16::from_be_bytes(*id)), payload })
         }
         _ => Err(Malformed),
     }

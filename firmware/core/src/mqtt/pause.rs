@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(shortest, [125, 250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]);
         assert_eq!(pause.after(GOOD - 1, 5_000), 10_000, "kicked out again and again");
         assert_eq!(pause.after(GOOD, 125), 250);
-        assert_eq!(pause.after(0, 251), 250 + 0);
+        assert_eq!(pause.after(0, 251), 250, "the dice have come round");
         (0..100)
             .for_each(|_| assert!((5_000..=LAST).contains(&Pause { failures: u32::MAX }.after(0, u32::MAX))));
     }

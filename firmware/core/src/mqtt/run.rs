@@ -193,7 +193,7 @@ impl<P: Peer, B: Board> House<'_, P, B> {
         let (mut heard, mut said, mut settled) = (now, now, now);
         loop {
             // First what is here already: some may have come with the answer to the subscription.
-            while let Some(packet) = client.next()? {
+            while let Some(packet) = client.take()? {
                 let id = match packet {
                     Incoming::Message { topic, id, payload } => {
                         self.peer.received(self.board.now(), topic, payload);

@@ -87,6 +87,12 @@ fn what_is_delivered_twice_is_dropped_without_a_word() {
     assert_eq!(open(&mut hub, one.0, &one.1), Ok(None));
     assert_eq!(open(&mut hub, two.0, &two.1), Ok(Some(b"two".to_vec())));
     assert_eq!((open(&mut hub, one.0, &one.1), open(&mut hub, two.0, &two.1)), (Ok(None), Ok(None)));
+    let forged = [&one.1[..1], &two.1[1..]].concat();
+    assert_eq!(
+        open(&mut hub, one.0, &forged),
+        Err(SealError::Forged),
+        "a number that was seen excuses nothing"
+    );
 }
 
 #[test]

@@ -1,0 +1,345 @@
+//! The register of devices: what they are called, and who may not decide any more.
+//!
+//! A row is never deleted, so that a decision can be proven for as long as the audit has it; a name is free again once
+//! its device is revoked. Whoever is revoked decides nothing from that transaction on. The running link is told after it,
+//! so that the device is dropped at once; were it not, its next decision would still be refused.
+
+use gatepost_link::{decision::PublicKey, topic};
+use rusqlite::{Connection, Row, Transaction, params};
+use serde_json::json;
+
+use super::quorum;
+use crate::{
+    audit::{self, Entry},
+    random::to_hex,
+    store::{Store, StoreError, now_ms},
+};
+
+/// Devices that may be registered at once, those that are revoked not counted.
+pub const MAX_DEVICES: usize = 32;
+/// The longest name, in characters.
+const MAX_NAME: usize = 40;
+/// Digits of a key's short name.
+const SHORT: usize = 16;
+
+/// A device as it stands in the register. Times are milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// Its public key.
+    pub key: PublicKey,
+    /// What people call it.
+    pub name: String,
+    /// Whether it is a program and not a device with buttons of its own.
+    pub software: bool,
+    /// The counter of its last decision; 0 before the first.
+    pub counter: i64,
+    /// When it was registered.
+    pub added_at: i64,
+    /// When it last came, went or decided, as far as that was written down.
+    pub seen_at: Option<i64>,
+    /// When it last decided.
+    pub decided_at: Option<i64>,
+    /// When it was revoked.
+    pub revoked_at: Option<i64>,
+}
+
+impl Registered {
+    /// Its key's short name: what stands for it on the broker, and at the shell.
+    pub fn short(&self) -> String {
+        topic::name(self.key).as_str().to_owned()
+    }
+}
+
+/// Why the register is not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// Not a name.
+    #[error(
+        "{0:?} is not a name for a companion: use 1 to {MAX_NAME} letters, digits, punctuation and single spaces between them"
+    )]
+    Name(String),
+    /// A name that would pass for a key.
+    #[error("{0:?} could be taken for a companion's key: choose a name with other letters")]
+    LikeAKey(String),
+    /// Another device has it.
+    #[error("a companion is called {0:?} already: rename or revoke that one first")]
+    Taken(String),
+    /// The register has no room.
+    #[error("{MAX_DEVICES} companions are registered, and no more can be: revoke one first")]
+    Full,
+    /// The key is in the register, or was.
+    #[error("this companion is registered already, or was revoked: give it a new key, then pair it again")]
+    Known,
+    /// There is no such device.
+    #[error("there is no companion {0:?} (see: gatepost companion list)")]
+    Missing(String),
+    /// It was revoked before.
+    #[error("the companion {0:?} was revoked already")]
+    Revoked(String),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for DeviceError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// All devices that were ever registered: those that may decide first, then those that were revoked.
+pub async fn list(store: &Store) -> Result<Vec<Registered>, StoreError> {
+    store.read(all).await
+}
+
+/// How many devices may decide now. `software`: whether programs may.
+pub fn deciding(db: &Connection, software: bool) -> Result<usize, StoreError> {
+    let sql = "SELECT count(*) FROM devices WHERE revoked_at IS NULL AND (? OR NOT software)";
+    let count: i64 = db.query_row(sql, [software], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// Gives a device another name. `which`: its name, or its key's short name.
+pub async fn rename(store: &Store, which: &str, name: &str, by: &str) -> Result<Registered, DeviceError> {
+    let (which, name, by) = (which.to_owned(), name.to_owned(), by.to_owned());
+    store
+        .write(move |tx| {
+            let device = find(tx, &which)?;
+            if device.name == name {
+                return Ok(device);
+            }
+            free(tx, &name, Some(device.key))?;
+            tx.execute("UPDATE devices SET name = ? WHERE key = ?", params![name, device.key.0])?;
+            let detail = json!({"name": name, "before": device.name, "key": to_hex(&device.key.0)});
+            audit::append(tx, &Entry { actor: &by, event: "device.renamed", message: None, detail })?;
+            Ok(Registered { name, ..device })
+        })
+        .await
+}
+
+/// A device that was revoked just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revoked {
+    /// As it stands in the register.
+    pub device: Registered,
+    /// Messages that still wait, and that it had approved: its word does not count any more.
+    pub withdrawn: Vec<i64>,
+}
+
+/// Takes the right to decide from a device, for good, and its approvals of what still waits. `which`: its name, or its
+/// key's short name.
+pub async fn revoke(store: &Store, which: &str, by: &str) -> Result<Revoked, DeviceError> {
+    let (which, by) = (which.to_owned(), by.to_owned());
+    store
+        .write(move |tx| {
+            let (device, now) = (find(tx, &which)?, now_ms());
+            tx.execute("UPDATE devices SET revoked_at = ? WHERE key = ?", params![now, device.key.0])?;
+            let detail = json!({"name": device.name, "key": to_hex(&device.key.0)});
+            audit::append(tx, &Entry { actor: &by, event: "device.revoked", message: None, detail })?;
+            let withdrawn = quorum::withdraw(tx, device.key, &by)?;
+            Ok(Revoked { device: Registered { revoked_at: Some(now), ..device }, withdrawn })
+        })
+        .await
+}
+
+/// Writes down when devices were last seen.
+pub async fn seen(store: &Store, at: Vec<(PublicKey, i64)>) -> Result<(), StoreError> {
+    store
+        .write(move |tx| {
+            let mut update =
+                tx.prepare_cached("UPDATE devices SET seen_at = max(?, coalesce(seen_at, 0)) WHERE key = ?")?;
+            for (key, at) in at {
+                update.execute(params![at, key.0])?;
+            }
+            Ok(())
+        })
+        .await
+}
+
+/// Whether a new device with this key may be registered under this name.
+pub(super) fn admit(tx: &Transaction<'_>, key: PublicKey, name: &str) -> Result<(), DeviceError> {
+    let devices = all(tx)?;
+    if devices.iter().any(|known| known.key == key) {
+        return Err(DeviceError::Known);
+    }
+    if devices.iter().filter(|known| known.revoked_at.is_none()).count() >= MAX_DEVICES {
+        return Err(DeviceError::Full);
+    }
+    free(tx, name, None)
+}
+
+/// Whether `name` is one, and nobody's but `mine`. Names that differ by capitals alone are one to a person.
+fn free(db: &Connection, name: &str, mine: Option<PublicKey>) -> Result<(), DeviceError> {
+    check_name(name)?;
+    let same = |known: &Registered| {
+        known.revoked_at.is_none()
+            && Some(known.key) != mine
+            && known.name.to_lowercase() == name.to_lowercase()
+    };
+    match all(db)?.into_iter().find(same) {
+        Some(known) => Err(DeviceError::Taken(known.name)),
+        None => Ok(()),
+    }
+}
+
+/// Nothing invisible, nothing that turns a line around, nothing that a table could not hold.
+fn check_name(name: &str) -> Result<(), DeviceError> {
+    let printable = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
+    let spaced = name.split(' ').all(|word| !word.is_empty());
+    if !spaced || name.chars().count() > MAX_NAME || !name.chars().all(printable) {
+        return Err(DeviceError::Name(name.chars().take(MAX_NAME + 20).collect()));
+    }
+    if is_key(name) {
+        return Err(DeviceError::LikeAKey(name.to_owned()));
+    }
+    Ok(())
+}
+
+fn is_key(text: &str) -> bool {
+    text.len() == SHORT && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// The device of this name, or with this key, that is not revoked.
+fn find(db: &Connection, which: &str) -> Result<Registered, DeviceError> {
+    let meant = |device: &Registered| {
+        device.name == which || (is_key(which) && device.short() == which.to_lowercase())
+    };
+    let (mut now, mut before): (Vec<_>, Vec<_>) =
+        all(db)?.into_iter().filter(meant).partition(|device| device.revoked_at.is_none());
+    match (now.pop(), before.pop()) {
+        (Some(device), _) => Ok(device),
+        (None, Some(device)) => Err(DeviceError::Revoked(device.name)),
+        (None, None) => Err(DeviceError::Missing(which.chars().take(MAX_NAME + 20).collect())),
+    }
+}
+
+fn all(db: &Connection) -> Result<Vec<Registered>, StoreError> {
+    let mut rows = db.prepare_cached(
+        "SELECT key, name, software, counter, added_at, seen_at, decided_at, revoked_at FROM devices
+         ORDER BY revoked_at IS NOT NULL, added_at, key",
+    )?;
+    let rows = rows.query_map([], read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Registered> {
+    Ok(Registered {
+        key: PublicKey(row.get(0)?),
+        name: row.get(1)?,
+        software: row.get(2)?,
+        counter: row.get(3)?,
+        added_at: row.get(4)?,
+        seen_at: row.get(5)?,
+        decided_at: row.get(6)?,
+        revoked_at: row.get(7)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use gatepost_link::seal::SealKey;
+
+    use super::*;
+    use crate::approval::device::{self, Device};
+
+    struct House {
+        _directory: tempfile::TempDir,
+        store: Store,
+    }
+
+    impl House {
+        async fn with(names: &[&str]) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let store = Store::open(directory.path()).unwrap();
+            let house = Self { _directory: directory, store };
+            for (n, name) in (1..).zip(names) {
+                house.add(n, name).await.unwrap();
+            }
+            house
+        }
+
+        async fn add(&self, key: u8, name: &str) -> Result<(), DeviceError> {
+            let device = Device {
+                key: PublicKey([key; 32]),
+                seal: SealKey([key; 32]),
+                name: name.into(),
+                software: false,
+                login: None,
+                version: 3,
+            };
+            device::register(&self.store, device).await
+        }
+
+        async fn names(&self) -> Vec<(String, bool)> {
+            let listed = list(&self.store).await.unwrap();
+            listed.into_iter().map(|device| (device.name, device.revoked_at.is_some())).collect()
+        }
+
+        async fn events(&self) -> Vec<String> {
+            let read = self.store.read(|db| {
+                let mut rows = db.prepare("SELECT actor || ' ' || event FROM audit ORDER BY seq")?;
+                let rows = rows.query_map([], |row| row.get(0))?;
+                Ok::<_, StoreError>(rows.collect::<Result<_, _>>()?)
+            });
+            read.await.unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_is_one_devices_until_it_is_revoked() {
+        let house = House::with(&["Kitchen", "Hall"]).await;
+        assert!(matches!(house.add(3, "kitchen").await, Err(DeviceError::Taken(name)) if name == "Kitchen"));
+        let taken = rename(&house.store, "Hall", "KITCHEN", "operator").await;
+        assert!(matches!(taken, Err(DeviceError::Taken(_))), "{taken:?}");
+        rename(&house.store, "Kitchen", "kitchen", "operator").await.unwrap();
+        revoke(&house.store, "kitchen", "operator").await.unwrap();
+        house.add(3, "Kitchen").await.unwrap();
+        let expected = [("Hall", false), ("Kitchen", false), ("kitchen", true)];
+        assert_eq!(house.names().await, expected.map(|(name, revoked)| (name.to_owned(), revoked)));
+        let expected = ["device.added", "device.added", "device.renamed", "device.revoked", "device.added"]
+            .map(|e| format!("operator {e}"));
+        assert_eq!(house.events().await, expected);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_back_is_no_name() {
+        let house = House::with(&[]).await;
+        let long = "x".repeat(41);
+        for name in
+            ["", " ", " a", "a ", "a  b", "a\nb", "a\u{202e}b", "a\u{200b}", "a\u{7f}", "a\u{a0}b", &long]
+        {
+            assert!(matches!(house.add(1, name).await, Err(DeviceError::Name(_))), "{name:?}");
+        }
+        assert!(matches!(house.add(1, "0123456789ABCDEF").await, Err(DeviceError::LikeAKey(_))));
+        for (key, name) in (1..).zip(["k", "Küche, oben (2)", "厨房", &long[..40]]) {
+            house.add(key, name).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_device_is_found_by_its_name_and_by_its_key_and_only_while_it_may_decide() {
+        let house = House::with(&["hall"]).await;
+        let short = list(&house.store).await.unwrap()[0].short();
+        assert_eq!(rename(&house.store, &short, "porch", "operator").await.unwrap().name, "porch");
+        let missing = revoke(&house.store, "hall", "operator").await;
+        assert!(matches!(missing, Err(DeviceError::Missing(_))), "{missing:?}");
+        revoke(&house.store, &short.to_uppercase(), "operator").await.unwrap();
+        for which in ["porch", short.as_str()] {
+            let again = revoke(&house.store, which, "operator").await;
+            assert!(matches!(again, Err(DeviceError::Revoked(_))), "{again:?}");
+        }
+        assert!(matches!(house.add(1, "other").await, Err(DeviceError::Known)), "its key stays known");
+    }
+
+    #[tokio::test]
+    async fn the_register_is_bounded_and_a_revoked_device_makes_room() {
+        let house = House::with(&[]).await;
+        let most = u8::try_from(MAX_DEVICES).unwrap();
+        for n in 0..most {
+            house.add(n, &format!("device {n}")).await.unwrap();
+        }
+        assert!(matches!(house.add(most, "one more").await, Err(DeviceError::Full)));
+        revoke(&house.store, "device 0", "operator").await.unwrap();
+        house.add(most, "one more").await.unwrap();
+    }
+}

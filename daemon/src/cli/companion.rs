@@ -1,0 +1,105 @@
+//! `gatepost companion`.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{
+    Failed,
+    output::{self, text},
+};
+use crate::client::{Client, Place, Request, escaped};
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// List companions: which are here, when they were last seen, when they last decided.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a companion another name.
+    Rename {
+        /// Its name, or its key as it is listed.
+        companion: String,
+        /// The new name.
+        name: String,
+    },
+    /// Take the right to decide from a companion, at once and for good.
+    Revoke {
+        /// Its name, or its key as it is listed.
+        companion: String,
+    },
+}
+
+pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
+    let client = Client::at(place)?;
+    match command {
+        Command::List { json } => {
+            let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;
+            let companions = answer.get("companions").and_then(Value::as_array).cloned().unwrap_or_default();
+            match json {
+                true => println!("{}", Value::Array(companions)),
+                false => println!("{}", list(&companions)),
+            }
+        }
+        Command::Rename { companion, name } => {
+            let path = format!("{}/rename", path(&companion)?);
+            let request = Request { body: Some(json!({"name": name})), ..Request::default() };
+            client.call(Method::POST, &path, request).await?;
+            eprintln!("{companion} is called {name} now");
+        }
+        Command::Revoke { companion } => {
+            let answer = client.call(Method::DELETE, &path(&companion)?, Request::default()).await?;
+            let number = |member: &str| answer.get(member).and_then(Value::as_u64).unwrap_or(0);
+            eprintln!("{companion} may not decide any more");
+            if number("withdrawn") > 0 {
+                eprintln!(
+                    "its approvals of messages that still wait are taken back: {}",
+                    number("withdrawn")
+                );
+            }
+            if number("left") < number("quorum") {
+                let (left, quorum) = (number("left"), number("quorum"));
+                eprintln!("companions left: {left}; as {quorum} must approve, what is held now expires");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn path(companion: &str) -> Result<String, Failed> {
+    match companion {
+        // A path with nothing in this place, or with these, would be another call's.
+        "" | "." | ".." => Err(Failed::Usage(format!("{companion:?} is not a companion's name"))),
+        _ => Ok(format!("/v1/companions/{}", escaped(companion))),
+    }
+}
+
+fn list(companions: &[Value]) -> String {
+    let rows: Vec<Vec<String>> = companions
+        .iter()
+        .map(|companion| {
+            let is = |member: &str| companion.get(member) == Some(&Value::Bool(true));
+            let state = match (text(companion, "revoked_at"), is("online")) {
+                ("", true) => "online",
+                ("", false) => "offline",
+                _ => "revoked",
+            };
+            let counter = companion.get("counter").map(Value::to_string).unwrap_or_default();
+            let moment = |member: &str| output::moment(text(companion, member));
+            vec![
+                text(companion, "name").into(),
+                text(companion, "key").into(),
+                text(companion, "kind").into(),
+                state.into(),
+                moment("added_at"),
+                moment("seen_at"),
+                moment("decided_at"),
+                counter,
+                moment("revoked_at"),
+            ]
+        })
+        .collect();
+    let header = ["NAME", "KEY", "KIND", "STATE", "ADDED", "SEEN", "DECIDED", "COUNTER", "REVOKED"];
+    output::table(&header, &rows)
+}

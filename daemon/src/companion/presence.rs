@@ -1,0 +1,116 @@
+//! Which companions are here. Said by the broker and by them, so nothing is decided by it.
+//!
+//! What changes is written down now and then and not at once: whoever is on the broker can say that a companion comes and
+//! goes, as often as they like.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gatepost_link::decision::PublicKey;
+
+use crate::store::now_ms;
+
+/// A handle on who is here. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Presence(Arc<Mutex<HashMap<PublicKey, Here>>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Here {
+    online: bool,
+    /// When it last came or went, in milliseconds since 1970.
+    seen_at: Option<i64>,
+    unsaved: bool,
+}
+
+impl Presence {
+    /// Companions that may decide.
+    pub fn registered(&self) -> u64 {
+        self.all().len() as u64
+    }
+
+    /// Companions that are connected.
+    pub fn online(&self) -> u64 {
+        self.all().values().filter(|here| here.online).count() as u64
+    }
+
+    /// Whether a companion is connected.
+    pub fn is_online(&self, device: PublicKey) -> bool {
+        self.all().get(&device).is_some_and(|here| here.online)
+    }
+
+    /// When a companion last came or went since the hub started, in milliseconds since 1970.
+    pub fn seen_at(&self, device: PublicKey) -> Option<i64> {
+        self.all().get(&device).and_then(|here| here.seen_at)
+    }
+
+    /// A companion may decide from now on; it is not here yet.
+    pub(super) fn expect(&self, device: PublicKey) {
+        self.all().entry(device).or_default();
+    }
+
+    /// A companion may not decide any more.
+    pub(super) fn forget(&self, device: PublicKey) {
+        self.all().remove(&device);
+    }
+
+    /// A companion came, or went.
+    pub(super) fn note(&self, device: PublicKey, online: bool) {
+        if let Some(here) = self.all().get_mut(&device)
+            && here.online != online
+        {
+            *here = Here { online, seen_at: Some(now_ms()), unsaved: true };
+        }
+    }
+
+    /// Nobody can be heard.
+    pub(super) fn all_gone(&self) {
+        let here: Vec<PublicKey> = self.all().keys().copied().collect();
+        here.into_iter().for_each(|device| self.note(device, false));
+    }
+
+    /// Who came or went since this was last asked, and when.
+    pub(super) fn take_unsaved(&self) -> Vec<(PublicKey, i64)> {
+        let mut all = self.all();
+        let unsaved = all.iter_mut().filter_map(|(device, here)| {
+            let changed = std::mem::take(&mut here.unsaved);
+            here.seen_at.filter(|_| changed).map(|at| (*device, at))
+        });
+        unsaved.collect()
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<PublicKey, Here>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHELF: PublicKey = PublicKey([1; 32]);
+    const STRANGER: PublicKey = PublicKey([2; 32]);
+
+    #[test]
+    fn only_who_may_decide_is_here_and_a_change_is_to_be_written_down_once() {
+        let presence = Presence::default();
+        presence.expect(SHELF);
+        assert_eq!((presence.registered(), presence.online(), presence.seen_at(SHELF)), (1, 0, None));
+        presence.note(STRANGER, true);
+        assert!(!presence.is_online(STRANGER));
+        for online in [true, true, false, true] {
+            presence.note(SHELF, online);
+        }
+        assert_eq!((presence.online(), presence.is_online(SHELF)), (1, true));
+        let unsaved = presence.take_unsaved();
+        assert_eq!(unsaved, [(SHELF, presence.seen_at(SHELF).unwrap())]);
+        assert!(presence.take_unsaved().is_empty());
+        presence.note(SHELF, true);
+        assert!(presence.take_unsaved().is_empty(), "nothing has changed");
+        presence.all_gone();
+        assert_eq!((presence.registered(), presence.online(), presence.take_unsaved().len()), (1, 0, 1));
+        presence.forget(SHELF);
+        assert_eq!(presence.registered(), 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! Companions, as their owner looks after them: who is here, what they are called, who may not decide any more.
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost::approval::decide::DecisionError;
+use gatepost_companion::View;
+use gatepost_link::{
+    Digest, RequestId,
+    decision::{Statement, Verdict},
+    session::SessionHash,
+};
+use gatepost_tests::{
+    hub::{TestHub, client::text, database, eventually},
+    main_job::CONFIG,
+};
+use serde_json::{Value, json};
+
+/// The companion of this name, as `gatepost companion list` shows it.
+fn listed(house: &TestHub, name: &str) -> Result<Value> {
+    let all = house.cli(&["companion", "list", "--json"])?.json()?;
+    let found = all.as_array().context("a list")?.iter().find(|one| text(one, "name") == name);
+    found.cloned().with_context(|| format!("{name} is not in {all}"))
+}
+
+/// The same once it is here, or not.
+fn listed_when(house: &TestHub, name: &str, online: bool) -> Result<Value> {
+    eventually("the list says whether it is here", || {
+        Ok(Some(listed(house, name)?).filter(|one| one["online"] == online))
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_says_who_is_here_and_when_they_decided() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let mut hall = house.join("the hall, upstairs").await?;
+    let here = listed_when(&house, "the hall, upstairs", true)?;
+    ensure!(text(&here, "key").len() == 16 && here["kind"] == "program" && here["counter"] == 0, "{here}");
+    ensure!(here["decided_at"] == Value::Null && here["revoked_at"] == Value::Null, "{here}");
+    ensure!(text(&here, "seen_at") >= text(&here, "added_at"), "{here}");
+
+    agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
+    hall.decide(Verdict::Approve).await?;
+    let decided = listed(&house, "the hall, upstairs")?;
+    ensure!(text(&decided, "decided_at") >= text(&here, "seen_at") && decided["counter"] != 0, "{decided}");
+
+    // Its last will is heard.
+    hall.switch_off();
+    let gone = listed_when(&house, "the hall, upstairs", false)?;
+    ensure!(text(&gone, "seen_at") >= text(&decided, "decided_at"), "{gone}");
+    house.connect(&mut hall)?;
+    listed_when(&house, "the hall, upstairs", true)?;
+    hall.switch_off();
+    listed_when(&house, "the hall, upstairs", false)?;
+    house.restart().await?;
+    let table = house.cli(&["companion", "list"])?.well()?;
+    let row = table.lines().find(|line| line.starts_with("the hall")).context("a row")?;
+    ensure!(row.contains("program  offline  20") && !table.contains("  revoked"), "{table}");
+    ensure!(
+        table.lines().next().is_some_and(|head| head.contains("NAME") && head.contains("COUNTER")),
+        "{table}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_companion_is_renamed_while_its_card_is_open_and_decides_under_its_new_name() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
+    house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
+    let renamed = house.cli(&["companion", "rename", "test", "kitchen"])?;
+    ensure!(renamed.status == 0 && renamed.stderr.contains("kitchen"), "{renamed:?}");
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    let ready = house.audit("message.ready")?.pop().context("a row")?;
+    ensure!(ready.actor == "companion:kitchen", "{ready:?}");
+    let lines = house.audit("device.renamed")?;
+    ensure!(lines.len() == 1 && lines[0].detail["before"] == "test", "{lines:?}");
+
+    for (arguments, says) in [
+        (["rename", "test", "hall"], "there is no companion \"test\""),
+        (["rename", "kitchen", "two\nlines"], "is not a name for a companion"),
+        (["rename", "kitchen", "0123456789abcdef"], "could be taken for a companion's key"),
+    ] {
+        let refused = house.cli(&[&["companion"], &arguments[..]].concat())?;
+        ensure!(refused.status == 1 && refused.stderr.contains(says), "{refused:?}");
+    }
+    let agents = agent.get("/v1/companions")?;
+    ensure!(agents.status == 403, "{agents:?}");
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_companion_loses_its_card_at_once_and_its_decision_is_refused() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let hall = house.join("hall").await?;
+    let held = agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
+    hall.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
+    let listener = house.eavesdropper_on(hall.device())?;
+    let short = text(&listed(&house, "hall")?, "key").to_owned();
+
+    let revoked = house.cli(&["companion", "revoke", &short])?;
+    ensure!(revoked.status == 0 && revoked.stderr.contains("may not decide any more"), "{revoked:?}");
+    hall.screen("the companion has forgotten the hub", |screen| screen.view == View::Unpaired)?;
+    let gone = listed(&house, "hall")?;
+    ensure!(gone["online"] == false && gone["revoked_at"].is_string(), "{gone}");
+    let lines = house.audit("device.revoked")?;
+    ensure!(lines.len() == 1 && lines[0].actor == "operator:operator", "{lines:?}");
+
+    // Whatever it says is not heard any more: not an answer, not a line in the audit.
+    let frames = listener.down().len();
+    let approval = database::approval(&house.database()?, text(&held, "id"))?;
+    let statement = statement(&house, hall.device(), approval.request, &approval.document, 1_000)?;
+    listener.say_up(b"anything")?;
+    eventually("it was carried", || Ok(listener.up().contains(&b"anything".to_vec()).then_some(())))?;
+    // Nor would its word count, had it come through.
+    let approvals = house.hub()?.approvals();
+    let refused = approvals.decide(hall.device(), statement.session, hall.sign(&statement)).await;
+    ensure!(matches!(refused, Err(DecisionError::Device)), "{refused:?}");
+    ensure!(house.audit("decision.rejected")?.len() == 1);
+    ensure!(agent.message(text(&held, "id"))?["state"] == "held");
+
+    // The other one is still asked.
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    ensure!(listener.down().len() == frames, "the hub spoke to a revoked companion");
+    let twice = house.cli(&["companion", "revoke", "hall"])?;
+    ensure!(twice.status == 1 && twice.stderr.contains("was revoked already"), "{twice:?}");
+    // Its name is free, and its key is not.
+    let again = house.join("hall").await?;
+    listed_when(&house, "hall", true)?;
+    drop(again);
+    let table = house.cli(&["companion", "list"])?.well()?;
+    ensure!(
+        table.lines().last().is_some_and(|row| row.contains(&short) && row.contains("revoked")),
+        "{table}"
+    );
+    house.audit_is_whole().await
+}
+
+fn statement(
+    house: &TestHub,
+    device: gatepost_link::decision::PublicKey,
+    request: RequestId,
+    document: &[u8],
+    counter: u64,
+) -> Result<Statement> {
+    Ok(Statement {
+        hub: house.hub()?.key(),
+        device,
+        request,
+        document: Digest::of(document),
+        verdict: Verdict::Approve,
+        counter,
+        session: SessionHash([1; 32]),
+    })
+}
