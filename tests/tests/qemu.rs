@@ -3,16 +3,13 @@
 //!
 //! Pairing is not part of it: the flash holds what it would have left.
 
-use std::{
-    env, thread,
-    time::{Duration, Instant},
-};
+use std::{thread, time::Duration};
 
 use anyhow::{Result, ensure};
 use gatepost_companion::{Button, Edge, buttons};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{Board, Client, PATIENCE, TestHub, board::shows_document, client::text, database},
+    hub::{Board, Client, TestHub, board::shows_document, client::text, database, eventually},
     main_job::report,
     peers::{
         free_port,
@@ -201,29 +198,52 @@ async fn a_card_outlives_its_broker_its_hub_and_its_boards_power() -> Result<()>
     house.audit_is_whole().await
 }
 
-/// Milliseconds from the end of a hold to the message's arrival, as the hub's own inbox has it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_arrives_as_soon_as_the_hold_is_long_enough() -> Result<()> {
-    let approvals = env::var("GATEPOST_QEMU_APPROVALS").map_or(Ok(20), |count| count.parse())?;
+async fn a_man_on_the_broker_reads_nothing_gets_nothing_approved_and_is_reported() -> Result<()> {
     let (house, agent, mut board) = house(CONFIG).await?;
-    let mut took = Vec::new();
-    for number in 1..=approvals {
-        let id = ask(&agent, &format!("Message {number}."))?;
-        board.read()?;
-        board.qemu()?.button(Button::Approve, Edge::Pressed)?;
-        let complete = Instant::now() + Duration::from_millis(buttons::HOLD);
-        thread::sleep(complete.duration_since(Instant::now()));
-        while house.arrived("team")?.len() < number && complete.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_millis(1));
+    let mallory = house.eavesdropper_on(board.device())?;
+    // He hears the handshake too.
+    board.unplug();
+    board.view("the board is alone", |view| view == "Offline")?;
+    board.plug(&house)?;
+    board.view("the board is in a session", |view| view == "Idle")?;
+    let first = ask(&agent, "The safe opens at eight.")?;
+    board.approve()?;
+    agent.ended(&first, "sent")?;
+    let (up, down) = (mallory.up(), mallory.down());
+    ensure!(up.len() > 2 && down.len() > 3, "he hears {} and {}", up.len(), down.len());
+    let readable = |payload: &Vec<u8>| {
+        payload.windows(8).any(|bytes| b"The safe opens at eight.".windows(8).any(|words| words == bytes))
+    };
+    ensure!(!up.iter().chain(&down).any(readable), "he reads what is said");
+
+    let second = ask(&agent, "The second.")?;
+    board.card()?;
+    // He speaks faster than his client takes it.
+    let to_hub = |payload: &[u8]| eventually("he is heard", || Ok(mallory.say_up(payload).ok()));
+    let to_board = |payload: &[u8]| eventually("he is heard", || Ok(mallory.say_down(payload).ok()));
+    // What was said before, in its order and against it; the approval is among it.
+    up.iter().chain(up.iter().rev()).try_for_each(|payload| to_hub(payload))?;
+    down.iter().rev().try_for_each(|payload| to_board(payload))?;
+    // And the same cut short, and with a bit turned over.
+    for (number, payload) in up.iter().chain(&down).enumerate() {
+        let mut turned = payload.clone();
+        let at = number * 7 % turned.len();
+        turned[at] ^= 1 << (number % 8);
+        for payload in [&payload[..payload.len() / 2], &turned] {
+            to_hub(payload)?;
+            to_board(payload)?;
         }
-        took.push(complete.elapsed().as_millis());
-        board.qemu()?.button(Button::Approve, Edge::Released)?;
-        agent.ended(&id, "sent")?;
-        board.view("the board has nothing to do", |view| view == "Idle")?;
     }
-    took.sort_unstable();
-    let (half, most) = (took[took.len() / 2], took[took.len() * 99 / 100]);
-    println!("{approvals} approvals: p50 {half} ms, p99 {most} ms");
-    ensure!(half <= 50 && most <= 150, "too slow: {took:?}");
-    Ok(())
+    to_hub(b"the last")?;
+    eventually("all of it was carried", || Ok(mallory.up().contains(&b"the last".to_vec()).then_some(())))?;
+    let reported = || Ok((!house.audit("link.refused")?.is_empty()).then_some(()));
+    eventually("it is reported", reported)?;
+    still_held(&agent, &second)?;
+    ensure!(house.arrived("team")? == ["[engineer] The safe opens at eight."]);
+    // The person at the board still can.
+    board.approve()?;
+    agent.ended(&second, "sent")?;
+    ensure!(house.arrived("team")?.len() == 2);
+    house.audit_is_whole().await
 }
