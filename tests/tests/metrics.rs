@@ -73,6 +73,9 @@ async fn every_figure_agrees_with_what_happened_and_promtool_has_nothing_to_say(
     is("gatepost_queue_oldest_age_seconds{state=\"ready\"}", 0.0)?;
     is("gatepost_disk_state{state=\"plenty\"}", 1.0)?;
     is("gatepost_disk_state{state=\"spent\"}", 0.0)?;
+    is("gatepost_cards_total{agent=\"engineer\"}", 3.0)?;
+    is("gatepost_cards_deferred_total{agent=\"engineer\"}", 0.0)?;
+    is("gatepost_cards_waiting", 0.0)?;
     is("gatepost_companions_registered", 1.0)?;
     is("gatepost_companions_online", 1.0)?;
     is(&format!("gatepost_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")), 1.0)?;

@@ -5,10 +5,13 @@ use gatepost_link::{
     decision::{Decision, PublicKey, Statement, Verdict},
     session::SessionHash,
 };
-use rusqlite::{OptionalExtension as _, Transaction, params};
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde_json::json;
 
-use super::Approvals;
+use super::{
+    Approvals,
+    quorum::{self, Vote},
+};
 use crate::{
     audit::{self, Entry},
     message::{
@@ -22,7 +25,7 @@ use crate::{
 /// What became of a decision that is genuine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has taken effect, now or when it came the first time.
+    /// It has taken effect, now or when it came the first time; or it counts, and others must approve as well.
     Consumed,
     /// The request was over before it came.
     Over(State),
@@ -108,6 +111,35 @@ impl Approvals {
     }
 }
 
+/// What a decision is about, and the counter with which this device decided it.
+const ASKED: &str =
+    "SELECT message, id, document, approvals.deadline, quorum, state, CASE device WHEN ?2 THEN counter END
+     FROM approvals JOIN messages ON seq = message WHERE request = ?1";
+
+struct Asked {
+    message: i64,
+    id: String,
+    document: Vec<u8>,
+    deadline: i64,
+    quorum: u32,
+    state: State,
+    decided: Option<i64>,
+}
+
+impl Asked {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            message: row.get(0)?,
+            id: row.get(1)?,
+            document: row.get(2)?,
+            deadline: row.get(3)?,
+            quorum: row.get(4)?,
+            state: row.get(5)?,
+            decided: row.get(6)?,
+        })
+    }
+}
+
 fn consume(
     tx: &Transaction<'_>,
     hub: PublicKey,
@@ -127,21 +159,17 @@ fn consume(
     if software && !software_allowed {
         return Err(DecisionError::Device);
     }
-    let (seq, document, deadline, state, decided_counter): (i64, Vec<u8>, i64, State, Option<i64>) = tx
-        .query_row(
-            "SELECT message, document, approvals.deadline, state, counter
-             FROM approvals JOIN messages ON seq = message WHERE request = ?",
-            [decision.request.0],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
-        )
+    let asked = tx
+        .query_row(ASKED, params![decision.request.0, device.0], Asked::read)
         .optional()?
         .ok_or(DecisionError::Request)?;
+    let seq = asked.message;
 
     let statement = Statement {
         hub,
         device,
         request: decision.request,
-        document: Digest::of(&document),
+        document: Digest::of(&asked.document),
         verdict: decision.verdict,
         counter: decision.counter,
         session,
@@ -150,21 +178,45 @@ fn consume(
         return Err(DecisionError::Signature);
     }
     let given = i64::try_from(decision.counter).map_err(|_| DecisionError::Counter)?;
-    if given == counter && decided_counter == Some(given) {
+    let votes = quorum::votes(tx, decision.request, device, software_allowed)?;
+    if given == counter && (asked.decided == Some(given) || votes.own == Some(given)) {
         // The same decision again: its first `Consumed` was lost on the way.
         return Ok((seq, Outcome::Consumed));
     }
     if given <= counter {
         return Err(DecisionError::Counter);
     }
-    if state != State::Held || deadline <= now_ms() {
-        return Ok((seq, Outcome::Over(state)));
+    if asked.state != State::Held || asked.deadline <= now_ms() {
+        return Ok((seq, Outcome::Over(asked.state)));
     }
 
     tx.execute(
         "UPDATE devices SET counter = ?1, decided_at = ?2, seen_at = ?2 WHERE key = ?3",
         params![given, now_ms(), device.0],
     )?;
+    let by = format!("companion:{name}");
+    // Into the chain, so that the signature itself cannot be exchanged later.
+    let mut facts = json!({
+        "request": decision.request.to_string(), "document": statement.document.to_string(),
+        "device": crate::random::to_hex(&device.0), "counter": given,
+        "session": crate::random::to_hex(&session.0), "signature": crate::random::to_hex(&decision.signature.0),
+    });
+    let approved = votes.others + 1;
+    if decision.verdict == Verdict::Approve && asked.quorum > 1 {
+        (facts["votes"], facts["of"]) = (approved.into(), asked.quorum.into());
+    }
+    if decision.verdict == Verdict::Approve && approved < asked.quorum {
+        // A device counts once, however often it approves.
+        if votes.own.is_none() {
+            let (session, signature) = (session.0, decision.signature.0);
+            let vote = Vote { request: decision.request, device, counter: given, session, signature };
+            quorum::store(tx, &vote)?;
+            let detail = json!({"event": "vote", "facts": facts});
+            let message = Some(asked.id.as_str());
+            audit::append(tx, &Entry { actor: &by, event: "decision.counted", message, detail })?;
+        }
+        return Ok((seq, Outcome::Consumed));
+    }
     tx.execute(
         "UPDATE approvals SET decided_at = ?, verdict = ?, device = ?, counter = ?, session = ?, signature = ?
          WHERE request = ?",
@@ -181,17 +233,10 @@ fn consume(
             decision.request.0
         ],
     )?;
-    let by = format!("companion:{name}");
     let (event, code, reason) = match decision.verdict {
         Verdict::Approve => (Event::Approve, None, None),
         Verdict::Deny => (Event::Deny, Some(Code::Denied), Some("a person refused it")),
     };
-    // Into the chain, so that the signature itself cannot be exchanged later.
-    let facts = json!({
-        "request": decision.request.to_string(), "document": statement.document.to_string(),
-        "device": crate::random::to_hex(&device.0), "counter": given,
-        "session": crate::random::to_hex(&session.0), "signature": crate::random::to_hex(&decision.signature.0),
-    });
     let change = Change { event, actor: Actor::Approver, by: &by, code, reason, facts: Some(facts) };
     transition::apply(tx, seq, &change)?;
     Ok((seq, Outcome::Consumed))

@@ -5,13 +5,20 @@
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
 //! means no send. Afterwards [`prove`] shows that this is what happened.
 //!
-//! [`device`] says who may decide, and [`registry`] what becomes of them.
+//! [`device`] says who may decide, and [`registry`] what becomes of them; [`quorum`] counts where one is not enough, and
+//! [`cards`] keeps an agent from asking too often.
 
+pub mod cards;
 pub mod decide;
 pub mod device;
 pub mod document;
 pub mod prove;
+pub mod quorum;
 pub mod registry;
+#[cfg(test)]
+mod testing;
+
+use std::time::Duration;
 
 use gatepost_link::{Digest, RequestId, decision::PublicKey};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
@@ -31,10 +38,11 @@ use crate::{
 };
 use device::Device;
 use document::DocumentRefused;
+use quorum::Standing;
 
-/// All that waits, oldest first. A request is open exactly as long as its message is held.
-pub(crate) const WAITING: &str =
-    "SELECT request, message, document, deadline FROM approvals WHERE decided_at IS NULL ORDER BY message";
+/// All that people are asked now, oldest first. A request is open exactly as long as its message is held.
+pub(crate) const WAITING: &str = "SELECT request, message, document, deadline, quorum FROM approvals
+     WHERE decided_at IS NULL AND card_at IS NOT NULL ORDER BY message";
 
 /// A handle on what waits. Clones share it.
 #[derive(Clone)]
@@ -42,6 +50,32 @@ pub struct Approvals {
     outbox: Outbox,
     hub: PublicKey,
     software: bool,
+    terms: Terms,
+}
+
+/// On which terms people are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// How long a message waits for them.
+    pub ttl: Duration,
+    /// How many devices must approve it.
+    pub quorum: u32,
+    /// How many cards of one agent they see in an hour; 0 for as many as come.
+    pub cards_per_hour: u32,
+}
+
+impl Default for Terms {
+    /// Ten minutes, one is enough, and a card in three minutes.
+    fn default() -> Self {
+        Self { ttl: Duration::from_mins(10), quorum: 1, cards_per_hour: cards::USUAL }
+    }
+}
+
+impl Terms {
+    /// Until when a message waits that people are asked about from `since` on. Milliseconds since 1970.
+    fn deadline(self, since: i64, message: i64) -> i64 {
+        since.saturating_add(i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX)).min(message)
+    }
 }
 
 /// A request that waits.
@@ -55,6 +89,8 @@ pub struct Waiting {
     pub document: Vec<u8>,
     /// When it expires, in milliseconds since 1970.
     pub deadline: i64,
+    /// Who has approved it, while more must.
+    pub voted: Vec<PublicKey>,
 }
 
 /// Why a message could not be held.
@@ -77,7 +113,22 @@ impl From<StoreError> for HoldError {
 impl Approvals {
     /// The approvals of the hub with this key. `software`: whether a program's decision counts.
     pub fn new(outbox: Outbox, hub: PublicKey, software: bool) -> Self {
-        Self { outbox, hub, software }
+        Self { outbox, hub, software, terms: Terms::default() }
+    }
+
+    /// The same on these terms.
+    pub fn on(self, terms: Terms) -> Self {
+        Self { terms, ..self }
+    }
+
+    /// On which terms people are asked.
+    pub fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    /// The queue that they are about.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
     }
 
     /// The devices whose decisions count.
@@ -91,17 +142,22 @@ impl Approvals {
             .store()
             .read(|db| {
                 let mut rows = db.prepare_cached(WAITING)?;
-                let rows = rows.query_map([], |row| {
-                    Ok(Waiting {
-                        request: RequestId(row.get(0)?),
-                        message: row.get(1)?,
-                        document: row.get(2)?,
-                        deadline: row.get(3)?,
-                    })
-                })?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                let mut rows = rows.query([])?;
+                let mut waiting = vec![];
+                while let Some(row) = rows.next()? {
+                    let (request, quorum): (_, u32) = (RequestId(row.get(0)?), row.get(4)?);
+                    let voted = if quorum > 1 { quorum::voted(db, request)? } else { vec![] };
+                    let (message, document, deadline) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                    waiting.push(Waiting { request, message, document, deadline, voted });
+                }
+                Ok(waiting)
             })
             .await
+    }
+
+    /// How a message stands with those who decide; nothing, if it was never held.
+    pub async fn standing(&self, message: i64) -> Result<Option<Standing>, StoreError> {
+        self.outbox.store().look(|db| quorum::standing(db, message))
     }
 
     /// The state of the message that a request is about.
@@ -120,8 +176,34 @@ impl Approvals {
             .await
     }
 
+    /// Ends every hold whose deadline has passed, and puts the cards that have waited for their hour; says when there is
+    /// something to do again.
+    pub async fn look_after(&self) -> Result<Option<i64>, TransitionError> {
+        let expires = self.expire().await?;
+        Ok(expires.into_iter().chain(self.put_cards().await?).min())
+    }
+
+    async fn put_cards(&self) -> Result<Option<i64>, TransitionError> {
+        let (terms, now) = (self.terms, now_ms());
+        let due = self.outbox.store().read(move |db| cards::due(db, terms, now)).await?;
+        if due.now.is_empty() {
+            return Ok(due.next);
+        }
+        let messages: Vec<i64> = due.now.iter().map(|later| later.message).collect();
+        let put = self.outbox.store().write(move |tx| {
+            due.now
+                .iter()
+                .try_for_each(|later| cards::put(tx, later, terms, now))
+                .map_err(TransitionError::from)
+        });
+        put.await?;
+        // What was put expires in its turn: the change makes whoever waits look again.
+        messages.into_iter().for_each(|message| self.outbox.changed(message));
+        Ok(due.next)
+    }
+
     /// Ends every hold whose deadline has passed; says when the next one will.
-    pub async fn expire(&self) -> Result<Option<i64>, TransitionError> {
+    async fn expire(&self) -> Result<Option<i64>, TransitionError> {
         let now = now_ms();
         let deadlines: Vec<(i64, i64)> = self
             .outbox
@@ -171,20 +253,41 @@ pub(crate) fn hold(
     message: &MessageRow,
     parts: &[NewPart],
     reason: &str,
-    deadline: i64,
+    terms: Terms,
 ) -> Result<MessageRow, HoldError> {
     let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
+    let now = now_ms();
+    let asked = cards::room(tx, &message.agent, terms, now)?;
+    // Counted from when it was due: since it was accepted, or since an operator let it begin anew. Who is not asked yet has
+    // no less time then.
+    let deadline = if asked { terms.deadline(message.due_at, message.deadline) } else { message.deadline };
     let head = Digest(crate::audit::head(tx)?);
     let document = document::write(request, head, message, parts)?;
     tx.execute(
-        "INSERT INTO approvals (request, message, document, deadline) VALUES (?, ?, ?, ?)",
-        params![request.0, seq, document, deadline],
+        "INSERT INTO approvals (request, message, document, deadline, quorum, card_at, why) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        params![
+            request.0,
+            seq,
+            document,
+            deadline,
+            terms.quorum,
+            asked.then_some(now),
+            (!asked).then_some(reason)
+        ],
     )
     .map_err(StoreError::from)?;
     transition::store_parts(tx, seq, parts)?;
     // So that a document cannot be exchanged before anybody has signed it.
-    let facts = json!({"request": request.to_string(), "document": Digest::of(&document).to_string()});
-    let change = Change::hub(Event::Hold, Some(reason)).facts(facts);
+    let mut facts = json!({"request": request.to_string(), "document": Digest::of(&document).to_string()});
+    if terms.quorum > 1 {
+        facts["quorum"] = terms.quorum.into();
+    }
+    if asked {
+        let change = Change::hub(Event::Hold, Some(reason)).facts(facts);
+        return Ok(transition::apply_to(tx, message.clone(), &change)?);
+    }
+    let reason = cards::later(reason, &message.agent, terms.cards_per_hour);
+    let change = Change::hub(Event::Hold, Some(&reason)).code(Code::RateLimited).facts(facts);
     Ok(transition::apply_to(tx, message.clone(), &change)?)
 }
 
@@ -198,7 +301,13 @@ pub enum Released {
 }
 
 fn expire(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
-    let change = Change::hub(Event::Expire, Some("nobody decided in time")).code(Code::Expired);
+    let sql = "SELECT card_at IS NOT NULL FROM approvals WHERE message = ?";
+    let asked: bool = tx.prepare_cached(sql)?.query_row([seq], |row| row.get(0))?;
+    let why = match asked {
+        true => "nobody decided in time",
+        false => "nobody was asked in time, because its agent had asked too often",
+    };
+    let change = Change::hub(Event::Expire, Some(why)).code(Code::Expired);
     transition::apply(tx, seq, &change)?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use gatepost_link::{decision::PublicKey, topic};
 use rusqlite::{Connection, Row, Transaction, params};
 use serde_json::json;
 
+use super::quorum;
 use crate::{
     audit::{self, Entry},
     random::to_hex,
@@ -91,6 +92,13 @@ pub async fn list(store: &Store) -> Result<Vec<Registered>, StoreError> {
     store.read(all).await
 }
 
+/// How many devices may decide now. `software`: whether programs may.
+pub fn deciding(db: &Connection, software: bool) -> Result<usize, StoreError> {
+    let sql = "SELECT count(*) FROM devices WHERE revoked_at IS NULL AND (? OR NOT software)";
+    let count: i64 = db.query_row(sql, [software], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
 /// Gives a device another name. `which`: its name, or its key's short name.
 pub async fn rename(store: &Store, which: &str, name: &str, by: &str) -> Result<Registered, DeviceError> {
     let (which, name, by) = (which.to_owned(), name.to_owned(), by.to_owned());
@@ -109,8 +117,18 @@ pub async fn rename(store: &Store, which: &str, name: &str, by: &str) -> Result<
         .await
 }
 
-/// Takes the right to decide from a device, for good. `which`: its name, or its key's short name.
-pub async fn revoke(store: &Store, which: &str, by: &str) -> Result<Registered, DeviceError> {
+/// A device that was revoked just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revoked {
+    /// As it stands in the register.
+    pub device: Registered,
+    /// Messages that still wait, and that it had approved: its word does not count any more.
+    pub withdrawn: Vec<i64>,
+}
+
+/// Takes the right to decide from a device, for good, and its approvals of what still waits. `which`: its name, or its
+/// key's short name.
+pub async fn revoke(store: &Store, which: &str, by: &str) -> Result<Revoked, DeviceError> {
     let (which, by) = (which.to_owned(), by.to_owned());
     store
         .write(move |tx| {
@@ -118,7 +136,8 @@ pub async fn revoke(store: &Store, which: &str, by: &str) -> Result<Registered, 
             tx.execute("UPDATE devices SET revoked_at = ? WHERE key = ?", params![now, device.key.0])?;
             let detail = json!({"name": device.name, "key": to_hex(&device.key.0)});
             audit::append(tx, &Entry { actor: &by, event: "device.revoked", message: None, detail })?;
-            Ok(Registered { revoked_at: Some(now), ..device })
+            let withdrawn = quorum::withdraw(tx, device.key, &by)?;
+            Ok(Revoked { device: Registered { revoked_at: Some(now), ..device }, withdrawn })
         })
         .await
 }

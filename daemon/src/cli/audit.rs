@@ -155,7 +155,8 @@ fn directory(config: &Path) -> Result<PathBuf, Failed> {
     Ok(Config::load(config).map_err(Failed::refused)?.hub.data_dir)
 }
 
-fn open(database: &Path) -> Result<Connection, Failed> {
+/// A hub's database, to read.
+pub(super) fn open(database: &Path) -> Result<Connection, Failed> {
     let failed = |error| Failed::Refused(format!("cannot read {}: {error}", database.display()));
     let db = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     // A hub may be writing: all that is read is of one moment.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Failed, output};
+use super::{Failed, audit, output};
 use crate::{
+    approval::registry,
     channels::account::Accounts,
     config::Config,
     hub::open_accounts,
@@ -33,6 +34,14 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         config.agents.len(),
         accounts.iter().count()
     );
+    if let Some(deciding) = deciding(&config)
+        && deciding < config.approval.quorum as usize
+    {
+        let quorum = config.approval.quorum;
+        eprintln!(
+            "approval.quorum: {quorum} must approve, and companions that may: {deciding}; what is held will expire"
+        );
+    }
     if arguments.offline {
         return Ok(());
     }
@@ -63,6 +72,13 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         true => Ok(()),
         false => Err(Failed::Refused("not every channel is ready".into())),
     }
+}
+
+/// How many companions the hub knows that may decide; nothing, where there is no database yet.
+fn deciding(config: &Config) -> Option<usize> {
+    let path = config.hub.data_dir.join("gatepost.db");
+    let db = path.exists().then(|| audit::open(&path).ok())??;
+    registry::deciding(&db, config.approval.allow_software_companion).ok()
 }
 
 async fn ask(accounts: &Accounts) -> Vec<(String, String, Result<String, String>)> {

@@ -49,8 +49,19 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             eprintln!("{companion} is called {name} now");
         }
         Command::Revoke { companion } => {
-            client.call(Method::DELETE, &path(&companion)?, Request::default()).await?;
+            let answer = client.call(Method::DELETE, &path(&companion)?, Request::default()).await?;
+            let number = |member: &str| answer.get(member).and_then(Value::as_u64).unwrap_or(0);
             eprintln!("{companion} may not decide any more");
+            if number("withdrawn") > 0 {
+                eprintln!(
+                    "its approvals of messages that still wait are taken back: {}",
+                    number("withdrawn")
+                );
+            }
+            if number("left") < number("quorum") {
+                let (left, quorum) = (number("left"), number("quorum"));
+                eprintln!("companions left: {left}; as {quorum} must approve, what is held now expires");
+            }
         }
     }
     Ok(())

@@ -141,6 +141,12 @@ fn show(message: &Value) -> String {
             lines.push(format!("  {name}: {}", text(message, name)));
         }
     }
+    if !text(message, "approvals").is_empty() {
+        let by = message.get("approved_by").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let by: Vec<&str> = by.iter().filter_map(Value::as_str).collect();
+        let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+        lines.push(format!("  approvals: {}{by}", text(message, "approvals")));
+    }
     for file in message.get("attachments").and_then(Value::as_array).into_iter().flatten() {
         lines.push(output::file(file));
     }

@@ -1,6 +1,7 @@
 //! The hub's connection to the broker, and the loop that joins companions' sessions and approvals.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
@@ -87,7 +88,7 @@ pub fn start(
     outbox: Outbox,
 ) -> Link {
     let (presence, changed) = (Presence::default(), Arc::<Notify>::default());
-    let handle = Companions::new(outbox.clone(), presence.clone(), Arc::clone(&changed));
+    let handle = Companions::new(approvals.clone(), presence.clone(), Arc::clone(&changed));
     let mut serving =
         Serving { address, hub, secret, companions: HashMap::new(), approvals, outbox, presence, changed };
     for device in devices {
@@ -303,6 +304,16 @@ impl Serving {
                         tracing::error!(companion = name, %error, "cannot note which version a companion speaks");
                     }
                 }
+                // It may not have heard that its word counts, and is not asked again.
+                match self.approvals.waiting().await {
+                    Ok(waiting) => {
+                        let voted = |waiting: &&Waiting| waiting.voted.contains(&companion.device.key);
+                        let voted: Vec<RequestId> =
+                            waiting.iter().filter(voted).map(|waiting| waiting.request).collect();
+                        voted.into_iter().for_each(|request| companion.session.consumed(request));
+                    }
+                    Err(error) => tracing::error!(%error, "cannot read what waits"),
+                }
                 self.update().await;
             }
             Ok(Asked::Decide(session, decision)) => {
@@ -371,7 +382,8 @@ impl Serving {
                 let now = now_ms();
                 let report = self.report(waiting.len(), totals);
                 for companion in self.companions.values_mut() {
-                    companion.session.update(now, &waiting, |request| {
+                    let asked = asked_of(companion.device.key, &waiting);
+                    companion.session.update(now, &asked, |request| {
                         over.get(&request).copied().unwrap_or(Withdrawal::DecidedElsewhere)
                     });
                     companion.session.status(report);
@@ -414,6 +426,14 @@ impl Serving {
             }
         }
         Ok(())
+    }
+}
+
+/// What waits for the word of this companion: not that which it has given already.
+fn asked_of(device: PublicKey, waiting: &[Waiting]) -> Cow<'_, [Waiting]> {
+    match waiting.iter().any(|waiting| waiting.voted.contains(&device)) {
+        false => Cow::Borrowed(waiting),
+        true => waiting.iter().filter(|waiting| !waiting.voted.contains(&device)).cloned().collect(),
     }
 }
 

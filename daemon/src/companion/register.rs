@@ -10,11 +10,11 @@ use tokio::sync::Notify;
 use super::presence::Presence;
 use crate::{
     approval::{
+        Approvals,
         device::{self, Device},
         registry::{self, DeviceError, Registered},
     },
-    outbox::Outbox,
-    store::StoreError,
+    store::{Store, StoreError},
 };
 
 /// A companion, and whether it is here.
@@ -29,15 +29,32 @@ pub struct Listed {
 /// A handle on the companions. Clones share it.
 #[derive(Clone)]
 pub struct Companions {
-    outbox: Outbox,
+    approvals: Approvals,
     presence: Presence,
     changed: Arc<Notify>,
 }
 
+/// A companion that was revoked, and what that leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revoked {
+    /// As it stands in the register.
+    pub device: Registered,
+    /// Messages that still wait, and that it had approved: its word does not count any more.
+    pub withdrawn: usize,
+    /// Companions that may decide now.
+    pub left: usize,
+    /// How many of them must approve a message.
+    pub quorum: u32,
+}
+
 impl Companions {
     /// The companions whose link waits for `changed`.
-    pub(super) fn new(outbox: Outbox, presence: Presence, changed: Arc<Notify>) -> Self {
-        Self { outbox, presence, changed }
+    pub(super) fn new(approvals: Approvals, presence: Presence, changed: Arc<Notify>) -> Self {
+        Self { approvals, presence, changed }
+    }
+
+    fn store(&self) -> &Store {
+        self.approvals.outbox().store()
     }
 
     /// Who is here.
@@ -47,7 +64,7 @@ impl Companions {
 
     /// All that were ever registered: those that may decide first, then those that were revoked.
     pub async fn list(&self) -> Result<Vec<Listed>, StoreError> {
-        let devices = registry::list(self.outbox.store()).await?.into_iter();
+        let devices = registry::list(self.store()).await?.into_iter();
         let listed = devices.map(|mut device| {
             device.seen_at = device.seen_at.max(self.presence.seen_at(device.key));
             Listed { online: self.presence.is_online(device.key), device }
@@ -57,22 +74,26 @@ impl Companions {
 
     /// Takes one in, from now on.
     pub async fn add(&self, device: Device) -> Result<(), DeviceError> {
-        device::register(self.outbox.store(), device).await?;
+        device::register(self.store(), device).await?;
         self.changed.notify_one();
         Ok(())
     }
 
     /// Gives one another name.
     pub async fn rename(&self, which: &str, name: &str, by: &str) -> Result<Registered, DeviceError> {
-        let device = registry::rename(self.outbox.store(), which, name, by).await?;
+        let device = registry::rename(self.store(), which, name, by).await?;
         self.changed.notify_one();
         Ok(device)
     }
 
     /// Takes the right to decide from one, and drops it from the link.
-    pub async fn revoke(&self, which: &str, by: &str) -> Result<Registered, DeviceError> {
-        let device = registry::revoke(self.outbox.store(), which, by).await?;
+    pub async fn revoke(&self, which: &str, by: &str) -> Result<Revoked, DeviceError> {
+        let registry::Revoked { device, withdrawn } = registry::revoke(self.store(), which, by).await?;
         self.changed.notify_one();
-        Ok(device)
+        for &message in &withdrawn {
+            self.approvals.outbox().changed(message);
+        }
+        let (left, quorum) = (self.approvals.devices().await?.len(), self.approvals.terms().quorum);
+        Ok(Revoked { device, withdrawn: withdrawn.len(), left, quorum })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Config, ConfigError};
 use crate::{
+    approval::registry::MAX_DEVICES,
     channels::registry::kind,
     message::{asked::MOST, call::MAX_TEXT},
     policy::Pattern,
@@ -65,6 +66,12 @@ impl Config {
                 "approval.approvers",
                 "somebody must be able to decide: write [\"companion\"]",
             ));
+        }
+        if !(1..=MAX_DEVICES).contains(&(self.approval.quorum as usize)) {
+            let problem = format!(
+                "at least 1, and at most {MAX_DEVICES}: no more companions can be registered, so no message would ever be approved"
+            );
+            return Err(invalid("approval.quorum", problem));
         }
         Ok(())
     }

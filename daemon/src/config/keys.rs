@@ -133,6 +133,18 @@ pub const APPROVAL: &[Key] = &[
         "false",
         "Accepts decisions from a companion that is a program on a computer, not a device with buttons of its own.",
     ),
+    key(
+        "quorum",
+        "1",
+        "How many companions must approve a message before it goes. Each is asked, each counts once, and one that denies ends \
+         it for all. A message keeps the number that held when it was held.",
+    ),
+    key(
+        "cards_per_hour",
+        "20",
+        "How many messages of one agent people are asked about within an hour; 0 for as many as come. What is over it is held \
+         too, says so, and is asked about in its turn, as soon as the hour has room for it.",
+    ),
 ];
 
 /// `[hooks.NAME]`.

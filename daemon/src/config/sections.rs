@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::Span;
 use crate::{
+    approval::Terms,
     files::{
         self, Sources,
         reach::{Hosts, Private},
@@ -109,6 +110,10 @@ pub struct Approval {
     pub approvers: Vec<Approver>,
     /// Whether programs may decide.
     pub allow_software_companion: bool,
+    /// How many devices must approve a message.
+    pub quorum: u32,
+    /// How many cards of one agent they see in an hour.
+    pub cards_per_hour: u32,
 }
 
 /// Who may decide.
@@ -191,10 +196,13 @@ impl Default for Agent {
 
 impl Default for Approval {
     fn default() -> Self {
+        let Terms { ttl, quorum, cards_per_hour } = Terms::default();
         Self {
-            ttl: Span(Duration::from_mins(10)),
+            ttl: Span(ttl),
             approvers: vec![Approver::Companion],
             allow_software_companion: false,
+            quorum,
+            cards_per_hour,
         }
     }
 }
@@ -218,6 +226,14 @@ impl Agent {
     /// Where its files may come from, or what is wrong with the list.
     pub fn sources(&self) -> Result<Sources, String> {
         Ok(Sources { folder: self.attach_from.clone(), hosts: Hosts::parse(&self.attach_urls)? })
+    }
+}
+
+impl Approval {
+    /// On which terms people are asked.
+    pub fn terms(&self) -> Terms {
+        let &Self { ttl: Span(ttl), quorum, cards_per_hour, .. } = self;
+        Terms { ttl, quorum, cards_per_hour }
     }
 }
 

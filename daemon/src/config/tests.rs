@@ -69,6 +69,18 @@ fn a_hook_is_asked_in_one_way_and_never_through_the_net_in_plain() {
 }
 
 #[test]
+fn a_quorum_that_can_never_be_met_is_refused_and_the_sentence_says_why() {
+    for quorum in [0, 33, u32::MAX] {
+        let error = parse(&format!("[approval]\nquorum = {quorum}\n")).unwrap_err().to_string();
+        assert!(
+            error.starts_with("approval.quorum: at least 1, and at most 32: no more companions"),
+            "{error}"
+        );
+    }
+    assert_eq!(parse("[approval]\nquorum = 32\n").unwrap().approval.quorum, 32);
+}
+
+#[test]
 fn the_template_is_valid_and_names_every_key() {
     let text = template();
     parse(&text).unwrap();
@@ -113,6 +125,6 @@ fn the_template_is_valid_with_every_commented_line_switched_on() {
     assert_eq!((files.max_count, files.max_stored), (usual.max_count, usual.max_stored));
     assert_eq!(files.url_timeout, usual.url_timeout);
     assert_eq!(config.broker.listen, Broker::default().listen);
-    assert_eq!(config.approval.ttl, Approval::default().ttl);
+    assert_eq!(config.approval.terms(), Approval::default().terms());
     assert_eq!(config.contexts.ttl, Contexts::default().ttl);
 }

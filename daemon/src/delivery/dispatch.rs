@@ -111,7 +111,7 @@ fn milliseconds(span: Duration) -> i64 {
 }
 
 impl Pipeline {
-    /// Sends what is due and expires what is over, until `stop`; then lets what is on its way come to its end.
+    /// Sends what is due, looks after what waits for a person, until `stop`; then lets what is on its way come to its end.
     pub async fn dispatch(self, mut stop: oneshot::Receiver<()>) {
         let (free, mut done) = mpsc::unbounded_channel();
         let mut at_work = AtWork { lanes: Lanes::default(), sending: JoinSet::new(), free };
@@ -182,7 +182,7 @@ impl Pipeline {
         self.begin(at_work, &mut look);
         let mut next = look.next;
         if held && unsettled.is_none() {
-            next = next.into_iter().chain(self.0.approvals.expire().await?).min();
+            next = next.into_iter().chain(self.0.approvals.look_after().await?).min();
         }
         Ok(next)
     }
@@ -194,7 +194,7 @@ impl Pipeline {
         }
         let unsettled = self.0.outbox.store().unsettled_since();
         let next = match unsettled {
-            None => self.0.approvals.expire().await?,
+            None => self.0.approvals.look_after().await?,
             Some(_) => Some(now_ms().saturating_add(PAUSED)),
         };
         let look = self.look(at_work, unsettled, next);

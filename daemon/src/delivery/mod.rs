@@ -54,8 +54,6 @@ pub struct Shared {
     pub agents: BTreeMap<String, AgentRules>,
     /// The longest time to live of a message, and the default.
     pub ttl: Duration,
-    /// How long a message waits for a person.
-    pub hold_ttl: Duration,
     /// The house's own programs.
     pub hooks: Hooks,
     /// How fast requests leave.

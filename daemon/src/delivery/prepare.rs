@@ -4,8 +4,6 @@
 //! was judged is what is stored: nothing of this runs again. Where there are no hooks, the verdict is written in the
 //! transaction that accepts the message: one wait for the disk, and no moment between the two.
 
-use std::time::Duration;
-
 use rusqlite::Transaction;
 use tracing::Instrument as _;
 
@@ -17,7 +15,7 @@ use super::{
     submit::PREPARED,
 };
 use crate::{
-    approval::{self, HoldError},
+    approval::{self, HoldError, Terms},
     message::{
         refusal::{Code, Refusal},
         state::{Event, State},
@@ -69,8 +67,9 @@ impl Pipeline {
             Ok(message) => self.judge(&Content::of(&message, &message.target())),
             Err(refusal) => Judged::Refused(refusal),
         };
-        let ttl = self.0.hold_ttl;
-        let change = self.0.outbox.change(seq, move |tx| settle(tx, MessageRow::get(tx, seq)?, &judged, ttl));
+        let terms = self.0.approvals.terms();
+        let change =
+            self.0.outbox.change(seq, move |tx| settle(tx, MessageRow::get(tx, seq)?, &judged, terms));
         tell(&change.await?);
         Ok(())
     }
@@ -135,26 +134,21 @@ pub(super) fn settle(
     tx: &Transaction<'_>,
     message: MessageRow,
     judged: &Judged,
-    hold_ttl: Duration,
+    terms: Terms,
 ) -> Result<MessageRow, TransitionError> {
     match judged {
         Judged::Sent(parts) => {
             transition::store_parts(tx, message.seq, parts)?;
             transition::apply_to(tx, message, &Change::hub(Event::Allow, None))
         }
-        Judged::Asked(reason, parts) => {
-            let ttl = i64::try_from(hold_ttl.as_millis()).unwrap_or(i64::MAX);
-            // Counted from when it was due: since it was accepted, or since an operator let it begin anew.
-            let deadline = message.due_at.saturating_add(ttl).min(message.deadline);
-            match approval::hold(tx, &message, parts, reason, deadline) {
-                Ok(message) => Ok(message),
-                Err(HoldError::Document(error)) => {
-                    let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
-                    refuse(tx, message, &refusal)
-                }
-                Err(HoldError::Transition(error)) => Err(error),
+        Judged::Asked(reason, parts) => match approval::hold(tx, &message, parts, reason, terms) {
+            Ok(message) => Ok(message),
+            Err(HoldError::Document(error)) => {
+                let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
+                refuse(tx, message, &refusal)
             }
-        }
+            Err(HoldError::Transition(error)) => Err(error),
+        },
         Judged::Refused(refusal) => refuse(tx, message, refusal),
     }
 }

@@ -155,7 +155,7 @@ impl Pipeline {
             text: &new.text,
             attachments: &new.attachments,
         });
-        let (outbox, ttl) = (&self.0.outbox, self.0.hold_ttl);
+        let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
             Judged::Sent(parts) => {
                 let planned = PartReceipt { state: PartState::Planned, platform_id: None, error: None };
@@ -165,7 +165,7 @@ impl Pipeline {
             }
             judged => {
                 let accepted = outbox.accept_and(new, move |tx, message| {
-                    let message = settle(tx, message, &judged, ttl)?;
+                    let message = settle(tx, message, &judged, terms)?;
                     Ok((message.clone(), receipt(tx, message)?))
                 });
                 accepted.await.map_err(not_accepted)?

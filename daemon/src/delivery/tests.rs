@@ -163,7 +163,6 @@ impl House {
                 .map(|(name, crossing)| (name.to_owned(), rules(crossing)))
                 .into(),
             ttl: Duration::from_hours(24),
-            hold_ttl: Duration::from_mins(10),
             pace: Pace::default(),
             files,
             hooks: Hooks::new(vec![], vec![]),

@@ -107,7 +107,7 @@ impl Line {
         for (member, fact) in told.into_iter().filter(|(_, fact)| !self.detail[*fact].is_null()) {
             data[member] = self.detail[fact].clone();
         }
-        if let Some(hint) = Receipt::hint(state) {
+        if let Some(hint) = Receipt::hint(state, self.detail["code"].as_str()) {
             data["hint"] = hint.into();
         }
         Some(Event { seq: self.seq, name: self.event.clone(), data })

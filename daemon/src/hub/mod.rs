@@ -200,7 +200,8 @@ impl Hub {
         let outbox = Outbox::new(store.clone())
             .bounded(Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes });
         let software = config.approval.allow_software_companion;
-        let approvals = Approvals::new(outbox.clone(), key, software);
+        let terms = config.approval.terms();
+        let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
         let accounts = open_accounts(config, &store)?;
         let private = config.files.private().expect("checked when the configuration was read");
         let files = Files::open(store.clone(), config.files.bounds(), private)?;
@@ -210,7 +211,6 @@ impl Hub {
             agents: agents(config, &accounts)?,
             accounts,
             ttl: config.hub.ttl.0,
-            hold_ttl: config.approval.ttl.0,
             hooks: hooks::build(config)?,
             pace: Pace::default(),
             files: files.clone(),
@@ -222,8 +222,14 @@ impl Hub {
 
         let broker = meet(config, &extras.broker_users)?;
         let devices = approvals.devices().await?;
-        if devices.is_empty() {
-            tracing::warn!("no companion is registered: messages that need a person will expire");
+        match (devices.len(), terms.quorum) {
+            (0, _) => tracing::warn!("no companion is registered: messages that need a person will expire"),
+            (few, quorum) if few < quorum as usize => tracing::warn!(
+                companions = few,
+                quorum,
+                "fewer companions than must approve: messages that need a person will expire"
+            ),
+            _ => {}
         }
         let link = link::start(broker, key, secret, devices, approvals, outbox.clone());
         let (rest, resting) = oneshot::channel();

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{
     MessageId,
     attachment::Attachment,
+    refusal::Code,
     state::{PartState, State},
 };
 
@@ -17,7 +18,7 @@ pub struct Receipt {
     pub id: MessageId,
     /// Where it is.
     pub state: State,
-    /// For an end other than `sent`: the kind of error.
+    /// For an end other than `sent`: the kind of error. `rate_limited` while it is held and nobody is asked yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// Why it is where it is, as a sentence.
@@ -52,9 +53,12 @@ pub struct PartReceipt {
 }
 
 impl Receipt {
-    /// What an agent can do about a message in this state.
-    pub const fn hint(state: State) -> Option<&'static str> {
+    /// What an agent can do about a message in this state, with this kind of error.
+    pub fn hint(state: State, code: Option<&str>) -> Option<&'static str> {
         match state {
+            State::Held if code == Some(Code::RateLimited.word()) => Some(
+                "it waits for its turn to be asked about; do not send it a second time, and ask for less that leaves its conversation",
+            ),
             State::Held => Some("a person is being asked; ask again later, and do not send it a second time"),
             State::Denied => Some("do not send it again unchanged"),
             State::Expired => Some("send it again if it still matters"),

@@ -18,7 +18,7 @@ pub enum Code {
     ExecutionFailed,
     /// The queue or its disk has no room; nothing was taken.
     QueueFull,
-    /// Too many at once, or too often; nothing was taken.
+    /// Too many at once, or too often: nothing was taken, or nobody is asked about it yet.
     RateLimited,
     /// A body or a text over its bound.
     TooLarge,

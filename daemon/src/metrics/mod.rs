@@ -47,6 +47,10 @@ struct Counted {
     bytes: i64,
     /// Since when the oldest waits, in milliseconds since 1970.
     oldest: [Option<i64>; 2],
+    /// Cards that were put and cards that had to wait, by agent, since there is a database.
+    cards: Vec<(String, i64, i64)>,
+    /// Held messages that nobody is asked about yet.
+    later: i64,
     /// Rows that the audit ever had.
     audit: i64,
     /// The database's size in bytes, its free pages included.
@@ -68,6 +72,7 @@ impl Metrics {
         text.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1.0);
         write_messages(&mut text, &counted);
         self.write_disk(&mut text, &counted);
+        write_cards(&mut text, &counted);
         text.family("gatepost_companions_registered", Kind::Gauge, "Companions that may decide.");
         text.sample(&[], as_f64(self.presence.registered()));
         text.family("gatepost_companions_online", Kind::Gauge, "Companions that are connected now.");
@@ -137,6 +142,23 @@ fn write_messages(text: &mut Text, counted: &Counted) {
     }
 }
 
+fn write_cards(text: &mut Text, counted: &Counted) {
+    text.family("gatepost_cards_total", Kind::Counter, "Messages that people were asked about, by agent.");
+    for (agent, put, _) in &counted.cards {
+        text.sample(&[("agent", agent)], *put as f64);
+    }
+    text.family(
+        "gatepost_cards_deferred_total",
+        Kind::Counter,
+        "Messages that were held while nobody could be asked about them yet: their agent had had its cards of the hour.",
+    );
+    for (agent, _, deferred) in &counted.cards {
+        text.sample(&[("agent", agent)], *deferred as f64);
+    }
+    text.family("gatepost_cards_waiting", Kind::Gauge, "Held messages that nobody is asked about yet.");
+    text.sample(&[], counted.later as f64);
+}
+
 fn count(db: &Connection) -> Result<Counted, StoreError> {
     let by_channel = |sql: &str| -> Result<Vec<(String, String, i64)>, StoreError> {
         let mut rows = db.prepare_cached(sql)?;
@@ -152,9 +174,19 @@ fn count(db: &Connection) -> Result<Counted, StoreError> {
         queue: by_channel(row::DEPTHS)?,
         bytes: number("SELECT bytes FROM depth")?,
         oldest: [oldest(WAITING[0])?, oldest(WAITING[1])?],
+        cards: by_agent(db)?,
+        later: number(
+            "SELECT count(*) FROM approvals INDEXED BY approvals_later WHERE decided_at IS NULL AND card_at IS NULL",
+        )?,
         audit: audit::newest(db)?,
         size: number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?,
     })
+}
+
+fn by_agent(db: &Connection) -> Result<Vec<(String, i64, i64)>, StoreError> {
+    let mut rows = db.prepare_cached("SELECT agent, put, deferred FROM cards ORDER BY agent")?;
+    let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Figures are approximate beyond 2^53, as everywhere in Prometheus.

@@ -303,7 +303,7 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         to: message.target().to_string(),
         id: MessageId(message.id),
         state: message.state,
-        hint: Receipt::hint(message.state),
+        hint: Receipt::hint(message.state, message.code.as_deref()),
         code: message.code,
         error: message.reason,
         attachments: message.attachments,

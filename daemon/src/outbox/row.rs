@@ -125,7 +125,7 @@ pub struct MessageRow {
     pub due_at: i64,
     /// Attempts that failed.
     pub attempts: u32,
-    /// For an end other than `sent`: the kind of error.
+    /// For an end other than `sent`, or a hold that nobody is asked about yet: the kind of error.
     pub code: Option<String>,
     /// Why it is where it is.
     pub reason: Option<String>,
@@ -325,6 +325,8 @@ mod tests {
             OF_AGENT,
             SAID,
             crate::approval::WAITING,
+            crate::approval::cards::LATER,
+            crate::approval::cards::HAD,
         ] {
             let plan: Vec<String> = store
                 .read(move |db| {

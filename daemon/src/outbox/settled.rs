@@ -24,6 +24,10 @@ impl Outbox {
                          AND (SELECT accepted_at FROM messages WHERE seq = approvals.message) >= ?2",
                         params![step, since],
                     )?;
+                    tx.execute(
+                        "UPDATE approvals SET card_at = card_at + ?1 WHERE card_at >= ?2",
+                        params![step, since],
+                    )?;
                     tx.execute(SHIFT, params![step, since])?;
                     tx.execute(
                         "UPDATE pauses SET at = at + ?1, until = until + ?1 WHERE at >= ?2",

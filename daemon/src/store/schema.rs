@@ -266,6 +266,39 @@ CREATE INDEX messages_live ON messages (state, channel)
 ALTER TABLE devices ADD COLUMN seen_at INTEGER;
 ALTER TABLE devices ADD COLUMN decided_at INTEGER;
 ","
+-- How many devices must approve a message, and the approvals that came before there were enough.
+ALTER TABLE approvals ADD COLUMN quorum INTEGER NOT NULL DEFAULT 1;
+CREATE TABLE votes (
+    request BLOB NOT NULL REFERENCES approvals (request) ON DELETE CASCADE,
+    device BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    counter INTEGER NOT NULL,
+    session BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    PRIMARY KEY (request, device)
+) STRICT, WITHOUT ROWID;
+","
+-- Since when people are asked; nothing while an agent has had its share of an hour, and why it is held then.
+ALTER TABLE approvals ADD COLUMN card_at INTEGER;
+ALTER TABLE approvals ADD COLUMN why TEXT;
+UPDATE approvals SET card_at = (SELECT accepted_at FROM messages WHERE seq = message);
+CREATE INDEX approvals_cards ON approvals (card_at) WHERE card_at IS NOT NULL;
+CREATE INDEX approvals_later ON approvals (message) WHERE decided_at IS NULL AND card_at IS NULL;
+-- How many cards each agent has put, and how many had to wait, counted by the rows themselves; it outlives them.
+CREATE TABLE cards (
+    agent TEXT PRIMARY KEY,
+    put INTEGER NOT NULL,
+    deferred INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER cards_put AFTER INSERT ON approvals WHEN new.card_at IS NOT NULL
+    BEGIN INSERT INTO cards SELECT agent, 1, 0 FROM messages WHERE seq = new.message
+        ON CONFLICT DO UPDATE SET put = put + 1; END;
+CREATE TRIGGER cards_deferred AFTER INSERT ON approvals WHEN new.card_at IS NULL
+    BEGIN INSERT INTO cards SELECT agent, 0, 1 FROM messages WHERE seq = new.message
+        ON CONFLICT DO UPDATE SET deferred = deferred + 1; END;
+CREATE TRIGGER cards_later AFTER UPDATE OF card_at ON approvals WHEN old.card_at IS NULL AND new.card_at IS NOT NULL
+    BEGIN UPDATE cards SET put = put + 1 WHERE agent = (SELECT agent FROM messages WHERE seq = new.message); END;
+","
 -- How a companion is spoken to: its key for sealed sessions, the hash of its password at the embedded broker, and the highest
 -- version of the link that it has spoken. One without the first was never paired.
 ALTER TABLE devices ADD COLUMN seal BLOB;

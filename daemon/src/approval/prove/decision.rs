@@ -29,13 +29,44 @@ impl Decision {
         let text = |name: &str| facts[name].as_str();
         Some(Self {
             request: RequestId(from_hex(text("request")?)?),
-            verdict: verdict(detail["event"].as_str()?)?,
+            verdict: match detail["event"].as_str()? {
+                "vote" => Verdict::Approve,
+                word => verdict(word)?,
+            },
             document: Digest(from_hex(text("document")?)?),
             device: from_hex(text("device")?)?,
             counter: facts["counter"].as_i64()?,
             session: from_hex(text("session")?)?,
             signature: from_hex(text("signature")?)?,
         })
+    }
+
+    /// An approval, as it is stored by its parts.
+    pub(super) fn approval(
+        request: RequestId,
+        document: Digest,
+        device: [u8; 32],
+        counter: i64,
+        session: [u8; 32],
+        signature: [u8; 64],
+    ) -> Self {
+        Self { request, verdict: Verdict::Approve, document, device, counter, session, signature }
+    }
+
+    pub(super) fn is_approval(&self) -> bool {
+        self.verdict == Verdict::Approve
+    }
+
+    /// In what it is not this decision of the same device on the same request.
+    pub(super) fn differences(&self, other: &Self) -> impl Iterator<Item = &'static str> {
+        [
+            ("document", self.document == other.document),
+            ("counter", self.counter == other.counter),
+            ("session", self.session == other.session),
+            ("signature", self.signature == other.signature),
+        ]
+        .into_iter()
+        .filter_map(|(what, same)| (!same).then_some(what))
     }
 
     pub(super) fn is_signed_for(&self, hub: PublicKey) -> bool {
@@ -62,7 +93,7 @@ fn verdict(word: &str) -> Option<Verdict> {
 
 /// What [`Stored`] reads.
 pub(super) const APPROVALS: &str =
-    "SELECT request, document, verdict, device, counter, session, signature, seq, id, state
+    "SELECT request, document, verdict, device, counter, session, signature, seq, id, state, quorum
      FROM approvals JOIN messages ON seq = message ORDER BY seq";
 
 /// What is stored of a request: its document and, once it is decided, the decision. Somebody may have put anything there.
@@ -77,6 +108,8 @@ pub(super) struct Stored {
     pub(super) seq: i64,
     pub(super) message: String,
     state: String,
+    /// How many must approve.
+    pub(super) quorum: u64,
 }
 
 impl Stored {
@@ -92,12 +125,18 @@ impl Stored {
             seq: row.get(7)?,
             message: row.get(8)?,
             state: row.get(9)?,
+            quorum: u64::try_from(row.get::<_, i64>(10)?).unwrap_or(0),
         })
     }
 
     /// Whether it says that somebody decided.
     pub(super) fn is_decided(&self) -> bool {
         self.verdict.as_deref().and_then(verdict).is_some()
+    }
+
+    /// Whether it says that somebody approved, after others or alone.
+    pub(super) fn is_approved(&self) -> bool {
+        self.verdict.as_deref().and_then(verdict) == Some(Verdict::Approve)
     }
 
     /// Whether its message went on to its lane.
@@ -135,7 +174,7 @@ impl Stored {
 }
 
 /// Bytes of this number; none where there are others.
-fn exactly<const N: usize>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<[u8; N]>> {
+pub(super) fn exactly<const N: usize>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<[u8; N]>> {
     let bytes: Option<Vec<u8>> = row.get(column)?;
     Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
 }

@@ -24,6 +24,15 @@ pub enum Fault {
         /// The key that signed, in hexadecimal.
         device: String,
     },
+    /// Whoever decided had been revoked by then.
+    Revoked {
+        /// The decision's row.
+        row: i64,
+        /// On what.
+        message: String,
+        /// The device's key, in hexadecimal.
+        device: String,
+    },
     /// The signature is not the device's over this decision.
     Signature {
         /// The decision's row.
@@ -59,6 +68,31 @@ pub enum Fault {
     /// A stored approval says that somebody decided, and the audit knows nothing of it.
     Unrecorded {
         /// On what.
+        message: String,
+    },
+    /// A message was approved by fewer than it was held for.
+    Quorum {
+        /// The row of the last approval.
+        row: i64,
+        /// Which.
+        message: String,
+        /// How many approved it, that one included.
+        votes: u64,
+        /// How many must.
+        of: u64,
+    },
+    /// An approval is stored that was not the last, and the audit knows nothing of it.
+    Counted {
+        /// Of what.
+        message: String,
+        /// Whose it is said to be, in hexadecimal.
+        device: String,
+    },
+    /// The audit knows of an approval that was not the last, and it is not stored.
+    Uncounted {
+        /// The audit's row.
+        row: i64,
+        /// Of what.
         message: String,
     },
     /// A message that was held has been released, and nobody approved it.
@@ -104,6 +138,10 @@ impl fmt::Display for Fault {
                 f,
                 "row {row}: message {message} was decided by device {device}, which was not registered"
             ),
+            Self::Revoked { row, message, device } => write!(
+                f,
+                "row {row}: message {message} was decided by device {device}, which had been revoked"
+            ),
             Self::Signature { row, message, device } => {
                 write!(f, "row {row}: device {device} did not sign this decision on message {message}")
             }
@@ -122,6 +160,17 @@ impl fmt::Display for Fault {
             }
             Self::Unrecorded { message } => {
                 write!(f, "message {message} is stored as decided, and the audit knows of no decision")
+            }
+            Self::Quorum { row, message, votes, of } => write!(
+                f,
+                "row {row}: message {message} went with {votes} approvals, and it was held for {of}"
+            ),
+            Self::Counted { message, device } => write!(
+                f,
+                "message {message} is stored as approved by device {device}, and the audit knows nothing of that"
+            ),
+            Self::Uncounted { row, message } => {
+                write!(f, "row {row}: this approval of message {message} is not stored any more")
             }
             Self::Unasked { message } => {
                 write!(f, "message {message} was held and then released, and nobody approved it")

@@ -12,6 +12,7 @@ mod decision;
 mod fault;
 #[cfg(test)]
 mod tests;
+mod votes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,8 +21,11 @@ use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::decision::{APPROVALS, Decision, Stored};
 pub use self::fault::Fault;
+use self::{
+    decision::{APPROVALS, Decision, Stored},
+    votes::Votes,
+};
 use super::document;
 use crate::{
     audit::checkpoint::from_hex,
@@ -49,7 +53,8 @@ pub struct Report {
 
 /// Rows that this is about. What is not JSON any more, the chain names.
 const ROWS: &str = "SELECT seq, actor, event, message, detail FROM audit
-    WHERE json_valid(detail) AND (event = 'device.added' OR detail ->> '$.event' IN ('hold', 'readmit', 'approve', 'deny'))
+    WHERE json_valid(detail) AND (event IN ('device.added', 'device.revoked')
+        OR detail ->> '$.event' IN ('hold', 'readmit', 'vote', 'withdraw', 'approve', 'deny'))
     ORDER BY seq";
 
 /// Checks every decision in the audit and every approval document beside it. `purged_to`: up to which row the audit was
@@ -73,10 +78,22 @@ struct Proof<'a> {
     added: BTreeSet<[u8; 32]>,
     /// The counter of each device's last decision.
     counters: BTreeMap<[u8; 32], i64>,
-    /// Where each message was last held, and on which document if the row says so.
-    held: BTreeMap<String, (i64, Option<Digest>)>,
+    /// Devices that the audit saw revoked.
+    revoked: BTreeSet<[u8; 32]>,
+    /// Where each message was last held, and on what.
+    held: BTreeMap<String, Held>,
+    votes: HashMap<RequestId, Votes>,
     decided: HashMap<RequestId, Decided>,
     report: Report,
+}
+
+/// A row in which a message was held.
+struct Held {
+    row: i64,
+    /// The document, if the row says so.
+    document: Option<Digest>,
+    /// How many must approve.
+    quorum: u64,
 }
 
 /// A decision in the audit.
@@ -97,7 +114,9 @@ impl<'a> Proof<'a> {
             devices: devices.collect::<Result<_, _>>()?,
             added: BTreeSet::new(),
             counters: BTreeMap::new(),
+            revoked: BTreeSet::new(),
             held: BTreeMap::new(),
+            votes: HashMap::new(),
             decided: HashMap::new(),
             report: Report::default(),
         })
@@ -116,18 +135,28 @@ impl<'a> Proof<'a> {
             let (seq, event): (i64, String) = (row.get(0)?, row.get(2)?);
             let message: Option<String> = row.get(3)?;
             let detail: Value = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
-            let Some(message) = message.filter(|_| event != "device.added") else {
-                self.added.extend(detail["key"].as_str().and_then(from_hex::<32>));
+            let device = || detail["key"].as_str().and_then(from_hex::<32>);
+            let Some(message) = message.filter(|_| !event.starts_with("device.")) else {
+                match event.as_str() {
+                    "device.added" => self.added.extend(device()),
+                    _ => self.revoked.extend(device()),
+                }
                 continue;
             };
+            let fact = |name: &str| detail["facts"][name].as_str();
             match detail["event"].as_str() {
                 Some("hold") => {
-                    let document = detail["facts"]["document"].as_str().and_then(from_hex).map(Digest);
-                    self.held.insert(message, (seq, document));
+                    let document = fact("document").and_then(from_hex).map(Digest);
+                    let quorum = detail["facts"]["quorum"].as_u64().unwrap_or(1);
+                    self.held.insert(message, Held { row: seq, document, quorum });
                 }
                 // It began anew, and its document with it.
                 Some("readmit") => drop(self.held.remove(&message)),
-                _ => match Decision::recorded(&detail) {
+                Some("withdraw") => {
+                    self.withdraw(fact("request").and_then(from_hex), fact("device").and_then(from_hex));
+                }
+                word => match Decision::recorded(&detail) {
+                    Some(decision) if word == Some("vote") => self.vote(decision, seq, message),
                     Some(decision) => self.judge(decision, seq, message),
                     None => self.fault(Fault::Unsigned { row: seq, message }),
                 },
@@ -141,24 +170,35 @@ impl<'a> Proof<'a> {
         Ok(())
     }
 
-    /// Checks one decision by itself, and against those of its device before it.
+    /// Checks a decision that ended a hold.
     fn judge(&mut self, decision: Decision, row: i64, message: String) {
+        self.weigh(&decision, row, &message);
+        if decision.is_approval() {
+            self.enough(&decision, row, &message);
+        }
+        self.decided.insert(decision.request, Decided { row, message, decision });
+    }
+
+    /// Checks one decision by itself, and against those of its device before it.
+    fn weigh(&mut self, decision: &Decision, row: i64, message: &str) {
+        let message = message.to_owned();
         let device = to_hex(&decision.device);
         let before = self.counters.get(&decision.device).copied();
         // Whose registration was purged is in the table alone.
         let added = self.added.contains(&decision.device) || self.purged_to > 0;
         if !self.devices.contains_key(&decision.device) || !added {
-            self.fault(Fault::Stranger { row, message: message.clone(), device });
+            self.fault(Fault::Stranger { row, message, device });
+        } else if self.revoked.contains(&decision.device) {
+            self.fault(Fault::Revoked { row, message, device });
         } else if !decision.is_signed_for(self.hub) {
-            self.fault(Fault::Signature { row, message: message.clone(), device });
+            self.fault(Fault::Signature { row, message, device });
         } else if before.is_some_and(|before| before >= decision.counter) {
-            self.fault(Fault::Counter { row, message: message.clone(), device });
+            self.fault(Fault::Counter { row, message, device });
         } else {
             self.report.decisions += 1;
         }
         let highest = before.map_or(decision.counter, |before| before.max(decision.counter));
         self.counters.insert(decision.device, highest);
-        self.decided.insert(decision.request, Decided { row, message, decision });
     }
 
     fn compare_approvals(&mut self) -> Result<(), StoreError> {
@@ -168,6 +208,7 @@ impl<'a> Proof<'a> {
             let stored = Stored::read(row)?;
             let message = &stored.message;
             let recorded = stored.request.and_then(|request| self.decided.remove(&request));
+            let last = recorded.as_ref().map(|decided| decided.row);
             match recorded {
                 Some(Decided { row, message: of, decision }) => {
                     let other = (of != *message).then_some("message");
@@ -185,6 +226,7 @@ impl<'a> Proof<'a> {
                 None if stored.is_released() => self.fault(Fault::Unasked { message: message.clone() }),
                 None => {}
             }
+            self.compare_votes(&stored, last)?;
             self.compare_document(stored)?;
         }
         self.miss_documents()
@@ -205,7 +247,9 @@ impl<'a> Proof<'a> {
         let what = match (Document::decode(&document), stored) {
             (Err(_), _) => Some("nothing that can be read".to_owned()),
             (_, Err(())) => Some("the stored message, which cannot be read,".to_owned()),
-            (Ok(_), _) if held.is_some_and(|(_, known)| known.is_some_and(|known| known != digest)) => {
+            (Ok(_), _)
+                if held.as_ref().and_then(|held| held.document).is_some_and(|known| known != digest) =>
+            {
                 Some("the message that it was held as".to_owned())
             }
             (Ok(shown), Ok((row, parts))) => difference(&shown, &row, &parts).or_else(|| {
@@ -217,7 +261,7 @@ impl<'a> Proof<'a> {
             Some(what) => self.fault(Fault::Differs { message: message.clone(), what }),
             None => self.report.documents += 1,
         }
-        if let (Some((row, _)), Ok(shown)) = (held, Document::decode(&document)) {
+        if let (Some(Held { row, .. }), Ok(shown)) = (held, Document::decode(&document)) {
             let before = match row - 1 {
                 0 => Some([0; 32]),
                 before => {
@@ -235,7 +279,7 @@ impl<'a> Proof<'a> {
     /// What is left: held messages and decisions of which no document is stored.
     fn miss_documents(&mut self) -> Result<(), StoreError> {
         let mut stored = self.db.prepare("SELECT 1 FROM messages WHERE id = ?")?;
-        for (message, (row, _)) in std::mem::take(&mut self.held) {
+        for (message, Held { row, .. }) in std::mem::take(&mut self.held) {
             if stored.exists([&message])? {
                 self.fault(Fault::Undocumented { row, message });
             }

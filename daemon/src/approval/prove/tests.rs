@@ -1,63 +1,27 @@
-use ed25519_dalek::SigningKey;
-use gatepost_link::{
-    decision::{Statement, Verdict},
-    seal::SealKey,
-    session::SessionHash,
-};
-use rusqlite::Transaction;
+use gatepost_link::decision::Verdict;
 
 use super::*;
 use crate::{
-    approval::{self, Approvals, HoldError, device},
+    approval::{
+        Terms, registry,
+        testing::{HUB, House, public},
+    },
     audit,
     message::{
         refusal::Code,
         state::{Actor, Event},
     },
     outbox::{
-        Outbox,
-        accept::{Accepted, NewMessage},
         retention::Purge,
-        transition::{self, Change, NewPart},
+        transition::{self, Change},
     },
-    store::{Store, now_ms},
+    store::now_ms,
 };
 
-const HUB: PublicKey = PublicKey([1; 32]);
-const SESSION: SessionHash = SessionHash([5; 32]);
-
-fn key(n: u8) -> SigningKey {
-    SigningKey::from_bytes(&[n; 32])
-}
-
-fn public(n: u8) -> PublicKey {
-    PublicKey(key(n).verifying_key().to_bytes())
-}
-
-/// A house with a companion that approved the first message and denied the second; a third one waits.
-struct House {
-    _directory: tempfile::TempDir,
-    outbox: Outbox,
-    approvals: Approvals,
-    messages: Vec<String>,
-}
-
 impl House {
+    /// With a companion that approved the first message and denied the second; a third one waits.
     async fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(directory.path()).unwrap();
-        let shelf = device::Device {
-            key: public(9),
-            seal: SealKey([9; 32]),
-            name: "shelf".into(),
-            software: false,
-            login: None,
-            version: 3,
-        };
-        device::register(&store, shelf).await.unwrap();
-        let outbox = Outbox::new(store);
-        let approvals = Approvals::new(outbox.clone(), HUB, false);
-        let mut house = Self { _directory: directory, outbox, approvals, messages: vec![] };
+        let mut house = Self::with(&[(9, "shelf")], Terms::default()).await;
         house.hold("first").await;
         house.decide(Verdict::Approve, 3).await;
         house.hold("second").await;
@@ -66,48 +30,21 @@ impl House {
         house
     }
 
-    async fn hold(&mut self, text: &str) {
-        let Accepted::New(seq) = self.outbox.accept(NewMessage::example(text)).await.unwrap() else {
-            panic!("it is new")
-        };
-        let part = |n: u32| NewPart {
-            key: format!("{text} {n}"),
-            shown: format!("{text} {n}"),
-            wire: format!("{{\"text\":\"{text} {n}\"}}"),
-        };
-        let parts = [part(1), part(2)];
-        let held = self.outbox.change(seq, move |tx| {
-            match approval::hold(tx, &MessageRow::get(tx, seq)?, &parts, "it crosses", i64::MAX) {
-                Err(HoldError::Transition(error)) => Err(error),
-                held => Ok(held.unwrap()),
-            }
-        });
-        self.messages.push(held.await.unwrap().id);
+    /// With two companions that both approved the first message; the second waits for one of them.
+    async fn of_two() -> Self {
+        let terms = Terms { quorum: 2, ..Terms::default() };
+        let mut house = Self::with(&[(8, "hall"), (9, "shelf")], terms).await;
+        for (seq, text) in (1..).zip(["first", "second"]) {
+            house.hold(text).await;
+            house.decide_as(8, seq, Verdict::Approve, 10 + u64::try_from(seq).unwrap()).await.unwrap();
+        }
+        house.decide_as(9, 1, Verdict::Approve, 3).await.unwrap();
+        house
     }
 
     async fn decide(&self, verdict: Verdict, counter: u64) {
-        let waiting = self.approvals.waiting().await.unwrap().remove(0);
-        let statement = Statement {
-            hub: HUB,
-            device: public(9),
-            request: waiting.request,
-            document: Digest::of(&waiting.document),
-            verdict,
-            counter,
-            session: SESSION,
-        };
-        self.approvals.decide(public(9), SESSION, statement.sign(&key(9))).await.unwrap();
-    }
-
-    async fn write<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> T {
-        self.outbox.store().write(work).await.unwrap()
-    }
-
-    async fn tamper(&self, sql: &'static str) {
-        self.write(move |tx| Ok(tx.execute_batch(sql)?)).await;
+        let seq = self.approvals.waiting().await.unwrap().remove(0).message;
+        self.decide_as(9, seq, verdict, counter).await.unwrap();
     }
 
     async fn report(&self) -> Report {
@@ -364,6 +301,94 @@ async fn a_message_that_was_taken_back_while_it_was_held_is_no_fault() {
     cancelled.await.unwrap();
     let broken = house.outbox.store().read(audit::first_broken).await.unwrap();
     assert_eq!((house.faults().await, broken), (vec![], None));
+}
+
+#[tokio::test]
+async fn every_approval_of_a_quorum_is_proven() {
+    let house = House::of_two().await;
+    let expected = Report { decisions: 3, documents: 2, documents_gone: 0, faults: vec![] };
+    assert_eq!(house.report().await, expected);
+    registry::revoke(house.outbox.store(), "hall", "operator").await.unwrap();
+    assert_eq!(house.report().await, expected, "what it said before stands in the audit");
+}
+
+#[tokio::test]
+async fn a_message_that_went_with_fewer_approvals_than_it_was_held_for_is_named() {
+    let house = House::of_two().await;
+    let (row, message) = (house.row(0).await, house.messages[0].clone());
+    // As if the hub had counted one for two: the other one's row was never written.
+    house
+        .tamper(
+            "DELETE FROM votes WHERE request = (SELECT request FROM approvals WHERE message = 1);
+             DELETE FROM audit WHERE event = 'decision.counted' AND seq < 6",
+        )
+        .await;
+    assert_eq!(house.faults().await, [Fault::Quorum { row, message: message.clone(), votes: 1, of: 2 }]);
+
+    // The number itself is in the chain.
+    let house = House::of_two().await;
+    house.tamper("UPDATE approvals SET quorum = 1 WHERE message = 2").await;
+    let message = house.messages[1].clone();
+    let faults = house.faults().await;
+    assert!(
+        matches!(&faults[..], [Fault::Exchanged { message: of, what: "number of approvals that it takes", .. }] if *of == message),
+        "{faults:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_approval_that_was_exchanged_added_or_removed_is_named() {
+    for (what, sql) in [
+        ("counter", "UPDATE votes SET counter = 99 WHERE counter = 12"),
+        ("session", "UPDATE votes SET session = zeroblob(32) WHERE counter = 12"),
+        ("signature", "UPDATE votes SET signature = zeroblob(64) WHERE counter = 12"),
+    ] {
+        let house = House::of_two().await;
+        house.tamper(sql).await;
+        let faults = house.faults().await;
+        assert!(
+            matches!(&faults[..], [Fault::Exchanged { what: named, .. }] if *named == what),
+            "{faults:?}"
+        );
+    }
+    let house = House::of_two().await;
+    let message = house.messages[1].clone();
+    house
+        .tamper("INSERT INTO votes SELECT request, zeroblob(32), at, counter, session, signature FROM votes WHERE counter = 12")
+        .await;
+    let device = "0".repeat(64);
+    assert_eq!(house.faults().await, [Fault::Counted { message: message.clone(), device }]);
+    house.tamper("DELETE FROM votes WHERE counter = 12").await;
+    let faults = house.faults().await;
+    assert!(
+        matches!(&faults[..], [Fault::Uncounted { message: of, .. }, ..] | [.., Fault::Uncounted { message: of, .. }] if *of == message),
+        "{faults:?}"
+    );
+}
+
+#[tokio::test]
+async fn approvals_whose_rows_were_purged_prove_themselves_or_are_named() {
+    let house = House::of_two().await;
+    let last: i64 = house.write(|tx| audit::newest(tx)).await;
+    let prove_purged = async || house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
+    house.tamper("DELETE FROM audit").await;
+    let expected = Report { decisions: 3, documents: 2, documents_gone: 0, faults: vec![] };
+    assert_eq!(prove_purged().await, expected);
+    house.tamper("DELETE FROM votes WHERE counter = 11").await;
+    let message = house.messages[0].clone();
+    assert_eq!(prove_purged().await.faults, [Fault::Quorum { row: last, message, votes: 1, of: 2 }]);
+}
+
+#[tokio::test]
+async fn a_decision_of_a_device_that_was_revoked_by_then_is_named() {
+    let mut house = House::new().await;
+    house.hold("fourth").await;
+    registry::revoke(house.outbox.store(), "shelf", "operator").await.unwrap();
+    // As if the hub had forgotten.
+    house.tamper("UPDATE devices SET revoked_at = NULL").await;
+    house.decide(Verdict::Approve, 5).await;
+    let (row, message, device) = (house.row(2).await, house.messages[2].clone(), to_hex(&public(9).0));
+    assert_eq!(house.faults().await, [Fault::Revoked { row, message, device }]);
 }
 
 #[test]

@@ -49,6 +49,7 @@ fn waiting(id: u8) -> Waiting {
         message: i64::from(id),
         document: vec![id; 1500],
         deadline: 5_000,
+        voted: vec![],
     }
 }
 

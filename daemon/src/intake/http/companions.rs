@@ -60,8 +60,12 @@ pub(super) async fn revoke(
 ) -> Response {
     door.serve("DELETE /v1/companions/{which}", OPERATOR, request, async |caller, _| {
         let which = caller::path(which)?;
-        let device = door.0.companions.revoke(&which, &caller.to_string()).await.map_err(refused)?;
-        Ok(Json(json!({"ok": true, "companion": view(&device)})).into_response())
+        let revoked = door.0.companions.revoke(&which, &caller.to_string()).await.map_err(refused)?;
+        let body = json!({
+            "ok": true, "companion": view(&revoked.device), "withdrawn": revoked.withdrawn,
+            "left": revoked.left, "quorum": revoked.quorum,
+        });
+        Ok(Json(body).into_response())
     })
     .await
 }

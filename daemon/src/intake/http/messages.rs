@@ -112,7 +112,16 @@ pub(super) async fn show(
         let receipt = door.0.pipeline.wait(message.seq, wait).await.map_err(caller::broken)?;
         let message = door.0.pipeline.outbox().get(message.seq).await.map_err(caller::broken)?;
         let parts = door.0.pipeline.outbox().parts(message.seq).await.map_err(caller::broken)?;
-        Ok(Json(views::whole(&message, &receipt, &parts)).into_response())
+        let mut view = views::whole(&message, &receipt, &parts);
+        let standing = door.0.pipeline.approvals().standing(message.seq).await.map_err(caller::broken)?;
+        if let Some(standing) = standing.filter(|standing| standing.quorum > 1) {
+            view["approvals"] = format!("{} of {}", standing.by.len(), standing.quorum).into();
+            // Whose voice it was is the house's business.
+            if caller.role == Role::Operator {
+                view["approved_by"] = standing.by.into();
+            }
+        }
+        Ok(Json(view).into_response())
     })
     .await
 }

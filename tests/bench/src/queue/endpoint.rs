@@ -67,7 +67,7 @@ async fn parse(request: Request) -> Response {
         state: State::Ready,
         code: None,
         error: None,
-        hint: Receipt::hint(State::Ready),
+        hint: Receipt::hint(State::Ready, None),
         to: value["to"].as_str().unwrap_or_default().to_owned(),
         sent: Some("0 of 1".into()),
         parts: vec![PartReceipt { state: PartState::Planned, platform_id: None, error: None }],

@@ -1,0 +1,250 @@
+//! How many cards an agent may put before people in an hour.
+//!
+//! Elsewhere nineteen prompts came within thirty-five minutes, and by the end nobody read them. Over its share an agent's
+//! message is held like any other, and nobody is asked: the oldest of these gets its card as soon as an hour has room for
+//! it. The message itself says so meanwhile, to its agent and in the queue, and its time to be decided on begins with its
+//! card. No card is dropped, and none overtakes another of its agent.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Transaction, params};
+use serde_json::json;
+
+use super::Terms;
+use crate::{
+    audit::{self, Entry},
+    random::to_hex,
+    store::StoreError,
+};
+
+/// What an agent may put before people when the configuration does not say: one card in three minutes.
+pub const USUAL: u32 = 20;
+/// The window, in milliseconds.
+const HOUR: i64 = 3_600_000;
+
+// In this order, so that nobody looks through all that an agent ever sent.
+const WAITS: &str = "SELECT 1 FROM approvals INDEXED BY approvals_later CROSS JOIN messages ON seq = message
+    WHERE decided_at IS NULL AND card_at IS NULL AND agent = ? LIMIT 1";
+pub(crate) const HAD: &str =
+    "SELECT card_at FROM approvals INDEXED BY approvals_cards CROSS JOIN messages ON seq = message
+    WHERE card_at > ? AND agent = ? ORDER BY card_at";
+pub(crate) const LATER: &str = "SELECT request, message, id, agent, messages.deadline, accepted_at, why
+    FROM approvals INDEXED BY approvals_later CROSS JOIN messages ON seq = message
+    WHERE decided_at IS NULL AND card_at IS NULL ORDER BY message";
+
+/// Why nobody is asked yet, as a sentence behind the reason of the hold.
+pub(super) fn later(why: &str, agent: &str, cards: u32) -> String {
+    format!("{why}; nobody is asked yet, since {agent} has had its {cards} cards of the hour")
+}
+
+/// Whether a new hold of `agent` gets its card at once.
+pub(super) fn room(tx: &Transaction<'_>, agent: &str, terms: Terms, now: i64) -> Result<bool, StoreError> {
+    if terms.cards_per_hour == 0 {
+        return Ok(true);
+    }
+    let waits = tx.prepare_cached(WAITS)?.exists([agent])?;
+    Ok(!waits && had(tx, agent, now)?.len() < terms.cards_per_hour as usize)
+}
+
+/// When the agent's cards of the last hour were put, oldest first.
+fn had(db: &Connection, agent: &str, now: i64) -> Result<Vec<i64>, StoreError> {
+    let mut rows = db.prepare_cached(HAD)?;
+    let rows = rows.query_map(params![now.saturating_sub(HOUR), agent], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What waits for its card, oldest first.
+#[derive(Debug, Clone)]
+pub(super) struct Later {
+    request: [u8; 16],
+    pub(super) message: i64,
+    id: String,
+    agent: String,
+    deadline: i64,
+    accepted_at: i64,
+    why: Option<String>,
+}
+
+/// What an hour has room for, and when it has room for more.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    /// These get their cards now.
+    pub(super) now: Vec<Later>,
+    /// When the next one can; nothing, if none waits.
+    pub(super) next: Option<i64>,
+}
+
+/// Looks who of those that wait can have a card.
+pub(super) fn due(db: &Connection, terms: Terms, now: i64) -> Result<Due, StoreError> {
+    let mut rows = db.prepare_cached(LATER)?;
+    let rows = rows.query_map([], |row| {
+        Ok(Later {
+            request: row.get(0)?,
+            message: row.get(1)?,
+            id: row.get(2)?,
+            agent: row.get(3)?,
+            deadline: row.get(4)?,
+            accepted_at: row.get(5)?,
+            why: row.get(6)?,
+        })
+    })?;
+    let (mut due, mut room) = (Due::default(), BTreeMap::<String, usize>::new());
+    for later in rows {
+        let later = later?;
+        if terms.cards_per_hour == 0 {
+            due.now.push(later);
+            continue;
+        }
+        let left = match room.get_mut(&later.agent) {
+            Some(left) => left,
+            None => {
+                let had = had(db, &later.agent, now)?;
+                let next = had.first().map(|first| first.saturating_add(HOUR));
+                due.next = due.next.into_iter().chain(next).min();
+                let left = (terms.cards_per_hour as usize).saturating_sub(had.len());
+                room.entry(later.agent.clone()).or_insert(left)
+            }
+        };
+        if *left > 0 {
+            *left -= 1;
+            due.now.push(later);
+        }
+    }
+    Ok(due)
+}
+
+/// Puts a card before people: from now on they are asked, for as long as any message waits.
+pub(super) fn put(tx: &Transaction<'_>, later: &Later, terms: Terms, now: i64) -> Result<(), StoreError> {
+    let deadline = terms.deadline(now, later.deadline);
+    let put = tx.execute(
+        "UPDATE approvals SET card_at = ?, deadline = ?, why = NULL
+         WHERE request = ? AND card_at IS NULL AND decided_at IS NULL",
+        params![now, deadline, later.request],
+    )?;
+    // It came to its end between the look and the write.
+    if put == 0 {
+        return Ok(());
+    }
+    tx.execute(
+        "UPDATE messages SET code = NULL, reason = ? WHERE seq = ?",
+        params![later.why, later.message],
+    )?;
+    let waited = now.saturating_sub(later.accepted_at).max(0);
+    let detail = json!({"request": to_hex(&later.request), "waited_ms": waited});
+    let event = "decision.asked";
+    audit::append(tx, &Entry { actor: "hub", event, message: Some(&later.id), detail })
+}
+
+#[cfg(test)]
+mod tests {
+    use gatepost_link::decision::Verdict::{Approve, Deny};
+
+    use crate::{
+        approval::{
+            Terms,
+            testing::{HUB, House},
+        },
+        message::state::State,
+        store::now_ms,
+    };
+
+    const SHELF: [(u8, &str); 1] = [(9, "shelf")];
+    const AN_HOUR_LATER: &str = "UPDATE approvals SET card_at = card_at - 3600000";
+
+    fn two_an_hour() -> Terms {
+        Terms { cards_per_hour: 2, ..Terms::default() }
+    }
+
+    /// The messages that people are asked about.
+    async fn asked(house: &House) -> Vec<i64> {
+        house.approvals.waiting().await.unwrap().into_iter().map(|waiting| waiting.message).collect()
+    }
+
+    async fn held(house: &mut House, messages: i64) {
+        for n in 1..=messages {
+            assert_eq!(house.hold(&format!("text {n}")).await, n);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_over_the_hours_cards_is_held_says_so_and_is_asked_about_in_its_turn() {
+        let mut house = House::with(&SHELF, two_an_hour()).await;
+        held(&mut house, 5).await;
+        assert_eq!(asked(&house).await, [1, 2]);
+        let third = house.outbox.receipt(3).await.unwrap();
+        assert_eq!((third.ok, third.state, third.code.as_deref()), (true, State::Held, Some("rate_limited")));
+        let why = "it crosses; nobody is asked yet, since a has had its 2 cards of the hour";
+        assert_eq!(third.error.as_deref(), Some(why));
+        assert!(third.hint.is_some_and(|hint| hint.contains("waits for its turn")), "{third:?}");
+        let first = house.outbox.receipt(1).await.unwrap();
+        assert_eq!((first.code, first.error.as_deref()), (None, Some("it crosses")));
+
+        // Deciding makes no room, time does.
+        house.decide_as(9, 1, Approve, 1).await.unwrap();
+        let next = house.approvals.look_after().await.unwrap().unwrap();
+        assert!((1..=600_000).contains(&(next - now_ms())), "the second one expires before the hour is over");
+        assert_eq!(asked(&house).await, [2]);
+        house.decide_as(9, 2, Deny, 2).await.unwrap();
+        let next = house.approvals.look_after().await.unwrap().unwrap();
+        assert!((3_500_000..=3_600_000).contains(&(next - now_ms())), "{next}");
+        house.tamper(AN_HOUR_LATER).await;
+        house.approvals.look_after().await.unwrap();
+        assert_eq!(asked(&house).await, [3, 4]);
+        let third = house.outbox.receipt(3).await.unwrap();
+        assert_eq!((third.code, third.error.as_deref()), (None, Some("it crosses")));
+        let waiting = house.approvals.waiting().await.unwrap().remove(0);
+        assert!(
+            (590_000..=600_000).contains(&(waiting.deadline - now_ms())),
+            "its time begins with its card"
+        );
+        house.decide_as(9, 3, Approve, 3).await.unwrap();
+        assert_eq!(house.state(3).await, State::Ready);
+        let counted = "SELECT put, deferred FROM cards WHERE agent = 'a'";
+        let counted: (i64, i64) =
+            house.write(move |tx| Ok(tx.query_row(counted, [], |row| Ok((row.get(0)?, row.get(1)?)))?)).await;
+        assert_eq!(counted, (4, 3));
+        assert_eq!(house.audit("decision.asked").await.len(), 2);
+        let proof = house.outbox.store().read(|db| crate::approval::prove::prove(db, HUB, 0)).await.unwrap();
+        assert_eq!(proof.faults, []);
+    }
+
+    #[tokio::test]
+    async fn nobody_overtakes_another_of_its_agent_and_other_agents_have_hours_of_their_own() {
+        let mut house = House::with(&SHELF, two_an_hour()).await;
+        held(&mut house, 3).await;
+        house.tamper(AN_HOUR_LATER).await;
+        // There is room again, but the third has waited longer.
+        house.hold("text 4").await;
+        assert_eq!(asked(&house).await, [1, 2]);
+        house.tamper("UPDATE messages SET agent = 'b' WHERE seq = 4").await;
+        house.hold("text 5").await;
+        house.approvals.look_after().await.unwrap();
+        assert_eq!(asked(&house).await, [1, 2, 3, 4, 5]);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_was_asked_about_in_time_expires_and_says_why() {
+        let mut house = House::with(&SHELF, two_an_hour()).await;
+        held(&mut house, 3).await;
+        house.tamper("UPDATE approvals SET deadline = 1").await;
+        house.approvals.look_after().await.unwrap();
+        for (seq, why) in [(1, "nobody decided in time"), (3, "nobody was asked in time")] {
+            let receipt = house.outbox.receipt(seq).await.unwrap();
+            assert_eq!((receipt.state, receipt.code.as_deref()), (State::Expired, Some("expired")));
+            assert!(receipt.error.is_some_and(|error| error.contains(why)), "{why}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nought_is_no_limit_and_lets_out_what_an_earlier_one_kept() {
+        let mut house = House::with(&SHELF, two_an_hour()).await;
+        held(&mut house, 4).await;
+        let mut house = house.restarted(Terms { cards_per_hour: 0, ..Terms::default() }).await;
+        house.approvals.look_after().await.unwrap();
+        assert_eq!(asked(&house).await, [1, 2, 3, 4]);
+        for n in 5..30 {
+            house.hold(&format!("text {n}")).await;
+        }
+        assert_eq!(asked(&house).await.len(), 29);
+    }
+}

@@ -1,0 +1,247 @@
+//! Several devices for one message: the approvals that came before there were enough.
+//!
+//! How many it takes is written down when a message is held, and stands. Each approval that is not the last one is a row
+//! of its own, committed before its device is told, so that no crash between two loses one. A device counts once, and only
+//! as long as it may decide. The one that completes the number is stored with the approval itself, as where one is enough.
+
+use gatepost_link::{RequestId, decision::PublicKey};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use serde_json::json;
+
+use crate::{
+    audit::{self, Entry},
+    random::to_hex,
+    store::{StoreError, now_ms},
+};
+
+/// How far a message has come with those who decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// How many must approve it.
+    pub quorum: u32,
+    /// What those are called who have, in their order.
+    pub by: Vec<String>,
+}
+
+/// What there is to store of an approval that is not the last.
+pub(super) struct Vote {
+    pub(super) request: RequestId,
+    pub(super) device: PublicKey,
+    pub(super) counter: i64,
+    pub(super) session: [u8; 32],
+    pub(super) signature: [u8; 64],
+}
+
+/// How a request stands with one device.
+pub(super) struct Votes {
+    /// Approvals of other devices that may still decide.
+    pub(super) others: u32,
+    /// The counter of this device's own approval, if it gave one.
+    pub(super) own: Option<i64>,
+}
+
+/// How a request stands with `device`. `software`: whether programs count.
+pub(super) fn votes(
+    tx: &Transaction<'_>,
+    request: RequestId,
+    device: PublicKey,
+    software: bool,
+) -> Result<Votes, StoreError> {
+    let others = tx.query_row(
+        "SELECT count(*) FROM votes JOIN devices ON key = device
+         WHERE request = ? AND device != ? AND revoked_at IS NULL AND (? OR NOT software)",
+        params![request.0, device.0, software],
+        |row| row.get(0),
+    )?;
+    let own = "SELECT counter FROM votes WHERE request = ? AND device = ?";
+    let own = tx.query_row(own, params![request.0, device.0], |row| row.get(0)).optional()?;
+    Ok(Votes { others, own })
+}
+
+/// Stores an approval that is not the last.
+pub(super) fn store(tx: &Transaction<'_>, vote: &Vote) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO votes (request, device, at, counter, session, signature) VALUES (?, ?, ?, ?, ?, ?)",
+        params![vote.request.0, vote.device.0, now_ms(), vote.counter, vote.session, vote.signature],
+    )?;
+    Ok(())
+}
+
+/// Takes the approvals of a device back whose messages still wait; the numbers of these messages.
+pub(super) fn withdraw(tx: &Transaction<'_>, device: PublicKey, by: &str) -> Result<Vec<i64>, StoreError> {
+    let mut rows = tx.prepare(
+        "SELECT approvals.request, message, id FROM votes JOIN approvals ON approvals.request = votes.request
+         JOIN messages ON seq = message WHERE votes.device = ? AND approvals.decided_at IS NULL ORDER BY message",
+    )?;
+    let rows = rows.query_map([device.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let open: Vec<([u8; 16], i64, String)> = rows.collect::<Result<_, _>>()?;
+    for (request, _, id) in &open {
+        tx.execute("DELETE FROM votes WHERE request = ? AND device = ?", params![request, device.0])?;
+        let facts = json!({"request": to_hex(request), "device": to_hex(&device.0)});
+        let detail = json!({"event": "withdraw", "reason": "its companion was revoked", "facts": facts});
+        audit::append(tx, &Entry { actor: by, event: "decision.withdrawn", message: Some(id), detail })?;
+    }
+    Ok(open.into_iter().map(|(_, message, _)| message).collect())
+}
+
+/// How a message stands; nothing, if it was never held.
+pub(super) fn standing(db: &Connection, message: i64) -> Result<Option<Standing>, StoreError> {
+    let sql = "SELECT request, quorum FROM approvals WHERE message = ?";
+    let found =
+        db.prepare_cached(sql)?.query_row([message], |row| Ok((row.get::<_, [u8; 16]>(0)?, row.get(1)?)));
+    let Some((request, quorum)) = found.optional()? else { return Ok(None) };
+    let mut names = db.prepare_cached(
+        "SELECT name FROM (
+            SELECT device, at FROM votes WHERE request = ?1
+            UNION SELECT device, decided_at FROM approvals WHERE request = ?1 AND verdict = 'approve'
+         ) JOIN devices ON key = device ORDER BY at",
+    )?;
+    let by = names.query_map([request], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(Some(Standing { quorum, by }))
+}
+
+/// Who has approved a request that still waits.
+pub(super) fn voted(db: &Connection, request: RequestId) -> Result<Vec<PublicKey>, StoreError> {
+    let mut rows = db.prepare_cached("SELECT device FROM votes WHERE request = ?")?;
+    let rows = rows.query_map([request.0], |row| Ok(PublicKey(row.get(0)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use gatepost_link::decision::Verdict::{Approve, Deny};
+
+    use crate::{
+        approval::{
+            Terms,
+            decide::{DecisionError, Outcome},
+            prove::prove,
+            registry,
+            testing::{HUB, House, public},
+        },
+        message::state::State,
+    };
+
+    const DEVICES: [(u8, &str); 3] = [(7, "hall"), (8, "kitchen"), (9, "shelf")];
+
+    fn of(quorum: u32) -> Terms {
+        Terms { quorum, ..Terms::default() }
+    }
+
+    async fn standing(house: &House, seq: i64) -> (u32, Vec<String>) {
+        let standing = house.approvals.standing(seq).await.unwrap().unwrap();
+        (standing.quorum, standing.by)
+    }
+
+    async fn proven(house: &House) -> u64 {
+        let report = house.outbox.store().read(|db| prove(db, HUB, 0)).await.unwrap();
+        assert_eq!(report.faults, []);
+        report.decisions
+    }
+
+    #[tokio::test]
+    async fn a_message_goes_when_the_last_of_the_quorum_approved_it_and_not_before() {
+        let mut house = House::with(&DEVICES, of(2)).await;
+        let seq = house.hold("first").await;
+        assert_eq!(house.decide_as(7, seq, Approve, 1).await.unwrap(), Outcome::Consumed);
+        assert_eq!(
+            (house.state(seq).await, standing(&house, seq).await),
+            (State::Held, (2, vec!["hall".into()]))
+        );
+        let waiting = house.approvals.waiting().await.unwrap();
+        assert_eq!(waiting[0].voted, [public(7)], "it is not asked again");
+        assert_eq!(house.decide_as(9, seq, Approve, 1).await.unwrap(), Outcome::Consumed);
+        assert_eq!(house.state(seq).await, State::Ready);
+        assert_eq!(standing(&house, seq).await, (2, vec!["hall".into(), "shelf".into()]));
+        // Who comes too late hears that it is over, and its word is no part of it.
+        assert_eq!(house.decide_as(8, seq, Approve, 1).await.unwrap(), Outcome::Over(State::Ready));
+        let counted = house.audit("decision.counted").await;
+        assert_eq!(counted.len(), 1);
+        assert_eq!((counted[0].0.as_str(), &counted[0].1["facts"]["votes"]), ("companion:hall", &1.into()));
+        assert_eq!(house.audit("message.ready").await[0].1["facts"]["votes"], 2);
+        assert_eq!(proven(&house).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_device_counts_once_however_often_it_approves() {
+        let mut house = House::with(&DEVICES, of(2)).await;
+        let seq = house.hold("first").await;
+        for counter in [1, 1, 2, 3] {
+            assert_eq!(house.decide_as(7, seq, Approve, counter).await.unwrap(), Outcome::Consumed);
+        }
+        assert_eq!((house.state(seq).await, standing(&house, seq).await.1.len()), (State::Held, 1));
+        let replayed = house.decide_as(7, seq, Approve, 2).await;
+        assert!(matches!(replayed, Err(DecisionError::Counter)), "{replayed:?}");
+        assert_eq!(proven(&house).await, 1);
+    }
+
+    #[tokio::test]
+    async fn one_that_denies_ends_it_at_once_also_against_its_own_approval() {
+        let mut house = House::with(&DEVICES, of(3)).await;
+        let (first, second) = (house.hold("first").await, house.hold("second").await);
+        for (n, seq) in [(7, first), (8, first), (7, second)] {
+            house.decide_as(n, seq, Approve, u64::try_from(seq).unwrap()).await.unwrap();
+        }
+        house.decide_as(9, first, Deny, 1).await.unwrap();
+        house.decide_as(7, second, Deny, 9).await.unwrap();
+        assert_eq!((house.state(first).await, house.state(second).await), (State::Denied, State::Denied));
+        assert_eq!(standing(&house, first).await.1, ["hall", "kitchen"]);
+        assert_eq!(proven(&house).await, 5);
+    }
+
+    #[tokio::test]
+    async fn a_revoked_devices_approval_does_not_count_where_the_message_still_waits() {
+        let mut house = House::with(&DEVICES, of(2)).await;
+        let (gone, open) = (house.hold("first").await, house.hold("second").await);
+        for (n, seq, counter) in [(7, gone, 1), (8, gone, 1), (7, open, 2)] {
+            house.decide_as(n, seq, Approve, counter).await.unwrap();
+        }
+        let revoked = registry::revoke(house.outbox.store(), "hall", "operator").await.unwrap();
+        assert_eq!(revoked.withdrawn, [open]);
+        assert_eq!((house.state(gone).await, standing(&house, gone).await.1.len()), (State::Ready, 2));
+        assert_eq!((house.state(open).await, standing(&house, open).await.1), (State::Held, vec![]));
+        let refused = house.decide_as(7, open, Approve, 3).await;
+        assert!(matches!(refused, Err(DecisionError::Device)), "{refused:?}");
+        house.decide_as(8, open, Approve, 2).await.unwrap();
+        assert_eq!(house.state(open).await, State::Held, "one of two");
+        house.decide_as(9, open, Approve, 1).await.unwrap();
+        assert_eq!(house.state(open).await, State::Ready);
+        assert_eq!(house.audit("decision.withdrawn").await.len(), 1);
+        assert_eq!(proven(&house).await, 5);
+    }
+
+    #[tokio::test]
+    async fn a_restart_between_two_approvals_loses_none_and_another_configuration_changes_none() {
+        let mut house = House::with(&DEVICES, of(2)).await;
+        let seq = house.hold("first").await;
+        house.decide_as(7, seq, Approve, 1).await.unwrap();
+        let mut house = house.restarted(of(1)).await;
+        assert_eq!(standing(&house, seq).await, (2, vec!["hall".into()]), "what was held for two");
+        let alone = house.hold("second").await;
+        house.decide_as(8, alone, Approve, 1).await.unwrap();
+        assert_eq!((house.state(seq).await, house.state(alone).await), (State::Held, State::Ready));
+        house.decide_as(8, seq, Approve, 2).await.unwrap();
+        assert_eq!(house.state(seq).await, State::Ready);
+        assert_eq!(proven(&house).await, 3);
+    }
+
+    #[tokio::test]
+    async fn of_decisions_at_the_same_moment_each_counts_once_and_the_first_end_stands() {
+        for (verdicts, ends) in [
+            ([Approve, Approve, Approve], &[State::Ready][..]),
+            ([Approve, Deny, Approve], &[State::Ready, State::Denied]),
+        ] {
+            let mut house = House::with(&DEVICES, of(2)).await;
+            let seq = house.hold("first").await;
+            let [hall, kitchen, shelf] = [(7, verdicts[0]), (8, verdicts[1]), (9, verdicts[2])]
+                .map(|(n, verdict)| house.decide_as(n, seq, verdict, 1));
+            let (hall, kitchen, shelf) = tokio::join!(hall, kitchen, shelf);
+            for outcome in [hall, kitchen, shelf] {
+                assert!(matches!(outcome.unwrap(), Outcome::Consumed | Outcome::Over(_)));
+            }
+            let end = house.state(seq).await;
+            assert!(ends.contains(&end), "{end}");
+            proven(&house).await;
+        }
+    }
+}
