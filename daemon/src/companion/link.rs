@@ -13,9 +13,7 @@ use gatepost_link::{
     frame::{MAX_FRAME, Report, Withdrawal},
     topic::{self, Topics},
 };
-use rumqttc::{
-    AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS, SubscribeReasonCode,
-};
+use rumqttc::{AsyncClient, ClientError, Event, EventLoop, Packet, Publish, QoS, SubscribeReasonCode};
 use tokio::{
     sync::{Notify, broadcast::error::RecvError, mpsc},
     task::{AbortHandle, JoinHandle},
@@ -27,6 +25,7 @@ use super::{
     presence::Presence,
     register::Companions,
     session::{Asked, Session},
+    tls,
 };
 use crate::{
     approval::{
@@ -121,7 +120,7 @@ impl Drop for Connection {
 }
 
 /// Works the socket until it breaks. On a task of its own: what the hub does meanwhile must not interrupt it.
-async fn pump(mut events: EventLoop, packets: mpsc::Sender<Packet>) {
+async fn pump(mut events: EventLoop, packets: mpsc::Sender<Packet>, broker: Address, presence: Presence) {
     loop {
         match events.poll().await {
             Ok(Event::Incoming(packet)) => {
@@ -131,7 +130,11 @@ async fn pump(mut events: EventLoop, packets: mpsc::Sender<Packet>) {
             }
             Ok(Event::Outgoing(_)) => {}
             Err(error) => {
-                tracing::warn!(%error, "the MQTT broker is away");
+                let why = tls::explain(&error, &broker);
+                // Once, and not with every attempt of a night.
+                if presence.note_broker(Some(why.clone())) {
+                    tracing::warn!(why, "the MQTT broker is away");
+                }
                 return;
             }
         }
@@ -153,16 +156,14 @@ impl Serving {
 
     fn connect(&self) -> Connection {
         let name = format!("gatepost-hub-{}", topic::name(self.hub));
-        let mut options = MqttOptions::new(name, &self.address.host, self.address.port);
+        let mut options = self.address.options(name);
         options.set_keep_alive(KEEP_ALIVE);
         options.set_max_packet_size(MAX_PACKET, MAX_PACKET);
-        if let Some((user, password)) = &self.address.login {
-            options.set_credentials(user, password.expose());
-        }
         let capacity = IN_FLIGHT + 16 * self.companions.len();
         let (client, events) = AsyncClient::new(options, capacity);
         let (packets, received) = mpsc::channel(IN_FLIGHT);
-        Connection { client, events: received, pump: tokio::spawn(pump(events, packets)).abort_handle() }
+        let pump = pump(events, packets, self.address.clone(), self.presence.clone());
+        Connection { client, events: received, pump: tokio::spawn(pump).abort_handle() }
     }
 
     /// Serves the companions on a connection until that breaks.
@@ -176,6 +177,9 @@ impl Serving {
                 packet = connection.events.recv() => match packet {
                     None => return,
                     Some(Packet::ConnAck(_)) => {
+                        if self.presence.note_broker(None) {
+                            tracing::info!("the MQTT broker is here");
+                        }
                         if let Err(error) = self.subscribe(&connection.client) {
                             tracing::warn!(%error, "cannot subscribe at the MQTT broker");
                             return;

@@ -1,6 +1,6 @@
 //! The companions' side of the hub: the broker they meet at, and the sessions with them.
 //!
-//! - [`broker`]: the embedded MQTT broker, or the address of one that somebody runs;
+//! - [`broker`]: the embedded MQTT broker, or the address of one that somebody runs, and [`tls`] to that one;
 //! - [`session`]: one companion's session, without I/O: frames in, frames out;
 //! - [`link`]: the hub's connection to the broker, and the loop that joins sessions and approvals;
 //! - [`presence`]: which of them are here;
@@ -11,3 +11,4 @@ pub mod link;
 pub mod presence;
 pub mod register;
 pub mod session;
+pub mod tls;
