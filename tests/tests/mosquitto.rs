@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use gatepost_companion::{Screen, View};
+use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     hub::{Ended, TestHub, eventually, gatepost},
     main_job::{self, CONFIG},
@@ -24,10 +26,58 @@ async fn a_hub_that_was_restarted_meets_its_companion_at_mosquitto_again() -> Re
     house.restart().await?;
     let agent = house.agent("engineer").await?;
     let held = agent.send(&serde_json::json!({"to": "local:late", "message": "Good night."}))?;
-    let seen = house.decide(gatepost_link::decision::Verdict::Approve).await?;
+    let seen = house.decide(Verdict::Approve).await?;
     let id = held["id"].as_str().unwrap_or("");
     main_job::arrived_as_shown(&house, &agent.ended(id, "sent")?, &seen, "late")?;
     Ok(())
+}
+
+/// The seconds that the open card has left, by its own screen, while it can be decided.
+fn left(screen: &Screen) -> Option<u64> {
+    let open = matches!(screen.view, View::Card(_)) && screen.footer.text.contains("deny");
+    let (minutes, seconds) = screen.header.text.split_whitespace().last()?.split_once(':')?;
+    Some(minutes.parse::<u64>().ok()? * 60 + seconds.parse::<u64>().ok()?).filter(|_| open)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_goes_on_with_the_time_that_is_left_when_the_broker_comes_back() -> Result<()> {
+    let broker = Mosquitto::start()?;
+    let mut house = TestHub::start_at(&broker, CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&serde_json::json!({"to": "local:team", "message": "Shall I?"}))?;
+    let some_time = |screen: &Screen| left(screen).is_some_and(|left| left <= 597);
+    let before = left(&house.screen("the card, some seconds later", some_time)?).context("it has time")?;
+
+    let port = broker.stop();
+    house.screen("it cannot be decided", |screen| screen.footer.text.contains("OFFLINE"))?;
+    let said = eventually("nobody is here", || {
+        let said = house.cli(&["companion", "list"])?;
+        Ok(Some(said).filter(|said| said.stderr.contains("nothing listens")))
+    })?;
+    ensure!(said.stderr.contains("the MQTT broker is away") && said.stdout.contains("offline"), "{said:?}");
+    let _broker = Mosquitto::start_at(port)?;
+    let after =
+        left(&house.screen("the same card", |screen| left(screen).is_some())?).context("it has time")?;
+    ensure!(after < before && after > 500, "{after} of {before} seconds are left");
+    eventually("it is here again", || {
+        let said = house.cli(&["companion", "list"])?;
+        Ok((said.stdout.contains("online") && said.stderr.is_empty()).then_some(()))
+    })?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(held["id"].as_str().unwrap_or(""), "sent")?;
+    main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
+
+    // A restarted hub takes no time back either.
+    let held = agent.send(&serde_json::json!({"to": "local:team", "message": "And this?"}))?;
+    let before = left(&house.screen("the card, some seconds later", some_time)?).context("it has time")?;
+    house.restart().await?;
+    let after =
+        left(&house.screen("the card again", |screen| left(screen).is_some())?).context("it has time")?;
+    ensure!(after <= before && after > 500, "{after} of {before} seconds are left");
+    house.decide(Verdict::Approve).await?;
+    let agent = house.agent("engineer").await?;
+    agent.ended(held["id"].as_str().unwrap_or(""), "sent")?;
+    house.audit_is_whole().await
 }
 
 /// How the hub reaches a broker by TLS, as lines of `[broker]`: at this host, trusting this authority, with this certificate.

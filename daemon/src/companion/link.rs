@@ -23,7 +23,7 @@ use tokio::{
 use super::{
     broker::Address,
     presence::Presence,
-    register::Companions,
+    register::{self, Companions},
     session::{Asked, Session},
     tls,
 };
@@ -32,7 +32,6 @@ use crate::{
         Approvals, Waiting,
         decide::{DecisionError, Outcome},
         device::Device,
-        registry,
     },
     clock,
     message::state::State,
@@ -211,7 +210,7 @@ impl Serving {
                 }
                 _ = anew.tick() => {
                     self.update().await;
-                    self.keep_presence().await;
+                    register::keep(&self.presence, self.outbox.store()).await;
                 }
             }
             if let Err(error) = self.flush(&connection.client) {
@@ -325,16 +324,6 @@ impl Serving {
                 tracing::warn!(companion = name, %request, ?reason, "a companion cannot show a request");
             }
             Err(error) => tracing::warn!(companion = name, %error, "a frame was refused"),
-        }
-    }
-
-    /// Writes down who came and went.
-    async fn keep_presence(&self) {
-        let unsaved = self.presence.take_unsaved();
-        if !unsaved.is_empty()
-            && let Err(error) = registry::seen(self.outbox.store(), unsaved).await
-        {
-            tracing::error!(%error, "cannot write down when companions were seen");
         }
     }
 

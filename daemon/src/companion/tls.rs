@@ -142,6 +142,9 @@ pub fn explain(error: &ConnectionError, address: &Address) -> String {
             None if address.tls.is_some() && !address.has_certificate => {
                 format!("{error} (if the broker wants a certificate of the hub, set [broker] cert and key)")
             }
+            None if matches!(error, ConnectionError::MqttState(_)) => {
+                format!("the connection to the broker broke ({error})")
+            }
             None => error.to_string(),
         },
     }

@@ -333,6 +333,7 @@ impl Hub {
             tracing::warn!("some messages are still on their way; the next start takes them up");
             dispatcher.abort();
         }
+        self.link.companions().keep().await;
         upkeep::sign(&self.store, &self.signer).await;
         self.store.close();
     }

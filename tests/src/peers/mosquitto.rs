@@ -44,7 +44,20 @@ impl Mosquitto {
     /// # Errors
     /// It is not installed, or did not come up; the error shows the end of its log.
     pub fn start() -> Result<Self> {
-        ports::retrying(|| Self::start_once(false))
+        ports::retrying(|| Self::start_once(ports::free()?, false))
+    }
+
+    /// Stops it, for good and for all who are connected; the port that it leaves.
+    pub fn stop(self) -> u16 {
+        self.port
+    }
+
+    /// Starts a broker where another one stopped, with the same logins.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); somebody else has the port by now.
+    pub fn start_at(port: u16) -> Result<Self> {
+        Self::start_once(port, false)
     }
 
     /// Starts a broker that has a second listener, by TLS, for clients with a certificate of its authority.
@@ -52,13 +65,12 @@ impl Mosquitto {
     /// # Errors
     /// As [`start`](Self::start); openssl is not installed.
     pub fn start_secured() -> Result<Self> {
-        ports::retrying(|| Self::start_once(true))
+        ports::retrying(|| Self::start_once(ports::free()?, true))
     }
 
-    fn start_once(secured: bool) -> Result<Self> {
+    fn start_once(port: u16, secured: bool) -> Result<Self> {
         let dir = Leash::folder("mosquitto")?;
         let path = dir.path().to_str().context("the temporary folder's path is not UTF-8")?;
-        let port = ports::free()?;
         let config = dir.path().join("mosquitto.conf");
         super::fill_in("mosquitto/mosquitto.conf", &config, &[("DIR", path), ("PORT", &port.to_string())])?;
         let secured = secured.then(|| secure(&dir, &config)).transpose()?;
