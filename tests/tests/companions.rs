@@ -54,6 +54,7 @@ async fn the_list_says_who_is_here_and_when_they_decided() -> Result<()> {
     house.restart().await?;
     let table = house.cli(&["companion", "list"])?.well()?;
     let row = table.lines().find(|line| line.starts_with("the hall")).context("a row")?;
+    ensure!(text(&listed(&house, "the hall, upstairs")?, "seen_at") >= text(&gone, "seen_at"), "{table}");
     ensure!(row.contains("program  offline  20") && !table.contains("  revoked"), "{table}");
     ensure!(
         table.lines().next().is_some_and(|head| head.contains("NAME") && head.contains("COUNTER")),

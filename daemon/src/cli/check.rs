@@ -9,7 +9,7 @@ use crate::{
     approval::registry,
     channels::account::Accounts,
     config::Config,
-    hub::open_accounts,
+    hub::{broker_elsewhere, open_accounts},
     store::{Store, StoreError},
 };
 
@@ -34,6 +34,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         config.agents.len(),
         accounts.iter().count()
     );
+    let broker = broker_elsewhere(&config).map_err(Failed::refused)?;
     if let Some(deciding) = deciding(&config)
         && deciding < config.approval.quorum as usize
     {
@@ -45,7 +46,16 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     if arguments.offline {
         return Ok(());
     }
-    let found = ask(&accounts).await;
+    let mut found = ask(&accounts).await;
+    if let Some(broker) = &broker {
+        let account = format!("{}:{}", broker.host, broker.port);
+        eprintln!("asking the broker at {account} …");
+        let ready = broker.ask().await.map(|()| match &broker.login {
+            Some((user, _)) => user.clone(),
+            None => "nobody by name".into(),
+        });
+        found.push(("broker".into(), account, ready));
+    }
     if arguments.json {
         let rows: Vec<_> = found
             .iter()
@@ -70,7 +80,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     }
     match found.iter().all(|(.., ready)| ready.is_ok()) {
         true => Ok(()),
-        false => Err(Failed::Refused("not every channel is ready".into())),
+        false => Err(Failed::Refused("not every channel is ready, or the broker is not".into())),
     }
 }
 

@@ -36,6 +36,10 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     match command {
         Command::List { json } => {
             let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;
+            let broker = answer.get("broker").cloned().unwrap_or_default();
+            if broker.get("connected") == Some(&Value::Bool(false)) {
+                eprintln!("the MQTT broker is away, and everybody with it: {}", text(&broker, "error"));
+            }
             let companions = answer.get("companions").and_then(Value::as_array).cloned().unwrap_or_default();
             match json {
                 true => println!("{}", Value::Array(companions)),

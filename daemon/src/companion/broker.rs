@@ -6,16 +6,22 @@
 use std::{
     collections::HashMap,
     net::{SocketAddr, TcpListener, TcpStream},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+use rumqttc::{AsyncClient, Event, MqttOptions, Packet, TlsConfiguration, Transport};
 use rumqttd::{ConnectionSettings, RouterConfig, ServerSettings};
+use rustls::ClientConfig;
 
+use super::tls::{self, TlsError, Trust};
 use crate::settings::secret::Secret;
 
 /// How long the broker may take to listen.
 const START: Duration = Duration::from_secs(5);
+/// How long a broker may take to let somebody in.
+const ASK: Duration = Duration::from_secs(15);
 /// The largest payload: a frame and its topic, generously.
 const MAX_PAYLOAD: usize = 8 * 1024;
 
@@ -28,6 +34,21 @@ pub struct Address {
     pub port: u16,
     /// User name and password, where the broker wants them.
     pub login: Option<(String, Secret)>,
+    /// How the connection is secured, if it is.
+    pub tls: Option<Arc<ClientConfig>>,
+    /// Whether the hub has a certificate of its own there.
+    pub has_certificate: bool,
+}
+
+/// What the URL of a broker says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// Whether the connection is secured.
+    pub secure: bool,
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
 }
 
 /// Why there is no broker.
@@ -40,8 +61,13 @@ pub enum BrokerError {
     #[error("the MQTT broker did not start listening on {0} within {START:?}")]
     Start(SocketAddr),
     /// Not an address of a broker.
-    #[error("{0:?} is not the address of a broker: write \"mqtt://host:port\"")]
+    #[error(
+        "{0:?} is not the address of a broker: write \"mqtts://host:port\", or \"mqtt://host:port\" where the net between is yours"
+    )]
     Url(String),
+    /// What the connection is to be secured with.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// Starts the embedded broker with these users. It runs until the process ends: the library knows no other end.
@@ -91,18 +117,68 @@ pub fn start(listen: SocketAddr, users: &[(&str, &Secret)]) -> Result<(), Broker
     Err(BrokerError::Start(listen))
 }
 
-/// Reads the address of a broker that somebody runs.
-pub fn parse_url(url: &str, login: Option<(String, Secret)>) -> Result<Address, BrokerError> {
+/// Reads the URL of a broker that somebody runs. Without a port it is the usual one, 1883 or, secured, 8883.
+pub fn parse_url(url: &str) -> Result<Url, BrokerError> {
     let refused = || BrokerError::Url(url.chars().take(80).collect());
-    let rest = url.strip_prefix("mqtt://").ok_or_else(refused)?.trim_end_matches('/');
+    let (secure, rest) = match (url.strip_prefix("mqtts://"), url.strip_prefix("mqtt://")) {
+        (Some(rest), _) => (true, rest),
+        (None, Some(rest)) => (false, rest),
+        (None, None) => return Err(refused()),
+    };
+    let rest = rest.trim_end_matches('/');
     let (host, port) = match rest.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().map_err(|_| refused())?),
-        None => (rest, 1883),
+        None => (rest, if secure { 8883 } else { 1883 }),
     };
-    if host.is_empty() || host.contains(['/', '@']) {
+    // What is in brackets is an address, and a certificate is for a name.
+    if host.is_empty() || host.contains(['/', '@']) || (secure && host.contains(['[', ']'])) {
         return Err(refused());
     }
-    Ok(Address { host: host.to_owned(), port, login })
+    Ok(Url { secure, host: host.to_owned(), port })
+}
+
+impl Address {
+    /// Of a broker that somebody runs.
+    pub fn elsewhere(
+        url: &str,
+        login: Option<(String, Secret)>,
+        files: Trust<'_>,
+    ) -> Result<Self, BrokerError> {
+        let Url { secure, host, port } = parse_url(url)?;
+        let tls = secure.then(|| tls::client(files)).transpose()?;
+        Ok(Self { host, port, login, tls, has_certificate: secure && files.own.is_some() })
+    }
+
+    /// How a client of this name connects to it.
+    pub(super) fn options(&self, client: String) -> MqttOptions {
+        let mut options = MqttOptions::new(client, &self.host, self.port);
+        if let Some((user, password)) = &self.login {
+            options.set_credentials(user, password.expose());
+        }
+        if let Some(tls) = &self.tls {
+            let tls = TlsConfiguration::Rustls(Arc::clone(tls));
+            options.set_transport(Transport::tls_with_config(tls));
+        }
+        options
+    }
+
+    /// Connects once, to see whether the broker lets the hub in; what to do, if not.
+    pub async fn ask(&self) -> Result<(), String> {
+        let options = self.options(format!("gatepost-check-{}", crate::random::hex::<8>()));
+        let (_client, mut events) = AsyncClient::new(options, 1);
+        let connected = async {
+            loop {
+                match events.poll().await {
+                    Ok(Event::Incoming(Packet::ConnAck(_))) => return Ok(()),
+                    Ok(_) => {}
+                    Err(error) => return Err(tls::explain(&error, self)),
+                }
+            }
+        };
+        tokio::time::timeout(ASK, connected)
+            .await
+            .unwrap_or_else(|_| Err("the broker does not answer".into()))
+    }
 }
 
 #[cfg(test)]
@@ -118,11 +194,24 @@ mod tests {
 
     #[test]
     fn addresses_of_brokers_are_read() {
-        let address = parse_url("mqtt://broker.home:1884/", None).unwrap();
-        assert_eq!((address.host.as_str(), address.port), ("broker.home", 1884));
-        assert_eq!(parse_url("mqtt://broker.home", None).unwrap().port, 1883);
-        for url in ["broker.home", "mqtts://broker.home", "mqtt://", "mqtt://a:b@c", "mqtt://h:port"] {
-            assert!(parse_url(url, None).is_err(), "{url}");
+        let read = |url| {
+            let Url { secure, host, port } = parse_url(url).unwrap();
+            (secure, host, port)
+        };
+        assert_eq!(read("mqtt://broker.home:1884/"), (false, "broker.home".into(), 1884));
+        assert_eq!(read("mqtt://broker.home"), (false, "broker.home".into(), 1883));
+        assert_eq!(read("mqtts://broker.home"), (true, "broker.home".into(), 8883));
+        assert_eq!(read("mqtt://[::1]:1883"), (false, "[::1]".into(), 1883));
+        for url in [
+            "broker.home",
+            "mqtts://",
+            "ws://broker.home",
+            "mqtt://",
+            "mqtt://a:b@c",
+            "mqtt://h:port",
+            "mqtts://[::1]:1",
+        ] {
+            assert!(parse_url(url).is_err(), "{url}");
         }
     }
 }

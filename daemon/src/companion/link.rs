@@ -16,9 +16,7 @@ use gatepost_link::{
     session::Ends,
     topic::{self, Topics},
 };
-use rumqttc::{
-    AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS, SubscribeReasonCode,
-};
+use rumqttc::{AsyncClient, ClientError, Event, EventLoop, Packet, Publish, QoS, SubscribeReasonCode};
 use serde_json::json;
 use tokio::{
     sync::{Notify, broadcast::error::RecvError, mpsc},
@@ -29,16 +27,16 @@ use tokio::{
 use super::{
     broker::Address,
     presence::Presence,
-    register::Companions,
+    register::{self, Companions},
     sealed::Fault,
     session::{Asked, Session},
+    tls,
 };
 use crate::{
     approval::{
         Approvals, Waiting,
         decide::{DecisionError, Outcome},
         device::{self, Device},
-        registry,
     },
     audit::{self, Entry},
     clock,
@@ -130,7 +128,7 @@ impl Drop for Connection {
 }
 
 /// Works the socket until it breaks. On a task of its own: what the hub does meanwhile must not interrupt it.
-async fn pump(mut events: EventLoop, packets: mpsc::Sender<Packet>) {
+async fn pump(mut events: EventLoop, packets: mpsc::Sender<Packet>, broker: Address, presence: Presence) {
     loop {
         match events.poll().await {
             Ok(Event::Incoming(packet)) => {
@@ -140,7 +138,11 @@ async fn pump(mut events: EventLoop, packets: mpsc::Sender<Packet>) {
             }
             Ok(Event::Outgoing(_)) => {}
             Err(error) => {
-                tracing::warn!(%error, "the MQTT broker is away");
+                let why = tls::explain(&error, &broker);
+                // Once, and not with every attempt of a night.
+                if presence.note_broker(Some(why.clone())) {
+                    tracing::warn!(why, "the MQTT broker is away");
+                }
                 return;
             }
         }
@@ -162,16 +164,14 @@ impl Serving {
 
     fn connect(&self) -> Connection {
         let name = format!("gatepost-hub-{}", topic::name(self.hub));
-        let mut options = MqttOptions::new(name, &self.address.host, self.address.port);
+        let mut options = self.address.options(name);
         options.set_keep_alive(KEEP_ALIVE);
         options.set_max_packet_size(MAX_PACKET, MAX_PACKET);
-        if let Some((user, password)) = &self.address.login {
-            options.set_credentials(user, password.expose());
-        }
         let capacity = IN_FLIGHT + 16 * self.companions.len();
         let (client, events) = AsyncClient::new(options, capacity);
         let (packets, received) = mpsc::channel(IN_FLIGHT);
-        Connection { client, events: received, pump: tokio::spawn(pump(events, packets)).abort_handle() }
+        let pump = pump(events, packets, self.address.clone(), self.presence.clone());
+        Connection { client, events: received, pump: tokio::spawn(pump).abort_handle() }
     }
 
     /// Serves the companions on a connection until that breaks.
@@ -185,6 +185,9 @@ impl Serving {
                 packet = connection.events.recv() => match packet {
                     None => return,
                     Some(Packet::ConnAck(_)) => {
+                        if self.presence.note_broker(None) {
+                            tracing::info!("the MQTT broker is here");
+                        }
                         if let Err(error) = self.subscribe(&connection.client) {
                             tracing::warn!(%error, "cannot subscribe at the MQTT broker");
                             return;
@@ -216,7 +219,7 @@ impl Serving {
                 }
                 _ = anew.tick() => {
                     self.update().await;
-                    self.keep_presence().await;
+                    register::keep(&self.presence, self.outbox.store()).await;
                 }
             }
             if let Err(error) = self.flush(&connection.client) {
@@ -359,16 +362,6 @@ impl Serving {
             .await;
         if let Err(error) = written {
             tracing::error!(%error, "a refusal could not be written down");
-        }
-    }
-
-    /// Writes down who came and went.
-    async fn keep_presence(&self) {
-        let unsaved = self.presence.take_unsaved();
-        if !unsaved.is_empty()
-            && let Err(error) = registry::seen(self.outbox.store(), unsaved).await
-        {
-            tracing::error!(%error, "cannot write down when companions were seen");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The companions' side of the hub: the broker they meet at, and the sessions with them.
 //!
-//! - [`broker`]: the embedded MQTT broker, or the address of one that somebody runs;
+//! - [`broker`]: the embedded MQTT broker, or the address of one that somebody runs, and [`tls`] to that one;
 //! - [`sealed`]: one companion's sealed sessions, without I/O: payloads in, frames out;
 //! - [`session`]: what is said in them;
 //! - [`link`]: the hub's connection to the broker, and the loop that joins sessions and approvals;
@@ -15,3 +15,4 @@ pub mod sealed;
 pub mod session;
 #[cfg(test)]
 mod testing;
+pub mod tls;

@@ -14,7 +14,19 @@ use crate::store::now_ms;
 
 /// A handle on who is here. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Presence(Arc<Mutex<HashMap<PublicKey, Here>>>);
+pub struct Presence {
+    here: Arc<Mutex<HashMap<PublicKey, Here>>>,
+    broker: Arc<Mutex<Broker>>,
+}
+
+/// Whether the hub has its broker.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Broker {
+    /// Whether it is connected.
+    pub connected: bool,
+    /// Why not, and what to do about it, if that is known.
+    pub error: Option<String>,
+}
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Here {
@@ -43,6 +55,20 @@ impl Presence {
     /// When a companion last came or went since the hub started, in milliseconds since 1970.
     pub fn seen_at(&self, device: PublicKey) -> Option<i64> {
         self.all().get(&device).and_then(|here| here.seen_at)
+    }
+
+    /// Whether the hub has its broker, where all of them meet.
+    pub fn broker(&self) -> Broker {
+        self.broker.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The broker is here, or away for this reason. Says whether that is news.
+    pub(super) fn note_broker(&self, error: Option<String>) -> bool {
+        let now = Broker { connected: error.is_none(), error };
+        let mut known = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = *known != now;
+        *known = now;
+        news
     }
 
     /// A companion may decide from now on; it is not here yet.
@@ -81,7 +107,7 @@ impl Presence {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<PublicKey, Here>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.here.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

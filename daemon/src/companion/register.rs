@@ -47,6 +47,16 @@ pub struct Revoked {
     pub quorum: u32,
 }
 
+/// Writes down who came and went.
+pub(super) async fn keep(presence: &Presence, store: &Store) {
+    let unsaved = presence.take_unsaved();
+    if !unsaved.is_empty()
+        && let Err(error) = registry::seen(store, unsaved).await
+    {
+        tracing::error!(%error, "cannot write down when companions were seen");
+    }
+}
+
 impl Companions {
     /// The companions whose link waits for `changed`.
     pub(super) fn new(approvals: Approvals, presence: Presence, changed: Arc<Notify>) -> Self {
@@ -60,6 +70,11 @@ impl Companions {
     /// Who is here.
     pub fn presence(&self) -> &Presence {
         &self.presence
+    }
+
+    /// Writes down who came and went: the hub stops.
+    pub async fn keep(&self) {
+        keep(&self.presence, self.store()).await;
     }
 
     /// All that were ever registered: those that may decide first, then those that were revoked.

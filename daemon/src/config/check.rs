@@ -61,6 +61,14 @@ impl Config {
         if self.broker.user.is_some() != self.broker.password.is_some() {
             return Err(invalid("broker", "user and password go together: give both or none"));
         }
+        if self.broker.cert.is_some() != self.broker.key.is_some() {
+            return Err(invalid("broker", "cert and key go together: give both or none"));
+        }
+        let secured = self.broker.ca.is_some() || self.broker.cert.is_some();
+        if secured && !self.broker.url.as_ref().is_some_and(|url| url.starts_with("mqtts://")) {
+            let problem = "ca, cert and key are for a broker of yours that is reached by TLS: write url = \"mqtts://host:port\"";
+            return Err(invalid("broker", problem));
+        }
         if self.approval.approvers.is_empty() {
             return Err(invalid(
                 "approval.approvers",

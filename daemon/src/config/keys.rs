@@ -82,9 +82,26 @@ pub const FILES: &[Key] = &[
 /// `[broker]`.
 pub const BROKER: &[Key] = &[
     key("listen", "\"127.0.0.1:1883\"", "Where the embedded MQTT broker listens for companions."),
-    key("url", "\"mqtt://broker.home:1883\"", "A broker that you run, in place of the embedded one."),
+    key(
+        "url",
+        "\"mqtts://broker.home:8883\"",
+        "A broker that you run, in place of the embedded one. mqtts:// is secured by TLS, and the broker's certificate must be for \
+         this name; mqtt:// is not secured at all.",
+    ),
     key("user", "\"hub\"", "The hub's user name on that broker."),
     key("password", "\"file:/run/credentials/mqtt\"", "The hub's password on that broker."),
+    key(
+        "ca",
+        "\"broker-ca.pem\"",
+        "The authorities, and no others, that may have signed that broker's certificate: a PEM file, relative to this file. Without \
+         it, those that this machine trusts.",
+    ),
+    key(
+        "cert",
+        "\"hub.pem\"",
+        "The hub's own certificate on that broker, where that wants one: a PEM file with those up to its authority.",
+    ),
+    key("key", "\"hub-key.pem\"", "That certificate's private key: a PEM file, readable by the hub alone."),
 ];
 
 /// `[agents.NAME]`.

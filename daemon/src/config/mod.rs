@@ -95,6 +95,10 @@ impl Config {
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
                 *folder = parent.join(&*folder);
             }
+            let Broker { ca, cert, key, .. } = &mut config.broker;
+            for file in [ca, cert, key].into_iter().flatten() {
+                *file = parent.join(&*file);
+            }
         }
         Ok(config)
     }

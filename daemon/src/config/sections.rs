@@ -72,12 +72,18 @@ pub struct FileBounds {
 pub struct Broker {
     /// Where the embedded broker listens.
     pub listen: SocketAddr,
-    /// A broker elsewhere, `mqtt://host:port`.
+    /// A broker elsewhere, `mqtts://host:port` or `mqtt://host:port`.
     pub url: Option<String>,
     /// The hub's user there.
     pub user: Option<String>,
     /// The hub's password there.
     pub password: Option<SecretSource>,
+    /// The authorities that sign for that broker, PEM.
+    pub ca: Option<PathBuf>,
+    /// The hub's certificate there, PEM.
+    pub cert: Option<PathBuf>,
+    /// That certificate's key, PEM.
+    pub key: Option<PathBuf>,
 }
 
 /// `[agents.NAME]`.
@@ -176,7 +182,15 @@ impl Default for FileBounds {
 
 impl Default for Broker {
     fn default() -> Self {
-        Self { listen: ([127, 0, 0, 1], 1883).into(), url: None, user: None, password: None }
+        Self {
+            listen: ([127, 0, 0, 1], 1883).into(),
+            url: None,
+            user: None,
+            password: None,
+            ca: None,
+            cert: None,
+            key: None,
+        }
     }
 }
 

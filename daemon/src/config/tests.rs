@@ -69,6 +69,26 @@ fn a_hook_is_asked_in_one_way_and_never_through_the_net_in_plain() {
 }
 
 #[test]
+fn files_of_tls_go_with_a_broker_that_is_reached_by_tls() {
+    for (keys, problem) in [
+        ("url = \"mqtts://h\"\ncert = \"a.pem\"", "cert and key go together"),
+        ("ca = \"a.pem\"", "write url = \"mqtts://host:port\""),
+        ("url = \"mqtt://h\"\nca = \"a.pem\"", "write url = \"mqtts://host:port\""),
+    ] {
+        let error = parse(&format!("[broker]\n{keys}\n")).unwrap_err().to_string();
+        assert!(error.starts_with("broker: ") && error.contains(problem), "{keys}: {error}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("gatepost.toml");
+    let text =
+        "[broker]\nurl = \"mqtts://h\"\nca = \"ca.pem\"\ncert = \"/etc/hub.pem\"\nkey = \"hub-key.pem\"\n";
+    fs::write(&file, text).unwrap();
+    let broker = Config::load(&file).unwrap().broker;
+    assert_eq!(broker.ca, Some(directory.path().join("ca.pem")), "relative to the file");
+    assert_eq!(broker.cert, Some("/etc/hub.pem".into()));
+}
+
+#[test]
 fn a_quorum_that_can_never_be_met_is_refused_and_the_sentence_says_why() {
     for quorum in [0, 33, u32::MAX] {
         let error = parse(&format!("[approval]\nquorum = {quorum}\n")).unwrap_err().to_string();

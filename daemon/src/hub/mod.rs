@@ -30,6 +30,7 @@ use crate::{
         broker::{self, Address, BrokerError},
         link::{self, Link},
         register::Companions,
+        tls::Trust,
     },
     config::Config,
     delivery::{AgentRules, Pipeline, Shared, pace::Pace},
@@ -341,6 +342,7 @@ impl Hub {
             tracing::warn!("some messages are still on their way; the next start takes them up");
             dispatcher.abort();
         }
+        self.link.companions().keep().await;
         upkeep::sign(&self.store, &self.signer).await;
         self.store.close();
     }
@@ -384,14 +386,10 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
 
 /// The broker to meet companions at: the embedded one, started, or the one that somebody runs.
 fn meet(config: &Config, users: &[(String, Secret)]) -> Result<Address, HubError> {
-    let broker = &config.broker;
-    if let Some(url) = &broker.url {
-        let login = match (&broker.user, &broker.password) {
-            (Some(user), Some(password)) => Some((user.clone(), password.read()?)),
-            _ => None,
-        };
-        return Ok(broker::parse_url(url, login)?);
+    if let Some(address) = broker_elsewhere(config)? {
+        return Ok(address);
     }
+    let broker = &config.broker;
     let password = Secret::from(crate::random::hex::<16>().as_str());
     let mut logins = vec![("hub", &password)];
     logins.extend(users.iter().map(|(user, secret)| (user.as_str(), secret)));
@@ -400,5 +398,19 @@ fn meet(config: &Config, users: &[(String, Secret)]) -> Result<Address, HubError
         host: broker.listen.ip().to_string(),
         port: broker.listen.port(),
         login: Some(("hub".into(), password.clone())),
+        tls: None,
+        has_certificate: false,
     })
+}
+
+/// The broker that somebody runs; nothing, where the embedded one is used.
+pub fn broker_elsewhere(config: &Config) -> Result<Option<Address>, HubError> {
+    let broker = &config.broker;
+    let Some(url) = &broker.url else { return Ok(None) };
+    let login = match (&broker.user, &broker.password) {
+        (Some(user), Some(password)) => Some((user.clone(), password.read()?)),
+        _ => None,
+    };
+    let trust = Trust { ca: broker.ca.as_deref(), own: broker.cert.as_deref().zip(broker.key.as_deref()) };
+    Ok(Some(Address::elsewhere(url, login, trust)?))
 }

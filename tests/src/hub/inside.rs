@@ -58,6 +58,8 @@ pub struct TestHub {
     registered: bool,
     app: gatepost_companion::Settings,
     login: (String, String),
+    /// Where the companion goes, if not to the embedded broker.
+    meets_at: Option<u16>,
     running: Option<Running>,
     tokens: BTreeMap<String, String>,
 }
@@ -138,18 +140,27 @@ impl TestHub {
     /// # Errors
     /// It did not start.
     pub async fn start_at(broker: &Mosquitto, config: &str) -> Result<Self> {
+        let url = format!("url = \"mqtt://127.0.0.1:{}\"", broker.port());
+        Self::start_at_by(broker, config, &url).await
+    }
+
+    /// The same with these lines on how the hub, and it alone, reaches that broker.
+    ///
+    /// # Errors
+    /// It did not start.
+    pub async fn start_at_by(broker: &Mosquitto, config: &str, way: &str) -> Result<Self> {
         let folder = Arc::new(tempfile::tempdir()?);
         let (hub, companion) = (broker.hub_credentials(), broker.companion_credentials());
         let password = folder.path().join("broker.password");
         fs::write(&password, hub.password)?;
         let config = format!(
-            "{config}\n[broker]\nurl = \"mqtt://127.0.0.1:{}\"\nuser = \"{}\"\npassword = \"file:{}\"\n",
-            broker.port(),
+            "{config}\n[broker]\n{way}\nuser = \"{}\"\npassword = \"file:{}\"\n",
             hub.username,
             password.display()
         );
         let mut house = Self::new(folder, &config)?;
         house.login = (companion.username.into(), companion.password.into());
+        house.meets_at = Some(broker.port());
         house.run().await?;
         Ok(house)
     }
@@ -175,6 +186,7 @@ impl TestHub {
             registered: false,
             app: gatepost_companion::Settings::default(),
             login: (COMPANION.into(), random::hex::<16>()),
+            meets_at: None,
             running: None,
             tokens: BTreeMap::new(),
         })
@@ -184,10 +196,7 @@ impl TestHub {
         let software = self.config.approval.allow_software_companion;
         let hub = self.start_hub(software).await?;
         self.registered |= software;
-        let port = match &self.config.broker.url {
-            Some(url) => url.rsplit_once(':').context("a URL with a port")?.1.parse()?,
-            None => self.config.broker.listen.port(),
-        };
+        let port = self.meets_at.unwrap_or(self.config.broker.listen.port());
         let companion = if software { Some(self.companion_at(port, &hub)?) } else { None };
         self.running = Some(Running { hub, companion, port });
         Ok(())

@@ -9,7 +9,7 @@ use std::{
     ffi::OsStr,
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -41,6 +41,11 @@ impl Leash {
     /// Starts `program` as `peer`. From here on the leash owns `dir`.
     pub(super) fn start<P: AsRef<OsStr>>(peer: &'static str, dir: TempDir, program: &[P]) -> Result<Self> {
         Self::spawn(peer, dir, program, Command::new(super::file("leash")))
+    }
+
+    /// The peer's folder.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Starts `program` as root: as it is if we are root, else through a `sudo` that asks nothing.

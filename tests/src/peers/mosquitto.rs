@@ -1,13 +1,16 @@
 //! An MQTT broker that is not ours: mosquitto, with passwords and topic rules.
 
 use std::{
+    fs,
     net::{Ipv4Addr, TcpStream},
     os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
     process::Command,
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
+use tempfile::TempDir;
 
 use super::{leash::Leash, ports};
 
@@ -30,8 +33,9 @@ pub struct Credentials {
 /// `presence` beside it: what it may not do, the broker drops in silence, as mosquitto does.
 #[derive(Debug)]
 pub struct Mosquitto {
-    _leash: Leash,
+    leash: Leash,
     port: u16,
+    secured: Option<u16>,
 }
 
 impl Mosquitto {
@@ -40,15 +44,36 @@ impl Mosquitto {
     /// # Errors
     /// It is not installed, or did not come up; the error shows the end of its log.
     pub fn start() -> Result<Self> {
-        ports::retrying(Self::start_once)
+        ports::retrying(|| Self::start_once(ports::free()?, false))
     }
 
-    fn start_once() -> Result<Self> {
+    /// Stops it, for good and for all who are connected; the port that it leaves.
+    pub fn stop(self) -> u16 {
+        self.port
+    }
+
+    /// Starts a broker where another one stopped, with the same logins.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); somebody else has the port by now.
+    pub fn start_at(port: u16) -> Result<Self> {
+        Self::start_once(port, false)
+    }
+
+    /// Starts a broker that has a second listener, by TLS, for clients with a certificate of its authority.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); openssl is not installed.
+    pub fn start_secured() -> Result<Self> {
+        ports::retrying(|| Self::start_once(ports::free()?, true))
+    }
+
+    fn start_once(port: u16, secured: bool) -> Result<Self> {
         let dir = Leash::folder("mosquitto")?;
         let path = dir.path().to_str().context("the temporary folder's path is not UTF-8")?;
-        let port = ports::free()?;
         let config = dir.path().join("mosquitto.conf");
         super::fill_in("mosquitto/mosquitto.conf", &config, &[("DIR", path), ("PORT", &port.to_string())])?;
+        let secured = secured.then(|| secure(&dir, &config)).transpose()?;
         super::fill_in("mosquitto/acl", &dir.path().join("acl"), &[])?;
 
         let passwords = dir.path().join("passwords");
@@ -71,13 +96,27 @@ impl Mosquitto {
 
         let mut leash =
             Leash::start("mosquitto", dir, &["mosquitto".as_ref(), "-c".as_ref(), config.as_os_str()])?;
-        leash.wait_until(START, || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())?;
-        Ok(Self { _leash: leash, port })
+        let listens = |port: u16| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        leash.wait_until(START, || listens(port) && secured.is_none_or(listens))?;
+        Ok(Self { leash, port, secured })
     }
 
     /// Where it listens, on `127.0.0.1`, without TLS.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where it listens by TLS; its certificate is for `localhost` alone.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn secured_port(&self) -> Result<u16> {
+        self.secured.context("this broker was started without TLS")
+    }
+
+    /// A file of those that `peers/mosquitto/certificates` makes.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.leash.dir().join(name)
     }
 
     /// For the hub.
@@ -89,6 +128,19 @@ impl Mosquitto {
     pub fn companion_credentials(&self) -> Credentials {
         COMPANION
     }
+}
+
+/// Adds a listener by TLS to a broker's configuration; its port.
+fn secure(dir: &TempDir, config: &Path) -> Result<u16> {
+    let made = Command::new(super::file("mosquitto/certificates")).current_dir(dir.path()).output()?;
+    ensure!(made.status.success(), "cannot make certificates: {}", String::from_utf8_lossy(&made.stderr));
+    let port = ports::free()?;
+    let path = dir.path().to_str().context("the temporary folder's path is not UTF-8")?;
+    let more = dir.path().join("secured.conf");
+    super::fill_in("mosquitto/secured.conf", &more, &[("DIR", path), ("SECURED_PORT", &port.to_string())])?;
+    let whole = fs::read_to_string(config)? + &fs::read_to_string(more)?;
+    fs::write(config, whole)?;
+    Ok(port)
 }
 
 #[cfg(test)]

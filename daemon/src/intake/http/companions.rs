@@ -35,7 +35,9 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
                 shown
             })
             .collect();
-        Ok(Json(json!({"ok": true, "companions": companions})).into_response())
+        let broker = door.0.companions.presence().broker();
+        let broker = json!({"connected": broker.connected, "error": broker.error});
+        Ok(Json(json!({"ok": true, "companions": companions, "broker": broker})).into_response())
     })
     .await
 }

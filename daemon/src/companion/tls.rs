@@ -1,0 +1,272 @@
+//! TLS to a broker that somebody runs.
+//!
+//! rustls with ring, as everywhere in the house; the broker's certificate must be signed by an authority that is trusted,
+//! and be for the name in its address. Where the broker wants to know the hub, the hub has a certificate of its own. Nothing
+//! here is ever weakened: what does not fit is an error that says which key of the configuration it is about.
+
+use std::{
+    error::Error as StdError,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rumqttc::{ConnectReturnCode, ConnectionError};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{self, PemObject as _},
+    },
+};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use super::broker::Address;
+
+/// Certificates in a file, at most: a chain, or the authorities of a house.
+const MOST: usize = 64;
+
+/// The files that a connection is secured with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Trust<'a> {
+    /// The authorities that the broker's certificate may be signed by; without it, those that this machine trusts.
+    pub ca: Option<&'a Path>,
+    /// The hub's own certificate and those up to its authority, and its key.
+    pub own: Option<(&'a Path, &'a Path)>,
+}
+
+/// Why there is no TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read, or is not PEM.
+    #[error("broker.{key}: cannot read {}: {}", .path.display(), said(.error))]
+    File {
+        /// The key of the configuration.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: pem::Error,
+    },
+    /// A file has no certificate, too many, or one that is none.
+    #[error("broker.{key}: {} holds no certificates that can be used (1 to {MOST}, PEM)", .path.display())]
+    Certificates {
+        /// The key of the configuration.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The key is not the certificate's, or of a kind that is not known.
+    #[error("broker.key: {} is not the key of the certificate in broker.cert: {}", .0.display(), .1)]
+    Key(PathBuf, rustls::Error),
+    /// This machine has no authorities that it trusts.
+    #[error(
+        "no certificate authorities are trusted on this machine: install ca-certificates, or set broker.ca ({0})"
+    )]
+    Authorities(rustls::Error),
+}
+
+/// What a connection is made with.
+pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring has the protocol versions that are safe");
+    let builder = match files.ca {
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates("ca", path)? {
+                roots
+                    .add(certificate)
+                    .map_err(|_| TlsError::Certificates { key: "ca", path: path.into() })?;
+            }
+            builder.with_root_certificates(roots)
+        }
+        None => builder.with_platform_verifier().map_err(TlsError::Authorities)?,
+    };
+    let config = match files.own {
+        None => builder.with_no_client_auth(),
+        Some((cert, key)) => {
+            let chain = certificates("cert", cert)?;
+            let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::File {
+                key: "key",
+                path: key.into(),
+                error,
+            })?;
+            builder.with_client_auth_cert(chain, secret).map_err(|error| TlsError::Key(key.into(), error))?
+        }
+    };
+    Ok(Arc::new(config))
+}
+
+fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let failed = |error| TlsError::File { key, path: path.into(), error };
+    let read: Vec<_> = CertificateDer::pem_file_iter(path)
+        .map_err(failed)?
+        .take(MOST + 1)
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
+    match read.len() {
+        1..=MOST => Ok(read),
+        _ => Err(TlsError::Certificates { key, path: path.into() }),
+    }
+}
+
+fn said(error: &pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => error.to_string(),
+        pem::Error::NoItemsFound => "it holds no private key (PEM)".into(),
+        _ => "it is not PEM".into(),
+    }
+}
+
+/// Why a broker cannot be spoken to, and what to do about it.
+pub fn explain(error: &ConnectionError, address: &Address) -> String {
+    let host = &address.host;
+    match error {
+        ConnectionError::ConnectionRefused(
+            ConnectReturnCode::BadUserNamePassword | ConnectReturnCode::NotAuthorized,
+        ) => "the broker refuses the hub's login: check [broker] user and password".into(),
+        ConnectionError::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            format!("nothing listens at {host}:{}: start the broker, or check [broker] url", address.port)
+        }
+        ConnectionError::NetworkTimeout | ConnectionError::FlushTimeout => {
+            format!(
+                "{host}:{} does not answer: check [broker] url, and whether the broker wants TLS",
+                address.port
+            )
+        }
+        error => match tls_error(error) {
+            Some(error) => explain_tls(error, address),
+            // Whoever wants a certificate may just hang up.
+            None if address.tls.is_some() && !address.has_certificate => {
+                format!("{error} (if the broker wants a certificate of the hub, set [broker] cert and key)")
+            }
+            None if matches!(error, ConnectionError::MqttState(_)) => {
+                format!("the connection to the broker broke ({error})")
+            }
+            None => error.to_string(),
+        },
+    }
+}
+
+fn explain_tls(error: &rustls::Error, address: &Address) -> String {
+    use rustls::Error;
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "the broker's certificate is not signed by a trusted authority: set [broker] ca to the file of the one that \
+             signed it"
+                .into()
+        }
+        Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => format!(
+            "the broker's certificate is not for {}: write the name that it is for into [broker] url",
+            address.host
+        ),
+        Error::InvalidCertificate(
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. },
+        ) => "the broker's certificate is not valid at this time: renew it, or set this machine's clock".into(),
+        Error::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::HandshakeFailure
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied,
+        ) => match address.has_certificate {
+            true => format!(
+                "the broker does not take the hub's certificate ({error}): set [broker] cert and key to one that its authority signed"
+            ),
+            false => format!(
+                "the broker wants a certificate of the hub ({error}): set [broker] cert and key to one that its authority signed"
+            ),
+        },
+        Error::InvalidMessage(_) => format!(
+            "{}:{} does not speak TLS: use its port for TLS (often 8883), or mqtt:// where the net between is yours",
+            address.host, address.port
+        ),
+        _ => format!("TLS with the broker failed: {error}"),
+    }
+}
+
+/// The error of TLS behind one of the connection, however deep.
+fn tls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<rustls::Error>() {
+            return Some(found);
+        }
+        // What an I/O error carries is no source of it.
+        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(found) = carried.and_then(|carried| tls_error(carried)) {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn address(has_certificate: bool) -> Address {
+        Address { host: "broker.home".into(), port: 8883, login: None, tls: None, has_certificate }
+    }
+
+    #[test]
+    fn files_that_are_not_what_they_should_be_are_named_with_their_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let (missing, empty) = (directory.path().join("missing.pem"), write("empty.pem", ""));
+        let broken = write("broken.pem", "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n");
+        let nonsense =
+            write("nonsense.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+        for (ca, says) in [
+            (&missing, "broker.ca: cannot read"),
+            (&empty, "broker.ca: "),
+            (&broken, "it is not PEM"),
+            (&nonsense, "holds no certificates that can be used"),
+        ] {
+            let error = client(Trust { ca: Some(ca), own: None }).unwrap_err().to_string();
+            assert!(error.contains(says), "{says}: {error}");
+        }
+        let own = Trust { ca: None, own: Some((&nonsense, &empty)) };
+        let error = client(own).unwrap_err().to_string();
+        assert!(error.contains("broker.key: cannot read") || error.contains("ca-certificates"), "{error}");
+    }
+
+    #[test]
+    fn an_error_of_tls_is_found_wherever_it_is_wrapped_and_says_what_to_do() {
+        let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let wanted = rustls::Error::AlertReceived(AlertDescription::CertificateRequired);
+        for (error, own, says) in [
+            (unknown, false, "[broker] ca"),
+            (
+                rustls::Error::InvalidCertificate(CertificateError::NotValidForName),
+                false,
+                "not for broker.home",
+            ),
+            (wanted.clone(), false, "wants a certificate of the hub"),
+            (wanted, true, "does not take the hub's certificate"),
+        ] {
+            let wrapped = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, error));
+            let text = explain(&ConnectionError::Io(wrapped), &address(own));
+            assert!(text.contains(says), "{says}: {text}");
+        }
+        let refused = ConnectionError::ConnectionRefused(ConnectReturnCode::NotAuthorized);
+        assert!(explain(&refused, &address(false)).contains("user and password"));
+    }
+}
