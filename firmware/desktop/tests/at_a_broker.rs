@@ -1,4 +1,5 @@
 //! The companion's MQTT loop: at the hub's own broker over TCP, and at brokers that misbehave, with a clock that jumps.
+#![allow(clippy::unwrap_used, reason = "all of it is tests")]
 
 use std::{
     cell::RefCell,
@@ -179,10 +180,11 @@ impl Hands {
     }
 
     async fn turn_to(&mut self, access: Option<Access>) {
-        let mut script = self.script.borrow_mut();
-        script.access = access;
-        script.turn += 1;
-        drop(script);
+        {
+            let mut script = self.script.borrow_mut();
+            script.access = access;
+            script.turn += 1;
+        }
         self.nudge().await;
     }
 

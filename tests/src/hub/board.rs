@@ -112,7 +112,7 @@ impl Board {
                 .log()
                 .lines()
                 .filter_map(|line| line.split_once("screen: "))
-                .last()
+                .next_back()
                 .map_or_else(String::new, |(_, view)| view.to_owned());
             Ok(wanted(&last).then(|| last.clone()))
         })
