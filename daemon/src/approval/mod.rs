@@ -131,6 +131,11 @@ impl Approvals {
         &self.outbox
     }
 
+    /// Whether a program's decision counts.
+    pub fn takes_programs(&self) -> bool {
+        self.software
+    }
+
     /// The devices whose decisions count.
     pub async fn devices(&self) -> Result<Vec<Device>, StoreError> {
         device::accepted(self.outbox.store(), self.software).await

@@ -5,7 +5,7 @@
 //! so that the device is dropped at once; were it not, its next decision would still be refused.
 
 use gatepost_link::{decision::PublicKey, topic};
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Connection, Row, params};
 use serde_json::json;
 
 use super::quorum;
@@ -156,16 +156,36 @@ pub async fn seen(store: &Store, at: Vec<(PublicKey, i64)>) -> Result<(), StoreE
         .await
 }
 
+/// The name under which a new device with this key can be registered: this one, or where none is given a free one.
+pub async fn vacant(store: &Store, key: PublicKey, name: Option<String>) -> Result<String, DeviceError> {
+    store
+        .read(move |db| match name {
+            Some(name) => admit(db, key, &name).map(|()| name),
+            None => {
+                let numbered = (2..=MAX_DEVICES + 1).map(|number| format!("companion {number}"));
+                let names = std::iter::once("companion".to_owned()).chain(numbered);
+                for name in names {
+                    match admit(db, key, &name) {
+                        Err(DeviceError::Taken(_)) => {}
+                        other => return other.map(|()| name),
+                    }
+                }
+                Err(DeviceError::Full)
+            }
+        })
+        .await
+}
+
 /// Whether a new device with this key may be registered under this name.
-pub(super) fn admit(tx: &Transaction<'_>, key: PublicKey, name: &str) -> Result<(), DeviceError> {
-    let devices = all(tx)?;
+pub(super) fn admit(db: &Connection, key: PublicKey, name: &str) -> Result<(), DeviceError> {
+    let devices = all(db)?;
     if devices.iter().any(|known| known.key == key) {
         return Err(DeviceError::Known);
     }
     if devices.iter().filter(|known| known.revoked_at.is_none()).count() >= MAX_DEVICES {
         return Err(DeviceError::Full);
     }
-    free(tx, name, None)
+    free(db, name, None)
 }
 
 /// Whether `name` is one, and nobody's but `mine`. Names that differ by capitals alone are one to a person.

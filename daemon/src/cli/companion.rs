@@ -1,5 +1,7 @@
 //! `gatepost companion`.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,6 +13,15 @@ use crate::client::{Client, Place, Request, escaped};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
+    /// Pair a companion that shows "not paired": compare the number on both sides, and hold its Approve button.
+    Pair {
+        /// What to call it. A free name, if none is given.
+        #[arg(long)]
+        name: Option<String>,
+        /// Instead of asking: pair it only if this is the number.
+        #[arg(long)]
+        code: Option<String>,
+    },
     /// List companions: which are here, when they were last seen, when they last decided.
     List {
         /// Print JSON.
@@ -34,6 +45,7 @@ pub(super) enum Command {
 pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     let client = Client::at(place)?;
     match command {
+        Command::Pair { name, code } => pair(&client, name, code).await?,
         Command::List { json } => {
             let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;
             let broker = answer.get("broker").cloned().unwrap_or_default();
@@ -69,6 +81,44 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// How long a call may wait for a device, or for the person before it.
+const MINUTE: Duration = Duration::from_secs(60);
+
+async fn pair(client: &Client, name: Option<String>, expected: Option<String>) -> Result<(), Failed> {
+    eprintln!("waiting for a companion that shows \"not paired\" ...");
+    let wait = Request { wait: MINUTE, ..Request::default() };
+    let shown = client.call(Method::POST, "/v1/pairing", wait).await?;
+    let code = text(&shown, "code").to_owned();
+    println!("{} {}", code.get(..3).unwrap_or(&code), code.get(3..).unwrap_or_default());
+    let same = match expected {
+        Some(expected) => expected.replace(' ', "") == code,
+        None => {
+            eprintln!(
+                "Hold the companion's Approve button if it shows this number. Does it? Type yes or no:"
+            );
+            tokio::task::spawn_blocking(says_yes).await.map_err(Failed::refused)?
+        }
+    };
+    let body = Some(json!({"same": same, "name": name}));
+    let path = format!("/v1/pairing/{}", escaped(&code));
+    let answer =
+        client.call(Method::POST, &path, Request { body, wait: MINUTE, ..Request::default() }).await?;
+    let companion = answer.get("companion").cloned().unwrap_or_default();
+    eprintln!(
+        "paired: {} ({} {})",
+        text(&companion, "name"),
+        text(&companion, "kind"),
+        text(&companion, "key")
+    );
+    Ok(())
+}
+
+/// Only the whole word: whoever presses Enter without looking has compared nothing.
+fn says_yes() -> bool {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case("yes")
 }
 
 fn path(companion: &str) -> Result<String, Failed> {

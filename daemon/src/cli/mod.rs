@@ -63,7 +63,7 @@ enum Command {
     /// See what waits, what failed and why.
     #[command(subcommand)]
     Queue(queue::Command),
-    /// List, rename and revoke companions: the devices that decide on what is held.
+    /// Pair, list, rename and revoke companions: the devices that decide on what is held.
     #[command(subcommand)]
     Companion(companion::Command),
     /// Check the audit, or show it.

@@ -15,7 +15,10 @@ use rumqttc::{AsyncClient, Event, MqttOptions, Packet, TlsConfiguration, Transpo
 use rumqttd::{ConnectionSettings, RouterConfig, ServerSettings};
 use rustls::ClientConfig;
 
-use super::tls::{self, TlsError, Trust};
+use super::{
+    logins::Logins,
+    tls::{self, TlsError, Trust},
+};
 use crate::settings::secret::Secret;
 
 /// How long the broker may take to listen.
@@ -70,24 +73,22 @@ pub enum BrokerError {
     Tls(#[from] TlsError),
 }
 
-/// Starts the embedded broker with these users. It runs until the process ends: the library knows no other end.
-pub fn start(listen: SocketAddr, users: &[(&str, &Secret)]) -> Result<(), BrokerError> {
+/// Starts the embedded broker for whom `logins` admits. It runs until the process ends: the library knows no other end.
+pub fn start(listen: SocketAddr, logins: Logins) -> Result<(), BrokerError> {
     // The broker only logs that it cannot listen; asking first turns that into an error.
     drop(TcpListener::bind(listen).map_err(|error| BrokerError::Listen(listen, error))?);
-    let settings = ServerSettings {
-        name: "broker".into(),
-        listen,
-        tls: None,
-        next_connection_delay_ms: 1,
-        connections: ConnectionSettings {
-            connection_timeout_ms: 5_000,
-            max_payload_size: MAX_PAYLOAD,
-            max_inflight_count: 100,
-            auth: Some(users.iter().map(|(user, secret)| ((*user).into(), secret.expose().into())).collect()),
-            external_auth: None,
-            dynamic_filters: true,
-        },
+    let mut connections = ConnectionSettings {
+        connection_timeout_ms: 5_000,
+        max_payload_size: MAX_PAYLOAD,
+        max_inflight_count: 100,
+        auth: None,
+        external_auth: None,
+        dynamic_filters: true,
     };
+    connections
+        .set_auth_handler(move |_client, user, password| std::future::ready(logins.admit(&user, &password)));
+    let settings =
+        ServerSettings { name: "broker".into(), listen, tls: None, next_connection_delay_ms: 1, connections };
     let config = rumqttd::Config {
         router: RouterConfig {
             max_connections: 64,
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn a_broker_that_cannot_listen_is_an_error_and_not_a_line_in_the_log() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let error = start(taken.local_addr().unwrap(), &[]).unwrap_err();
+        let error = start(taken.local_addr().unwrap(), Logins::default()).unwrap_err();
         assert!(error.to_string().contains("cannot listen"), "{error}");
     }
 

@@ -14,10 +14,10 @@ use gatepost_link::{
     frame::{Report, Withdrawal},
     seal::SealSecret,
     session::Ends,
-    topic::{self, Topics},
+    topic::{self, PAIRING_FILTER, PAIRING_PREFIX, PairingTopics, Topics},
 };
 use rumqttc::{AsyncClient, ClientError, Event, EventLoop, Packet, Publish, QoS, SubscribeReasonCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     sync::{Notify, broadcast::error::RecvError, mpsc},
     task::{AbortHandle, JoinHandle},
@@ -26,6 +26,8 @@ use tokio::{
 
 use super::{
     broker::Address,
+    logins::Logins,
+    pairing::{Order, PairError, Window},
     presence::Presence,
     register::{self, Companions},
     sealed::Fault,
@@ -37,6 +39,7 @@ use crate::{
         Approvals, Waiting,
         decide::{DecisionError, Outcome},
         device::{self, Device},
+        registry,
     },
     audit::{self, Entry},
     clock,
@@ -52,6 +55,8 @@ const RECONNECT: Duration = Duration::from_secs(1);
 const TELL_ANEW: Duration = Duration::from_secs(60);
 /// MQTT's keep-alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// Orders of people that wait; they give few.
+const ORDERS: usize = 4;
 /// Packets that may be on their way from or to the broker; more for each companion.
 const IN_FLIGHT: usize = 64;
 /// The largest MQTT packet: a frame, its topic, and room to see what is too large instead of breaking off.
@@ -76,19 +81,34 @@ impl Drop for Link {
     }
 }
 
-/// Starts serving these companions at the broker, for the hub with these keys.
+/// Starts serving these companions at the broker, for the hub with these keys. `logins` are those of the embedded one.
 pub fn start(
     address: Address,
     hub: PublicKey,
     secret: SealSecret,
     devices: Vec<Device>,
     approvals: Approvals,
-    outbox: Outbox,
+    logins: Option<Logins>,
 ) -> Link {
     let (presence, changed) = (Presence::default(), Arc::<Notify>::default());
-    let handle = Companions::new(approvals.clone(), presence.clone(), Arc::clone(&changed));
-    let mut serving =
-        Serving { address, hub, secret, companions: HashMap::new(), approvals, outbox, presence, changed };
+    let (order, orders) = mpsc::channel(ORDERS);
+    let handle = Companions::new(approvals.clone(), presence.clone(), Arc::clone(&changed), order);
+    if let Some(logins) = &logins {
+        logins.set(&devices);
+    }
+    let mut serving = Serving {
+        address,
+        hub,
+        secret,
+        companions: HashMap::new(),
+        outbox: approvals.outbox().clone(),
+        approvals,
+        presence,
+        changed,
+        logins,
+        orders,
+        window: None,
+    };
     for device in devices {
         serving.welcome(device);
     }
@@ -111,6 +131,10 @@ struct Serving {
     presence: Presence,
     /// The register has changed.
     changed: Arc<Notify>,
+    logins: Option<Logins>,
+    orders: mpsc::Receiver<Order>,
+    /// A companion is being paired.
+    window: Option<Window>,
 }
 
 /// One connection to the broker; dropping it closes the socket.
@@ -158,6 +182,10 @@ impl Serving {
             // Nothing is said into the void: frames that pile up while the broker is away help nobody later.
             self.companions.values_mut().for_each(|companion| companion.session.close());
             self.presence.all_gone();
+            if let Some(window) = &mut self.window {
+                window.end(PairError::Broken);
+            }
+            self.shut_window().await;
             tokio::time::sleep(RECONNECT).await;
         }
     }
@@ -217,6 +245,17 @@ impl Serving {
                     }
                     self.update().await;
                 }
+                Some(order) = self.orders.recv() => {
+                    if let Err(error) = self.order(&connection.client, order).await {
+                        tracing::warn!(%error, "the MQTT broker takes no more requests");
+                        return;
+                    }
+                }
+                () = window_turns(self.window.as_ref()) => {
+                    if let Some(window) = &mut self.window {
+                        window.tick(Instant::now());
+                    }
+                }
                 _ = anew.tick() => {
                     self.update().await;
                     register::keep(&self.presence, self.outbox.store()).await;
@@ -226,6 +265,84 @@ impl Serving {
                 tracing::warn!(%error, "the MQTT broker takes no more frames");
                 return;
             }
+            if self.window.as_ref().is_some_and(Window::is_over) {
+                self.shut_window().await;
+                if let Err(error) = connection.client.try_unsubscribe(PAIRING_FILTER) {
+                    tracing::warn!(%error, "the MQTT broker takes no more requests");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Does what a person at the hub wants.
+    async fn order(&mut self, client: &AsyncClient, order: Order) -> Result<(), ClientError> {
+        let now = Instant::now();
+        match order {
+            Order::Open(asked) if self.window.is_some() => drop(asked.send(Err(PairError::Busy))),
+            Order::Open(asked) => {
+                client.try_subscribe(PAIRING_FILTER, QoS::AtLeastOnce)?;
+                if let Some(logins) = &self.logins {
+                    logins.pairing(true);
+                }
+                let (keys, own) = ((self.hub, self.secret.clone()), self.logins.is_some());
+                self.window = Some(Window::open(now, keys, self.approvals.takes_programs(), own, asked));
+            }
+            Order::Answer { code, same, name, reply } => {
+                let shown = self.window.as_mut().and_then(|window| Some((window.shows(code)?, window)));
+                let Some((device, window)) = shown else {
+                    drop(reply.send(Err(PairError::Unknown)));
+                    return Ok(());
+                };
+                if !same {
+                    window.answer(reply);
+                    window.end(PairError::Refused);
+                    return Ok(());
+                }
+                match registry::vacant(self.outbox.store(), device, name).await {
+                    Ok(name) => window.give(now, name, reply),
+                    Err(error) => {
+                        window.answer(reply);
+                        window.end(error.into());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what a device says that is being paired.
+    async fn pair(&mut self, publish: &Publish) {
+        let attempt = PairingTopics::attempt(&publish.topic);
+        let Some((attempt, window)) = attempt.zip(self.window.as_mut()) else { return };
+        let Some(device) = window.received(Instant::now(), attempt, &publish.payload) else { return };
+        let registered = device::register(self.outbox.store(), device.clone()).await;
+        // Before the device is told: it comes at once.
+        if registered.is_ok() {
+            self.refresh_logins().await;
+            self.changed.notify_one();
+        }
+        if let Some(window) = &mut self.window {
+            window.registered(registered.map(|()| device));
+        }
+    }
+
+    async fn refresh_logins(&self) {
+        let Some(logins) = &self.logins else { return };
+        match self.approvals.devices().await {
+            Ok(devices) => logins.set(&devices),
+            Err(error) => tracing::error!(%error, "cannot read which companions may decide"),
+        }
+    }
+
+    /// Nobody is paired any more; what went wrong is written down.
+    async fn shut_window(&mut self) {
+        let Some(window) = self.window.take() else { return };
+        if let Some(logins) = &self.logins {
+            logins.pairing(false);
+        }
+        if let Some(why) = window.failed() {
+            self.write("pairing.failed", json!({"why": why})).await;
         }
     }
 
@@ -239,6 +356,9 @@ impl Serving {
                 return Ok(());
             }
         };
+        if let Some(logins) = &self.logins {
+            logins.set(&devices);
+        }
         let stays = |companion: &Companion| devices.iter().any(|device| device.key == companion.device.key);
         for (_, companion) in self.companions.extract_if(|_, companion| !stays(companion)) {
             self.presence.forget(companion.device.key);
@@ -285,6 +405,9 @@ impl Serving {
     }
 
     async fn received(&mut self, publish: &Publish) {
+        if publish.topic.starts_with(PAIRING_PREFIX) {
+            return self.pair(publish).await;
+        }
         let Some(companion) = self.companions.get_mut(&publish.topic) else {
             let online = publish.payload == "1";
             tracing::debug!(topic = publish.topic, online, "presence");
@@ -355,13 +478,17 @@ impl Serving {
             Fault::Frame(_) | Fault::Forged | Fault::Replayed | Fault::Gap => "link.refused",
         };
         let detail = json!({"device": to_hex(&device.0), "name": name, "why": fault.to_string()});
+        self.write(event, detail).await;
+    }
+
+    async fn write(&self, event: &'static str, detail: Value) {
         let written = self
             .outbox
             .store()
             .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
             .await;
         if let Err(error) = written {
-            tracing::error!(%error, "a refusal could not be written down");
+            tracing::error!(%error, event, "the audit could not be written");
         }
     }
 
@@ -413,12 +540,24 @@ impl Serving {
     /// An offer is made once in a session, so a frame for which there is no room ends the connection, and with it
     /// every session.
     fn flush(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
+        while let Some((attempt, payload)) = self.window.as_mut().and_then(Window::next_payload) {
+            let topics = PairingTopics::new(attempt);
+            client.try_publish(topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
+        }
         for companion in self.companions.values_mut() {
             while let Some(payload) = companion.session.next_payload() {
                 client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Returns when a window has something to do; never without one.
+async fn window_turns(window: Option<&Window>) {
+    match window {
+        Some(window) => tokio::time::sleep_until(window.next_tick().into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -5,9 +5,12 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::presence::Presence;
+use super::{
+    pairing::{Order, PairError, Shown},
+    presence::Presence,
+};
 use crate::{
     approval::{
         Approvals,
@@ -32,6 +35,7 @@ pub struct Companions {
     approvals: Approvals,
     presence: Presence,
     changed: Arc<Notify>,
+    orders: mpsc::Sender<Order>,
 }
 
 /// A companion that was revoked, and what that leaves.
@@ -58,9 +62,14 @@ pub(super) async fn keep(presence: &Presence, store: &Store) {
 }
 
 impl Companions {
-    /// The companions whose link waits for `changed`.
-    pub(super) fn new(approvals: Approvals, presence: Presence, changed: Arc<Notify>) -> Self {
-        Self { approvals, presence, changed }
+    /// The companions whose link waits for `changed` and takes `orders`.
+    pub(super) fn new(
+        approvals: Approvals,
+        presence: Presence,
+        changed: Arc<Notify>,
+        orders: mpsc::Sender<Order>,
+    ) -> Self {
+        Self { approvals, presence, changed, orders }
     }
 
     fn store(&self) -> &Store {
@@ -92,6 +101,26 @@ impl Companions {
         device::register(self.store(), device).await?;
         self.changed.notify_one();
         Ok(())
+    }
+
+    /// Opens a window in which one can be paired, and waits for it: what to compare with what it shows.
+    pub async fn pair(&self) -> Result<Shown, PairError> {
+        self.order(Order::Open).await
+    }
+
+    /// Answers what was shown: whether the device shows the same number. Waits until the person there has confirmed it
+    /// too, and the device is registered.
+    pub async fn answer(&self, code: u32, same: bool, name: Option<String>) -> Result<Device, PairError> {
+        self.order(|reply| Order::Answer { code, same, name, reply }).await
+    }
+
+    async fn order<T>(
+        &self,
+        order: impl FnOnce(oneshot::Sender<Result<T, PairError>>) -> Order,
+    ) -> Result<T, PairError> {
+        let (reply, answer) = oneshot::channel();
+        self.orders.send(order(reply)).await.map_err(|_| PairError::Broken)?;
+        answer.await.unwrap_or(Err(PairError::Broken))
     }
 
     /// Gives one another name.

@@ -29,6 +29,7 @@ use crate::{
     companion::{
         broker::{self, Address, BrokerError},
         link::{self, Link},
+        logins::Logins,
         register::Companions,
         tls::Trust,
     },
@@ -221,7 +222,7 @@ impl Hub {
             error => error.into(),
         })?;
 
-        let broker = meet(config, &extras.broker_users)?;
+        let (broker, logins) = meet(config, &extras.broker_users)?;
         let devices = approvals.devices().await?;
         match (devices.len(), terms.quorum) {
             (0, _) => tracing::warn!("no companion is registered: messages that need a person will expire"),
@@ -232,7 +233,7 @@ impl Hub {
             ),
             _ => {}
         }
-        let link = link::start(broker, key, secret, devices, approvals, outbox.clone());
+        let link = link::start(broker, key, secret, devices, approvals, logins);
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
         let telling = tokio::spawn(pipeline.clone().tell_hooks());
@@ -384,23 +385,25 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
     }
 }
 
-/// The broker to meet companions at: the embedded one, started, or the one that somebody runs.
-fn meet(config: &Config, users: &[(String, Secret)]) -> Result<Address, HubError> {
+/// The broker to meet companions at: the embedded one, started, with its logins, or the one that somebody runs.
+fn meet(config: &Config, users: &[(String, Secret)]) -> Result<(Address, Option<Logins>), HubError> {
     if let Some(address) = broker_elsewhere(config)? {
-        return Ok(address);
+        return Ok((address, None));
     }
     let broker = &config.broker;
     let password = Secret::from(crate::random::hex::<16>().as_str());
-    let mut logins = vec![("hub", &password)];
-    logins.extend(users.iter().map(|(user, secret)| (user.as_str(), secret)));
-    broker::start(broker.listen, &logins)?;
-    Ok(Address {
+    let logins = Logins::default();
+    logins.fix("hub", &password);
+    users.iter().for_each(|(user, secret)| logins.fix(user, secret));
+    broker::start(broker.listen, logins.clone())?;
+    let address = Address {
         host: broker.listen.ip().to_string(),
         port: broker.listen.port(),
-        login: Some(("hub".into(), password.clone())),
+        login: Some(("hub".into(), password)),
         tls: None,
         has_certificate: false,
-    })
+    };
+    Ok((address, Some(logins)))
 }
 
 /// The broker that somebody runs; nothing, where the embedded one is used.

@@ -162,7 +162,8 @@ fn stretches(
     // A mark behind an address, with nothing between them that ends one, would be read as more of it.
     let (mut looked_at, mut word) = (0, 0);
     let mut meets_address = |at: usize| {
-        let ends = |c: char| c.is_whitespace() || "<>\\`|".contains(c);
+        // Not an angle bracket: where that is written as a reference, it ends nothing.
+        let ends = |c: char| c.is_whitespace() || "\\`|".contains(c);
         word = all[looked_at..at].rfind(ends).map_or(word, |end| looked_at + end);
         looked_at = at;
         let address = addresses.partition_point(|address| address.end <= at).checked_sub(1);

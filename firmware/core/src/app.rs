@@ -46,6 +46,8 @@ pub trait Counter {
 pub struct Settings {
     /// Lets a person approve a message whose files the device cannot show. Off by default.
     pub approve_unseen_files: bool,
+    /// This is a program on somebody's computer, and says so to the hub that it is paired with. Off by default.
+    pub program: bool,
     /// How short a press of Approve turns the page, in milliseconds; [`SHORT_APPROVE`] by default. A keyboard whose
     /// releases are only guessed needs more.
     pub short_approve: u64,
@@ -53,7 +55,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { approve_unseen_files: false, short_approve: SHORT_APPROVE }
+        Self { approve_unseen_files: false, program: false, short_approve: SHORT_APPROVE }
     }
 }
 

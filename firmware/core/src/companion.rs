@@ -89,7 +89,7 @@ impl<S: Storage, R: Random> Companion<S, R> {
         let app = App::new(SigningKey::from_bytes(&keys.sign), storage, geometry).with_settings(settings);
         let mode = match bond {
             Some(bond) => paired(app.device(), &keys, bond),
-            None => Mode::Pairing(Pairing::new(app.device(), &keys, settings.short_approve, &mut random)),
+            None => Mode::Pairing(Pairing::new(app.device(), &keys, &settings, &mut random)),
         };
         let access = access(app.device(), &mode);
         Ok(Self {
@@ -295,8 +295,7 @@ impl<S: Storage, R: Random> Companion<S, R> {
 
     /// Begins an attempt to be paired.
     fn pair(&mut self, now: Millis) {
-        let pairing =
-            Pairing::new(self.app.device(), &self.keys, self.settings.short_approve, &mut self.random);
+        let pairing = Pairing::new(self.app.device(), &self.keys, &self.settings, &mut self.random);
         self.turn_to(now, Mode::Pairing(pairing));
     }
 

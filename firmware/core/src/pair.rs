@@ -16,7 +16,7 @@ use gatepost_link::{
 use heapless::Deque;
 
 use crate::{
-    Bond, Keys, Millis,
+    Bond, Keys, Millis, Settings,
     buttons::{Button, Buttons, Edge, Gesture},
     sealed::Payload,
 };
@@ -35,6 +35,7 @@ const WATCH: u64 = crate::app::WATCH;
 pub struct Pairing {
     attempt: Attempt,
     candidate: Candidate,
+    program: bool,
     buttons: Buttons,
     stage: Stage,
     out: Deque<Payload, 4>,
@@ -99,13 +100,14 @@ pub enum Shown {
 
 impl Pairing {
     /// An attempt of the device with these keys.
-    pub fn new(sign: PublicKey, keys: &Keys, short_approve: u64, random: &mut impl Random) -> Self {
+    pub fn new(sign: PublicKey, keys: &Keys, settings: &Settings, random: &mut impl Random) -> Self {
         let mut attempt = Attempt::default();
         random.fill(&mut attempt);
         Self {
             attempt,
             candidate: Candidate::start(sign, &keys.seal, random),
-            buttons: Buttons::new(short_approve),
+            program: settings.program,
+            buttons: Buttons::new(settings.short_approve),
             stage: Stage::Calling,
             out: Deque::new(),
             online: false,
@@ -262,13 +264,16 @@ impl Pairing {
 
     /// Says what the hub has not answered.
     fn say(&mut self) {
-        let payload = match &mut self.stage {
-            Stage::Calling => payload(&Up::First { noise: self.candidate.first() }),
-            Stage::Asking { third, given: None, .. } => payload(&Up::Third { noise: third }),
-            Stage::Kept { agreed, .. } => sealed(agreed, FromDevice::Kept),
-            Stage::Asking { .. } | Stage::Failed { .. } => None,
+        let (first, second) = match &mut self.stage {
+            Stage::Calling => (payload(&Up::First { noise: self.candidate.first() }), None),
+            Stage::Asking { agreed, third, given: None, .. } => {
+                let about = FromDevice::About { program: self.program };
+                (payload(&Up::Third { noise: third }), sealed(agreed, about))
+            }
+            Stage::Kept { agreed, .. } => (sealed(agreed, FromDevice::Kept), None),
+            Stage::Asking { .. } | Stage::Failed { .. } => (None, None),
         };
-        payload.into_iter().for_each(|payload| self.push(payload));
+        [first, second].into_iter().flatten().for_each(|payload| self.push(payload));
     }
 
     fn push(&mut self, payload: Payload) {

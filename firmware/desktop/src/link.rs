@@ -59,7 +59,8 @@ impl Companion {
     ///
     /// Outside a tokio runtime.
     pub fn start(settings: Settings) -> Result<Self, StoreError> {
-        let core = Core::new(settings.store, System, settings.geometry, settings.app)?;
+        let app = gatepost_companion::Settings { program: true, ..settings.app };
+        let core = Core::new(settings.store, System, settings.geometry, app)?;
         let (buttons, pressed) = mpsc::channel(IN_FLIGHT);
         let (shown, screens) = watch::channel(core.screen(Millis(0)));
         let runner =

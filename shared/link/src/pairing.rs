@@ -98,6 +98,11 @@ pub enum FromHub {
 /// What a device says once both have the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromDevice {
+    /// What the device is. Said before anybody is asked.
+    About {
+        /// It is a program, and not a device with buttons of its own.
+        program: bool,
+    },
     /// The person at the device said yes, and what the hub gave it is in its flash.
     Kept,
     /// The person at the device said no, or nothing in time.

@@ -57,7 +57,8 @@ pub type Attempt = [u8; 8];
 
 /// Where the hub listens while it pairs.
 pub const PAIRING_FILTER: &str = "gatepost/1/pair/+/up";
-const PAIRING: &str = "gatepost/1/pair/";
+/// What the topics of every attempt begin with.
+pub const PAIRING_PREFIX: &str = "gatepost/1/pair/";
 
 /// The two topics of one attempt to pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl PairingTopics {
     pub fn new(attempt: Attempt) -> Self {
         let topic = |end| {
             let mut topic = Topic::new();
-            topic.push_str(PAIRING).expect("the longest topic fits");
+            topic.push_str(PAIRING_PREFIX).expect("the longest topic fits");
             for byte in attempt {
                 write!(topic, "{byte:02x}").expect("the longest topic fits");
             }
@@ -85,7 +86,7 @@ impl PairingTopics {
 
     /// Whose `up` topic this is; [`None`] if it is none.
     pub fn attempt(topic: &str) -> Option<Attempt> {
-        let digits = topic.strip_prefix(PAIRING)?.strip_suffix("/up")?;
+        let digits = topic.strip_prefix(PAIRING_PREFIX)?.strip_suffix("/up")?;
         let attempt = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
         (Self::new(attempt).up == topic).then_some(attempt)
     }

@@ -152,6 +152,8 @@ fn every_frame_has_the_bytes_that_devices_in_the_field_know() {
     fixture!(fixtures, frame(), "pairing-paired", FromHub, paired);
     fixture!(fixtures, frame(), "pairing-done", FromHub, FromHub::Done);
     fixture!(fixtures, frame(), "pairing-hub-declined", FromHub, FromHub::Declined);
+    let about = FromDevice::About { program: true };
+    fixture!(fixtures, frame(), "pairing-about", FromDevice, about);
     fixture!(fixtures, frame(), "pairing-kept", FromDevice, FromDevice::Kept);
     fixture!(fixtures, frame(), "pairing-device-declined", FromDevice, FromDevice::Declined);
     fixtures.check();

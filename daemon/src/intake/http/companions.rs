@@ -1,10 +1,14 @@
 //! Companions, for the operator.
+//!
+//! Pairing takes two calls: one waits for a device and says which number to compare, the other says whether it is the same
+//! and waits for the device. Either returns when there is something to say, or its minute is over.
 
 use axum::{
     Json,
     extract::{Path, Request, State, rejection::PathRejection},
     response::{IntoResponse as _, Response},
 };
+use gatepost_link::topic;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,6 +16,7 @@ use super::{Door, caller, views::time};
 use crate::{
     agents::Role,
     approval::registry::{DeviceError, Registered},
+    companion::pairing::{CONFIRM, PairError, Shown},
     message::refusal::{Code, Refusal},
     random::to_hex,
 };
@@ -70,6 +75,52 @@ pub(super) async fn revoke(
         Ok(Json(body).into_response())
     })
     .await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    same: bool,
+    name: Option<String>,
+}
+
+pub(super) async fn pair(State(door): State<Door>, request: Request) -> Response {
+    door.serve("POST /v1/pairing", OPERATOR, request, async |_, _| {
+        let Shown { code, device, program } = door.0.companions.pair().await.map_err(unpaired)?;
+        let kind = if program { "program" } else { "device" };
+        let shown = json!({
+            "ok": true, "code": code.to_string(), "key": topic::name(device).as_str(), "kind": kind,
+            "expires_in_s": CONFIRM.as_secs(),
+        });
+        Ok(Json(shown).into_response())
+    })
+    .await
+}
+
+pub(super) async fn answer(
+    State(door): State<Door>,
+    code: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    door.serve("POST /v1/pairing/{code}", OPERATOR, request, async |_, request| {
+        let code = caller::path(code)?.parse().map_err(|_| unpaired(PairError::Unknown))?;
+        let Answer { same, name } = door.json(request).await?;
+        let device = door.0.companions.answer(code, same, name).await.map_err(unpaired)?;
+        let kind = if device.software { "program" } else { "device" };
+        let paired = json!({"name": device.name, "key": topic::name(device.key).as_str(), "kind": kind});
+        Ok(Json(json!({"ok": true, "companion": paired})).into_response())
+    })
+    .await
+}
+
+fn unpaired(error: PairError) -> Refusal {
+    let text = error.to_string();
+    match error {
+        PairError::Device(error) => refused(error),
+        PairError::Unknown => Refusal::new(Code::NotFound, text, "begin with POST /v1/pairing"),
+        PairError::Broken => Refusal::new(Code::ExecutionFailed, text, "see the hub's log"),
+        _ => Refusal::new(Code::Conflict, text, "begin again with POST /v1/pairing"),
+    }
 }
 
 /// A companion as the door shows it. Its public key is no secret.

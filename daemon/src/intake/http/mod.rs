@@ -17,6 +17,8 @@
 //! | `GET`, `POST /v1/agents`, `DELETE /v1/agents/{name}` | operator | tokens |
 //! | `GET /v1/companions` | operator | companions, and which of them are here |
 //! | `POST /v1/companions/{name or key}/rename`, `DELETE /v1/companions/{name or key}` | operator | another name; no right to decide any more |
+//! | `POST /v1/pairing` | operator | waits for a device that wants to be paired; the number that it should show |
+//! | `POST /v1/pairing/{code}` | operator | whether it shows that number; waits until it is paired |
 //! | `GET /metrics` | monitor, operator | figures, for Prometheus |
 //! | `GET /healthz`, `/readyz` | anybody | whether the hub lives, and whether it takes messages |
 
@@ -120,6 +122,8 @@ impl Door {
             .route("/v1/companions", get(companions::list))
             .route("/v1/companions/{which}", delete(companions::revoke))
             .route("/v1/companions/{which}/rename", post(companions::rename))
+            .route("/v1/pairing", post(companions::pair))
+            .route("/v1/pairing/{code}", post(companions::answer))
             .route("/metrics", get(metrics::read))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))

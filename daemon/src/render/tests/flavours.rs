@@ -90,6 +90,7 @@ fn a_style_right_behind_an_address_has_no_marks() {
     assert_eq!(marked(Notation::WhatsApp, markdown), "https://a.example/[c] and https://a.example/b *c*");
     let markdown = "https://a.example/\\_**[c]**";
     assert_eq!(marked(Notation::WhatsApp, markdown), "https://a.example/\u{200b}_\u{200b}[c]");
+    assert_eq!(marked(Notation::Slack, "https://a.example/<<**c**"), "https://a.example/&lt;&lt;c");
 }
 
 #[test]

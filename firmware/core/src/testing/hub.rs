@@ -23,7 +23,7 @@ pub(crate) struct Hub {
 }
 
 /// What a device said.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Said {
     First,
     Third,

@@ -1,0 +1,421 @@
+//! The hub's side of pairing a companion. No I/O.
+//!
+//! A window is open for one attempt: the first device that begins is the one, whatever comes of it. Nothing is registered
+//! before the person at the hub has said that both numbers are the same, the person at the device has, and the device has
+//! answered that it keeps what it was given. Whoever stands between makes the numbers differ, or the attempt fail; both
+//! are said, and the next attempt is a person's to begin.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use gatepost_link::{
+    Digest,
+    decision::PublicKey,
+    envelope::{self, MAX_FRAME, VERSION},
+    frame,
+    pairing::{Agreed, Code, Down, FromDevice, FromHub, Host, PAIRING_USER, PairingError, Up},
+    seal::SealSecret,
+    session::Arrived,
+    topic::Attempt,
+};
+use tokio::sync::oneshot;
+
+use super::{logins, sealed::System};
+use crate::approval::{device::Device, registry::DeviceError};
+
+/// How long the hub waits for a device.
+pub const WAIT: Duration = Duration::from_secs(60);
+/// How long the number is shown, and both persons may take.
+pub const CONFIRM: Duration = Duration::from_millis(gatepost_link::pairing::CONFIRM);
+/// How often a device is given its login again, until it answers.
+const GIVE_AGAIN: Duration = Duration::from_secs(2);
+/// Messages that are none after which an attempt is given up: each costs the hub a handshake.
+const MAX_FAULTS: u32 = 20;
+
+/// Why no companion was paired.
+#[derive(Debug, thiserror::Error)]
+pub enum PairError {
+    /// Another pairing is under way.
+    #[error("a companion is being paired already: wait a minute, or finish that first")]
+    Busy,
+    /// No device came.
+    #[error(
+        "no device asked to be paired within {} s: is it on, in the same network, and does it show \"not paired\"?",
+        WAIT.as_secs()
+    )]
+    Nobody,
+    /// A person took too long.
+    #[error("nobody confirmed the number on both sides within {} s: pair again", CONFIRM.as_secs())]
+    Late,
+    /// The person at the device said no.
+    #[error("the person at the device said that the number is another one: somebody may stand between")]
+    Declined,
+    /// The person at the hub said no.
+    #[error("nothing was paired: the number at the device is another one, so somebody may stand between")]
+    Refused,
+    /// The number given is not the one shown.
+    #[error("no companion waits for this number")]
+    Unknown,
+    /// Somebody stands between.
+    #[error(transparent)]
+    Between(PairingError),
+    /// Somebody disturbs.
+    #[error(
+        "the attempt was disturbed by messages that were not the device's: somebody is on the broker; pair again"
+    )]
+    Disturbed,
+    /// It is a program, and those may not decide here.
+    #[error("this is a program and not a device: set [approval] allow_software_companion if it may decide")]
+    Program,
+    /// It cannot be registered.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The connection to the broker broke, or the hub stops.
+    #[error("the connection to the MQTT broker broke: pair again")]
+    Broken,
+}
+
+/// What a person at the hub is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    /// The number.
+    pub code: Code,
+    /// The device's key.
+    pub device: PublicKey,
+    /// Whether it is a program.
+    pub program: bool,
+}
+
+type Reply<T> = oneshot::Sender<Result<T, PairError>>;
+
+/// What a person at the hub wants.
+pub(super) enum Order {
+    /// To pair a companion.
+    Open(Reply<Shown>),
+    /// To answer what was shown.
+    Answer {
+        /// The number that was shown.
+        code: u32,
+        /// Whether the device shows the same.
+        same: bool,
+        /// What to call it.
+        name: Option<String>,
+        /// Who waits.
+        reply: Reply<Device>,
+    },
+}
+
+/// One window.
+pub(super) struct Window {
+    hub: PublicKey,
+    secret: SealSecret,
+    programs: bool,
+    /// The broker takes a login that the hub makes.
+    logins: bool,
+    stage: Stage,
+    /// What became of it, if it was not well.
+    failed: Option<String>,
+    until: Instant,
+    faults: u32,
+    out: VecDeque<(Attempt, Vec<u8>)>,
+    asked: Option<Reply<Shown>>,
+    answered: Option<Reply<Device>>,
+}
+
+enum Stage {
+    Waiting,
+    Greeted {
+        attempt: Attempt,
+        first: Vec<u8>,
+        host: Box<Host>,
+    },
+    /// The number is known, the kind of device not yet.
+    Agreed {
+        attempt: Attempt,
+        agreed: Agreed,
+    },
+    Shown {
+        attempt: Attempt,
+        agreed: Agreed,
+        program: bool,
+    },
+    /// The login was given.
+    Given {
+        attempt: Attempt,
+        agreed: Agreed,
+        device: Device,
+        login: FromHub,
+        again: Instant,
+    },
+    Over,
+}
+
+impl Window {
+    /// Opens a window for the hub with these keys. `programs` may be paired or not; with `logins` a device gets its own
+    /// login, without it keeps the one by which it came.
+    pub(super) fn open(
+        now: Instant,
+        (hub, secret): (PublicKey, SealSecret),
+        programs: bool,
+        logins: bool,
+        asked: Reply<Shown>,
+    ) -> Self {
+        Self {
+            hub,
+            secret,
+            programs,
+            logins,
+            failed: None,
+            stage: Stage::Waiting,
+            until: now + WAIT,
+            faults: 0,
+            out: VecDeque::new(),
+            asked: Some(asked),
+            answered: None,
+        }
+    }
+
+    /// Takes what a device says. A device that keeps what it was given is to be registered; say with
+    /// [`Window::registered`] what came of it.
+    pub(super) fn received(&mut self, now: Instant, attempt: Attempt, payload: &[u8]) -> Option<Device> {
+        let up = match envelope::decode::<Up<'_>>(payload, VERSION) {
+            Ok(up) => up,
+            Err(error) => {
+                tracing::warn!(%error, "not a message of a pairing");
+                return None;
+            }
+        };
+        match (up, &mut self.stage) {
+            (Up::First { noise }, Stage::Waiting) => {
+                let host = match Host::answer(self.hub, &self.secret, noise, &mut System) {
+                    Ok(host) => host,
+                    Err(error) => {
+                        self.fault(error);
+                        return None;
+                    }
+                };
+                self.say(attempt, &Down::Second { noise: host.second() });
+                self.stage = Stage::Greeted { attempt, first: noise.to_vec(), host: Box::new(host) };
+            }
+            (Up::First { noise }, Stage::Greeted { attempt: known, first, host })
+                if attempt == *known && noise == first =>
+            {
+                let second = written(&Down::Second { noise: host.second() });
+                self.out.push_back((attempt, second));
+            }
+            (Up::Third { noise }, Stage::Greeted { attempt: known, host, .. }) if attempt == *known => {
+                match host.third(noise) {
+                    Ok(agreed) => {
+                        self.until = now + CONFIRM;
+                        self.stage = Stage::Agreed { attempt, agreed };
+                    }
+                    Err(PairingError::Commitment) => self.end(PairError::Between(PairingError::Commitment)),
+                    Err(error) => self.fault(error),
+                }
+            }
+            (Up::Sealed { number, bytes }, _) => return self.sealed(attempt, number, bytes),
+            (Up::First { .. } | Up::Third { .. }, _) => {
+                tracing::debug!("a message of another attempt to be paired");
+            }
+        }
+        None
+    }
+
+    fn sealed(&mut self, from: Attempt, number: u64, bytes: &[u8]) -> Option<Device> {
+        let (Stage::Agreed { attempt, agreed }
+        | Stage::Shown { attempt, agreed, .. }
+        | Stage::Given { attempt, agreed, .. }) = &mut self.stage
+        else {
+            return None;
+        };
+        if from != *attempt {
+            return None;
+        }
+        let mut plain = [0; MAX_FRAME];
+        let said = match agreed.session.open(number, bytes, &mut plain) {
+            Ok(Arrived::Text(text)) => frame::decode::<FromDevice>(text).ok()?,
+            Ok(Arrived::Again) => return None,
+            Err(error) => {
+                self.fault(error.into());
+                return None;
+            }
+        };
+        match said {
+            FromDevice::About { program } => self.about(program),
+            FromDevice::Declined => self.end(PairError::Declined),
+            FromDevice::Kept => {
+                if let Stage::Given { device, .. } = &self.stage {
+                    return Some(device.clone());
+                }
+            }
+        }
+        None
+    }
+
+    fn about(&mut self, program: bool) {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Agreed { attempt, agreed } if program && !self.programs => {
+                self.stage = Stage::Agreed { attempt, agreed };
+                self.end(PairError::Program);
+            }
+            Stage::Agreed { attempt, agreed } => {
+                let shown = Shown { code: agreed.code, device: agreed.sign, program };
+                self.stage = Stage::Shown { attempt, agreed, program };
+                if self.asked.take().is_none_or(|asked| asked.send(Ok(shown)).is_err()) {
+                    // Nobody is there any more to compare numbers.
+                    self.end(PairError::Late);
+                }
+            }
+            other => self.stage = other,
+        }
+    }
+
+    /// The device whose number is shown, if this is the number.
+    pub(super) fn shows(&self, code: u32) -> Option<PublicKey> {
+        match &self.stage {
+            Stage::Shown { agreed, .. } if agreed.code.number() == code => Some(agreed.sign),
+            _ => None,
+        }
+    }
+
+    /// What became of it, if it was not well.
+    pub(super) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// The person at the hub says that the numbers are the same: gives the device its login, under this name.
+    pub(super) fn give(&mut self, now: Instant, name: String, answered: Reply<Device>) {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Shown { attempt, agreed, program } => {
+                let short = "a login is short";
+                let (user, password) = match self.logins {
+                    true => (logins::user(agreed.sign), crate::random::hex::<16>()),
+                    false => (PAIRING_USER.to_owned(), String::new()),
+                };
+                let login = FromHub::Paired {
+                    user: user.as_str().try_into().expect(short),
+                    password: password.as_str().try_into().expect(short),
+                };
+                let device = Device {
+                    key: agreed.sign,
+                    seal: agreed.seal,
+                    name,
+                    software: program,
+                    login: self.logins.then(|| Digest::of(password.as_bytes())),
+                    version: VERSION,
+                };
+                self.stage = Stage::Given { attempt, agreed, device, login, again: now };
+                self.answered = Some(answered);
+                self.tick(now);
+            }
+            other => {
+                self.stage = other;
+                // Whoever asked may have gone.
+                let _ = answered.send(Err(PairError::Unknown));
+            }
+        }
+    }
+
+    /// Whoever waits for what becomes of it.
+    pub(super) fn answer(&mut self, answered: Reply<Device>) {
+        self.answered = Some(answered);
+    }
+
+    /// What came of registering the device.
+    pub(super) fn registered(&mut self, registered: Result<Device, DeviceError>) {
+        match registered {
+            Ok(device) => {
+                self.tell(&FromHub::Done);
+                self.stage = Stage::Over;
+                if let Some(answered) = self.answered.take() {
+                    let _ = answered.send(Ok(device));
+                }
+            }
+            Err(error) => self.end(error.into()),
+        }
+    }
+
+    /// Nothing comes of it: tells the device, and whoever waits.
+    pub(super) fn end(&mut self, why: PairError) {
+        tracing::warn!(%why, "no companion was paired");
+        self.failed = Some(why.to_string());
+        self.tell(&FromHub::Declined);
+        self.stage = Stage::Over;
+        // Whoever asked may have gone.
+        match (self.answered.take(), self.asked.take()) {
+            (Some(answered), _) => drop(answered.send(Err(why))),
+            (None, Some(asked)) => drop(asked.send(Err(why))),
+            (None, None) => {}
+        }
+    }
+
+    /// Lets time pass. Call it when [`Window::next_tick`] says.
+    pub(super) fn tick(&mut self, now: Instant) {
+        if now >= self.until && !self.is_over() {
+            return self.end(match self.stage {
+                Stage::Waiting | Stage::Greeted { .. } => PairError::Nobody,
+                _ => PairError::Late,
+            });
+        }
+        if let Stage::Given { login, again, .. } = &mut self.stage
+            && now >= *again
+        {
+            *again = now + GIVE_AGAIN;
+            let login = login.clone();
+            self.tell(&login);
+        }
+    }
+
+    /// When [`Window::tick`] has something to do.
+    pub(super) fn next_tick(&self) -> Instant {
+        match &self.stage {
+            Stage::Given { again, .. } => self.until.min(*again),
+            _ => self.until,
+        }
+    }
+
+    /// Whether the attempt is over.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
+    }
+
+    /// The next payload to publish, and whose `down` topic it is for.
+    pub(super) fn next_payload(&mut self) -> Option<(Attempt, Vec<u8>)> {
+        self.out.pop_front()
+    }
+
+    fn fault(&mut self, error: PairingError) {
+        tracing::warn!(%error, "not a message of this pairing");
+        self.faults += 1;
+        if self.faults >= MAX_FAULTS {
+            self.end(PairError::Disturbed);
+        }
+    }
+
+    fn tell(&mut self, told: &FromHub) {
+        let (Stage::Agreed { attempt, agreed }
+        | Stage::Shown { attempt, agreed, .. }
+        | Stage::Given { attempt, agreed, .. }) = &mut self.stage
+        else {
+            return;
+        };
+        let (mut plain, mut sealed) = ([0; MAX_FRAME], [0; MAX_FRAME]);
+        let text = frame::encode(told, &mut plain).expect("what is told is short");
+        if let Ok((number, bytes)) = agreed.session.seal(text, &mut sealed) {
+            self.out.push_back((*attempt, written(&Down::Sealed { number, bytes })));
+        }
+    }
+
+    fn say(&mut self, attempt: Attempt, down: &Down<'_>) {
+        self.out.push_back((attempt, written(down)));
+    }
+}
+
+fn written(down: &Down<'_>) -> Vec<u8> {
+    envelope::encode(down, &mut [0; MAX_FRAME]).expect("what is told is short").to_vec()
+}
+
+#[cfg(test)]
+mod tests;
