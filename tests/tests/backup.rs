@@ -43,10 +43,13 @@ fn a_damaged_database_is_refused_and_its_backup_sends_nothing_until_an_operator_
         fs::remove_file(hub.data_dir().join(name))?;
     }
     let database = hub.data_dir().join("gatepost.db");
-    let key = fs::read(hub.data_dir().join("hub.key"))?;
+    let keys = ["hub.key", "hub.seal"].map(|key| fs::read(hub.data_dir().join(key)));
     let newest = newest(&hub)?.context("a backup")?;
     let copy = fs::read(&newest)?;
-    ensure!(!copy.windows(key.len()).any(|window| window == key), "the hub's key is in the backup");
+    for key in keys {
+        let key = key?;
+        ensure!(!copy.windows(key.len()).any(|window| window == key), "a key of the hub's is in the backup");
+    }
     fs::write(&database, b"scribble ".repeat(5_000))?;
 
     let refused = hub.run().expect_err("it started").to_string();

@@ -2,11 +2,10 @@
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::approval::decide::DecisionError;
-use gatepost_companion::{Ended, View};
+use gatepost_companion::View;
 use gatepost_link::{
     Digest, RequestId,
     decision::{Statement, Verdict},
-    frame::Withdrawal,
     session::SessionHash,
 };
 use gatepost_tests::{
@@ -104,22 +103,18 @@ async fn a_revoked_companion_loses_its_card_at_once_and_its_decision_is_refused(
 
     let revoked = house.cli(&["companion", "revoke", &short])?;
     ensure!(revoked.status == 0 && revoked.stderr.contains("may not decide any more"), "{revoked:?}");
-    let withdrawn = Ended::Withdrawn(Withdrawal::Cancelled);
-    hall.screen(
-        "the card is closed",
-        |screen| matches!(screen.view, View::Closed { why, .. } if why == withdrawn),
-    )?;
+    hall.screen("the companion has forgotten the hub", |screen| screen.view == View::Unpaired)?;
     let gone = listed(&house, "hall")?;
     ensure!(gone["online"] == false && gone["revoked_at"].is_string(), "{gone}");
     let lines = house.audit("device.revoked")?;
     ensure!(lines.len() == 1 && lines[0].actor == "operator:operator", "{lines:?}");
 
     // Whatever it says is not heard any more: not an answer, not a line in the audit.
-    let frames = listener.frames_from_the_hub();
+    let frames = listener.down().len();
     let approval = database::approval(&house.database()?, text(&held, "id"))?;
     let statement = statement(&house, hall.device(), approval.request, &approval.document, 1_000)?;
-    listener.say_decision(hall.sign(&statement))?;
-    listener.decision()?;
+    listener.say_up(b"anything")?;
+    eventually("it was carried", || Ok(listener.up().contains(&b"anything".to_vec()).then_some(())))?;
     // Nor would its word count, had it come through.
     let approvals = house.hub()?.approvals();
     let refused = approvals.decide(hall.device(), statement.session, hall.sign(&statement)).await;
@@ -130,7 +125,7 @@ async fn a_revoked_companion_loses_its_card_at_once_and_its_decision_is_refused(
     // The other one is still asked.
     house.decide(Verdict::Approve).await?;
     agent.ended(text(&held, "id"), "sent")?;
-    ensure!(listener.frames_from_the_hub() == frames, "the hub spoke to a revoked companion");
+    ensure!(listener.down().len() == frames, "the hub spoke to a revoked companion");
     let twice = house.cli(&["companion", "revoke", "hall"])?;
     ensure!(twice.status == 1 && twice.stderr.contains("was revoked already"), "{twice:?}");
     // Its name is free, and its key is not.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use ed25519_dalek::SigningKey;
-use gatepost::approval::{Approvals, decide::DecisionError};
+use gatepost::approval::decide::{DecisionError, Outcome};
 use gatepost_companion::{Ended, View};
 use gatepost_link::{
     Digest,
@@ -99,40 +99,42 @@ async fn taking_a_held_message_back_closes_its_card_and_nothing_arrives() -> Res
     Ok(())
 }
 
+/// What a thief would say of this message: an approval, signed by nobody yet.
+fn approval(house: &TestHub, id: &str, counter: u64, session: SessionHash) -> Result<Statement> {
+    let approval = database::approval(&house.database()?, id)?;
+    Ok(Statement {
+        hub: house.hub()?.key(),
+        device: house.device(),
+        request: approval.request,
+        document: Digest::of(&approval.document),
+        verdict: Verdict::Approve,
+        counter,
+        session,
+    })
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn forged_and_altered_decisions_on_the_broker_approve_nothing() -> Result<()> {
+async fn forged_and_altered_decisions_in_a_companions_own_session_approve_nothing() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
-    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let agent = house.agent("engineer").await?;
     let first = agent.send(&json!({"to": "local:team", "message": "The first."}))?;
     house.decide(Verdict::Approve).await?;
     agent.ended(text(&first, "id"), "sent")?;
-    let genuine = mallory.decision()?;
+    let (genuine, _) = database::approval(&house.database()?, text(&first, "id"))?.given()?;
 
     let second = agent.send(&json!({"to": "local:team", "message": "The second."}))?;
-    let offer = eventually("the second offer", || {
-        Ok(Some(mallory.offer()?).filter(|o| o.request != genuine.request))
-    })?;
+    house.switch_off();
+    // Whoever can seal cannot sign by that.
+    let mallory = house.impostor()?;
+    let statement = approval(&house, text(&second, "id"), genuine.counter + 5, mallory.session()?)?;
     let forger = SigningKey::from_bytes(&[7; 32]);
-    let statement = Statement {
-        hub: house.hub()?.key(),
-        device: PublicKey(forger.verifying_key().to_bytes()),
-        request: offer.request,
-        document: offer.document,
-        verdict: Verdict::Approve,
-        counter: genuine.counter + 5,
-        session: SessionHash([1; 32]),
-    };
+    let its_own = PublicKey(forger.verifying_key().to_bytes());
+    let request = statement.request;
     let decisions = [
-        ("signed by another key", statement.sign(&forger)),
-        (
-            "signed by another key in the companion's name",
-            Statement { device: house.device(), ..statement }.sign(&forger),
-        ),
-        ("given for another request", Decision { request: offer.request, ..genuine }),
-        (
-            "with a counter of its own",
-            Decision { request: offer.request, counter: genuine.counter + 1, ..genuine },
-        ),
+        ("signed by another key", Statement { device: its_own, ..statement }.sign(&forger)),
+        ("signed by another key in the companion's name", statement.sign(&forger)),
+        ("given for another request", Decision { request, ..genuine }),
+        ("with a counter of its own", Decision { request, counter: genuine.counter + 1, ..genuine }),
         ("turned round", Decision { verdict: Verdict::Deny, ..genuine }),
     ];
     for (number, (what, decision)) in (1..).zip(decisions) {
@@ -149,39 +151,30 @@ async fn forged_and_altered_decisions_on_the_broker_approve_nothing() -> Result<
     }
 
     ensure!(house.arrived("team")?.len() == 1);
-    let approval = database::approval(&house.database()?, text(&second, "id"))?;
-    ensure!(!approval.is_signed(house.hub()?.key(), house.device(), Verdict::Approve));
-    ensure!(offer.document == Digest::of(&approval.document));
+    let stored = database::approval(&house.database()?, text(&second, "id"))?;
+    ensure!(!stored.is_signed(house.hub()?.key(), house.device(), Verdict::Approve));
     house.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_said_again_approves_no_other_message_and_nothing_twice() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
-    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let agent = house.agent("engineer").await?;
     let first = agent.send(&json!({"to": "local:team", "message": "The first."}))?;
     house.decide(Verdict::Approve).await?;
     agent.ended(text(&first, "id"), "sent")?;
-    let genuine = mallory.decision()?;
+    let (genuine, session) = database::approval(&house.database()?, text(&first, "id"))?.given()?;
     let second = agent.send(&json!({"to": "local:team", "message": "The second."}))?;
-    house.screen(
-        "the second card",
-        |screen| matches!(screen.view, View::Card(card) if card.request != genuine.request),
-    )?;
 
     // In its own session a decision may come twice: its first answer may have been lost.
-    let frames = mallory.frames_from_the_hub();
-    mallory.say_decision(genuine)?;
-    eventually("the hub confirms a decision said again", || {
-        Ok((mallory.frames_from_the_hub() > frames).then_some(()))
-    })?;
-    ensure!(agent.message(text(&second, "id"))?["state"] == "held");
-    ensure!(house.arrived("team")?.len() == 1);
+    let again = house.hub()?.approvals().decide(house.device(), session, genuine).await?;
+    ensure!(again == Outcome::Consumed);
+    ensure!(agent.message(text(&second, "id"))?["state"] == "held" && house.arrived("team")?.len() == 1);
 
     // In the next session it is worth nothing at all.
     house.restart().await?;
-    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
-    house.screen("the second card again", |screen| matches!(screen.view, View::Card(_)))?;
+    house.switch_off();
+    let (agent, mallory) = (house.agent("engineer").await?, house.impostor()?);
     mallory.say_decision(genuine)?;
     eventually("the old decision is rejected", || Ok(house.audit("decision.rejected")?.pop()))?;
     ensure!(agent.message(text(&second, "id"))?["state"] == "held");
@@ -192,26 +185,16 @@ async fn a_decision_said_again_approves_no_other_message_and_nothing_twice() -> 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_forged_decision_the_person_is_still_asked() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
-    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let agent = house.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
-    house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
-    let offer = mallory.offer()?;
-    let statement = Statement {
-        hub: house.hub()?.key(),
-        device: house.device(),
-        request: offer.request,
-        document: offer.document,
-        verdict: Verdict::Approve,
-        counter: 1_000,
-        session: SessionHash([1; 32]),
-    };
+    house.switch_off();
+    let mallory = house.impostor()?;
+    let statement = approval(&house, text(&held, "id"), 1_000, mallory.session()?)?;
     mallory.say_decision(statement.sign(&SigningKey::from_bytes(&[7; 32])))?;
     eventually("the forged decision is rejected", || Ok(house.audit("decision.rejected")?.pop()))?;
-    // The forgery may have closed the card; then it opens anew.
-    let seen = match house.decide(Verdict::Approve).await {
-        Ok(seen) => seen,
-        Err(_) => house.decide(Verdict::Approve).await?,
-    };
+    drop(mallory);
+    house.switch_on()?;
+    let seen = house.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
     main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
     Ok(())
@@ -243,43 +226,32 @@ async fn a_stored_part_that_was_changed_after_it_was_shown_is_not_sent() -> Resu
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_nobody_allowed_is_neither_asked_nor_heard() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
-    let (agent, listener) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let agent = house.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
     let id = text(&held, "id");
     house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
-    let offer = listener.offer()?;
-    ensure!(listener.offers() > 0);
 
     // The registry still has it; the configuration does not want programs any more.
     house
         .restart_with(&CONFIG.replace("allow_software_companion = true", "allow_software_companion = false"))
         .await?;
     let (agent, listener) = (house.agent("engineer").await?, house.eavesdropper()?);
-    house.screen("the companion says hello and is not answered", |screen| {
+    house.screen("the companion asks for a session and is not answered", |screen| {
         matches!(screen.view, View::Connecting)
     })?;
-    let statement = Statement {
-        hub: house.hub()?.key(),
-        device: house.device(),
-        request: offer.request,
-        document: offer.document,
-        verdict: Verdict::Approve,
-        counter: 1_000,
-        session: SessionHash([1; 32]),
-    };
-    listener.say_decision(statement.sign(&SigningKey::from_bytes(&[7; 32])))?;
-    listener.decision()?;
+    listener.say_up(b"anything")?;
+    eventually("it was carried", || Ok(listener.up().contains(&b"anything".to_vec()).then_some(())))?;
 
     // Something that the hub surely did after all of that.
     let other = agent.send(&json!({"to": "local:team", "message": "Or shall I not?"}))?;
     ensure!(other["state"] == "held", "{other}");
     ensure!(agent.message(id)?["state"] == "held");
-    ensure!(listener.offers() == 0 && listener.frames_from_the_hub() == 0, "the hub spoke to a program");
-    ensure!(house.audit("decision.rejected")?.is_empty() && house.audit("message.ready")?.is_empty());
+    ensure!(listener.down().is_empty(), "the hub spoke to a program");
+    ensure!(house.audit("link.refused")?.is_empty() && house.audit("message.ready")?.is_empty());
 
     // Nor would its word count, had it come through.
-    let hub = house.hub()?;
-    let approvals = Approvals::new(hub.pipeline().outbox().clone(), hub.key(), false);
+    let statement = approval(&house, id, 1_000, SessionHash([1; 32]))?;
+    let approvals = house.hub()?.approvals();
     let refused = approvals.decide(house.device(), statement.session, house.sign(&statement)).await;
     ensure!(matches!(refused, Err(DecisionError::Device)), "{refused:?}");
     ensure!(agent.message(id)?["state"] == "held" && house.arrived("team")?.is_empty());

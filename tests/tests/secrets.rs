@@ -104,7 +104,9 @@ fn no_secret_is_in_any_log_of_a_whole_run_however_much_is_logged() -> Result<()>
     ensure!(log.contains(" TRACE ") && log.contains(" DEBUG "), "it was not logged at trace: {log}");
     let auth = format!("\0{}\0{}", mail.user(), mail.password());
     let key = fs::read(hub.data_dir().join("hub.key"))?;
-    let secrets: [(&str, &[u8]); 12] = [
+    let seal = fs::read(hub.data_dir().join("hub.seal"))?;
+    let secrets: [(&str, &[u8]); 13] = [
+        ("the hub's key for sealing", &seal),
         ("an agent's token", courier.token().as_bytes()),
         ("a revoked token", engineer.token().as_bytes()),
         ("the operator's token", operator.token().as_bytes()),

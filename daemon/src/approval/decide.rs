@@ -82,22 +82,31 @@ impl Approvals {
                 Ok(outcome)
             }
             Err(error) => {
-                self.report(device, &decision, error.to_string()).await?;
+                // What only a second device with the same keys, or an old copy of its memory, can have sent.
+                let event = match error {
+                    DecisionError::Counter => "device.cloned",
+                    _ => "decision.rejected",
+                };
+                self.report(event, device, &decision, error.to_string()).await?;
                 Err(error)
             }
         }
     }
 
-    async fn report(&self, device: PublicKey, decision: &Decision, why: String) -> Result<(), StoreError> {
+    async fn report(
+        &self,
+        event: &'static str,
+        device: PublicKey,
+        decision: &Decision,
+        why: String,
+    ) -> Result<(), StoreError> {
         let detail = json!({
             "device": crate::random::to_hex(&device.0), "request": decision.request.to_string(),
             "counter": decision.counter, "why": why,
         });
         self.outbox
             .store()
-            .write(move |tx| {
-                audit::append(tx, &Entry { actor: "hub", event: "decision.rejected", message: None, detail })
-            })
+            .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
             .await
     }
 }

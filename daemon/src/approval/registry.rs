@@ -237,6 +237,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Registered> {
 
 #[cfg(test)]
 mod tests {
+    use gatepost_link::seal::SealKey;
+
     use super::*;
     use crate::approval::device::{self, Device};
 
@@ -257,7 +259,14 @@ mod tests {
         }
 
         async fn add(&self, key: u8, name: &str) -> Result<(), DeviceError> {
-            let device = Device { key: PublicKey([key; 32]), name: name.into(), software: false };
+            let device = Device {
+                key: PublicKey([key; 32]),
+                seal: SealKey([key; 32]),
+                name: name.into(),
+                software: false,
+                login: None,
+                version: 3,
+            };
             device::register(&self.store, device).await
         }
 

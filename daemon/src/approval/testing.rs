@@ -4,6 +4,7 @@ use ed25519_dalek::SigningKey;
 use gatepost_link::{
     Digest,
     decision::{PublicKey, Statement, Verdict},
+    seal::SealKey,
     session::SessionHash,
 };
 use rusqlite::Transaction;
@@ -50,7 +51,14 @@ impl House {
         let outbox = Outbox::new(Store::open(directory.path()).unwrap());
         let approvals = Approvals::new(outbox.clone(), HUB, false).on(terms);
         for &(n, name) in devices {
-            let device = Device { key: public(n), name: name.into(), software: false };
+            let device = Device {
+                key: public(n),
+                seal: SealKey([n; 32]),
+                name: name.into(),
+                software: false,
+                login: None,
+                version: 3,
+            };
             device::register(outbox.store(), device).await.unwrap();
         }
         Self { directory, outbox, approvals, messages: vec![] }

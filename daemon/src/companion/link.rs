@@ -10,10 +10,14 @@ use std::{
 use gatepost_link::{
     RequestId,
     decision::PublicKey,
-    frame::{MAX_FRAME, Report, Withdrawal},
+    envelope::{MAX_FRAME, VERSION},
+    frame::{Report, Withdrawal},
+    seal::SealSecret,
+    session::Ends,
     topic::{self, Topics},
 };
 use rumqttc::{AsyncClient, ClientError, Event, EventLoop, Packet, Publish, QoS, SubscribeReasonCode};
+use serde_json::json;
 use tokio::{
     sync::{Notify, broadcast::error::RecvError, mpsc},
     task::{AbortHandle, JoinHandle},
@@ -24,6 +28,7 @@ use super::{
     broker::Address,
     presence::Presence,
     register::{self, Companions},
+    sealed::Fault,
     session::{Asked, Session},
     tls,
 };
@@ -31,11 +36,13 @@ use crate::{
     approval::{
         Approvals, Waiting,
         decide::{DecisionError, Outcome},
-        device::Device,
+        device::{self, Device},
     },
+    audit::{self, Entry},
     clock,
     message::state::State,
     outbox::{Outbox, Totals},
+    random::to_hex,
     store::{StoreError, now_ms},
 };
 
@@ -69,10 +76,11 @@ impl Drop for Link {
     }
 }
 
-/// Starts serving these companions at the broker.
+/// Starts serving these companions at the broker, for the hub with these keys.
 pub fn start(
     address: Address,
     hub: PublicKey,
+    secret: SealSecret,
     devices: Vec<Device>,
     approvals: Approvals,
     outbox: Outbox,
@@ -80,7 +88,7 @@ pub fn start(
     let (presence, changed) = (Presence::default(), Arc::<Notify>::default());
     let handle = Companions::new(approvals.clone(), presence.clone(), Arc::clone(&changed));
     let mut serving =
-        Serving { address, hub, companions: HashMap::new(), approvals, outbox, presence, changed };
+        Serving { address, hub, secret, companions: HashMap::new(), approvals, outbox, presence, changed };
     for device in devices {
         serving.welcome(device);
     }
@@ -96,6 +104,7 @@ struct Companion {
 struct Serving {
     address: Address,
     hub: PublicKey,
+    secret: SealSecret,
     companions: HashMap<String, Companion>,
     approvals: Approvals,
     outbox: Outbox,
@@ -226,7 +235,9 @@ impl Serving {
             Ok(devices) => devices,
             Err(error) => {
                 // Whoever is revoked decides nothing meanwhile: that is asked with every decision.
-                tracing::error!(%error, "cannot read which companions may decide");
+                tracing::error!(%error, "cannot read which companions may decide; looking again");
+                tokio::time::sleep(RECONNECT).await;
+                self.changed.notify_one();
                 return Ok(());
             }
         };
@@ -250,12 +261,17 @@ impl Serving {
     fn welcome(&mut self, device: Device) -> &mut Companion {
         self.presence.expect(device.key);
         let topics = Topics::new(self.hub, device.key);
-        let session = || Session::new(self.hub, device.key);
+        let ends = Ends { hub: self.hub, device: device.key };
+        let session = || Session::new(ends, self.secret.clone(), device.seal, device.version);
         let companion = self.companions.entry(topics.up.as_str().to_owned()).or_insert_with(|| Companion {
             session: session(),
             device: device.clone(),
             topics,
         });
+        if companion.device.seal != device.seal {
+            // Paired anew.
+            companion.session = session();
+        }
         companion.device = device;
         companion
     }
@@ -264,8 +280,8 @@ impl Serving {
         for companion in self.companions.values_mut() {
             client.try_subscribe(companion.topics.up.as_str(), QoS::AtLeastOnce)?;
             client.try_subscribe(companion.topics.presence.as_str(), QoS::AtLeastOnce)?;
-            // A companion that stayed connected while the hub was away knows of no reason for a hello.
-            companion.session.greet();
+            // A companion that stayed connected while the hub was away knows of no reason for a new session.
+            companion.session.greet(Instant::now());
         }
         Ok(())
     }
@@ -286,6 +302,13 @@ impl Serving {
             Ok(Asked::Begun) => {
                 tracing::info!(companion = name, "a companion is here");
                 self.presence.note(companion.device.key, true);
+                if companion.device.version < VERSION {
+                    companion.device.version = VERSION;
+                    let noted = device::spoke(self.outbox.store(), companion.device.key, VERSION).await;
+                    if let Err(error) = noted {
+                        tracing::error!(companion = name, %error, "cannot note which version a companion speaks");
+                    }
+                }
                 // It may not have heard that its word counts, and is not asked again.
                 match self.approvals.waiting().await {
                     Ok(waiting) => {
@@ -312,10 +335,6 @@ impl Serving {
                     Err(error) => {
                         tracing::warn!(companion = name, %error, "a decision was rejected");
                         companion.session.rejected(decision.request);
-                        if matches!(error, DecisionError::Signature) {
-                            // It may have been given in a session that the hub has left.
-                            companion.session.greet();
-                        }
                         self.update().await;
                     }
                 }
@@ -323,7 +342,28 @@ impl Serving {
             Ok(Asked::CannotShow(request, reason)) => {
                 tracing::warn!(companion = name, %request, ?reason, "a companion cannot show a request");
             }
-            Err(error) => tracing::warn!(companion = name, %error, "a frame was refused"),
+            Err(fault) => {
+                tracing::warn!(companion = name, %fault, "a payload was refused");
+                let device = companion.device.key;
+                self.note(name, device, fault).await;
+            }
+        }
+    }
+
+    /// Writes down what was refused in a companion's name.
+    async fn note(&self, name: String, device: PublicKey, fault: Fault) {
+        let event = match fault {
+            Fault::Cloned => "device.cloned",
+            Fault::Frame(_) | Fault::Forged | Fault::Replayed | Fault::Gap => "link.refused",
+        };
+        let detail = json!({"device": to_hex(&device.0), "name": name, "why": fault.to_string()});
+        let written = self
+            .outbox
+            .store()
+            .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
+            .await;
+        if let Err(error) = written {
+            tracing::error!(%error, "a refusal could not be written down");
         }
     }
 
@@ -376,8 +416,8 @@ impl Serving {
     /// every session.
     fn flush(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         for companion in self.companions.values_mut() {
-            while let Some(frame) = companion.session.next_frame() {
-                client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, frame)?;
+            while let Some(payload) = companion.session.next_payload() {
+                client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
             }
         }
         Ok(())
@@ -392,16 +432,13 @@ fn asked_of(device: PublicKey, waiting: &[Waiting]) -> Cow<'_, [Waiting]> {
     }
 }
 
-/// Lets go of a companion that may not decide any more: its cards close, then nothing more is heard of it.
+/// Lets go of a companion that may not decide any more: it is told to forget the hub, then nothing more is heard of it.
 fn dismiss(mut companion: Companion, client: &AsyncClient) -> Result<(), ClientError> {
     tracing::info!(companion = companion.device.name, "a companion may not decide any more");
-    let offered: Vec<RequestId> = companion.session.offered().collect();
-    for request in offered {
-        companion.session.withdraw(request, Withdrawal::Cancelled);
-    }
+    companion.session.revoke();
     // What it is told last belongs here.
-    while let Some(frame) = companion.session.next_frame() {
-        client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, frame)?;
+    while let Some(payload) = companion.session.next_payload() {
+        client.try_publish(companion.topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
     }
     client.try_unsubscribe(companion.topics.up.as_str())?;
     client.try_unsubscribe(companion.topics.presence.as_str())

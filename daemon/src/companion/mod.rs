@@ -1,7 +1,8 @@
 //! The companions' side of the hub: the broker they meet at, and the sessions with them.
 //!
 //! - [`broker`]: the embedded MQTT broker, or the address of one that somebody runs, and [`tls`] to that one;
-//! - [`session`]: one companion's session, without I/O: frames in, frames out;
+//! - [`sealed`]: one companion's sealed sessions, without I/O: payloads in, frames out;
+//! - [`session`]: what is said in them;
 //! - [`link`]: the hub's connection to the broker, and the loop that joins sessions and approvals;
 //! - [`presence`]: which of them are here;
 //! - [`register`]: what their owner does to them.
@@ -10,5 +11,8 @@ pub mod broker;
 pub mod link;
 pub mod presence;
 pub mod register;
+pub mod sealed;
 pub mod session;
+#[cfg(test)]
+mod testing;
 pub mod tls;

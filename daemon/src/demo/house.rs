@@ -7,9 +7,9 @@ use std::{
 };
 
 use ed25519_dalek::SigningKey;
-use gatepost_companion::Geometry;
-use gatepost_desktop::{Companion, CounterStore, Settings};
-use gatepost_link::decision::PublicKey;
+use gatepost_companion::{Bond, Geometry, Keys, Storage as _};
+use gatepost_desktop::{Companion, Settings, Store};
+use gatepost_link::{decision::PublicKey, envelope::VERSION, seal::SealSecret};
 
 use super::{DemoError, client};
 use crate::{
@@ -67,28 +67,38 @@ impl House {
         config.hub.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         config.broker.listen = free_port()?;
 
-        let key = SigningKey::from_bytes(&crate::random::bytes());
+        let keys = Keys { sign: crate::random::bytes(), seal: SealSecret(crate::random::bytes()) };
         let password = crate::random::hex::<16>();
         let extras = Extras {
             broker_users: vec![("companion".into(), Secret::from(password.as_str()))],
             companion: Some(Device {
-                key: PublicKey(key.verifying_key().to_bytes()),
+                key: PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes()),
+                seal: keys.seal.public(),
                 name: "demo".into(),
                 software: true,
+                login: None,
+                version: VERSION,
             }),
         };
         let hub = Hub::start(&config, extras).await.map_err(DemoError::failed)?;
+        // Paired beforehand: both are new and in one process.
+        let bond = Bond {
+            hub: hub.key(),
+            seal: hub.seal_key(),
+            user: "companion".try_into().expect("short enough for any login"),
+            password: password.as_str().try_into().expect("short enough for any login"),
+            version: VERSION,
+        };
+        let mut store = Store::memory();
+        store.store_keys(&keys).and_then(|()| store.store_bond(&bond)).map_err(DemoError::failed)?;
         let companion = Companion::start(Settings {
             host: config.broker.listen.ip().to_string(),
             port: config.broker.listen.port(),
-            user: "companion".into(),
-            password,
-            key,
-            hub: hub.key(),
+            store,
             geometry: Geometry::LARGE,
-            counter: CounterStore::Memory(0),
             app,
-        });
+        })
+        .map_err(DemoError::failed)?;
 
         let base = format!("http://{}", hub.address());
         let operator = fs::read_to_string(operator_token_path(&directory)).map_err(DemoError::failed)?;

@@ -178,7 +178,7 @@ fn scene(view: &View) -> Option<Scene> {
     match view {
         View::Card(card) => Some(Scene::Page(card.request, card.page)),
         View::Done { .. } | View::Closed { .. } | View::Fault(_) => Some(Scene::End(*view)),
-        View::Offline | View::Connecting | View::Idle | View::Fetching { .. } => None,
+        View::Offline | View::Connecting | View::Unpaired | View::Idle | View::Fetching { .. } => None,
         View::Sending { .. } | View::Pairing { .. } | View::Updating { .. } => None,
     }
 }

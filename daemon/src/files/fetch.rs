@@ -26,7 +26,7 @@ use super::{
 };
 use tokio::sync::OnceCell;
 
-use crate::message::attachment::is_kind;
+use crate::{cause::innermost, message::attachment::is_kind};
 
 /// Redirects that are followed.
 const HOPS: usize = 4;
@@ -188,15 +188,6 @@ fn decoded(text: &str) -> String {
         };
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The cause at the bottom, which is the one that says something; the ones above repeat the address.
-fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error
 }
 
 #[cfg(test)]

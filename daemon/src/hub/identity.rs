@@ -1,4 +1,5 @@
-//! The hub's key: a file of its own, outside the database and its backups, readable by its owner only.
+//! The hub's two keys: one that signs and one that seals, a file each, outside the database and its backups, readable by
+//! their owner only.
 
 use std::{
     fs, io,
@@ -6,9 +7,14 @@ use std::{
 };
 
 use ed25519_dalek::SigningKey;
-use gatepost_link::decision::PublicKey;
+use gatepost_link::{decision::PublicKey, seal::SealSecret};
 
 use crate::store::private_file;
+
+/// Where the signing key is.
+const SIGN: &str = "hub.key";
+/// Where the key for sealed sessions is.
+const SEAL: &str = "hub.seal";
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
@@ -21,22 +27,29 @@ pub enum IdentityError {
     Broken(PathBuf),
 }
 
-/// The hub's key; the first time, it is made.
+/// The hub's signing key; the first time, it is made.
 pub(super) fn load_or_create(directory: &Path) -> Result<SigningKey, IdentityError> {
-    let path = directory.join("hub.key");
-    let failed = |error| IdentityError::File(path.clone(), error);
-    let bytes = match fs::read(&path) {
+    Ok(SigningKey::from_bytes(&secret(&directory.join(SIGN))?))
+}
+
+/// The hub's key for sealed sessions; the first time, it is made.
+pub(super) fn sealing(directory: &Path) -> Result<SealSecret, IdentityError> {
+    Ok(SealSecret(secret(&directory.join(SEAL))?))
+}
+
+fn secret(path: &Path) -> Result<[u8; 32], IdentityError> {
+    let failed = |error| IdentityError::File(path.into(), error);
+    let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create(&path).map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path).map_err(failed)?,
         Err(error) => return Err(failed(error)),
     };
-    let secret: [u8; 32] = bytes.try_into().map_err(|_| IdentityError::Broken(path))?;
-    Ok(SigningKey::from_bytes(&secret))
+    bytes.try_into().map_err(|_| IdentityError::Broken(path.into()))
 }
 
 /// The public half of the key of the hub with this data directory; none is made.
 pub fn public_key(directory: &Path) -> Result<PublicKey, IdentityError> {
-    let path = directory.join("hub.key");
+    let path = directory.join(SIGN);
     if !path.exists() {
         return Err(IdentityError::File(path, io::ErrorKind::NotFound.into()));
     }
@@ -65,14 +78,20 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let key = public(&load_or_create(directory.path()).unwrap());
         assert_eq!(public_key(directory.path()).unwrap(), key);
-        let mode = fs::metadata(directory.path().join("hub.key")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        let seal = sealing(directory.path()).unwrap();
+        assert_eq!(sealing(directory.path()).unwrap(), seal);
+        for file in ["hub.key", "hub.seal"] {
+            let mode = fs::metadata(directory.path().join(file)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
     }
 
     #[test]
     fn a_broken_key_is_not_replaced() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("hub.key"), b"short").unwrap();
+        fs::write(directory.path().join("hub.seal"), b"short").unwrap();
         assert!(matches!(load_or_create(directory.path()), Err(IdentityError::Broken(_))));
+        assert!(matches!(sealing(directory.path()), Err(IdentityError::Broken(_))));
     }
 }

@@ -7,7 +7,7 @@ mod upkeep;
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
-use gatepost_link::decision::PublicKey;
+use gatepost_link::{decision::PublicKey, seal::SealKey};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 pub use identity::{IdentityError, public_key};
@@ -123,6 +123,7 @@ pub struct Extras {
 pub struct Hub {
     address: SocketAddr,
     key: PublicKey,
+    seal: SealKey,
     store: Store,
     pipeline: Pipeline,
     events: Events,
@@ -184,6 +185,8 @@ impl Hub {
         let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
         let signing = identity::load_or_create(store.directory())?;
         let (key, signer) = (identity::public(&signing), Signer::new(signing));
+        let secret = identity::sealing(store.directory())?;
+        let seal = secret.public();
         operator::ensure(&store).await?;
         if let Some(device) = extras.companion {
             // Its key was another process's, and went with it.
@@ -229,7 +232,7 @@ impl Hub {
             ),
             _ => {}
         }
-        let link = link::start(broker, key, devices, approvals, outbox.clone());
+        let link = link::start(broker, key, secret, devices, approvals, outbox.clone());
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
         let telling = tokio::spawn(pipeline.clone().tell_hooks());
@@ -265,6 +268,7 @@ impl Hub {
         Ok(Self {
             address,
             key,
+            seal,
             store,
             pipeline,
             events,
@@ -287,6 +291,11 @@ impl Hub {
     /// The hub's public key.
     pub fn key(&self) -> PublicKey {
         self.key
+    }
+
+    /// The hub's public key for sealed sessions.
+    pub fn seal_key(&self) -> SealKey {
+        self.seal
     }
 
     /// The hub's database.

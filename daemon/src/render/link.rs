@@ -30,7 +30,11 @@ pub(super) enum LinkKind {
 impl LinkKind {
     pub(super) fn of(url: &str) -> Self {
         let behind = |scheme| behind_scheme(url, scheme);
-        if url.contains(char::is_whitespace) {
+        let has_space = match url.is_ascii() {
+            true => url.bytes().any(|b| matches!(b, b'\t'..=b'\r' | b' ')),
+            false => url.contains(char::is_whitespace),
+        };
+        if has_space {
             return Self::Other;
         }
         match behind("http://").or_else(|| behind("https://")) {
@@ -50,7 +54,8 @@ pub(super) fn behind_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
 /// Whether an address, from its host on, has a host with a dot in its name (or a number) and a port that there is. What
 /// Telegram's own parser drops, or turns into something else, has not.
 fn is_public(rest: &str) -> bool {
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let end = memchr::memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
+    let authority = &rest[..end];
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     if let Some((_, port)) = host.split_once(']').filter(|_| host.starts_with('[')) {
         return port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
@@ -58,7 +63,7 @@ fn is_public(rest: &str) -> bool {
     let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
     let is_label = |label: &str| {
         !label.is_empty()
-            && label.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric() || "-_".contains(c))
+            && label.bytes().all(|b| !b.is_ascii() || b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
     };
     name.contains('.') && name.split('.').all(is_label) && port.is_none_or(is_port)
 }
@@ -95,9 +100,16 @@ impl Links {
 
     /// An address behind a label.
     pub(super) fn written(self, url: &str) -> String {
-        match self {
-            Self::Round => [" (", url, ")"].concat(),
-            Self::Angle => [" <", url, ">"].concat(),
-        }
+        let mut out = String::with_capacity(url.len() + 3);
+        self.write(url, &mut out);
+        out
+    }
+
+    pub(super) fn write(self, url: &str, out: &mut String) {
+        let [before, behind] = match self {
+            Self::Round => [" (", ")"],
+            Self::Angle => [" <", ">"],
+        };
+        [before, url, behind].into_iter().for_each(|piece| out.push_str(piece));
     }
 }

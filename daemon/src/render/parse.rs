@@ -19,6 +19,7 @@ pub fn parse(markdown: &str) -> Document {
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES;
+    let markdown = &*with_one_line_end(markdown);
     // Text is hardly ever longer than what it was written as.
     let document = Document { texts: Texts::with_capacity(markdown.len()), ..Document::default() };
     let mut builder = Builder { is_suspect: is_suspect(markdown), document, ..Builder::default() };
@@ -29,6 +30,14 @@ pub fn parse(markdown: &str) -> Document {
     builder.document
 }
 
+/// The same text with a line feed for each line end: CommonMark has three, and a reader sees no difference.
+fn with_one_line_end(markdown: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\r', markdown.as_bytes()).is_none() {
+        return markdown.into();
+    }
+    markdown.replace("\r\n", "\n").replace('\r', "\n").into()
+}
+
 /// The same text with U+FFFD in place of what is no text: control characters other than tabs and line ends, and what
 /// Unicode promises never to be a character. HTML has no place for them, and nobody could read them.
 fn printable(text: &str, is_suspect: bool) -> Cow<'_, str> {
@@ -37,7 +46,7 @@ fn printable(text: &str, is_suspect: bool) -> Cow<'_, str> {
     }
     let is_no_text = |c: char| {
         let is_nonchar = (0xfdd0..=0xfdef).contains(&u32::from(c)) || u32::from(c) & 0xfffe == 0xfffe;
-        is_nonchar || c.is_control() && !matches!(c, '\t' | '\n' | '\r')
+        is_nonchar || c.is_control() && !matches!(c, '\t' | '\n')
     };
     if text.contains(is_no_text) { text.replace(is_no_text, "\u{fffd}").into() } else { text.into() }
 }
@@ -45,18 +54,23 @@ fn printable(text: &str, is_suspect: bool) -> Cow<'_, str> {
 /// Whether [`printable`] may have something to do in a part of `markdown`: a control character, two bytes that end what
 /// is no character, or a reference that may stand for one.
 fn is_suspect(markdown: &str) -> bool {
+    const BLOCK: usize = 1024;
     let bytes = markdown.as_bytes();
-    let is_control = |b: u8| (b < b' ') & (b != b'\t') & (b != b'\n') & (b != b'\r') | (b == 0x7f);
+    let is_control = |b: u8| (b < b' ') & (b != b'\t') & (b != b'\n') | (b == 0x7f);
     let ends_none = |a: u8, b: u8| {
         (a == 0xc2) & (b < 0xa0) | (a == 0xef) & (b == 0xb7) | (a == 0xbf) & (b & 0xfe == 0xbe)
     };
     // Without a way out of the inner loops, the compiler makes vector instructions of them.
     let controls = |block: &[u8]| block.iter().fold(false, |any, b| any | is_control(*b));
     let pairs = |(a, b): (&[u8], &[u8])| a.iter().zip(b).fold(false, |any, (a, b)| any | ends_none(*a, *b));
-    let behind = bytes.get(1..).unwrap_or_default();
-    memchr::memchr_iter(b'&', bytes).any(|at| bytes.get(at + 1) == Some(&b'#'))
-        || bytes.chunks(256).any(controls)
-        || bytes.chunks(256).zip(behind.chunks(256)).any(pairs)
+    // In blocks that stay at hand from one look to the next; a pair may lie across two.
+    let mut before = 0;
+    let is_suspect = bytes.chunks(BLOCK).any(|block| {
+        let first = std::mem::replace(&mut before, block.last().copied().unwrap_or_default());
+        let has_pairs = || ends_none(first, block[0]) || pairs((block, &block[1..]));
+        controls(block) || !block.is_ascii() && has_pairs()
+    });
+    is_suspect || memchr::memchr_iter(b'&', bytes).any(|at| bytes.get(at + 1) == Some(&b'#'))
 }
 
 #[derive(Default)]
@@ -165,7 +179,7 @@ impl Builder {
             }
             TagEnd::CodeBlock => {
                 if let Some(language) = self.code.take() {
-                    self.end_code(language);
+                    self.end_text(|text| Content::Code { language, text });
                 }
             }
             TagEnd::TableHead => {
@@ -189,17 +203,6 @@ impl Builder {
             TagEnd::Link | TagEnd::Image => self.close_link(),
             _ => {}
         }
-    }
-
-    fn end_code(&mut self, language: String) {
-        let texts = &mut self.document.texts;
-        let code = texts.open().as_str();
-        if memchr::memchr(b'\r', code.as_bytes()).is_some() {
-            let code = code.replace("\r\n", "\n");
-            texts.forget(texts.len());
-            texts.push(&code, Look::PLAIN);
-        }
-        self.end_text(|text| Content::Code { language, text });
     }
 
     /// Ends a row of a table, with as many cells as the header has.
@@ -237,8 +240,8 @@ impl Builder {
     fn push(&mut self, text: &str) {
         // A row and a link are one line each, also where a reference stands for the end of one.
         let is_one_line = self.table.is_some() || !self.links.is_empty();
-        if is_one_line && memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
-            return self.push(&text.replace(['\n', '\r'], " "));
+        if is_one_line && memchr::memchr(b'\n', text.as_bytes()).is_some() {
+            return self.push(&text.replace('\n', " "));
         }
         self.document.texts.push(&printable(text, self.is_suspect), self.look);
     }

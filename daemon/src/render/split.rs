@@ -134,16 +134,16 @@ impl<'a> Parts<'a> {
         let laid = &self.layout.leaves[place.leaf];
         let around = Cost::units(laid.lead) + laid.wrap;
         let atom = &self.atoms(place.leaf)[place.atom];
-        let open = opening(self.layout, place.leaf, atom.range.start);
-        Begin { place, start: atom.range.start, before: atom.from, around: around + open }
+        let open = opening(self.layout, place.leaf, atom.range().start);
+        Begin { place, start: atom.range().start, before: atom.from(), around: around + open }
     }
 
     fn end(&mut self, place: Place) -> End {
         let Some(last) = place.atom.checked_sub(1) else { return self.end_of(place.leaf - 1) };
         let atom = &self.atoms(place.leaf)[last];
         let around = Cost::units(self.layout.leaves[place.leaf].tail);
-        let close = closing(self.layout, place.leaf, atom.range.end);
-        End { leaf: place.leaf, stop: atom.range.end, upto: atom.to, around: around + close }
+        let close = closing(self.layout, place.leaf, atom.range().end);
+        End { leaf: place.leaf, stop: atom.range().end, upto: atom.to(), around: around + close }
     }
 
     fn end_of(&self, leaf: usize) -> End {

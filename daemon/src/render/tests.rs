@@ -189,6 +189,18 @@ fn a_sixty_line_code_block_is_closed_and_opened_again() {
 }
 
 #[test]
+fn a_line_of_code_that_is_cut_keeps_its_indentation() {
+    let parts = texts("```\nabcdefg;\n    let line = 2;\n```", 19);
+    assert_eq!(parts, ["```\nabcdefg;\n```", "```\n    let lin\n```", "```\ne = 2;\n```"]);
+}
+
+#[test]
+fn no_part_is_made_of_the_blanks_in_a_line_of_code() {
+    let parts = texts(&format!("```\nabc{}def\n```", " ".repeat(90)), 19);
+    assert_eq!(parts, ["```\nabc\n```", "```\ndef\n```"]);
+}
+
+#[test]
 fn a_fence_in_a_quote_in_a_list_stays_there() {
     let code = "> echo hello\n  ".repeat(12);
     let parts = texts(&format!("- item\n\n  > ```sh\n  {code}> ```\n"), 80);
@@ -225,6 +237,16 @@ fn what_is_no_text_is_shown_as_missing() {
         html("[a&#127;](https://a.example/&#1;)"),
         "<p><a href=\"https://a.example/\u{fffd}\">a\u{fffd}</a></p>"
     );
+}
+
+#[test]
+fn all_three_line_ends_are_one() {
+    let written = "one\ntwo\n\n```\na\n\nb\n```\n\n- item\n  goes on";
+    for end in ["\r", "\r\n"] {
+        assert_eq!(text(&written.replace('\n', end)), text(written), "{end:?}");
+    }
+    // As a reference it is no line end but a sign that cannot be printed.
+    assert_eq!(text("a&#13;b"), "a\u{fffd}b");
 }
 
 #[test]

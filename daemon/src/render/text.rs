@@ -47,7 +47,7 @@ impl<'a> Text<'a> {
     }
 
     pub(super) fn is_blank(self) -> bool {
-        self.text.trim().is_empty()
+        self.text.trim_start().is_empty()
     }
 
     #[inline]
@@ -135,15 +135,16 @@ impl<'a> Text<'a> {
 
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
     pub(super) fn write(self, range: Range<usize>, links: Links, newline: &str, out: &mut String) {
-        for (at, slice, look) in self.located(range) {
-            push_lines(slice, newline, out);
-            if let Some(link) = look.link().map(|link| &self.links[link])
-                && at + slice.len() == link.range.end
-                && let Some(address) = links.address(&self.text[link.range.clone()], &link.url)
-            {
-                out.push_str(&address);
+        let mut at = range.start;
+        let first = self.links.partition_point(|link| link.range.end <= at);
+        for link in self.links[first..].iter().take_while(|link| link.range.end <= range.end) {
+            push_lines(&self.text[at..link.range.end], newline, out);
+            at = link.range.end;
+            if !link.is_bare(&self.text[link.range.clone()]) {
+                links.write(&link.url, out);
             }
         }
+        push_lines(&self.text[at..range.end], newline, out);
     }
 
     /// The whole text on its own, with addresses.
@@ -195,8 +196,7 @@ impl Texts {
 
     /// The text that is being written.
     pub(super) fn open(&self) -> Text<'_> {
-        let behind = Place { text: self.text.len(), runs: self.runs.len(), links: self.links.len() };
-        self.between(self.begin(), behind)
+        self.between(self.begin(), self.behind())
     }
 
     #[inline]
@@ -224,10 +224,15 @@ impl Texts {
         self.ends.last().copied().unwrap_or_default()
     }
 
+    /// Behind all that is written.
+    #[inline]
+    fn behind(&self) -> Place {
+        Place { text: self.text.len(), runs: self.runs.len(), links: self.links.len() }
+    }
+
     /// Ends the open text, and begins the next. Its number.
     pub(super) fn end(&mut self) -> usize {
-        let behind = Place { text: self.text.len(), runs: self.runs.len(), links: self.links.len() };
-        self.ends.push(behind);
+        self.ends.push(self.behind());
         self.ends.len() - 1
     }
 
@@ -274,7 +279,7 @@ impl Texts {
             self.push(&url, Look::new([Tag::Link(link)]));
         }
         let label = &self.text[begin.text + start..];
-        self.links[at].has_angle = label.contains(['<', '>', '|']);
+        self.links[at].has_angle = memchr::memchr3(b'<', b'>', b'|', label.as_bytes()).is_some();
         self.links[at].range = start..start + label.len();
     }
 
@@ -296,7 +301,7 @@ impl Texts {
     /// Takes line breaks from the end of the open text.
     pub(super) fn trim_end(&mut self) {
         let begin = self.begin();
-        let end = self.text[begin.text..].trim_end_matches(['\n', '\r']).len();
+        let end = self.text[begin.text..].trim_end_matches('\n').len();
         self.text.truncate(begin.text + end);
         let runs = self.runs[begin.runs..].partition_point(|(start, _)| *start < end);
         self.runs.truncate(begin.runs + runs);
@@ -329,12 +334,21 @@ impl From<Texts> for Held<'_> {
 }
 
 /// Adds `text` to `out` with `newline` for each line break.
+#[inline]
 pub(super) fn push_lines(text: &str, newline: &str, out: &mut String) {
-    if newline == "\n" {
-        return out.push_str(text);
+    match newline {
+        "\n" => out.push_str(text),
+        newline => push_broken(text, newline, out),
     }
-    for (n, line) in text.split('\n').enumerate() {
-        out.push_str(if n > 0 { newline } else { "" });
-        out.push_str(line);
+}
+
+/// As [`push_lines`], apart from it: most lines are not in a quote or an item, and are copied as they are.
+fn push_broken(text: &str, newline: &str, out: &mut String) {
+    let mut begin = 0;
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
+        out.push_str(&text[begin..end]);
+        out.push_str(newline);
+        begin = end + 1;
     }
+    out.push_str(&text[begin..]);
 }

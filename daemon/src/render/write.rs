@@ -13,7 +13,7 @@ use super::measure::start_mark;
 use super::pen::{Html, Pen};
 use super::settle::settled_within;
 use super::split::Piece;
-use super::text::Text;
+use super::text::{Text, push_lines};
 use super::{Style, StyleKind};
 
 pub(super) struct Written {
@@ -219,23 +219,15 @@ impl Writer<'_> {
         self.lines(&all[at..range.end], newline);
     }
 
-    fn lines(&mut self, text: &str, newline: &str) {
-        if newline == "\n" {
-            return self.literal(text);
-        }
-        for (n, line) in text.split('\n').enumerate() {
-            self.literal(if n > 0 { newline } else { "" });
-            self.literal(line);
-        }
+    fn literal(&mut self, text: &str) {
+        self.lines(text, "\n");
     }
 
-    fn literal(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        self.written.text.push_str(text);
+    fn lines(&mut self, text: &str, newline: &str) {
+        let begin = self.written.text.len();
+        push_lines(text, newline, &mut self.written.text);
         if self.pen == Pen::Styles {
-            self.utf16 += gatepost_chunk::Unit::Utf16.count(text);
+            self.utf16 += gatepost_chunk::Unit::Utf16.count(&self.written.text[begin..]);
         }
     }
 

@@ -266,6 +266,12 @@ CREATE INDEX messages_live ON messages (state, channel)
 ALTER TABLE devices ADD COLUMN seen_at INTEGER;
 ALTER TABLE devices ADD COLUMN decided_at INTEGER;
 ","
+-- How a companion is spoken to: its key for sealed sessions, the hash of its password at the embedded broker, and the highest
+-- version of the link that it has spoken. One without the first was never paired.
+ALTER TABLE devices ADD COLUMN seal BLOB;
+ALTER TABLE devices ADD COLUMN login BLOB;
+ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+","
 -- How many devices must approve a message, and the approvals that came before there were enough.
 ALTER TABLE approvals ADD COLUMN quorum INTEGER NOT NULL DEFAULT 1;
 CREATE TABLE votes (

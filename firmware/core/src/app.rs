@@ -12,7 +12,7 @@ use gatepost_link::{
     RequestId,
     decision::{PublicKey, Statement, Verdict},
     frame::{self, Down, Offer, Refusal, Up, Withdrawal},
-    session::{Nonce, SessionHash},
+    session::SessionHash,
 };
 
 use crate::{
@@ -20,27 +20,17 @@ use crate::{
     buttons::{Button, Buttons, Edge, Gesture, SHORT_APPROVE},
     card::{self, Card, OFFER_AGAIN, Standing},
     fetch::{self, Fetch, Progress},
-    outbound::{Frame, Outbound},
+    outbound::Outbound,
     pending::Pending,
     screen::{Ended, Geometry},
     status::Status,
     waiting::{Queue, Waiting},
 };
 
-/// After this many milliseconds without a welcome the hello is said again.
-pub const GREET_AGAIN: u64 = 5_000;
 /// How many milliseconds the end of a card stays on the screen.
 pub const NOTICE: u64 = 2_000;
 /// How often [`App::tick`] must be called while a button is down, in milliseconds.
 pub const WATCH: u64 = 50;
-
-/// Who this device is and whom it answers.
-pub struct Identity {
-    /// The device's signing key.
-    pub key: SigningKey,
-    /// The hub it is paired with.
-    pub hub: PublicKey,
-}
 
 /// The device's counter in storage that survives a loss of power.
 pub trait Counter {
@@ -70,8 +60,12 @@ impl Default for Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     Down,
-    Greeting { nonce: Nonce, greeted: Millis },
-    Ready { nonce: Nonce, hub_nonce: Nonce, session: SessionHash },
+    /// There is a connection, and no session yet.
+    Opening,
+    Ready {
+        hub: PublicKey,
+        session: SessionHash,
+    },
 }
 
 /// What the application is busy with.
@@ -92,7 +86,7 @@ pub(crate) enum End {
 
 /// The whole application.
 pub struct App<C: Counter> {
-    identity: Identity,
+    key: SigningKey,
     counter: C,
     last_counter: Option<u64>,
     pub(crate) geometry: Geometry,
@@ -110,10 +104,10 @@ pub struct App<C: Counter> {
 }
 
 impl<C: Counter> App<C> {
-    /// An application without a link.
-    pub fn new(identity: Identity, counter: C, geometry: Geometry) -> Self {
+    /// An application without a link, for the device with this signing key.
+    pub fn new(key: SigningKey, counter: C, geometry: Geometry) -> Self {
         Self {
-            identity,
+            key,
             counter,
             last_counter: None,
             geometry,
@@ -137,11 +131,18 @@ impl<C: Counter> App<C> {
         self
     }
 
-    /// The link is up. `nonce` must be fresh random bytes. Everything of an earlier session is void.
-    pub fn connected(&mut self, now: Millis, nonce: Nonce) {
+    /// There is a connection, and the hub has been asked for a session. Everything of an earlier one is void.
+    pub fn opening(&mut self, now: Millis) {
         self.disconnected(now);
-        self.link = Link::Greeting { nonce, greeted: now };
-        self.outbound.push(Up::Hello { nonce });
+        self.link = Link::Opening;
+    }
+
+    /// A session with this hub begins. Everything of an earlier one is void.
+    pub fn connected(&mut self, now: Millis, hub: PublicKey, session: SessionHash) {
+        self.link = Link::Ready { hub, session };
+        self.end_session(Standing::Awaited { until: now.after(OFFER_AGAIN) });
+        self.outbound.push(Up::Ready);
+        self.tick(now);
     }
 
     /// The link is down.
@@ -151,7 +152,7 @@ impl<C: Counter> App<C> {
         self.tick(now);
     }
 
-    /// A frame from the `down` topic. It may hold anything.
+    /// A frame that the hub sealed in this session. It may hold anything.
     pub fn received(&mut self, now: Millis, bytes: &[u8]) {
         let taken = match frame::decode::<Down<'_>>(bytes) {
             Ok(frame) => self.accept(now, frame),
@@ -176,12 +177,6 @@ impl<C: Counter> App<C> {
     ///
     /// Hand over button edges first: what is still pressed here is taken for held until now.
     pub fn tick(&mut self, now: Millis) {
-        if let Link::Greeting { nonce, greeted } = self.link
-            && now >= greeted.after(GREET_AGAIN)
-        {
-            self.link = Link::Greeting { nonce, greeted: now };
-            self.outbound.push(Up::Hello { nonce });
-        }
         self.expire(now);
         let gesture = self.buttons.tick(now);
         self.act(now, gesture);
@@ -199,10 +194,6 @@ impl<C: Counter> App<C> {
     /// When [`App::tick`] has something to do, or the screen something new to show; `None` if only the link or a
     /// button can change anything.
     pub fn next_tick(&self, now: Millis) -> Option<Millis> {
-        let link = match self.link {
-            Link::Greeting { greeted, .. } => Some(greeted.after(GREET_AGAIN)),
-            Link::Down | Link::Ready { .. } => None,
-        };
         let press = self.buttons.busy().then(|| now.after(WATCH));
         // The countdown on the screen changes when a whole number of seconds is left.
         let second = |deadline: Millis| now.after((deadline.since(now).max(1) - 1) % 1_000 + 1);
@@ -213,17 +204,27 @@ impl<C: Counter> App<C> {
             Stage::Deciding(pending) => Some(second(pending.deadline)),
             Stage::Notice { until, .. } => Some(*until),
         };
-        [link, press, stage].into_iter().flatten().min()
+        [press, stage].into_iter().flatten().min()
     }
 
-    /// The next frame to publish on the `up` topic.
-    pub fn next_frame(&mut self) -> Option<Frame> {
+    /// The next frame to seal and to send.
+    pub fn next_frame(&mut self) -> Option<Up> {
         self.outbound.pop()
     }
 
     /// How many frames from outside were ignored because they were damaged or made no sense.
     pub fn ignored(&self) -> u32 {
         self.ignored
+    }
+
+    /// Where the counter is kept, and on a device all else.
+    pub fn storage(&mut self) -> &mut C {
+        &mut self.counter
+    }
+
+    /// The key that the device is known by.
+    pub fn device(&self) -> PublicKey {
+        PublicKey(self.key.verifying_key().to_bytes())
     }
 
     pub(crate) fn ready(&self) -> bool {
@@ -236,17 +237,12 @@ impl<C: Counter> App<C> {
 
     /// Takes a frame; `false` if it makes no sense now.
     fn accept(&mut self, now: Millis, frame: Down<'_>) -> bool {
-        if let Down::Welcome { answers, nonce } = frame {
-            return self.welcomed(now, answers, nonce);
-        }
-        if frame == Down::Greet {
-            return self.greeted(now);
-        }
         if !self.ready() {
             return false;
         }
         match frame {
-            Down::Welcome { .. } | Down::Greet => false,
+            // Whoever owns the session acts on the one; nobody here can act on the other yet.
+            Down::Revoked | Down::Manifest(_) => true,
             Down::Offer(offer) => self.offered(now, offer),
             Down::Piece { request, piece, bytes } => self.piece(now, request, piece, bytes),
             Down::Consumed { request } => match &self.stage {
@@ -270,33 +266,6 @@ impl<C: Counter> App<C> {
                 true
             }
         }
-    }
-
-    /// The hub lost the session; a connection that broke would have told the same.
-    fn greeted(&mut self, now: Millis) -> bool {
-        match self.link {
-            Link::Down => return false,
-            // The hub came after the hello was said; the same one is enough.
-            Link::Greeting { nonce, .. } => {
-                self.link = Link::Greeting { nonce, greeted: now };
-                self.outbound.push(Up::Hello { nonce });
-            }
-            Link::Ready { nonce, .. } => self.connected(now, nonce.next()),
-        }
-        true
-    }
-
-    fn welcomed(&mut self, now: Millis, answers: Nonce, hub_nonce: Nonce) -> bool {
-        match self.link {
-            Link::Greeting { nonce, .. } if nonce == answers => {}
-            // The hub answered a hello that was said twice: its last answer is the one it goes by.
-            Link::Ready { nonce, hub_nonce: known, .. } if nonce == answers && known != hub_nonce => {}
-            _ => return false,
-        }
-        let session = SessionHash::new(self.identity.hub, self.device(), answers, hub_nonce);
-        self.link = Link::Ready { nonce: answers, hub_nonce, session };
-        self.end_session(Standing::Awaited { until: now.after(OFFER_AGAIN) });
-        true
     }
 
     /// Forgets what the session that is over gave; what a person is busy with stays, in `standing`.
@@ -417,9 +386,9 @@ impl<C: Counter> App<C> {
 
     /// Signs a decision for this session and sends it.
     fn send(&mut self, now: Millis, offer: Offer, deadline: Millis, verdict: Verdict, counter: u64) {
-        let Link::Ready { session, .. } = self.link else { return };
+        let Link::Ready { hub, session } = self.link else { return };
         let statement = Statement {
-            hub: self.identity.hub,
+            hub,
             device: self.device(),
             request: offer.request,
             document: offer.document,
@@ -427,7 +396,7 @@ impl<C: Counter> App<C> {
             counter,
             session,
         };
-        let decision = statement.sign(&self.identity.key);
+        let decision = statement.sign(&self.key);
         self.outbound.push(Up::Decision(decision));
         self.stage = Stage::Deciding(Pending::new(now, offer, deadline, decision));
     }
@@ -491,10 +460,6 @@ impl<C: Counter> App<C> {
             Stage::Deciding(pending) => pending.standing,
             Stage::Idle | Stage::Fetching(_) | Stage::Notice { .. } => Standing::Offered,
         }
-    }
-
-    fn device(&self) -> PublicKey {
-        PublicKey(self.identity.key.verifying_key().to_bytes())
     }
 }
 

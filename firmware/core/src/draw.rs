@@ -86,7 +86,7 @@ impl<C: Counter> App<C> {
                 let words = &["There is no link to", "the hub. Nothing can", "be decided now."];
                 self.notice(View::Offline, "", "✗ offline", words)
             }
-            Link::Greeting { .. } => {
+            Link::Opening => {
                 let words = &["Waiting for the hub", "to answer."];
                 self.notice(View::Connecting, "", "connecting", words)
             }
@@ -186,7 +186,7 @@ impl<C: Counter> App<C> {
     fn link_word(&self) -> &'static str {
         match self.link {
             Link::Down => "offline",
-            Link::Greeting { .. } => "connecting",
+            Link::Opening => "connecting",
             Link::Ready { .. } => "online",
         }
     }

@@ -1,10 +1,13 @@
 //! The companion's application: what its two buttons do and what its screen shows.
 //!
 //! One state machine without I/O. The ESP32 runner, the QEMU runner and the terminal on a developer's machine feed
-//! it time, button edges and frames, and take from it a screen and frames to publish; no runner decides anything.
+//! it time, button edges and payloads, and take from it a screen and payloads to publish; no runner decides anything.
 //!
-//! - [`app`]: the machine itself, read it first;
+//! - [`companion`]: all of it, as a runner drives it;
+//! - [`app`]: cards and decisions, read it first;
+//! - [`sealed`]: sessions with the hub, and [`pair`]: how the device comes to have one;
 //! - [`buttons`]: edges to gestures, and which presses never count;
+//! - [`contacts`]: two pins with switches that bounce, as edges;
 //! - [`fetch`]: a document put together piece by piece;
 //! - [`card`]: what an open card has shown and what it may decide;
 //! - [`pending`]: a decision that the hub has not confirmed yet;
@@ -13,6 +16,9 @@
 //! - [`escape`]: characters that the screen cannot show honestly, made visible;
 //! - [`screen`], [`row`]: what to draw, as structure and as cells;
 //! - [`draw`], [`notice`]: the application's state as a screen, and what the device says of itself;
+//! - [`setup`]: how it is told its network and its hub, over the serial line;
+//! - [`mqtt`]: the device at its broker, and the loop that every runner runs;
+//! - [`storage`], [`flash`]: what the device keeps over a loss of power, and how a flash keeps it;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
 //! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows.
 //!
@@ -28,27 +34,37 @@ extern crate std;
 pub mod app;
 pub mod buttons;
 pub mod card;
+pub mod companion;
+pub mod contacts;
 pub mod draw;
 pub mod escape;
 pub mod fetch;
+pub mod flash;
 pub mod font;
+pub mod mqtt;
 pub mod notice;
 pub mod outbound;
 pub mod pages;
 pub mod paint;
+pub mod pair;
 pub mod pending;
 pub mod row;
 pub mod screen;
+pub mod sealed;
+pub mod setup;
 pub mod status;
+pub mod storage;
 pub mod waiting;
 
 #[cfg(test)]
 mod testing;
 
-pub use app::{App, Counter, Identity, Settings};
+pub use app::{App, Counter, Settings};
 pub use buttons::{Button, Edge};
+pub use companion::{Access, Companion};
 pub use paint::Painter;
 pub use screen::{CardView, Ended, Geometry, Screen, View};
+pub use storage::{Bond, Keys, Network, Storage};
 
 /// A point in time: milliseconds since any fixed moment, such as the start. Must not go backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

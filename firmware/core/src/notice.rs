@@ -39,17 +39,37 @@ fn centre(screen: &mut Screen, title: Row, words: &[&str]) {
     words.iter().for_each(|words| screen.push(Row::centred(geometry, words)));
 }
 
+/// The device is paired with no hub.
+pub fn unpaired(geometry: Geometry) -> Screen {
+    let mut screen = Screen::new(geometry, View::Unpaired);
+    screen.set_header("gatepost", "");
+    say(&mut screen, "not paired", &["At the hub, run", "gatepost companion", "pair"]);
+    screen
+}
+
 /// The number that both sides of a pairing show, to be confirmed before `deadline`. Of `code` the last six digits count.
 pub fn pairing(geometry: Geometry, code: u32, now: Millis, deadline: Millis) -> Screen {
-    let code = code % CODES;
-    let mut screen = Screen::new(geometry, View::Pairing { code });
-    screen.set_header("pairing", &countdown(deadline, now));
+    let mut screen = Screen::new(geometry, View::Pairing { code: code % CODES, confirmed: false });
     screen.set_footer("hold: yes", "no");
+    number(&mut screen, code, "The same at the hub?", &countdown(deadline, now));
+    screen
+}
+
+/// The same, confirmed here: the hub is waited for.
+pub fn confirmed(geometry: Geometry, code: u32, now: Millis, deadline: Millis) -> Screen {
+    let mut screen = Screen::new(geometry, View::Pairing { code: code % CODES, confirmed: true });
+    number(&mut screen, code, "Now say so there.", &countdown(deadline, now));
+    screen
+}
+
+fn number(screen: &mut Screen, code: u32, words: &str, left: &str) {
+    let code = code % CODES;
+    screen.set_header("pairing", left);
     let mut digits = Line::new();
     write!(digits, "{:03} {:03}", code / 1_000, code % 1_000).expect("seven characters fit a line");
-    let scale = if geometry.rows() >= TALL { 5 } else { 3 };
-    centre(&mut screen, Row::big(geometry, &digits, scale), &["The same at the hub?"]);
-    screen
+    let scale = if screen.geometry.rows() >= TALL { 5 } else { 3 };
+    let digits = Row::big(screen.geometry, &digits, scale);
+    centre(screen, digits, &[words]);
 }
 
 /// New firmware is being written.

@@ -3,15 +3,12 @@
 //! What matters is said again until it is answered, so a frame that finds no room is dropped, and one that still
 //! waits here is not queued twice.
 
-use gatepost_link::frame::{self, MAX_FRAME, Up};
-use heapless::{Deque, Vec};
+use gatepost_link::frame::Up;
+use heapless::Deque;
 
 /// Room for frames; the last [`KEPT`] places are not for refusals, which nobody repeats and nobody waits for.
 const CAPACITY: usize = 16;
 const KEPT: usize = 4;
-
-/// An encoded frame.
-pub type Frame = Vec<u8, MAX_FRAME>;
 
 /// The queue.
 #[derive(Debug, Default)]
@@ -31,15 +28,9 @@ impl Outbound {
         }
     }
 
-    /// Takes the next frame, encoded.
-    pub fn pop(&mut self) -> Option<Frame> {
-        let frame = self.frames.pop_front()?;
-        let mut bytes = Frame::new();
-        bytes.resize_default(MAX_FRAME).expect("a frame's buffer holds MAX_FRAME bytes");
-        let buffer = bytes.as_mut_slice().try_into().expect("resized to MAX_FRAME");
-        let length = frame::encode(&frame, buffer).expect("no frame of the companion grows so large").len();
-        bytes.truncate(length);
-        Some(bytes)
+    /// Takes the next frame.
+    pub fn pop(&mut self) -> Option<Up> {
+        self.frames.pop_front()
     }
 
     /// Drops all: they belonged to a session that is over.
@@ -50,7 +41,7 @@ impl Outbound {
 
 #[cfg(test)]
 mod tests {
-    use gatepost_link::{RequestId, frame::Refusal, session::Nonce};
+    use gatepost_link::{RequestId, frame::Refusal};
 
     use super::*;
 
@@ -60,7 +51,7 @@ mod tests {
         let fetch = Up::Fetch { request: RequestId([1; 16]), piece: 0 };
         outbound.push(fetch);
         outbound.push(fetch);
-        assert_eq!(frame::decode::<Up>(&outbound.pop().unwrap()), Ok(fetch));
+        assert_eq!(outbound.pop(), Some(fetch));
         assert_eq!(outbound.pop(), None);
     }
 
@@ -70,12 +61,12 @@ mod tests {
         for id in 0..100 {
             outbound.push(Up::Refuse { request: RequestId([id; 16]), reason: Refusal::Busy });
         }
-        let hello = Up::Hello { nonce: Nonce([1; 16]) };
-        outbound.push(hello);
+        let fetch = Up::Fetch { request: RequestId([1; 16]), piece: 0 };
+        outbound.push(fetch);
         let mut last = None;
         while let Some(frame) = outbound.pop() {
             last = Some(frame);
         }
-        assert_eq!(frame::decode::<Up>(&last.unwrap()), Ok(hello));
+        assert_eq!(last, Some(fetch));
     }
 }

@@ -87,10 +87,14 @@ pub enum View {
         /// Why.
         why: Ended,
     },
+    /// The device is paired with no hub.
+    Unpaired,
     /// The device and a hub want to be paired: both show a number, and a person says whether it is the same.
     Pairing {
         /// Below 1,000,000.
         code: u32,
+        /// Whether that was said here.
+        confirmed: bool,
     },
     /// New firmware is being written.
     Updating {
@@ -163,7 +167,7 @@ impl View {
     /// What its colour says.
     pub fn tone(&self) -> Tone {
         match self {
-            Self::Offline | Self::Connecting => Tone::Away,
+            Self::Offline | Self::Connecting | Self::Unpaired => Tone::Away,
             Self::Idle | Self::Sending { .. } | Self::Updating { .. } => Tone::Calm,
             Self::Card(CardView { fault: true, .. }) | Self::Fault(_) => Tone::Bad,
             Self::Fetching { .. } | Self::Card(_) | Self::Pairing { .. } => Tone::Ask,

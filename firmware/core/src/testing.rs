@@ -1,6 +1,7 @@
 //! Documents, a hub's side of the link, and every screen, for this crate's tests.
 
 pub(crate) mod golden;
+pub(crate) mod hub;
 pub(crate) mod scenes;
 
 use std::{format, string::String, vec::Vec};
@@ -10,11 +11,16 @@ use gatepost_link::{
     Digest, RequestId,
     decision::{Decision, PublicKey, Statement, Verdict},
     document::{Attachment, Document, MAX_DOCUMENT, Part},
-    frame::{self, Down, MAX_FRAME, Offer, PIECE, Up},
-    session::{Nonce, SessionHash},
+    envelope::MAX_FRAME,
+    frame::{self, Down, Offer, PIECE, Up},
+    seal::Random,
+    session::SessionHash,
 };
 
-use crate::{App, Button, Counter, Edge, Geometry, Identity, Millis, Screen, Settings, View, app::WATCH};
+use crate::{
+    App, Bond, Button, Counter, Edge, Geometry, Keys, Millis, Network, Screen, Settings, Storage, View,
+    app::WATCH,
+};
 
 pub(crate) const HUB: PublicKey = PublicKey([0x68; 32]);
 
@@ -73,11 +79,24 @@ pub(crate) fn offered(document: &Document<'_>) -> (Offer, Vec<u8>) {
     (offer, bytes.to_vec())
 }
 
-/// A counter in memory that can be told to fail.
+/// A counter, and all else that a device keeps, in memory that can be told to fail.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) last: u64,
     pub(crate) broken: bool,
+    pub(crate) keys: Option<Keys>,
+    pub(crate) bond: Option<Bond>,
+    pub(crate) network: Option<Network>,
+}
+
+impl Memory {
+    fn write(&mut self, write: impl FnOnce(&mut Self)) -> Result<(), ()> {
+        if self.broken {
+            return Err(());
+        }
+        write(self);
+        Ok(())
+    }
 }
 
 impl Counter for Memory {
@@ -86,6 +105,36 @@ impl Counter for Memory {
     fn reserve(&mut self) -> Result<u64, ()> {
         self.last += 1;
         if self.broken { Err(()) } else { Ok(self.last) }
+    }
+}
+
+impl Storage for Memory {
+    fn load_keys(&mut self) -> Result<Option<Keys>, ()> {
+        Ok(self.keys.clone())
+    }
+
+    fn store_keys(&mut self, keys: &Keys) -> Result<(), ()> {
+        self.write(|memory| memory.keys = Some(keys.clone()))
+    }
+
+    fn load_bond(&mut self) -> Result<Option<Bond>, ()> {
+        Ok(self.bond.clone())
+    }
+
+    fn store_bond(&mut self, bond: &Bond) -> Result<(), ()> {
+        self.write(|memory| memory.bond = Some(bond.clone()))
+    }
+
+    fn wipe_bond(&mut self) -> Result<(), ()> {
+        self.write(|memory| memory.bond = None)
+    }
+
+    fn load_network(&mut self) -> Result<Option<Network>, ()> {
+        Ok(self.network.clone())
+    }
+
+    fn store_network(&mut self, network: &Network) -> Result<(), ()> {
+        self.write(|memory| memory.network = Some(network.clone()))
     }
 }
 
@@ -110,7 +159,7 @@ impl Bench {
     pub(crate) fn with(geometry: Geometry, counter: Memory, settings: Settings) -> Self {
         let key = SigningKey::from_bytes(&[3; 32]);
         let device = PublicKey(key.verifying_key().to_bytes());
-        let app = App::new(Identity { key, hub: HUB }, counter, geometry).with_settings(settings);
+        let app = App::new(key, counter, geometry).with_settings(settings);
         Self {
             app,
             now: 1_000,
@@ -144,12 +193,12 @@ impl Bench {
     /// Starts a session.
     pub(crate) fn connect(&mut self) {
         self.sessions += 1;
-        let (nonce, hub_nonce) = (Nonce([self.sessions; 16]), Nonce([0xf0 ^ self.sessions; 16]));
-        self.app.connected(self.millis(), nonce);
+        let session = SessionHash([self.sessions; 32]);
+        self.app.opening(self.millis());
+        self.app.connected(self.millis(), HUB, session);
         self.flush();
-        assert_eq!(self.sent.last(), Some(&Up::Hello { nonce }));
-        self.session = Some(SessionHash::new(HUB, self.device, nonce, hub_nonce));
-        self.down(&Down::Welcome { answers: nonce, nonce: hub_nonce });
+        assert_eq!(self.sent.last(), Some(&Up::Ready));
+        self.session = Some(session);
     }
 
     pub(crate) fn disconnect(&mut self) {
@@ -175,8 +224,7 @@ impl Bench {
 
     /// Takes what the application sends, and answers its fetches.
     pub(crate) fn flush(&mut self) {
-        while let Some(bytes) = self.app.next_frame() {
-            let up = frame::decode(&bytes).unwrap();
+        while let Some(up) = self.app.next_frame() {
             self.sent.push(up);
             let Up::Fetch { request, piece } = up else { continue };
             if self.silent {
@@ -260,4 +308,16 @@ pub(crate) fn framed(screen: &Screen) -> String {
     let border = format!("+{}+\n", "-".repeat(width));
     let rows: String = screen.cells().iter().map(|row| format!("|{row:<width$}|\n")).collect();
     format!("{border}{rows}{border}")
+}
+
+/// Randomness that is the same every time.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Random for Dice {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(32) {
+            self.0 += 1;
+            chunk.copy_from_slice(&Digest::of(&self.0.to_be_bytes()).0[..chunk.len()]);
+        }
+    }
 }

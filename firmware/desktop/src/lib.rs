@@ -2,7 +2,7 @@
 //! and two keys for buttons.
 //!
 //! - [`link`]: connects to the broker and runs the application, read it first;
-//! - [`counter`]: the counter of decisions, in memory or in a file;
+//! - [`store`]: what it keeps, in memory or in files;
 //! - [`keys`]: key events as button edges;
 //! - [`terminal`]: the screen in place, lines above it, the terminal as it was before;
 //! - [`person`]: a scripted person, for unattended demos and tests.
@@ -12,11 +12,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod counter;
 pub mod keys;
 pub mod link;
 pub mod person;
+pub mod store;
 pub mod terminal;
 
-pub use counter::CounterStore;
 pub use link::{Companion, Settings};
+pub use store::{Store, StoreError};

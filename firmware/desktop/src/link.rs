@@ -5,13 +5,8 @@
 
 use std::time::Duration;
 
-use ed25519_dalek::SigningKey;
-use gatepost_companion::{App, Button, Edge, Geometry, Identity, Millis, Screen};
-use gatepost_link::{
-    decision::PublicKey,
-    session::Nonce,
-    topic::{self, Topics},
-};
+use gatepost_companion::{Access, Button, Companion as Core, Edge, Geometry, Millis, Screen};
+use gatepost_link::seal::Random;
 use rumqttc::{AsyncClient, Event, EventLoop, LastWill, MqttOptions, Packet, QoS, SubscribeReasonCode};
 use tokio::{
     sync::{mpsc, watch},
@@ -19,7 +14,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use crate::counter::CounterStore;
+use crate::store::{Store, StoreError};
 
 /// The pause before the first attempt to connect again; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -38,18 +33,10 @@ pub struct Settings {
     pub host: String,
     /// The broker's port, without TLS.
     pub port: u16,
-    /// The companion's user name on the broker.
-    pub user: String,
-    /// Its password.
-    pub password: String,
-    /// The companion's signing key.
-    pub key: SigningKey,
-    /// The hub that it answers.
-    pub hub: PublicKey,
+    /// What it keeps: its keys, the hub that it is paired with, its counter.
+    pub store: Store,
     /// The size of its screen.
     pub geometry: Geometry,
-    /// Where its counter lives.
-    pub counter: CounterStore,
     /// What its owner chose.
     pub app: gatepost_companion::Settings,
 }
@@ -64,30 +51,20 @@ pub struct Companion {
 impl Companion {
     /// Starts a companion on the current tokio runtime. It connects, and connects again, by itself.
     ///
+    /// # Errors
+    ///
+    /// Its keys cannot be read or made.
+    ///
     /// # Panics
     ///
     /// Outside a tokio runtime.
-    pub fn start(settings: Settings) -> Self {
-        let device = PublicKey(settings.key.verifying_key().to_bytes());
-        let identity = Identity { key: settings.key, hub: settings.hub };
-        let app = App::new(identity, settings.counter, settings.geometry).with_settings(settings.app);
+    pub fn start(settings: Settings) -> Result<Self, StoreError> {
+        let core = Core::new(settings.store, System, settings.geometry, settings.app)?;
         let (buttons, pressed) = mpsc::channel(IN_FLIGHT);
-        let (shown, screens) = watch::channel(app.screen(Millis(0)));
-        let runner = Runner {
-            app,
-            broker: Broker {
-                host: settings.host,
-                port: settings.port,
-                user: settings.user,
-                password: settings.password,
-                client: topic::name(device).as_str().into(),
-                topics: Topics::new(settings.hub, device),
-            },
-            pressed,
-            shown,
-            start: Instant::now(),
-        };
-        Self { buttons, screens, task: tokio::spawn(runner.run()) }
+        let (shown, screens) = watch::channel(core.screen(Millis(0)));
+        let runner =
+            Runner { core, host: settings.host, port: settings.port, pressed, shown, start: Instant::now() };
+        Ok(Self { buttons, screens, task: tokio::spawn(runner.run()) })
     }
 
     /// Where button edges go. Time counts from when they are taken out, so send them as they happen.
@@ -107,27 +84,12 @@ impl Drop for Companion {
     }
 }
 
-struct Broker {
-    host: String,
-    port: u16,
-    user: String,
-    password: String,
-    client: String,
-    topics: Topics,
-}
+/// The system's randomness.
+struct System;
 
-impl Broker {
-    fn connect(&self) -> Connection {
-        let Self { host, port, user, password, client, topics } = self;
-        let mut options = MqttOptions::new(client, host, *port);
-        options.set_credentials(user, password);
-        options.set_keep_alive(KEEP_ALIVE);
-        options.set_clean_session(true);
-        options.set_last_will(LastWill::new(topics.presence.as_str(), "0", QoS::AtLeastOnce, false));
-        let (client, events) = AsyncClient::new(options, IN_FLIGHT);
-        let (report, reports) = mpsc::channel(IN_FLIGHT);
-        let pump = tokio::spawn(pump(events, report)).abort_handle();
-        Connection { client, reports, pump }
+impl Random for System {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).expect("the system has random bytes for its programs");
     }
 }
 
@@ -149,7 +111,7 @@ impl Drop for Connection {
 enum Report {
     Accepted,
     Subscribed,
-    Frame { topic: String, bytes: Vec<u8> },
+    Payload { topic: String, bytes: Vec<u8> },
 }
 
 /// Works the socket until it breaks.
@@ -165,7 +127,7 @@ async fn pump(mut events: EventLoop, report: mpsc::Sender<Report>) {
             }
             Ok(Event::Incoming(Packet::SubAck(_))) => Report::Subscribed,
             Ok(Event::Incoming(Packet::Publish(publish))) => {
-                Report::Frame { topic: publish.topic, bytes: publish.payload.to_vec() }
+                Report::Payload { topic: publish.topic, bytes: publish.payload.to_vec() }
             }
             Ok(_) => continue,
             Err(error) => {
@@ -180,8 +142,9 @@ async fn pump(mut events: EventLoop, report: mpsc::Sender<Report>) {
 }
 
 struct Runner {
-    app: App<CounterStore>,
-    broker: Broker,
+    core: Core<Store, System>,
+    host: String,
+    port: u16,
     pressed: mpsc::Receiver<(Button, Edge)>,
     shown: watch::Sender<Screen>,
     start: Instant,
@@ -191,70 +154,81 @@ impl Runner {
     async fn run(mut self) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let mut connection = self.broker.connect();
-            let connected = self.serve(&mut connection).await;
-            drop(connection);
-            self.app.disconnected(self.now());
+            let turn = self.core.turn();
+            if let Some(access) = self.core.access().cloned() {
+                let mut connection = self.connect(&access);
+                if self.serve(&mut connection, &access).await {
+                    pause = FIRST_PAUSE;
+                }
+            }
+            self.core.disconnected(self.now());
             self.show();
-            if connected {
-                pause = FIRST_PAUSE;
+            if self.core.turn() != turn {
+                continue;
             }
             self.wait(pause).await;
             pause = LAST_PAUSE.min(pause * 2);
         }
     }
 
-    /// Runs the application on a connection until that breaks; tells whether it was ever up.
-    async fn serve(&mut self, connection: &mut Connection) -> bool {
-        let mut connected = false;
-        loop {
+    fn connect(&self, access: &Access) -> Connection {
+        let mut options = MqttOptions::new(access.client.as_str(), &self.host, self.port);
+        options.set_credentials(access.user.as_str(), access.password.as_str());
+        options.set_keep_alive(KEEP_ALIVE);
+        options.set_clean_session(true);
+        if let Some(presence) = &access.presence {
+            options.set_last_will(LastWill::new(presence.as_str(), "0", QoS::AtLeastOnce, false));
+        }
+        let (client, events) = AsyncClient::new(options, IN_FLIGHT);
+        let (report, reports) = mpsc::channel(IN_FLIGHT);
+        let pump = tokio::spawn(pump(events, report)).abort_handle();
+        Connection { client, reports, pump }
+    }
+
+    /// Runs the companion on a connection until that breaks or another one is wanted; tells whether it was ever up.
+    async fn serve(&mut self, connection: &mut Connection, access: &Access) -> bool {
+        let (mut connected, turn) = (false, self.core.turn());
+        while self.core.turn() == turn {
             let wake = self.wake();
             // Buttons first: a release that waits here must not be taken for a hold.
             tokio::select! {
                 biased;
-                Some((button, edge)) = self.pressed.recv() => self.app.button(self.now(), button, edge),
+                Some((button, edge)) = self.pressed.recv() => self.core.button(self.now(), button, edge),
                 report = connection.reports.recv() => match report {
                     None => return connected,
                     Some(report) => {
                         connected = true;
-                        if !self.report(&connection.client, report) {
+                        if !self.report(&connection.client, access, report) {
                             return connected;
                         }
                     }
                 },
-                () = sleep_until(wake) => self.app.tick(self.now()),
+                () = sleep_until(wake) => self.core.tick(self.now()),
             }
-            while let Some(frame) = self.app.next_frame() {
-                let up = self.broker.topics.up.as_str();
-                if connection.client.try_publish(up, QoS::AtLeastOnce, false, frame.as_slice()).is_err() {
-                    // What matters is said again by itself.
-                    tracing::debug!("the connection takes no more frames for now");
+            while let Some(payload) = self.core.next_payload(self.now()) {
+                let (up, payload) = (access.up.as_str(), payload.as_slice());
+                if connection.client.try_publish(up, QoS::AtLeastOnce, false, payload).is_err() {
+                    // A number that is left out ends the session; a new connection has another.
+                    tracing::debug!("the connection takes no more");
+                    return connected;
                 }
             }
             self.show();
         }
+        connected
     }
 
     /// Acts on what happened; `false` if the connection is of no use.
-    fn report(&mut self, client: &AsyncClient, report: Report) -> bool {
-        let Topics { down, presence, .. } = &self.broker.topics;
+    fn report(&mut self, client: &AsyncClient, access: &Access, report: Report) -> bool {
         match report {
             Report::Accepted => {
-                return client.try_subscribe(down.as_str(), QoS::AtLeastOnce).is_ok()
-                    && client.try_publish(presence.as_str(), QoS::AtLeastOnce, false, "1").is_ok();
+                let subscribed = client.try_subscribe(access.down.as_str(), QoS::AtLeastOnce).is_ok();
+                let here =
+                    |presence: &str| client.try_publish(presence, QoS::AtLeastOnce, false, "1").is_ok();
+                return subscribed && access.presence.as_deref().is_none_or(here);
             }
-            Report::Subscribed => {
-                let mut nonce = [0; 16];
-                if let Err(error) = getrandom::fill(&mut nonce) {
-                    tracing::error!(%error, "the system has no random bytes for a session");
-                    return false;
-                }
-                self.app.connected(self.now(), Nonce(nonce));
-            }
-            Report::Frame { topic, bytes } if topic == down.as_str() => {
-                self.app.received(self.now(), &bytes);
-            }
-            Report::Frame { .. } => {}
+            Report::Subscribed => self.core.connected(self.now()),
+            Report::Payload { topic, bytes } => self.core.received(self.now(), &topic, &bytes),
         }
         true
     }
@@ -267,16 +241,16 @@ impl Runner {
             let wake = self.wake();
             tokio::select! {
                 biased;
-                Some((button, edge)) = self.pressed.recv() => self.app.button(self.now(), button, edge),
+                Some((button, edge)) = self.pressed.recv() => self.core.button(self.now(), button, edge),
                 () = &mut over => return,
-                () = sleep_until(wake) => self.app.tick(self.now()),
+                () = sleep_until(wake) => self.core.tick(self.now()),
             }
             self.show();
         }
     }
 
     fn show(&mut self) {
-        let screen = self.app.screen(self.now());
+        let screen = self.core.screen(self.now());
         self.shown.send_if_modified(|shown| {
             let new = *shown != screen;
             *shown = screen;
@@ -287,7 +261,7 @@ impl Runner {
     /// When the application wants to be woken; sometime, if it does not.
     fn wake(&self) -> Instant {
         let now = self.now();
-        let rest = self.app.next_tick(now).map_or(SOMETIME, |next| Duration::from_millis(next.since(now)));
+        let rest = self.core.next_tick(now).map_or(SOMETIME, |next| Duration::from_millis(next.since(now)));
         Instant::now() + rest
     }
 

@@ -26,6 +26,8 @@ impl Unit {
         match self {
             Self::Bytes => text.len(),
             Self::CodePoints => text.chars().count(),
+            // Most text is, and this takes one look at several bytes.
+            Self::Utf16 if text.is_ascii() => text.len(),
             Self::Utf16 => text.as_bytes().chunks(BLOCK).map(utf16_units).sum(),
             Self::Graphemes => clusters::measure(text, usize::MAX).1,
         }

@@ -1,27 +1,40 @@
 //! What hub and companion say to each other.
 //!
-//! Everything here is `no_std` and free of allocation, so that the daemon and the firmware run the same code:
+//! Everything here is `no_std`, so that the daemon and the firmware run the same code. Only the handshakes allocate:
 //!
 //! - [`document`]: the approval document, the bytes that are shown, hashed and signed;
 //! - [`decision`]: a person's verdict on one document, signed by the companion's key;
-//! - [`session`]: the hash that ties a decision to one connection, so that an old one cannot be replayed;
-//! - [`frame`]: the messages on the wire, postcard behind a version byte, at most [`frame::MAX_FRAME`] bytes;
-//! - [`topic`]: where on the broker they travel.
+//! - [`frame`]: what both say within a session;
+//! - [`update`]: the signed description of new firmware;
+//! - [`session`]: sealed sessions, and the hash that ties a decision to one of them;
+//! - [`pairing`]: how hub and companion come to know each other's keys;
+//! - [`seal`]: keys for both, and where randomness comes from;
+//! - [`envelope`]: what the broker carries of all that, at most [`envelope::MAX_FRAME`] bytes behind a version byte;
+//! - [`topic`]: where on the broker it travels.
 //!
-//! Read [`document`] first. The broker is not trusted: nothing here relies on it to keep order, origin or content.
-//! What it can still do today is read; sealing the link comes with pairing.
+//! Read [`document`] first. The broker is not trusted: it, and whoever is on it, can delay and drop what is carried, and
+//! neither read nor change, repeat or reorder it unnoticed.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
 pub mod decision;
 pub mod document;
+pub mod envelope;
 pub mod frame;
+pub mod pairing;
+pub mod seal;
 pub mod session;
+#[cfg(test)]
+mod testing;
 pub mod topic;
+pub mod update;
+#[cfg(test)]
+mod wire;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

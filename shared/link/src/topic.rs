@@ -1,5 +1,8 @@
 //! Topics on the broker: `gatepost/1/<hub>/<device>/{down,up,presence}`.
 //!
+//! While they are paired they do not know each other yet: `gatepost/1/pair/<device>/{down,up}`, where the device goes by a
+//! number that it drew for this one attempt. Its key must not be known before the hub has answered.
+//!
 //! Hub and device are named by the first eight bytes of the SHA-256 of their public keys, in hexadecimal: enough to
 //! tell the devices of a house apart. Nothing is trusted for having arrived on a topic.
 
@@ -49,6 +52,45 @@ impl Topics {
     }
 }
 
+/// What a device that wants to be paired goes by.
+pub type Attempt = [u8; 8];
+
+/// Where the hub listens while it pairs.
+pub const PAIRING_FILTER: &str = "gatepost/1/pair/+/up";
+const PAIRING: &str = "gatepost/1/pair/";
+
+/// The two topics of one attempt to pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairingTopics {
+    /// From the hub to the device.
+    pub down: Topic,
+    /// From the device to the hub.
+    pub up: Topic,
+}
+
+impl PairingTopics {
+    /// The topics of this attempt.
+    pub fn new(attempt: Attempt) -> Self {
+        let topic = |end| {
+            let mut topic = Topic::new();
+            topic.push_str(PAIRING).expect("the longest topic fits");
+            for byte in attempt {
+                write!(topic, "{byte:02x}").expect("the longest topic fits");
+            }
+            write!(topic, "/{end}").expect("the longest topic fits");
+            topic
+        };
+        Self { down: topic("down"), up: topic("up") }
+    }
+
+    /// Whose `up` topic this is; [`None`] if it is none.
+    pub fn attempt(topic: &str) -> Option<Attempt> {
+        let digits = topic.strip_prefix(PAIRING)?.strip_suffix("/up")?;
+        let attempt = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
+        (Self::new(attempt).up == topic).then_some(attempt)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +101,23 @@ mod tests {
         let parts: std::vec::Vec<_> = topics.presence.split('/').collect();
         assert_eq!(parts[..2], ["gatepost", "1"]);
         assert_eq!((parts[2].len(), parts[3].len(), parts[4]), (16, 16, "presence"));
+    }
+
+    #[test]
+    fn attempts_to_pair_are_read_from_their_own_topics_only() {
+        let attempt = [0, 1, 2, 3, 0xfc, 0xfd, 0xfe, 0xff];
+        let topics = PairingTopics::new(attempt);
+        assert_eq!(topics.up, "gatepost/1/pair/00010203fcfdfeff/up");
+        assert_eq!(PairingTopics::attempt(&topics.up), Some(attempt));
+        for other in [
+            topics.down.as_str(),
+            "gatepost/1/pair/00010203FCFDFEFF/up",
+            "gatepost/1/pair/+10203fcfdfeff/up",
+            "gatepost/1/pair/1/up",
+            "gatepost/1/pair//up",
+            "gatepost/1/pair/000010203fcfdfeff/up",
+        ] {
+            assert_eq!(PairingTopics::attempt(other), None, "{other}");
+        }
     }
 }

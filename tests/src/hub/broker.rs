@@ -1,28 +1,64 @@
-//! Somebody at the broker who is not the companion, but has its password.
+//! Somebody at the broker who is not the companion, but has its password; and somebody who has its keys as well.
 //!
 //! The design trusts the broker with nothing, so a test of it has to lie like one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
 
 use anyhow::{Context as _, Result};
+use ed25519_dalek::SigningKey;
+use gatepost::random;
+use gatepost_companion::{
+    Bond, Keys, Millis,
+    sealed::{Heard, Sealed},
+};
 use gatepost_link::{
     decision::{Decision, PublicKey},
-    frame::{self, Down, MAX_FRAME, Offer, Up},
+    envelope::{MAX_FRAME, VERSION},
+    frame::{self, Up},
+    seal::Random,
+    session::{Ends, SessionHash},
     topic::Topics,
 };
-use rumqttc::{AsyncClient, Event, MqttOptions, Packet, QoS};
+use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, QoS};
 use tokio::task::JoinHandle;
 
 use super::eventually;
 
-type Heard = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
-
-/// Hears everything between a hub and a companion, and may speak as the companion.
-pub struct Eavesdropper {
+/// A connection to the broker on `port` of this machine, and what it has said and been told.
+struct Wire {
     client: AsyncClient,
-    topics: Topics,
-    heard: Heard,
     task: JoinHandle<()>,
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Wire {
+    fn connect(port: u16, login: (&str, &str)) -> (AsyncClient, EventLoop) {
+        let mut options = MqttOptions::new(random::hex::<8>(), "127.0.0.1", port);
+        options.set_credentials(login.0, login.1);
+        AsyncClient::new(options, 64)
+    }
+
+    fn publish(&self, topic: &str, payload: &[u8]) -> Result<()> {
+        self.client.try_publish(topic, QoS::AtLeastOnce, false, payload).context("speaking up")
+    }
+}
+
+/// What was said where, in its order.
+type Said = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// Hears everything between a hub and a companion, and may say anything to either.
+pub struct Eavesdropper {
+    wire: Wire,
+    topics: Topics,
+    heard: Said,
 }
 
 impl Eavesdropper {
@@ -31,14 +67,12 @@ impl Eavesdropper {
     /// # Errors
     /// The broker did not let it.
     pub fn listen(port: u16, login: (&str, &str), hub: PublicKey, device: PublicKey) -> Result<Self> {
-        let mut options = MqttOptions::new("eavesdropper", "127.0.0.1", port);
-        options.set_credentials(login.0, login.1);
-        let (client, mut events) = AsyncClient::new(options, 64);
+        let (client, mut events) = Wire::connect(port, login);
         let topics = Topics::new(hub, device);
         for topic in [&topics.up, &topics.down] {
             client.try_subscribe(topic.as_str(), QoS::AtLeastOnce)?;
         }
-        let heard = Heard::default();
+        let heard = Said::default();
         let granted = Arc::new(Mutex::new(0));
         let (into, count) = (Arc::clone(&heard), Arc::clone(&granted));
         let task = tokio::spawn(async move {
@@ -52,84 +86,169 @@ impl Eavesdropper {
                 }
             }
         });
+        let wire = Wire { client, task };
         eventually("the broker lets somebody listen", || Ok((*lock(&granted) == 2).then_some(())))?;
-        Ok(Self { client, topics, heard, task })
+        Ok(Self { wire, topics, heard })
     }
 
-    /// Says something in the companion's name.
+    /// Says something to the hub in the companion's name.
     ///
     /// # Errors
     /// The client's queue is full.
-    pub fn say(&self, frame: &[u8]) -> Result<()> {
-        self.client
-            .try_publish(self.topics.up.as_str(), QoS::AtLeastOnce, false, frame)
-            .context("speaking up")
+    pub fn say_up(&self, payload: &[u8]) -> Result<()> {
+        self.wire.publish(&self.topics.up, payload)
     }
 
-    /// Says that this was decided, in the companion's name.
+    /// Says something to the companion in the hub's name.
     ///
     /// # Errors
     /// The client's queue is full.
+    pub fn say_down(&self, payload: &[u8]) -> Result<()> {
+        self.wire.publish(&self.topics.down, payload)
+    }
+
+    /// All that was said to the hub, by anybody.
+    pub fn up(&self) -> Vec<Vec<u8>> {
+        self.on(&self.topics.up)
+    }
+
+    /// All that was said to the companion, by anybody.
+    pub fn down(&self) -> Vec<Vec<u8>> {
+        self.on(&self.topics.down)
+    }
+
+    fn on(&self, topic: &str) -> Vec<Vec<u8>> {
+        lock(&self.heard).iter().filter(|(on, _)| on == topic).map(|(_, payload)| payload.clone()).collect()
+    }
+}
+
+/// The operating system's randomness.
+struct System;
+
+impl Random for System {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&random::bytes::<8>()[..chunk.len()]));
+    }
+}
+
+/// Has a companion's keys, and opens a session with them: a clone, or a thief.
+pub struct Impostor {
+    wire: Wire,
+    topics: Topics,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    sealed: Sealed,
+    start: Instant,
+    session: Option<SessionHash>,
+    frames: Vec<Vec<u8>>,
+}
+
+impl Impostor {
+    /// Connects to the broker on `port` of this machine and opens a session.
+    ///
+    /// # Errors
+    /// The broker did not let it, or the hub answered nothing.
+    pub fn connect(port: u16, bond: &Bond, keys: &Keys) -> Result<Self> {
+        let device = PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes());
+        let topics = Topics::new(bond.hub, device);
+        let (client, mut events) = Wire::connect(port, (&bond.user, &bond.password));
+        client.try_subscribe(topics.down.as_str(), QoS::AtLeastOnce)?;
+        let sealed = Sealed::new(Ends { hub: bond.hub, device }, keys.seal.clone(), bond.seal);
+        let state = State { sealed, start: Instant::now(), session: None, frames: Vec::new() };
+        let state = Arc::new(Mutex::new(state));
+        let (shared, speaker, up) = (Arc::clone(&state), client.clone(), topics.up.clone());
+        let task = tokio::spawn(async move {
+            while let Ok(event) = events.poll().await {
+                let said = match event {
+                    Event::Incoming(Packet::SubAck(_)) => lock(&shared).begin(),
+                    Event::Incoming(Packet::Publish(publish)) => lock(&shared).hear(&publish.payload),
+                    _ => None,
+                };
+                if let Some(payload) = said {
+                    // A queue that is full is the test's to notice.
+                    let _ = speaker.try_publish(up.as_str(), QoS::AtLeastOnce, false, payload);
+                }
+            }
+        });
+        let impostor = Self { wire: Wire { client, task }, topics, state };
+        eventually("the hub opens a session", || {
+            let again = lock(&impostor.state).open();
+            again.iter().try_for_each(|payload| impostor.wire.publish(&impostor.topics.up, payload))?;
+            Ok(impostor.session().ok())
+        })?;
+        Ok(impostor)
+    }
+
+    /// Its session.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn session(&self) -> Result<SessionHash> {
+        lock(&self.state).session.context("there is no session")
+    }
+
+    /// Says something in its session.
+    ///
+    /// # Errors
+    /// There is none, or the client's queue is full.
+    pub fn say(&self, up: &Up) -> Result<()> {
+        let payload = lock(&self.state).sealed.seal(up).context("there is no session")?;
+        self.wire.publish(&self.topics.up, &payload)
+    }
+
+    /// Says that this was decided.
+    ///
+    /// # Errors
+    /// There is no session, or the client's queue is full.
     pub fn say_decision(&self, decision: Decision) -> Result<()> {
-        let mut buffer = [0; MAX_FRAME];
-        let bytes = frame::encode(&Up::Decision(decision), &mut buffer)
-            .map_err(|error| anyhow::anyhow!("{error}"))?;
-        self.say(bytes)
+        self.say(&Up::Decision(decision))
     }
 
-    /// The last decision that the companion gave.
-    ///
-    /// # Errors
-    /// None was heard.
-    pub fn decision(&self) -> Result<Decision> {
-        self.last(&self.topics.up, "a decision", |bytes| match frame::decode(bytes) {
-            Ok(Up::Decision(decision)) => Some(decision),
-            _ => None,
-        })
-    }
-
-    /// The last offer that the hub made.
-    ///
-    /// # Errors
-    /// None was heard.
-    pub fn offer(&self) -> Result<Offer> {
-        self.last(&self.topics.down, "an offer", offer)
-    }
-
-    /// How many offers the hub made.
-    pub fn offers(&self) -> usize {
-        lock(&self.heard)
-            .iter()
-            .filter(|(topic, bytes)| *topic == *self.topics.down && offer(bytes).is_some())
-            .count()
-    }
-
-    /// How many frames the hub sent.
-    pub fn frames_from_the_hub(&self) -> usize {
-        lock(&self.heard).iter().filter(|(topic, _)| *topic == *self.topics.down).count()
-    }
-
-    fn last<T>(&self, topic: &str, what: &str, read: impl Fn(&[u8]) -> Option<T>) -> Result<T> {
-        eventually(what, || {
-            let heard = lock(&self.heard);
-            Ok(heard.iter().rev().filter(|(on, _)| on == topic).find_map(|(_, bytes)| read(bytes)))
-        })
+    /// How many frames of its session were of this kind.
+    pub fn frames(&self, wanted: impl Fn(&frame::Down<'_>) -> bool) -> usize {
+        let state = lock(&self.state);
+        state.frames.iter().filter(|bytes| frame::decode(bytes).is_ok_and(|frame| wanted(&frame))).count()
     }
 }
 
-impl Drop for Eavesdropper {
-    fn drop(&mut self) {
-        self.task.abort();
+impl State {
+    fn now(&self) -> Millis {
+        Millis(u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn begin(&mut self) -> Option<Vec<u8>> {
+        self.sealed.connected(self.now(), &mut System);
+        self.open()
+    }
+
+    /// Asks for a session, if it is time to.
+    fn open(&mut self) -> Option<Vec<u8>> {
+        self.sealed.opening(self.now()).map(|payload| payload.to_vec())
+    }
+
+    fn hear(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
+        let (now, mut plain) = (self.now(), [0; MAX_FRAME]);
+        match self.sealed.received(now, payload, VERSION, &mut plain, &mut System) {
+            Heard::Begun(session) => {
+                self.session = Some(session);
+                self.sealed.seal(&Up::Ready).map(|payload| payload.to_vec())
+            }
+            Heard::Frame(text) => {
+                self.frames.push(text.to_vec());
+                None
+            }
+            // It does not fight for its session.
+            Heard::Lost => {
+                self.session = None;
+                None
+            }
+            Heard::Again | Heard::Ignored => None,
+        }
     }
 }
 
-fn offer(bytes: &[u8]) -> Option<Offer> {
-    match frame::decode(bytes) {
-        Ok(Down::Offer(offer)) => Some(offer),
-        _ => None,
-    }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use gatepost_link::{
     Digest, RequestId,
-    decision::{PublicKey, SignatureBytes, Statement, Verdict},
+    decision::{Decision as SignedDecision, PublicKey, SignatureBytes, Statement, Verdict},
     session::SessionHash,
 };
 use rusqlite::{Connection, OpenFlags};
@@ -117,6 +117,21 @@ pub fn approval(db: &Connection, id: &str) -> Result<Approval> {
 }
 
 impl Approval {
+    /// The decision as its device gave it, and the session in which it did.
+    ///
+    /// # Errors
+    /// Nobody has decided.
+    pub fn given(&self) -> Result<(SignedDecision, SessionHash)> {
+        let decision = self.decision.as_ref().context("nobody has decided")?;
+        let given = SignedDecision {
+            request: self.request,
+            verdict: if decision.verdict == "approve" { Verdict::Approve } else { Verdict::Deny },
+            counter: u64::try_from(decision.counter)?,
+            signature: SignatureBytes(decision.signature),
+        };
+        Ok((given, SessionHash(decision.session)))
+    }
+
     /// Whether the stored decision is `verdict`, signed by `device` for `hub` over the stored document.
     pub fn is_signed(&self, hub: PublicKey, device: PublicKey, verdict: Verdict) -> bool {
         let Some(decision) = &self.decision else { return false };

@@ -26,16 +26,20 @@ use gatepost::{
     settings::secret::Secret,
     store::{LockError, StoreError},
 };
-use gatepost_companion::{Geometry, Screen};
+use gatepost_companion::{Bond, Geometry, Keys, Screen, Storage as _};
 use gatepost_desktop::{
-    Companion, CounterStore, Settings,
+    Companion, Settings, Store,
     person::{self, Seen},
 };
-use gatepost_link::decision::{Decision, PublicKey, Statement, Verdict};
+use gatepost_link::{
+    decision::{Decision, PublicKey, Statement, Verdict},
+    envelope::VERSION,
+    seal::SealSecret,
+};
 use tempfile::TempDir;
 
 use super::{
-    Client, Eavesdropper, PATIENCE,
+    Client, Eavesdropper, Impostor, PATIENCE,
     client::text,
     database::{self, Line},
     eventually,
@@ -50,7 +54,7 @@ const COMPANION: &str = "companion";
 pub struct TestHub {
     folder: Arc<TempDir>,
     config: Config,
-    key: SigningKey,
+    keys: Keys,
     registered: bool,
     app: gatepost_companion::Settings,
     login: (String, String),
@@ -64,7 +68,7 @@ pub struct TestHub {
 pub struct Guest {
     /// What it is called.
     pub name: String,
-    key: SigningKey,
+    keys: Keys,
     companion: Option<Companion>,
 }
 
@@ -79,12 +83,12 @@ impl Guest {
 
     /// Its key.
     pub fn device(&self) -> PublicKey {
-        PublicKey(self.key.verifying_key().to_bytes())
+        device(&self.keys)
     }
 
     /// The statement with its true signature.
     pub fn sign(&self, statement: &Statement) -> Decision {
-        statement.sign(&self.key)
+        statement.sign(&SigningKey::from_bytes(&self.keys.sign))
     }
 
     /// Pulls its plug.
@@ -178,7 +182,7 @@ impl TestHub {
         Ok(Self {
             folder,
             config,
-            key: SigningKey::from_bytes(&random::bytes()),
+            keys: keys(),
             registered: false,
             app: gatepost_companion::Settings::default(),
             login: (COMPANION.into(), random::hex::<16>()),
@@ -193,7 +197,7 @@ impl TestHub {
         let hub = self.start_hub(software).await?;
         self.registered |= software;
         let port = self.meets_at.unwrap_or(self.config.broker.listen.port());
-        let companion = software.then(|| self.companion_at(port, hub.key()));
+        let companion = if software { Some(self.companion_at(port, &hub)?) } else { None };
         self.running = Some(Running { hub, companion, port });
         Ok(())
     }
@@ -202,7 +206,7 @@ impl TestHub {
         let start = Instant::now();
         loop {
             self.config.broker.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
-            let device = Device { key: self.device(), name: "test".into(), software: true };
+            let device = registration(&self.keys, "test");
             let extras = Extras {
                 broker_users: vec![(self.login.0.clone(), Secret::from(self.login.1.as_str()))],
                 companion: Some(device).filter(|_| software && !self.registered),
@@ -218,21 +222,35 @@ impl TestHub {
         }
     }
 
-    fn companion_at(&self, port: u16, hub: PublicKey) -> Companion {
-        self.companion_with(&self.key, "counter", port, hub)
+    fn companion_at(&self, port: u16, hub: &Hub) -> Result<Companion> {
+        self.companion_with(&self.keys, "companion", port, hub)
     }
 
-    fn companion_with(&self, key: &SigningKey, counter: &str, port: u16, hub: PublicKey) -> Companion {
-        Companion::start(Settings {
+    /// A companion that has these keys and was paired with the hub; all else it has from before, if it was there.
+    fn companion_with(&self, keys: &Keys, folder: &str, port: u16, hub: &Hub) -> Result<Companion> {
+        let mut store = Store::folder(self.folder.path().join(folder));
+        if store.load_keys()?.is_none() {
+            store.store_keys(keys)?;
+        }
+        store.store_bond(&self.bond(hub)?)?;
+        Ok(Companion::start(Settings {
             host: Ipv4Addr::LOCALHOST.to_string(),
             port,
-            user: self.login.0.clone(),
-            password: self.login.1.clone(),
-            key: key.clone(),
-            hub,
+            store,
             geometry: Geometry::LARGE,
-            counter: CounterStore::File(self.folder.path().join(counter)),
             app: self.app,
+        })?)
+    }
+
+    /// What the pairing with this hub would have left.
+    fn bond(&self, hub: &Hub) -> Result<Bond> {
+        let login = |text: &str| text.try_into().ok().context("a login is short");
+        Ok(Bond {
+            hub: hub.key(),
+            seal: hub.seal_key(),
+            user: login(&self.login.0)?,
+            password: login(&self.login.1)?,
+            version: VERSION,
         })
     }
 
@@ -241,11 +259,9 @@ impl TestHub {
     /// # Errors
     /// The hub is stopped, or refused it.
     pub async fn join(&self, name: &str) -> Result<Guest> {
-        let key = SigningKey::from_bytes(&random::bytes());
-        let device = PublicKey(key.verifying_key().to_bytes());
-        let companions = self.hub()?.companions();
-        companions.add(Device { key: device, name: name.into(), software: true }).await?;
-        let mut guest = Guest { name: name.into(), key, companion: None };
+        let keys = keys();
+        self.hub()?.companions().add(registration(&keys, name)).await?;
+        let mut guest = Guest { name: name.into(), keys, companion: None };
         self.connect(&mut guest)?;
         Ok(guest)
     }
@@ -256,9 +272,9 @@ impl TestHub {
     /// The hub is stopped.
     pub fn connect(&self, guest: &mut Guest) -> Result<()> {
         guest.companion = None;
-        let counter = format!("counter of {}", guest.name);
-        let (port, hub) = (self.running()?.port, self.hub()?.key());
-        guest.companion = Some(self.companion_with(&guest.key, &counter, port, hub));
+        let folder = format!("companion {}", random::to_hex(&guest.device().0[..4]));
+        guest.companion =
+            Some(self.companion_with(&guest.keys, &folder, self.running()?.port, self.hub()?)?);
         Ok(())
     }
 
@@ -304,9 +320,25 @@ impl TestHub {
         let next = Self::new(Arc::clone(&self.folder), config)?;
         self.config = next.config;
         self.run().await?;
-        let port = self.running()?.port;
-        let companion = self.companion_at(port, self.hub()?.key());
-        self.running.as_mut().context("it runs")?.companion.get_or_insert(companion);
+        self.switch_on()
+    }
+
+    /// Pulls the companion's plug.
+    pub fn switch_off(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.companion = None;
+        }
+    }
+
+    /// Starts the companion where it does not run.
+    ///
+    /// # Errors
+    /// The hub is stopped.
+    pub fn switch_on(&mut self) -> Result<()> {
+        if self.running()?.companion.is_none() {
+            let companion = self.companion_at(self.running()?.port, self.hub()?)?;
+            self.running.as_mut().context("it runs")?.companion = Some(companion);
+        }
         Ok(())
     }
 
@@ -332,12 +364,12 @@ impl TestHub {
 
     /// The companion's key.
     pub fn device(&self) -> PublicKey {
-        PublicKey(self.key.verifying_key().to_bytes())
+        device(&self.keys)
     }
 
     /// The statement with the companion's true signature.
     pub fn sign(&self, statement: &Statement) -> Decision {
-        statement.sign(&self.key)
+        statement.sign(&SigningKey::from_bytes(&self.keys.sign))
     }
 
     /// The folder that all of it lives in.
@@ -365,6 +397,26 @@ impl TestHub {
     pub fn eavesdropper_on(&self, device: PublicKey) -> Result<Eavesdropper> {
         let login = (self.login.0.as_str(), self.login.1.as_str());
         Eavesdropper::listen(self.running()?.port, login, self.hub()?.key(), device)
+    }
+
+    /// Somebody who has copied the companion's keys.
+    ///
+    /// # Errors
+    /// The hub is stopped, or had no session for it.
+    pub fn impostor(&self) -> Result<Impostor> {
+        self.impostor_of(&self.keys)
+    }
+
+    /// Somebody who has copied another companion's keys.
+    ///
+    /// # Errors
+    /// The hub is stopped, or had no session for it.
+    pub fn impostor_at(&self, guest: &Guest) -> Result<Impostor> {
+        self.impostor_of(&guest.keys)
+    }
+
+    fn impostor_of(&self, keys: &Keys) -> Result<Impostor> {
+        Impostor::connect(self.running()?.port, &self.bond(self.hub()?)?, keys)
     }
 
     /// The agent of this name, with a token.
@@ -475,6 +527,26 @@ impl TestHub {
     pub fn arrived(&self, address: &str) -> Result<Vec<String>> {
         let arrived = self.operator()?.arrived(address)?;
         Ok(arrived.iter().map(|part| text(part, "text").to_owned()).collect())
+    }
+}
+
+fn keys() -> Keys {
+    Keys { sign: random::bytes(), seal: SealSecret(random::bytes()) }
+}
+
+fn device(keys: &Keys) -> PublicKey {
+    PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes())
+}
+
+/// A companion with these keys in the hub's registry; its login is one that the broker knows beforehand.
+fn registration(keys: &Keys, name: &str) -> Device {
+    Device {
+        key: device(keys),
+        seal: keys.seal.public(),
+        name: name.into(),
+        software: true,
+        login: None,
+        version: VERSION,
     }
 }
 

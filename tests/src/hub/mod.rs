@@ -7,7 +7,7 @@
 //! - [`spawned`]: a hub that is a process of its own and can be killed;
 //! - [`database`]: what a hub wrote down, read behind its back;
 //! - [`disk`]: a disk that can be filled;
-//! - [`broker`]: somebody at the broker who listens, and says what is not his to say.
+//! - [`broker`]: somebody at the broker who listens and speaks, without a companion's keys or with them.
 //!
 //! Nothing here waits for a fixed time: what must happen is looked for again and again, for at most [`PATIENCE`].
 
@@ -20,7 +20,7 @@ pub mod listener;
 pub mod program;
 pub mod spawned;
 
-pub use broker::Eavesdropper;
+pub use broker::{Eavesdropper, Impostor};
 pub use client::{Answer, Client};
 pub use inside::{Guest, TestHub};
 pub use program::{Ended, gatepost, gatepost_at_a_terminal};

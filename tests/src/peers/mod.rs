@@ -17,6 +17,7 @@ mod mail;
 mod mime;
 mod mosquitto;
 mod ports;
+pub mod qemu;
 mod synapse;
 
 pub use html::html_check;

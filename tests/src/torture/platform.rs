@@ -7,11 +7,8 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{Shutdown, TcpListener, TcpStream},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    net::{Shutdown, TcpStream},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
@@ -19,7 +16,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use super::Dice;
+use super::{Dice, door::Door};
 
 /// The token of an account whose resent messages are not recognised.
 pub const FORGETFUL: &str = "forgetful";
@@ -101,12 +98,11 @@ struct Shared {
     manner: Manner,
     dice: Mutex<Dice>,
     ledger: Mutex<Ledger>,
-    stopping: AtomicBool,
 }
 
 /// The platform. Stops listening when it is dropped.
 pub struct Platform {
-    port: u16,
+    door: Door,
     shared: Arc<Shared>,
 }
 
@@ -116,28 +112,9 @@ impl Platform {
     /// # Errors
     /// There is no port to listen on.
     pub fn start(manner: Manner, dice: Dice) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let port = listener.local_addr()?.port();
-        let shared = Arc::new(Shared {
-            manner,
-            dice: Mutex::new(dice),
-            ledger: Mutex::default(),
-            stopping: AtomicBool::new(false),
-        });
-        let listening = Arc::clone(&shared);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                if listening.stopping.load(Ordering::Relaxed) {
-                    break;
-                }
-                let (Ok(stream), shared) = (stream, Arc::clone(&listening)) else { continue };
-                thread::spawn(move || {
-                    // A client that goes, or is killed, is what this is for.
-                    let _ = shared.serve(stream);
-                });
-            }
-        });
-        Ok(Self { port, shared })
+        let shared = Arc::new(Shared { manner, dice: Mutex::new(dice), ledger: Mutex::default() });
+        let serving = Arc::clone(&shared);
+        Ok(Self { door: Door::open(move |stream| serving.serve(stream))?, shared })
     }
 
     /// The account of this name, with the token in `folder`, for a hub's configuration.
@@ -150,7 +127,7 @@ impl Platform {
         let keys = if name == FORGETFUL { "resend_minutes = 0\n" } else { "" };
         Ok(format!(
             "[channels.matrix.{name}]\nhomeserver = \"http://127.0.0.1:{}\"\ntoken = \"file:{}\"\nlimit = 200\n{keys}",
-            self.port,
+            self.door.port(),
             file.display()
         ))
     }
@@ -197,14 +174,6 @@ impl Platform {
     /// How many requests were answered when their client had gone.
     pub fn answered_nobody(&self) -> usize {
         self.shared.ledger().gone.len()
-    }
-}
-
-impl Drop for Platform {
-    fn drop(&mut self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
-        // Wakes the one who listens; if nobody does, that is as well.
-        let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 

@@ -7,12 +7,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
@@ -23,7 +20,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
-use super::{Dice, platform::has_gone};
+use super::{Dice, door::Door, platform::has_gone};
 
 /// The hub's account here.
 pub const POST: &str = "post";
@@ -59,12 +56,11 @@ struct Shared {
     ledger: Mutex<Ledger>,
     an_answer: Condvar,
     tls: Arc<ServerConfig>,
-    stopping: AtomicBool,
 }
 
 /// The server. Stops listening when it is dropped.
 pub struct Post {
-    port: u16,
+    door: Door,
     shared: Arc<Shared>,
 }
 
@@ -76,30 +72,15 @@ impl Post {
     /// # Errors
     /// There is no port to listen on, or no certificate.
     pub fn start(manner: Manner, dice: Dice) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
             manner,
             dice: Mutex::new(dice),
             ledger: Mutex::default(),
             an_answer: Condvar::new(),
             tls: tls()?,
-            stopping: AtomicBool::new(false),
         });
-        let listening = Arc::clone(&shared);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                if listening.stopping.load(Ordering::Relaxed) {
-                    break;
-                }
-                let (Ok(stream), shared) = (stream, Arc::clone(&listening)) else { continue };
-                thread::spawn(move || {
-                    // A client that goes, or is killed, is what this is for.
-                    let _ = shared.serve(stream);
-                });
-            }
-        });
-        Ok(Self { port, shared })
+        let serving = Arc::clone(&shared);
+        Ok(Self { door: Door::open(move |stream| serving.serve(stream))?, shared })
     }
 
     /// The account, for a hub's configuration.
@@ -107,7 +88,7 @@ impl Post {
         format!(
             "[channels.email.{POST}]\nhost = \"localhost\"\nport = {}\ntls = \"implicit\"\nfrom = \"hub@post.test\"\n\
              ca_file = \"{}\"\n",
-            self.port,
+            self.door.port(),
             testdata("ca.pem").display()
         )
     }
@@ -139,14 +120,6 @@ impl Post {
         let waited =
             self.shared.an_answer.wait_timeout_while(ledger, longest, |ledger| ledger.answers == answers);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-    }
-}
-
-impl Drop for Post {
-    fn drop(&mut self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
-        // Wakes the one who listens; if nobody does, that is as well.
-        let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 

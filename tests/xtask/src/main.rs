@@ -1,5 +1,7 @@
 //! Chores of this repository: `cargo xtask --help`.
 
+mod firmware;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -16,8 +18,13 @@ const DAEMON_BUDGET: u64 = 16 * 1024 * 1024;
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 enum Chore {
-    /// Write the companion's golden screens and images anew. Look at them before you commit.
+    /// Write the companion's golden screens and images, and the link's wire fixtures, anew. Look at them before you commit.
     Golden,
+    /// Build the companion's firmware for a board, and compare its size with the budget.
+    Firmware {
+        /// The board.
+        board: firmware::Board,
+    },
     /// Build the stripped daemon and compare its size with the budget.
     Size,
 }
@@ -25,17 +32,21 @@ enum Chore {
 fn main() -> Result<()> {
     match Chore::parse() {
         Chore::Golden => golden(),
+        Chore::Firmware { board } => firmware::build(board).map(|_| ()),
         Chore::Size => size(),
     }
 }
 
 /// The tests that write fail on purpose; those that compare afterwards must not.
 fn golden() -> Result<()> {
-    let tests = ["test", "--package", "gatepost-companion", "--lib", "golden"];
-    let written = cargo().args(tests).env("GATEPOST_GOLDEN", "write").current_dir(root()).output()?;
-    ensure!(!written.status.success(), "the golden tests did not write: has GATEPOST_GOLDEN another name?");
-    run(cargo().args(tests))?;
-    run(Command::new("git").args(["--no-pager", "status", "--short", "--", "firmware/core/tests/golden"]))
+    for (package, tests) in [("gatepost-companion", "golden"), ("gatepost-link", "wire")] {
+        let tests = ["test", "--package", package, "--lib", tests];
+        let written = cargo().args(tests).env("GATEPOST_GOLDEN", "write").current_dir(root()).output()?;
+        ensure!(!written.status.success(), "{package} did not write: has GATEPOST_GOLDEN another name?");
+        run(cargo().args(tests))?;
+    }
+    let folders = ["firmware/core/tests/golden", "shared/link/fixtures"];
+    run(Command::new("git").args(["--no-pager", "status", "--short", "--"]).args(folders))
 }
 
 fn size() -> Result<()> {

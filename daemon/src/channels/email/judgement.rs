@@ -10,7 +10,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use lettre::transport::smtp;
 use rustls::CertificateError;
 
-use crate::channels::Failure;
+use crate::{cause::innermost, channels::Failure};
 
 /// The longest answer of a server that is passed on, in characters.
 const MAX_WORDS: usize = 300;
@@ -119,15 +119,6 @@ fn words(text: &str, secret: Option<&str>) -> String {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
     }
-}
-
-/// The cause at the bottom, which is the one that says something.
-fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error
 }
 
 /// The fault of the server's certificate, if that is what it was.

@@ -8,16 +8,13 @@
 pub(super) mod double;
 pub mod quota;
 
-use std::{
-    error::Error,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
 use super::heard;
-use crate::settings::secret::Secret;
+use crate::{cause::innermost, settings::secret::Secret};
 
 /// For a whole request, from the connection to the end of the answer, where nobody says otherwise.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -121,15 +118,6 @@ impl Http {
         }
         Ok(body)
     }
-}
-
-/// The cause at the bottom, which is the one that says something; the ones above repeat the URL.
-fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error
 }
 
 #[cfg(test)]

@@ -59,6 +59,9 @@ impl Layout<'_> {
         let Indents { indent, marked } = into;
         indent.clear();
         marked.clear();
+        if parent.is_none() {
+            return;
+        }
         let mut tag = pen.quotes_by_tag();
         let mut path = [0; DEEPEST + 2];
         let depth = self.around(parent).zip(&mut path).map(|(node, place)| *place = node).count();

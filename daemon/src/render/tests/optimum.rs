@@ -53,11 +53,11 @@ fn smallest(layout: &Layout<'_>, cuts: Cuts) -> Vec<(usize, std::ops::Range<usiz
         let text = match &layout.leaves[leaf].block {
             Block::Text { text, .. } if cuts == Cuts::Clusters => text.text(),
             _ => {
-                smallest.push((leaf, atom.range));
+                smallest.push((leaf, atom.range()));
                 continue;
             }
         };
-        let (all, range) = (text.as_str(), atom.range);
+        let (all, range) = (text.as_str(), atom.range());
         let kept: Vec<_> = text.links().iter().map(|link| link.range.clone()).chain(addresses(all)).collect();
         let mut start = range.start;
         // Clusters of the whole text: a run that begins in the middle of one has its own idea of where it ends.

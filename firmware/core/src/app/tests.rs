@@ -62,23 +62,6 @@ fn a_read_and_held_card_is_approved_with_a_signature_over_what_was_shown() {
 }
 
 #[test]
-fn a_hub_that_lost_the_session_gets_a_fresh_hello_and_the_card_goes_on() {
-    let mut bench = Bench::online(SMALL);
-    let offer = bench.offer(&document());
-    bench.read();
-    let before = bench.sent.len();
-    bench.down(&Down::Greet);
-    bench.down(&Down::Greet);
-    let hellos = bench.sent[before..].to_vec();
-    let [Up::Hello { nonce }, Up::Hello { nonce: again }] = hellos[..] else { panic!("{hellos:?}") };
-    assert_eq!(nonce, again, "asked for twice, the same hello is said twice");
-    assert_ne!(nonce, Nonce([1; 16]), "never the nonce of an earlier session");
-    bench.down(&Down::Welcome { answers: nonce, nonce: Nonce([9; 16]) });
-    bench.down(&Down::Offer(offer));
-    assert_eq!(open_request(&bench.screen()), Some(offer.request));
-}
-
-#[test]
 fn a_short_deny_press_denies_on_any_page() {
     let mut bench = Bench::online(SMALL);
     let offer = bench.offer(&document());
@@ -329,22 +312,25 @@ fn a_lost_piece_is_asked_for_again() {
 }
 
 #[test]
-fn a_welcome_that_answers_another_hello_starts_no_session() {
+fn without_a_session_there_is_no_card() {
     let mut bench = Bench::new(SMALL);
-    bench.app.connected(Millis(0), Nonce([1; 16]));
-    bench.down(&Down::Welcome { answers: Nonce([2; 16]), nonce: Nonce([3; 16]) });
+    bench.app.opening(Millis(0));
     assert_eq!(bench.screen().view, View::Connecting);
     bench.offer(&document());
-    assert_eq!(bench.screen().view, View::Connecting, "no session, no card");
-    assert_eq!(bench.app.ignored(), 2);
+    assert_eq!(bench.screen().view, View::Connecting);
+    assert_eq!(bench.app.ignored(), 1);
 }
 
 #[test]
-fn a_hello_without_a_welcome_is_said_again() {
-    let mut bench = Bench::new(SMALL);
-    bench.app.connected(bench.millis(), Nonce([1; 16]));
-    bench.wait(GREET_AGAIN);
-    assert_eq!(bench.sent, [Up::Hello { nonce: Nonce([1; 16]) }; 2]);
+fn frames_of_a_later_day_and_updates_are_answered_with_nothing() {
+    let mut bench = Bench::online(SMALL);
+    let sent = bench.sent.len();
+    bench.app.received(Millis(0), &[99, 1, 2, 3]);
+    assert_eq!(bench.app.ignored(), 1);
+    bench.flush();
+    let offer = bench.offer(&document());
+    assert!(bench.sent.len() > sent, "the session goes on");
+    assert_eq!(open_request(&bench.screen()), Some(offer.request));
 }
 
 #[test]
@@ -469,36 +455,11 @@ fn an_unconfirmed_decision_that_nobody_asks_about_again_is_not_confirmed() {
 }
 
 #[test]
-fn a_second_welcome_to_the_same_hello_is_the_session() {
-    let mut bench = Bench::online(SMALL);
-    bench.offer(&document());
-    bench.read();
-    let hub_nonce = Nonce([0x99; 16]);
-    bench.down(&Down::Welcome { answers: Nonce([1; 16]), nonce: hub_nonce });
-    assert!(matches!(bench.screen().view, View::Card(card) if !card.deniable));
-    bench.offer(&document());
-    bench.press(Approve, 1_500);
-    let device = bench.app.device();
-    let session = SessionHash::new(crate::testing::HUB, device, Nonce([1; 16]), hub_nonce);
-    let decision = bench.decisions()[0];
-    let statement = Statement {
-        hub: crate::testing::HUB,
-        device,
-        request: decision.request,
-        document: offered(&document()).0.document,
-        verdict: decision.verdict,
-        counter: decision.counter,
-        session,
-    };
-    assert!(statement.verify(&decision.signature));
-}
-
-#[test]
 fn every_moment_with_something_to_do_is_announced() {
     let mut bench = Bench::new(SMALL);
     assert_eq!(bench.app.next_tick(bench.millis()), None);
-    bench.app.connected(bench.millis(), Nonce([1; 16]));
-    assert_eq!(bench.app.next_tick(bench.millis()), Some(Millis(6_000)));
+    bench.app.opening(bench.millis());
+    assert_eq!(bench.app.next_tick(bench.millis()), None);
     let mut bench = Bench::online(SMALL);
     assert_eq!(bench.app.next_tick(bench.millis()), None, "an idle companion sleeps");
     bench.offer(&document());

@@ -48,7 +48,7 @@ impl Scenes {
     fn resting(&mut self) {
         let mut bench = Bench::new(self.geometry);
         self.add("offline", bench.screen());
-        bench.app.connected(bench.millis(), gatepost_link::session::Nonce([9; 16]));
+        bench.app.opening(bench.millis());
         self.add("connecting", bench.screen());
         let mut bench = Bench::online(self.geometry);
         self.add("idle-1-silent", bench.screen());
@@ -171,8 +171,11 @@ impl Scenes {
         bench.silent = true;
         bench.offer(&document());
         self.add("fetching", bench.screen());
+        self.add("pairing-0-unpaired", notice::unpaired(self.geometry));
         let pairing = notice::pairing(self.geometry, 40_217, Millis(0), Millis(60_000));
         self.add("pairing", pairing);
+        let confirmed = notice::confirmed(self.geometry, 40_217, Millis(9_500), Millis(60_000));
+        self.add("pairing-2-confirmed", confirmed);
         for percent in [0, 45, 100] {
             self.add(&format!("update-{percent:03}"), notice::updating(self.geometry, "1.4.0", percent));
         }
@@ -200,6 +203,7 @@ fn kind(view: &View) -> &'static str {
             Ended::NoLongerOffered => "no longer offered",
             Ended::NotShown(_) => "not shown",
         },
+        View::Unpaired => "unpaired",
         View::Pairing { .. } => "pairing",
         View::Updating { .. } => "updating",
         View::Fault(_) => "fault",
@@ -212,7 +216,7 @@ fn every_kind_of_view_has_a_golden_screen() {
         let mut kinds: Vec<&str> = all(geometry).iter().map(|(_, screen)| kind(&screen.view)).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        assert_eq!(kinds.len(), 14, "{kinds:?}");
+        assert_eq!(kinds.len(), 15, "{kinds:?}");
     }
 }
 

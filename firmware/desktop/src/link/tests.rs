@@ -2,13 +2,17 @@
 
 use std::{collections::HashMap, net::TcpListener};
 
-use gatepost_companion::View;
+use ed25519_dalek::SigningKey;
+use gatepost_companion::{Bond, Counter as _, Keys, Storage as _, View};
 use gatepost_link::{
     Digest, RequestId,
-    decision::{Decision, Statement, Verdict},
+    decision::{Decision, PublicKey, Statement, Verdict},
     document::{Document, MAX_DOCUMENT, Part},
-    frame::{self, Down, MAX_FRAME, Offer, PIECE, Up},
-    session::SessionHash,
+    envelope::{self, MAX_FRAME, VERSION},
+    frame::{self, Down, Offer, PIECE, Up},
+    seal::SealSecret,
+    session::{self, Arrived, Ends, Session},
+    topic::Topics,
 };
 use rumqttd::{ConnectionSettings, RouterConfig, ServerSettings};
 
@@ -16,7 +20,8 @@ use super::*;
 use crate::person::{self, PersonError};
 
 const HUB: PublicKey = PublicKey([0x68; 32]);
-const HUB_NONCE: Nonce = Nonce([9; 16]);
+const HUB_SECRET: SealSecret = SealSecret([9; 32]);
+const DEVICE_SECRET: SealSecret = SealSecret([8; 32]);
 const REQUEST: RequestId = RequestId([7; 16]);
 
 fn free_port() -> u16 {
@@ -86,13 +91,13 @@ struct Hub {
     topics: Topics,
     device: PublicKey,
     document: Vec<u8>,
+    session: Option<Session>,
     heard: mpsc::Sender<Heard>,
 }
 
 impl Hub {
-    async fn run(self, mut events: EventLoop, subscribed: tokio::sync::oneshot::Sender<()>) {
+    async fn run(mut self, mut events: EventLoop, subscribed: tokio::sync::oneshot::Sender<()>) {
         let mut subscribed = Some(subscribed);
-        let mut session = None;
         let offer = Offer {
             request: REQUEST,
             document: Digest::of(&self.document),
@@ -112,43 +117,66 @@ impl Hub {
                     let presence = String::from_utf8(publish.payload.to_vec()).unwrap();
                     self.heard.send(Heard::Presence(presence)).await.unwrap();
                 }
-                Ok(Event::Incoming(Packet::Publish(publish))) => {
-                    match frame::decode(&publish.payload).unwrap() {
-                        Up::Hello { nonce } => {
-                            session = Some(SessionHash::new(HUB, self.device, nonce, HUB_NONCE));
-                            self.down(&Down::Welcome { answers: nonce, nonce: HUB_NONCE }).await;
-                            self.down(&Down::Offer(offer)).await;
-                        }
-                        Up::Fetch { request, piece } => {
-                            let bytes = self.document.chunks(PIECE).nth(piece.into()).unwrap();
-                            self.down(&Down::Piece { request, piece, bytes }).await;
-                        }
-                        Up::Decision(decision) => {
-                            let statement = Statement {
-                                hub: HUB,
-                                device: self.device,
-                                request: REQUEST,
-                                document: offer.document,
-                                verdict: decision.verdict,
-                                counter: decision.counter,
-                                session: session.unwrap(),
-                            };
-                            let verified = statement.verify(&decision.signature);
-                            self.heard.send(Heard::Decision(decision, verified)).await.unwrap();
-                            self.down(&Down::Consumed { request: REQUEST }).await;
-                        }
-                        Up::Refuse { reason, .. } => panic!("refused: {reason:?}"),
+                Ok(Event::Incoming(Packet::Publish(publish))) => match self.opened(&publish.payload).await {
+                    None => {}
+                    Some(Up::Ready) => self.down(&Down::Offer(offer)).await,
+                    Some(Up::Fetch { request, piece }) => {
+                        let bytes = self.document.chunks(PIECE).nth(piece.into()).unwrap().to_vec();
+                        self.down(&Down::Piece { request, piece, bytes: &bytes }).await;
                     }
-                }
+                    Some(Up::Decision(decision)) => {
+                        let statement = Statement {
+                            hub: HUB,
+                            device: self.device,
+                            request: REQUEST,
+                            document: offer.document,
+                            verdict: decision.verdict,
+                            counter: decision.counter,
+                            session: self.session.as_ref().unwrap().hash(),
+                        };
+                        let verified = statement.verify(&decision.signature);
+                        self.heard.send(Heard::Decision(decision, verified)).await.unwrap();
+                        self.down(&Down::Consumed { request: REQUEST }).await;
+                    }
+                    Some(Up::Refuse { reason, .. }) => panic!("refused: {reason:?}"),
+                },
                 Ok(_) => {}
                 Err(_) => return,
             }
         }
     }
 
-    async fn down(&self, frame: &Down<'_>) {
+    /// Opens a payload, or the session that it asks for.
+    async fn opened(&mut self, payload: &[u8]) -> Option<Up> {
+        match envelope::decode(payload, VERSION).unwrap() {
+            envelope::Up::Open { noise } => {
+                let ends = Ends { hub: HUB, device: self.device };
+                let (session, noise) =
+                    session::answer(&ends, &HUB_SECRET, &DEVICE_SECRET.public(), noise, &mut System).unwrap();
+                self.session = Some(session);
+                self.publish(&envelope::Down::Opened { noise: &noise }).await;
+                None
+            }
+            envelope::Up::Sealed { number, bytes } => {
+                let mut plain = [0; MAX_FRAME];
+                match self.session.as_mut()?.open(number, bytes, &mut plain) {
+                    Ok(Arrived::Text(text)) => Some(frame::decode(text).unwrap()),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+
+    async fn down(&mut self, frame: &Down<'_>) {
+        let (mut plain, mut sealed) = ([0; MAX_FRAME], [0; MAX_FRAME]);
+        let text = frame::encode(frame, &mut plain).unwrap();
+        let (number, bytes) = self.session.as_mut().unwrap().seal(text, &mut sealed).unwrap();
+        self.publish(&envelope::Down::Sealed { number, bytes }).await;
+    }
+
+    async fn publish(&self, envelope: &envelope::Down<'_>) {
         let mut buffer = [0; MAX_FRAME];
-        let bytes = frame::encode(frame, &mut buffer).unwrap();
+        let bytes = envelope::encode(envelope, &mut buffer).unwrap();
         self.client.publish(self.topics.down.as_str(), QoS::AtLeastOnce, false, bytes).await.unwrap();
     }
 }
@@ -161,6 +189,29 @@ async fn cable(broker: u16, port: u16) {
         let mut far = tokio::net::TcpStream::connect(("127.0.0.1", broker)).await.unwrap();
         let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
     }
+}
+
+/// A companion that is paired with the hub and has decided before.
+fn companion_at(port: u16) -> Companion {
+    let mut store = Store::memory();
+    store.store_keys(&Keys { sign: [3; 32], seal: DEVICE_SECRET }).unwrap();
+    let bond = Bond {
+        hub: HUB,
+        seal: HUB_SECRET.public(),
+        user: "companion".try_into().unwrap(),
+        password: "word".try_into().unwrap(),
+        version: VERSION,
+    };
+    store.store_bond(&bond).unwrap();
+    store.reserve().unwrap();
+    let settings = Settings {
+        host: "127.0.0.1".into(),
+        port,
+        store,
+        geometry: Geometry::SMALL,
+        app: gatepost_companion::Settings::default(),
+    };
+    Companion::start(settings).unwrap()
 }
 
 /// Broker, hub and companion.
@@ -187,21 +238,10 @@ async fn wired_house(text: &str, port: u16, companion_port: u16) -> (Companion, 
     let (heard, ears) = mpsc::channel(64);
     let (subscribed, is_subscribed) = tokio::sync::oneshot::channel();
     let document = document(text, &mut [0; MAX_DOCUMENT]);
-    tokio::spawn(Hub { client, topics, device, document, heard }.run(events, subscribed));
+    tokio::spawn(Hub { client, topics, device, document, session: None, heard }.run(events, subscribed));
     is_subscribed.await.unwrap();
 
-    let companion = Companion::start(Settings {
-        host: "127.0.0.1".into(),
-        port: companion_port,
-        user: "companion".into(),
-        password: "word".into(),
-        key,
-        hub: HUB,
-        geometry: Geometry::SMALL,
-        counter: CounterStore::Memory(41),
-        app: gatepost_companion::Settings::default(),
-    });
-    (companion, ears)
+    (companion_at(companion_port), ears)
 }
 
 async fn decision(ears: &mut mpsc::Receiver<Heard>) -> (Decision, bool) {
@@ -221,7 +261,7 @@ async fn an_offer_that_a_person_reads_and_holds_becomes_a_verified_approval() {
     assert!(seen.pages[0].starts_with("agent: engineer\nin no conversation\ndoes: send"), "{:?}", seen.pages);
     assert_eq!(seen.pages.concat().matches("report").count(), 60, "every word was on the screen");
     let (decision, verified) = decision(&mut ears).await;
-    assert_eq!((decision.verdict, decision.counter, verified), (Verdict::Approve, 42, true));
+    assert_eq!((decision.verdict, decision.counter, verified), (Verdict::Approve, 2, true));
 }
 
 #[tokio::test]
@@ -253,17 +293,7 @@ async fn a_companion_whose_link_was_cut_connects_again_and_its_card_goes_on() {
 
 #[tokio::test]
 async fn a_companion_without_a_broker_waits_offline_and_a_person_gives_up_in_time() {
-    let companion = Companion::start(Settings {
-        host: "127.0.0.1".into(),
-        port: free_port(),
-        user: "companion".into(),
-        password: "word".into(),
-        key: SigningKey::from_bytes(&[3; 32]),
-        hub: HUB,
-        geometry: Geometry::SMALL,
-        counter: CounterStore::Memory(0),
-        app: gatepost_companion::Settings::default(),
-    });
+    let companion = companion_at(free_port());
     let patience = Duration::from_millis(700);
     let result = person::decide(&companion, Verdict::Approve, patience).await;
     assert_eq!(result, Err(PersonError::Timeout(patience)));

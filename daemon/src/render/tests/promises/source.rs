@@ -62,7 +62,9 @@ pub(crate) fn blocks(markdown: &str) -> Vec<Block> {
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES;
     let mut reader = Reader::default();
-    for event in Parser::new_ext(markdown, options) {
+    // Three line ends that a reader cannot tell apart.
+    let markdown = markdown.replace("\r\n", "\n").replace('\r', "\n");
+    for event in Parser::new_ext(&markdown, options) {
         reader.event(event);
     }
     reader.end_text(0);
@@ -93,7 +95,7 @@ impl Reader {
     fn push(&mut self, text: &str) {
         let text = legible(text);
         let is_one_line = !self.links.is_empty() || self.table.is_some();
-        self.text.all.push_str(&if is_one_line { text.replace(['\n', '\r'], " ") } else { text });
+        self.text.all.push_str(&if is_one_line { text.replace('\n', " ") } else { text });
     }
 
     fn start(&mut self, tag: Tag<'_>) {
@@ -162,7 +164,7 @@ impl Reader {
             }
             TagEnd::CodeBlock => {
                 if let Some((language, text)) = self.code.take() {
-                    let text = text.replace("\r\n", "\n").trim_end_matches('\n').to_owned();
+                    let text = text.trim_end_matches('\n').to_owned();
                     if !text.trim().is_empty() {
                         self.block(Kind::Code { language, text });
                     }
@@ -235,7 +237,7 @@ impl Reader {
 /// U+FDD0 to U+FDEF and the last two of every plane.
 fn legible(text: &str) -> String {
     let is_legible = |c: char| match c {
-        '\t' | '\n' | '\r' => true,
+        '\t' | '\n' => true,
         '\u{fdd0}'..='\u{fdef}' => false,
         c => !c.is_control() && u32::from(c) % 0x1_0000 < 0xfffe,
     };

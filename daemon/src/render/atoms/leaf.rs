@@ -1,40 +1,14 @@
-//! The smallest pieces that a leaf is cut into, and what each costs.
-//!
-//! An atom is never cut: a word, a link with all its label and address, a line of code, a row of a table. What is too
-//! long for any part is broken up here, into short runs of grapheme clusters. The costs are never too low, so a run of
-//! atoms that adds up to the limit is within it once written.
-//!
-//! Only the leaves that a part ends in are looked at so closely; [`span`] tells what a whole one costs.
+//! Cutting the text of a leaf into atoms.
 
 use std::ops::Range;
 
 use gatepost_chunk::{Mode, Unit, split};
 
-use super::escape::{Swap, addresses};
-use super::layout::{Block, LaidTable, Layout};
-use super::link::Links;
-use super::measure::{Cost, Measure};
-use super::text::Text;
-use super::words::{Grade, extent, words};
-
-#[derive(Debug, Clone)]
-pub(super) struct Atom {
-    /// Bytes of the leaf's text, or rows of its table.
-    pub(super) range: Range<usize>,
-    /// What the leaf costs from its first atom to the beginning of this one, and to its end; without the marks that a
-    /// part opens and closes around it.
-    pub(super) from: Cost,
-    pub(super) to: Cost,
-    /// How good the place before it is.
-    pub(super) grade: Grade,
-}
-
-/// All atoms of a leaf as one.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Span {
-    pub(super) range: Range<usize>,
-    pub(super) cost: Cost,
-}
+use super::super::escape::{Swap, addresses};
+use super::super::measure::{Cost, Measure};
+use super::super::text::Text;
+use super::super::words::{Grade, words};
+use super::atom::Atom;
 
 /// An oversized word is broken into so many runs a part, so that a part can be filled whatever it begins with.
 const RUNS: usize = 16;
@@ -43,122 +17,8 @@ const RUNS: usize = 16;
 /// bytes, marks included.
 const SHORT: usize = 20;
 
-/// What a whole leaf costs, for one look at each of its bytes.
-pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
-    let measure = measure(layout, at);
-    let (range, cost) = match &layout.leaves[at].block {
-        // A cluster may reach over the edge of a word: only the sum of all is safe.
-        Block::Text { .. } | Block::Code { .. } if layout.unit == Unit::Graphemes => {
-            let atoms = atoms(layout, at);
-            let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return Span::default() };
-            (first.range.start..last.range.end, last.to)
-        }
-        Block::Text { text, swaps, .. } => {
-            let text = text.text();
-            let range = extent(text);
-            (range.clone(), measure.inside(text, swaps, range))
-        }
-        Block::Code { text, swaps, .. } => {
-            let range = code_extent(text);
-            (range.clone(), measure.slice(text, swaps, range))
-        }
-        Block::Table(table) => {
-            let rows = table.rows();
-            let joins = rows.saturating_sub(1);
-            // No sign of a row is written otherwise for the rows around it, but a cluster may reach over their edge.
-            let is_one = !layout.pen.has_marks() && layout.unit != Unit::Graphemes;
-            let cost = match table.stretches(&(0..rows), Links::Round).nth(1) {
-                Some(lines) if is_one => measure.slice(lines, &[], 0..lines.len()),
-                _ => {
-                    let rows = (0..rows).map(|row| row_cost(layout, &measure, table, row));
-                    rows.sum::<Cost>() + Cost::units((1 + measure.newline) * joins)
-                }
-            };
-            (0..rows, cost)
-        }
-        Block::Rule => (0..0, Cost::units(layout.pen.rule().len())),
-    };
-    Span { range, cost }
-}
-
-/// The atoms of a leaf; one that is never cut has a single one.
-pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
-    let laid = &layout.leaves[at];
-    let most = Cost { units: layout.room(at), ..layout.most() - laid.wrap };
-    let measure = measure(layout, at);
-    let mut atoms = Vec::new();
-    match &laid.block {
-        Block::Text { text, swaps, .. } => {
-            let text = text.text();
-            // More than words commonly need.
-            atoms.reserve(text.as_str().len() / 5);
-            let all = text.as_str();
-            let is_simple = measure.is_simple(all, swaps);
-            Leaf { measure, most, styled: Some(text), all, swaps, is_simple, run: 0..0, atoms: &mut atoms }
-                .text(text);
-        }
-        Block::Code { text, swaps, .. } => {
-            let is_simple = measure.is_simple(text, swaps);
-            Leaf { measure, most, styled: None, all: text, swaps, is_simple, run: 0..0, atoms: &mut atoms }
-                .code();
-        }
-        Block::Table(table) if table.rows() > 0 => {
-            let join = Cost::units(1 + measure.newline);
-            for row in 0..table.rows() {
-                let from = atoms.last().map_or(Cost::default(), |last: &Atom| last.to + join);
-                let to = from + row_cost(layout, &measure, table, row);
-                atoms.push(Atom { range: row..row + 1, from, to, grade: Grade::Line });
-            }
-        }
-        Block::Table(_) | Block::Rule => {
-            let Span { range, cost } = span(layout, at);
-            atoms.push(Atom { range, from: Cost::default(), to: cost, grade: Grade::Line });
-        }
-    }
-    atoms
-}
-
-/// What it costs that a part begins at `place` in a leaf.
-pub(super) fn opening(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
-    match &layout.leaves[at].block {
-        Block::Text { text, swaps, .. } => measure(layout, at).opening(text.text(), swaps, place),
-        _ => Cost::default(),
-    }
-}
-
-/// What it costs that a part ends at `place` in a leaf.
-pub(super) fn closing(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
-    match &layout.leaves[at].block {
-        Block::Text { text, .. } => measure(layout, at).closing(text.text(), place),
-        _ => Cost::default(),
-    }
-}
-
-fn measure(layout: &Layout<'_>, at: usize) -> Measure {
-    let laid = &layout.leaves[at];
-    let indent = layout.unit.count(&laid.indent);
-    let newline = match &laid.block {
-        Block::Text { .. } => indent + layout.pen.line_end().len() - 1,
-        _ => indent,
-    };
-    Measure { pen: layout.pen, unit: layout.unit, newline }
-}
-
-fn row_cost(layout: &Layout<'_>, measure: &Measure, table: &LaidTable<'_>, row: usize) -> Cost {
-    let line = table.line(row, Links::Round);
-    Cost { units: layout.line_cost(line, table.form), tags: 0, markup: measure.references(line) }
-}
-
-/// Code from the first line that is not empty to the last.
-fn code_extent(code: &str) -> Range<usize> {
-    let blank = code.len() - code.trim_start().len();
-    let start = code[..blank].rfind('\n').map_or(0, |at| at + 1);
-    let behind = code.trim_end().len();
-    start..code[behind..].find('\n').map_or(code.len(), |at| behind + at)
-}
-
 /// A leaf that is cut into atoms.
-struct Leaf<'a> {
+pub(super) struct Leaf<'a> {
     measure: Measure,
     /// The most that one atom may cost.
     most: Cost,
@@ -170,10 +30,23 @@ struct Leaf<'a> {
     is_simple: bool,
     /// A stretch that looks the same throughout: that of the last atom, in most cases.
     run: Range<usize>,
+    /// Whether every byte of that is a unit and nothing else.
+    is_simple_run: bool,
     atoms: &'a mut Vec<Atom>,
 }
 
-impl Leaf<'_> {
+impl<'a> Leaf<'a> {
+    pub(super) fn new(
+        measure: Measure,
+        most: Cost,
+        (all, styled): (&'a str, Option<Text<'a>>),
+        swaps: &'a [Swap],
+        atoms: &'a mut Vec<Atom>,
+    ) -> Self {
+        let is_simple = measure.is_simple(all, swaps);
+        Self { measure, most, styled, all, swaps, is_simple, run: 0..0, is_simple_run: is_simple, atoms }
+    }
+
     fn cost(&self, range: Range<usize>) -> Cost {
         match self.styled {
             Some(text) => self.measure.inside(text, self.swaps, range),
@@ -186,7 +59,7 @@ impl Leaf<'_> {
         // So most words are priced at a glance.
         let are_letters = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b' ');
         let is_glanced_at = range.len() <= SHORT && self.swaps.is_empty();
-        match self.is_simple || is_glanced_at && are_letters(&self.all.as_bytes()[range.clone()]) {
+        match self.is_simple_run || is_glanced_at && are_letters(&self.all.as_bytes()[range.clone()]) {
             true => Cost::units(range.len()),
             false => self.measure.slice(self.all, self.swaps, range),
         }
@@ -210,21 +83,23 @@ impl Leaf<'_> {
         let Some(text) = self.styled else { return true };
         if !(self.run.start < range.start && range.start <= self.run.end) {
             self.run = text.run_before(range.start);
+            self.is_simple_run =
+                self.is_simple || self.measure.is_simple(&self.all[self.run.clone()], self.swaps);
         }
         range.end <= self.run.end
     }
 
     /// Adds an atom behind those that are there.
     fn push(&mut self, range: Range<usize>, grade: Grade) {
-        let Some(Atom { range: before, to, .. }) = self.atoms.last() else {
+        let Some((before, to)) = self.atoms.last().map(|last| (last.range(), last.to())) else {
             let to = self.cost(range.clone());
-            return self.atoms.push(Atom { range, from: Cost::default(), to, grade });
+            return self.atoms.push(Atom::new(range, Cost::default(), to, grade));
         };
-        let (mut from, gap) = (*to, before.end..range.start);
+        let (mut from, gap) = (to, before.end..range.start);
         if self.is_even(&(gap.start..range.end)) {
             from += self.even(gap);
             let to = from + self.even(range.clone());
-            return self.atoms.push(Atom { range, from, to, grade });
+            return self.atoms.push(Atom::new(range, from, to, grade));
         }
         if let Some(text) = self.styled {
             from += self.measure.edge(text, range.start);
@@ -233,7 +108,7 @@ impl Leaf<'_> {
             }
         }
         let to = from + self.cost(range.clone());
-        self.atoms.push(Atom { range, from, to, grade });
+        self.atoms.push(Atom::new(range, from, to, grade));
     }
 
     /// Whether `word` can stay whole; no need to count where it is short whatever it is written as.
@@ -251,7 +126,7 @@ impl Leaf<'_> {
         }
     }
 
-    fn text(&mut self, text: Text<'_>) {
+    pub(super) fn text(&mut self, text: Text<'_>) {
         if self.is_simple && text.is_plain() {
             return self.simple_text(text);
         }
@@ -279,7 +154,7 @@ impl Leaf<'_> {
             let first = *first.get_or_insert(word.start);
             if word.len() <= self.most.units {
                 let (from, to) = (Cost::units(word.start - first), Cost::units(word.end - first));
-                self.atoms.push(Atom { range: word, from, to, grade });
+                self.atoms.push(Atom::new(word, from, to, grade));
                 continue;
             }
             let begin = self.atoms.len();
@@ -307,7 +182,7 @@ impl Leaf<'_> {
     }
 
     /// Lines of code. Empty lines belong to the gaps between them: they are dropped where a part ends.
-    fn code(&mut self) {
+    pub(super) fn code(&mut self) {
         let mut at = 0;
         for line in self.all.split('\n') {
             let range = at..at + line.len();
@@ -320,12 +195,29 @@ impl Leaf<'_> {
                 continue;
             }
             let begin = self.atoms.len();
-            self.runs(range);
+            self.runs_of_line(range);
             self.regrade(begin, Grade::Line);
         }
     }
 
-    /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long.
+    /// Breaks up a line of code, but not its indentation: that goes with the first sign, or where a part ends.
+    fn runs_of_line(&mut self, line: Range<usize>) {
+        let (all, start) = (self.all, line.start);
+        let code = &all[line.clone()];
+        let indent = start + code.len() - code.trim_start().len();
+        let first = clusters(all, indent..line.end).next().map_or(indent, |cluster| cluster.end);
+        let rest = match start < indent && self.cost(start..first).fits(self.most) {
+            true => {
+                self.push(start..first, Grade::Cluster);
+                first
+            }
+            false => indent,
+        };
+        self.runs(rest..line.end);
+    }
+
+    /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long. Blanks in
+    /// a line of code belong to the gaps: where a part ends they are dropped, and no part is made of them.
     fn runs(&mut self, range: Range<usize>) {
         let share = |most: usize| (most / RUNS).max(1);
         let longest = Cost {
@@ -337,6 +229,13 @@ impl Leaf<'_> {
         let mut cost = Cost::default();
         let all = self.all;
         for cluster in clusters(all, range) {
+            if self.styled.is_none() && all[cluster.clone()].trim_start().is_empty() {
+                if run.start < run.end {
+                    self.push(run, Grade::Cluster);
+                }
+                (run, cost) = (cluster.end..cluster.end, Cost::default());
+                continue;
+            }
             let mut more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(longest) && run.start < run.end {
                 self.push(run.clone(), Grade::Cluster);

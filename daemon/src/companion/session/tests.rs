@@ -1,0 +1,156 @@
+//! What a companion is offered, and what it may ask for.
+
+use super::*;
+use crate::companion::testing::{Device, ENDS, HUB, device};
+
+struct Table {
+    session: Session,
+    device: Device,
+    now: Instant,
+}
+
+impl Table {
+    fn new() -> Self {
+        let session = Session::new(ENDS, HUB, device(), 0);
+        Self { session, device: Device::new(), now: Instant::now() }
+    }
+
+    /// One with a session.
+    fn open() -> Self {
+        let mut table = Self::new();
+        assert_eq!(table.begin(), Ok(Asked::Begun));
+        table
+    }
+
+    fn begin(&mut self) -> Result<Asked, Fault> {
+        self.now += Duration::from_secs(1);
+        let open = self.device.open();
+        self.session.received(self.now, &open)?;
+        while let Some(payload) = self.session.next_payload() {
+            self.device.hear(&payload);
+        }
+        self.say(&Up::Ready)
+    }
+
+    fn say(&mut self, up: &Up) -> Result<Asked, Fault> {
+        let payload = self.device.say(up);
+        self.session.received(self.now, &payload)
+    }
+
+    /// The frames that leave.
+    fn frames(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.session.next_payload()).map(|payload| self.device.kind(&payload)).collect()
+    }
+}
+
+fn waiting(id: u8) -> Waiting {
+    Waiting {
+        request: RequestId([id; 16]),
+        message: i64::from(id),
+        document: vec![id; 1500],
+        deadline: 5_000,
+        voted: vec![],
+    }
+}
+
+#[test]
+fn nothing_is_offered_before_there_is_a_session() {
+    let mut table = Table::new();
+    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    assert_eq!(table.session.next_payload(), None);
+}
+
+#[test]
+fn what_waits_is_offered_once_and_withdrawn_when_it_is_over() {
+    let mut table = Table::open();
+    table.session.update(0, &[waiting(1), waiting(2)], |_| Withdrawal::Expired);
+    table.session.update(0, &[waiting(1), waiting(2)], |_| Withdrawal::Expired);
+    assert_eq!(table.frames(), ["Offer", "Offer"]);
+    table.session.update(0, &[waiting(2)], |_| Withdrawal::Cancelled);
+    assert_eq!(table.frames(), ["Withdraw"]);
+    assert_eq!(table.begin(), Ok(Asked::Begun));
+    table.session.update(0, &[waiting(2)], |_| Withdrawal::Expired);
+    assert_eq!(table.frames(), ["Offer"], "in another session it is offered again");
+}
+
+#[test]
+fn only_offered_documents_can_be_fetched_and_only_in_their_bounds() {
+    let mut table = Table::open();
+    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.frames();
+    let (piece, withdraw): (&[&str], &[&str]) = (&["Piece"], &["Withdraw"]);
+    for (request, number, answers) in
+        [(1, 0, piece), (1, 1, piece), (1, 2, &[]), (1, u16::MAX, &[]), (9, 0, withdraw)]
+    {
+        table.say(&Up::Fetch { request: RequestId([request; 16]), piece: number }).unwrap();
+        assert_eq!(table.frames(), answers, "{request} {number}");
+    }
+    assert_eq!(table.session.faults.spent, 3);
+}
+
+#[test]
+fn how_the_hub_is_is_told_in_a_session_only() {
+    let mut table = Table::new();
+    let report = Report { held: 1, queued: 2, sent: 3, last_s: None, clock_s: Some(50_700) };
+    table.session.status(report);
+    assert_eq!(table.session.next_payload(), None);
+    table.begin().unwrap();
+    table.session.status(report);
+    let told = table.session.next_payload().unwrap();
+    let text = table.device.hear(&told).unwrap();
+    assert_eq!(frame::decode(&text), Ok(Down::Status(report)));
+}
+
+#[test]
+fn no_more_is_offered_than_a_companion_keeps() {
+    let mut table = Table::open();
+    let all: Vec<Waiting> = (1..=12).map(waiting).collect();
+    table.session.update(0, &all, |_| Withdrawal::Expired);
+    assert_eq!(table.frames().len(), MAX_OFFERED);
+}
+
+#[test]
+fn a_companions_nonsense_is_heard_a_bounded_number_of_times() {
+    let mut table = Table::open();
+    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.frames();
+    let nonsense = Up::Refuse { request: RequestId([9; 16]), reason: Refusal::Busy };
+    let fetch = Up::Fetch { request: RequestId([1; 16]), piece: 0 };
+    for _ in 0..MAX_FAULTS {
+        table.say(&nonsense).unwrap();
+    }
+    table.say(&fetch).unwrap();
+    assert_eq!(table.frames(), [] as [&str; 0]);
+    assert_eq!(table.begin(), Ok(Asked::Begun), "a new session is heard");
+    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.frames();
+    table.say(&fetch).unwrap();
+    assert_eq!(table.frames(), [] as [&str; 0], "and forgives nothing");
+    table.now += MINUTE;
+    table.say(&fetch).unwrap();
+    assert_eq!(table.frames(), ["Piece"], "time does");
+}
+
+#[test]
+fn somebody_elses_nonsense_is_told_a_bounded_number_of_times_and_silences_nobody() {
+    let mut table = Table::open();
+    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.frames();
+    let mut told = 0;
+    for _ in 0..1_000 {
+        told += u32::from(table.session.received(table.now, b"nonsense").is_err());
+    }
+    assert_eq!(told, MAX_FAULTS);
+    table.say(&Up::Fetch { request: RequestId([1; 16]), piece: 0 }).unwrap();
+    assert_eq!(table.frames(), ["Piece"]);
+}
+
+#[test]
+fn a_clone_is_told_of_however_much_else_was_refused() {
+    let mut table = Table::open();
+    while table.session.received(table.now, b"nonsense").is_err() {}
+    let mut clone = Device::new();
+    std::mem::swap(&mut table.device, &mut clone);
+    assert_eq!(table.begin(), Ok(Asked::Begun));
+    assert_eq!(table.session.received(table.now, &clone.say(&Up::Ready)), Err(Fault::Cloned));
+}

@@ -1,0 +1,63 @@
+//! The companion's side of sessions, for this folder's tests: the very code that runs on a device.
+
+use gatepost_companion::{
+    Millis,
+    sealed::{Heard, Sealed},
+};
+use gatepost_link::{
+    decision::PublicKey,
+    envelope::{MAX_FRAME, VERSION},
+    frame::{self, Up},
+    seal::{SealKey, SealSecret},
+    session::Ends,
+};
+
+use super::sealed::System;
+
+pub(super) const ENDS: Ends = Ends { hub: PublicKey([1; 32]), device: PublicKey([2; 32]) };
+pub(super) const HUB: SealSecret = SealSecret([3; 32]);
+const DEVICE: SealSecret = SealSecret([4; 32]);
+
+/// The device's public key.
+pub(super) fn device() -> SealKey {
+    DEVICE.public()
+}
+
+/// A device with the keys of the one companion; two of these are a device and its clone.
+pub(super) struct Device {
+    sealed: Sealed,
+    now: u64,
+}
+
+impl Device {
+    pub(super) fn new() -> Self {
+        Self { sealed: Sealed::new(ENDS, DEVICE, HUB.public()), now: 0 }
+    }
+
+    /// Begins a session; the payload that says so.
+    pub(super) fn open(&mut self) -> Vec<u8> {
+        self.now += 10_000;
+        self.sealed.connected(Millis(self.now), &mut System);
+        self.sealed.opening(Millis(self.now)).unwrap().to_vec()
+    }
+
+    /// Hears a payload: a frame's text, if it is one.
+    pub(super) fn hear(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
+        let mut plain = [0; MAX_FRAME];
+        match self.sealed.received(Millis(self.now), payload, VERSION, &mut plain, &mut System) {
+            Heard::Frame(text) => Some(text.to_vec()),
+            Heard::Begun(_) | Heard::Again | Heard::Lost | Heard::Ignored => None,
+        }
+    }
+
+    pub(super) fn say(&mut self, up: &Up) -> Vec<u8> {
+        self.sealed.seal(up).expect("a session").to_vec()
+    }
+
+    /// Hears a payload that is a frame: its kind.
+    pub(super) fn kind(&mut self, payload: &[u8]) -> String {
+        let text = self.hear(payload).expect("a frame in this session");
+        let frame = format!("{:?}", frame::decode::<frame::Down<'_>>(&text).unwrap());
+        frame.split([' ', '(']).next().unwrap().to_owned()
+    }
+}

@@ -1,0 +1,64 @@
+//! One atom, kept small: a text of a megabyte without a blank line has two hundred thousand of them.
+
+use std::ops::Range;
+
+use super::super::measure::Cost;
+use super::super::words::Grade;
+
+/// A piece of a leaf that is never cut.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Atom {
+    start: u32,
+    end: u32,
+    from: Packed,
+    to: Packed,
+    /// How good the place before it is.
+    pub(in super::super) grade: Grade,
+}
+
+/// A cost in half the room.
+#[derive(Debug, Clone, Copy)]
+struct Packed([u32; 3]);
+
+impl Atom {
+    /// `range`: bytes of the leaf's text, or rows of its table. `from` and `to`: what the leaf costs from its first atom
+    /// to the beginning of this one, and to its end; without the marks that a part opens and closes around it.
+    pub(super) fn new(range: Range<usize>, from: Cost, to: Cost, grade: Grade) -> Self {
+        Self { start: small(range.start), end: small(range.end), from: from.into(), to: to.into(), grade }
+    }
+
+    #[inline]
+    pub(in super::super) fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    #[inline]
+    pub(in super::super) fn from(&self) -> Cost {
+        self.from.into()
+    }
+
+    #[inline]
+    pub(in super::super) fn to(&self) -> Cost {
+        self.to.into()
+    }
+}
+
+impl From<Cost> for Packed {
+    #[inline]
+    fn from(cost: Cost) -> Self {
+        Self([cost.units, cost.tags, cost.markup].map(small))
+    }
+}
+
+impl From<Packed> for Cost {
+    #[inline]
+    fn from(Packed([units, tags, markup]): Packed) -> Self {
+        Self { units: units as usize, tags: tags as usize, markup: markup as usize }
+    }
+}
+
+/// No leaf has four gigabytes.
+#[inline]
+fn small(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

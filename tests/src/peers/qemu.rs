@@ -1,0 +1,203 @@
+//! A board that is not there: the companion's firmware in QEMU, with a screen that a test looks at, two keys that it
+//! presses and releases, and a flash that it can take out and put back.
+//!
+//! - [`flash`]: what the board keeps, as a file;
+//! - [`picture`]: what its screen shows, and what it should;
+//! - `monitor`: how QEMU is told.
+//!
+//! Nothing is known of the firmware but its image, its serial line and what a person sees and touches.
+
+pub mod flash;
+mod monitor;
+pub mod picture;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use gatepost_companion::{Button, Edge, buttons};
+
+use self::{flash::Flash, monitor::Monitor, picture::Picture};
+use super::leash::Leash;
+use crate::hub::eventually;
+
+const START: Duration = Duration::from_secs(30);
+/// Between two looks at the screen.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the screen may take to show what it should.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running board.
+pub struct Qemu {
+    leash: Leash,
+    folder: PathBuf,
+    monitor: Monitor,
+}
+
+impl Qemu {
+    /// Switches a board on, with this flash in it.
+    ///
+    /// # Errors
+    /// The firmware does not build, or QEMU is not installed or did not start.
+    pub fn start(flash: &Flash) -> Result<Self> {
+        let image = image()?;
+        let dir = Leash::folder("qemu")?;
+        let folder = dir.path().to_owned();
+        let path =
+            |name: &str| Ok::<_, anyhow::Error>(folder.join(name).to_str().context("not UTF-8")?.to_owned());
+        let (serial, socket) = (format!("file:{}", path("serial")?), path("monitor")?);
+        let drive = format!("file={},format=raw,if=none,id=flash", flash.path().display());
+        let monitor = format!("unix:{socket},server,nowait");
+        let image = image.to_str().context("not UTF-8")?;
+        let leash = Leash::start(
+            "qemu",
+            dir,
+            &[
+                &["qemu-system-riscv32", "-M", "virt", "-m", "32M", "-bios", "none", "-display", "none"][..],
+                &["-kernel", image, "-serial", &serial, "-qmp", &monitor],
+                &["-global", "virtio-mmio.force-legacy=false"],
+                &["-netdev", "user,id=lan", "-device", "virtio-net-device,netdev=lan"],
+                &["-drive", &drive, "-device", "virtio-blk-device,drive=flash"],
+                &["-device", "virtio-gpu-device", "-device", "virtio-keyboard-device"],
+                &["-device", "virtio-rng-device", "-pidfile", &path("pid")?],
+            ]
+            .concat(),
+        );
+        let mut leash = leash.context("cannot start QEMU: run `tests/run --setup-only`")?;
+        let mut connected = None;
+        leash.wait_until(START, || {
+            connected = Monitor::connect(Path::new(&socket)).ok();
+            connected.is_some()
+        })?;
+        Ok(Self { leash, folder, monitor: connected.context("wait_until has seen it")? })
+    }
+
+    /// What the firmware has said on its serial line.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.folder.join("serial")).unwrap_or_default()).into_owned()
+    }
+
+    /// Waits until the firmware says a line with these words; returns what stands behind them.
+    ///
+    /// # Errors
+    /// It does not; the error shows what it said.
+    pub fn says(&self, words: &str) -> Result<String> {
+        let behind = || {
+            let log = self.log();
+            ensure!(!log.contains("PANIC"), "the firmware has panicked");
+            // Whole lines only.
+            let lines = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            Ok(lines
+                .filter_map(|line| line.split_once(words))
+                .map(|(_, rest)| rest.trim().to_owned())
+                .next_back())
+        };
+        eventually(words, behind)
+            .with_context(|| format!("on the serial line:\n{}\n{}", self.log(), self.leash.log_tail()))
+    }
+
+    /// Presses or releases a button.
+    ///
+    /// # Errors
+    /// QEMU is gone.
+    pub fn button(&mut self, button: Button, edge: Edge) -> Result<()> {
+        let key = match button {
+            Button::Approve => "a",
+            Button::Deny => "d",
+        };
+        self.monitor.key(key, edge == Edge::Pressed)
+    }
+
+    /// Presses a button and releases it after so long.
+    ///
+    /// # Errors
+    /// QEMU is gone.
+    pub fn press(&mut self, button: Button, long: Duration) -> Result<()> {
+        self.button(button, Edge::Pressed)?;
+        thread::sleep(long);
+        self.button(button, Edge::Released)
+    }
+
+    /// Holds Approve for as long as an approval takes, and a little more.
+    ///
+    /// # Errors
+    /// QEMU is gone.
+    pub fn hold(&mut self) -> Result<()> {
+        self.press(Button::Approve, Duration::from_millis(buttons::HOLD + 200))
+    }
+
+    /// What the screen shows.
+    ///
+    /// # Errors
+    /// QEMU is gone.
+    pub fn screen(&mut self) -> Result<Picture> {
+        let file = self.folder.join("screen.png");
+        self.monitor.screendump(&file)?;
+        Picture::read(&file)
+    }
+
+    /// Waits until the screen shows the golden image of this name.
+    ///
+    /// # Errors
+    /// It does not; what it shows is kept, and the error says where.
+    pub fn shows(&mut self, golden: &str) -> Result<()> {
+        let wanted = Picture::golden(golden)?;
+        let start = Instant::now();
+        loop {
+            let shown = self.screen()?;
+            if shown == wanted {
+                return Ok(());
+            }
+            if start.elapsed() > PATIENCE {
+                let kept = env::temp_dir().join(format!("gatepost-not-{golden}.png"));
+                fs::copy(self.folder.join("screen.png"), &kept)?;
+                bail!(
+                    "the screen is not {golden} but {}; the firmware said:\n{}",
+                    kept.display(),
+                    self.log()
+                );
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// `kill -9`, as when the power goes.
+    ///
+    /// # Errors
+    /// It had ended before.
+    pub fn kill(mut self) -> Result<()> {
+        let id = fs::read_to_string(self.folder.join("pid"))?;
+        let told = Command::new("kill").args(["-KILL", id.trim()]).status()?;
+        ensure!(told.success(), "QEMU had ended before: {told}");
+        // The monitor hears nothing once the process is gone.
+        ensure!(self.monitor.ends(), "QEMU goes on");
+        Ok(())
+    }
+}
+
+/// The firmware, built if it is not.
+fn image() -> Result<&'static Path> {
+    static IMAGE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    IMAGE
+        .get_or_init(|| build().map_err(|error| format!("{error:#}")))
+        .as_deref()
+        .map_err(|error| anyhow!("{error}"))
+}
+
+fn build() -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository is above")?;
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo).args(["xtask", "firmware", "qemu-virt"]).current_dir(root).output()?;
+    let (said, errors) = (String::from_utf8_lossy(&built.stdout), String::from_utf8_lossy(&built.stderr));
+    ensure!(
+        built.status.success(),
+        "the firmware does not build: run `tests/run --setup-only`\n{said}{errors}"
+    );
+    Ok(said.lines().next_back().context("the image's path")?.into())
+}

@@ -1,0 +1,77 @@
+//! The compiler for a board: rustup's, if it has the board's target, else Debian's.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, bail};
+
+const DEBIANS: &str = "/usr/bin";
+
+/// A cargo that builds for `target`, to which the subcommand is still to be given.
+pub(crate) fn cargo(target: &str) -> Result<Command> {
+    let installed = ask("rustc", &["--print", "target-libdir", "--target", target]);
+    let mut cargo = if installed.is_some_and(|library| Path::new(&library).is_dir()) {
+        Command::new("cargo")
+    } else if debians_source().is_some_and(|source| source.is_dir()) {
+        let mut cargo = Command::new(Path::new(DEBIANS).join("cargo"));
+        let mut path = OsString::from(DEBIANS);
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap_or_default());
+        let linker = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
+        cargo.args(["-Z", "build-std=core,alloc"]);
+        // A rustup in PATH would otherwise answer for rustc. Unstable options are allowed for this build alone.
+        cargo
+            .env("PATH", path)
+            .env("RUSTC", "/usr/bin/rustc")
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env(linker, linker_here()?);
+        cargo
+    } else {
+        bail!(
+            "no compiler here builds for {target}. Install one of these:\n  rustup target add {target}\n  \
+             apt-get install rustc-web cargo-web rust-web-src lld-22"
+        );
+    };
+    // What the cargo that runs this has set for its own compiler.
+    for variable in ["LD_LIBRARY_PATH", "RUSTFLAGS", "CARGO", "CARGO_ENCODED_RUSTFLAGS"] {
+        cargo.env_remove(variable);
+    }
+    Ok(cargo)
+}
+
+fn debians_source() -> Option<PathBuf> {
+    let sysroot = ask("/usr/bin/rustc", &["--print", "sysroot"])?;
+    Some(Path::new(&sysroot).join("lib/rustlib/src/rust/library/core"))
+}
+
+/// Debian's compiler has no linker of its own: rustup's, or the newest LLVM's.
+fn linker_here() -> Result<PathBuf> {
+    let rustups = ask("rustc", &["--print", "sysroot"])
+        .map(|sysroot| Path::new(&sysroot).join("lib/rustlib"))
+        .and_then(|hosts| fs::read_dir(hosts).ok())
+        .and_then(|hosts| {
+            hosts.flatten().map(|host| host.path().join("bin/rust-lld")).find(|lld| lld.is_file())
+        });
+    let version =
+        |path: &PathBuf| -> Option<u32> { path.file_name()?.to_str()?.strip_prefix("ld.lld-")?.parse().ok() };
+    let llvms = || {
+        let programs = fs::read_dir(DEBIANS).ok()?;
+        programs
+            .flatten()
+            .map(|program| program.path())
+            .filter(|path| version(path).is_some())
+            .max_by_key(version)
+    };
+    rustups.or_else(llvms).context("no linker for the board: apt-get install lld-22")
+}
+
+fn ask(program: &str, arguments: &[&str]) -> Option<String> {
+    let answer = Command::new(program).args(arguments).env_remove("LD_LIBRARY_PATH").output().ok()?;
+    let text = String::from_utf8(answer.stdout).ok()?;
+    answer.status.success().then(|| text.trim().to_owned())
+}
