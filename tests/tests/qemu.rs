@@ -1,18 +1,59 @@
 //! The companion's firmware itself, as a RISC-V image in QEMU: what a person sees on its screen and does with its two
-//! keys, at a hub that is a process of its own.
+//! keys, and what comes of that at the hub.
+//!
+//! Pairing is not part of it: the flash holds what it would have left.
 
-use anyhow::Result;
-use gatepost_tests::peers::{
-    free_port,
-    qemu::{Qemu, flash::Flash},
+use std::{thread, time::Duration};
+
+use anyhow::{Result, ensure};
+use gatepost_companion::{Button, Edge, buttons};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    hub::{Board, Client, TestHub, board::shows_document, client::text, database, eventually},
+    main_job::report,
+    peers::{
+        free_port,
+        qemu::{Qemu, flash::Flash},
+    },
 };
+use serde_json::json;
+
+const CONFIG: &str = r#"
+[agents.engineer]
+allow = ["local:*"]
+[approval]
+ttl = "10m"
+[channels.local.home]
+limit = 800
+"#;
+
+/// A hub, its agent, and a board that waits for something to decide.
+async fn house(config: &str) -> Result<(TestHub, Client, Board)> {
+    let mut house = TestHub::start(config).await?;
+    let agent = house.agent("engineer").await?;
+    let mut board = house.board("board").await?;
+    board.view("the board is in a session", |view| view == "Idle")?;
+    Ok((house, agent, board))
+}
+
+/// Holds a message; returns its id.
+fn ask(agent: &Client, message: &str) -> Result<String> {
+    let held = agent.send(&json!({"to": "local:team", "message": message}))?;
+    ensure!(held["state"] == "held", "{held}");
+    Ok(text(&held, "id").to_owned())
+}
+
+fn still_held(agent: &Client, id: &str) -> Result<()> {
+    ensure!(agent.message(id)?["state"] == "held", "{}", agent.message(id)?);
+    Ok(())
+}
 
 #[test]
 fn a_new_device_starts_and_asks_to_be_paired() -> Result<()> {
     let mut board = Qemu::start(&Flash::set_up(free_port()?)?)?;
     board.says("boot")?;
     board.shows("pairing-0-unpaired")?;
-    assert_eq!(board.says("address: ")?, "10.0.2.15/24");
+    ensure!(board.says("address: ")? == "10.0.2.15/24");
     board.says("broker: the connection to the broker failed: ConnectionRefused")?;
     board.says("broker: again in")?;
     Ok(())
@@ -23,11 +64,186 @@ fn a_device_that_loses_its_power_is_the_same_device_afterwards() -> Result<()> {
     let flash = Flash::set_up(free_port()?)?;
     let board = Qemu::start(&flash)?;
     let device = board.says("device: ")?;
-    assert_eq!(device.len(), 16);
+    ensure!(device.len() == 16, "{device}");
     board.kill()?;
     let board = Qemu::start(&flash)?;
-    assert_eq!(board.says("device: ")?, device);
+    ensure!(board.says("device: ")? == device, "other keys");
     let other = Qemu::start(&Flash::set_up(free_port()?)?)?;
-    assert_ne!(other.says("device: ")?, device, "keys are drawn, and not in the image");
+    ensure!(other.says("device: ")? != device, "keys are drawn, and not in the image");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_on_the_screen_is_approved_by_a_hold_and_arrives_and_a_denied_message_does_not()
+-> Result<()> {
+    let (house, agent, mut board) = house(CONFIG).await?;
+    let id = ask(&agent, &report())?;
+    let pages = board.approve()?;
+    board.qemu()?.shows("approved-2")?;
+    agent.ended(&id, "sent")?;
+    let approval = database::approval(&house.database()?, &id)?;
+    shows_document(&pages, &approval.document)?;
+    ensure!(
+        approval.is_signed(house.hub()?.key(), board.device(), Verdict::Approve),
+        "it is the board's own"
+    );
+    let arrived = house.arrived("team")?;
+    ensure!(arrived.len() > 2 && arrived.concat().contains("rsync -a src/60 dst/60"), "{arrived:?}");
+
+    let id = ask(&agent, "The door code is 4711.")?;
+    board.deny()?;
+    board.qemu()?.shows("denied-2")?;
+    agent.ended(&id, "denied")?;
+    ensure!(house.arrived("team")? == arrived, "something of a denied message arrived");
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn presses_that_are_no_approval_approve_nothing() -> Result<()> {
+    let (house, agent, mut board) = house(CONFIG).await?;
+    let long = Duration::from_millis(buttons::HOLD + 500);
+    // Down before the card, and held long after it opened.
+    board.qemu()?.button(Button::Approve, Edge::Pressed)?;
+    let id = ask(&agent, "Short.")?;
+    board.card()?;
+    thread::sleep(long);
+    board.qemu()?.button(Button::Approve, Edge::Released)?;
+    board.read()?;
+    still_held(&agent, &id)?;
+    // Short.
+    board.qemu()?.press(Button::Approve, Duration::from_millis(200))?;
+    board.read()?;
+    still_held(&agent, &id)?;
+    // Long, but not long enough.
+    board.qemu()?.press(Button::Approve, Duration::from_millis(buttons::HOLD - 400))?;
+    still_held(&agent, &id)?;
+    // Long enough, but the other key came in between.
+    board.read()?;
+    board.qemu()?.button(Button::Approve, Edge::Pressed)?;
+    thread::sleep(Duration::from_millis(700));
+    board.qemu()?.press(Button::Deny, Duration::from_millis(100))?;
+    thread::sleep(long);
+    board.qemu()?.button(Button::Approve, Edge::Released)?;
+    board.read()?;
+    still_held(&agent, &id)?;
+    ensure!(house.arrived("team")?.is_empty() && house.audit("decision.rejected")?.is_empty());
+    // And it can be approved all the same.
+    board.approve()?;
+    agent.ended(&id, "sent")?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_nobody_answers_expires() -> Result<()> {
+    let (house, agent, mut board) = house(&CONFIG.replace("10m", "4s")).await?;
+    let id = ask(&agent, "Anybody there?")?;
+    board.card()?;
+    board.qemu()?.shows("closed-expired")?;
+    agent.ended(&id, "expired")?;
+    ensure!(house.arrived("team")?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_screen_cannot_show_honestly_is_shown_as_its_number() -> Result<()> {
+    let (house, agent, mut board) = house(CONFIG).await?;
+    let id = ask(&agent, "Pay 1\u{200b}00 \u{202e}001\u{202c} to مرحبا 👍🏽, Ελλάδα, Україна")?;
+    let pages = board.approve()?;
+    agent.ended(&id, "sent")?;
+    let shown = shows_document(&pages, &database::approval(&house.database()?, &id)?.document)?;
+    let shown: String = shown.split_whitespace().collect();
+    for wanted in
+        ["1<U+200B>00", "<U+202E>001<U+202C>", "<U+0645>", "<U+1F44D>", "<U+1F3FD>", "Ελλάδα,Україна"]
+    {
+        ensure!(shown.contains(wanted), "{wanted} in {shown}");
+    }
+    ensure!(house.arrived("team")?.len() == 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_outlives_its_broker_its_hub_and_its_boards_power() -> Result<()> {
+    let (mut house, agent, mut board) = house(CONFIG).await?;
+    let first = ask(&agent, "The first.")?;
+    board.approve()?;
+    agent.ended(&first, "sent")?;
+
+    let id = ask(&agent, "The second.")?;
+    board.card()?;
+    board.unplug();
+    board.view("the card cannot be decided", |view| view.contains("deniable: false"))?;
+    // A decision that nobody can take is none.
+    board.qemu()?.hold()?;
+    board.plug(&house)?;
+    board.card()?;
+    still_held(&agent, &id)?;
+
+    house.restart().await?;
+    let agent = house.agent("engineer").await?;
+    board.plug(&house)?;
+    board.card()?;
+    still_held(&agent, &id)?;
+
+    board.cut_power()?;
+    still_held(&agent, &id)?;
+    board.switch_on()?;
+    board.approve()?;
+    agent.ended(&id, "sent")?;
+    ensure!(house.arrived("team")? == ["[engineer] The first.", "[engineer] The second."]);
+
+    let db = house.database()?;
+    let counter = |id: &str| anyhow::Ok(database::approval(&db, id)?.given()?.0.counter);
+    ensure!(counter(&id)? > counter(&first)?, "the counter went on over the power cut");
+    ensure!(house.audit("decision.rejected")?.is_empty());
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_man_on_the_broker_reads_nothing_gets_nothing_approved_and_is_reported() -> Result<()> {
+    let (house, agent, mut board) = house(CONFIG).await?;
+    let mallory = house.eavesdropper_on(board.device())?;
+    // He hears the handshake too.
+    board.unplug();
+    board.view("the board is alone", |view| view == "Offline")?;
+    board.plug(&house)?;
+    board.view("the board is in a session", |view| view == "Idle")?;
+    let first = ask(&agent, "The safe opens at eight.")?;
+    board.approve()?;
+    agent.ended(&first, "sent")?;
+    let (up, down) = (mallory.up(), mallory.down());
+    ensure!(up.len() > 2 && down.len() > 3, "he hears {} and {}", up.len(), down.len());
+    let readable = |payload: &Vec<u8>| {
+        payload.windows(8).any(|bytes| b"The safe opens at eight.".windows(8).any(|words| words == bytes))
+    };
+    ensure!(!up.iter().chain(&down).any(readable), "he reads what is said");
+
+    let second = ask(&agent, "The second.")?;
+    board.card()?;
+    // He speaks faster than his client takes it.
+    let to_hub = |payload: &[u8]| eventually("he is heard", || Ok(mallory.say_up(payload).ok()));
+    let to_board = |payload: &[u8]| eventually("he is heard", || Ok(mallory.say_down(payload).ok()));
+    // What was said before, in its order and against it; the approval is among it.
+    up.iter().chain(up.iter().rev()).try_for_each(|payload| to_hub(payload))?;
+    down.iter().rev().try_for_each(|payload| to_board(payload))?;
+    // And the same cut short, and with a bit turned over.
+    for (number, payload) in up.iter().chain(&down).enumerate() {
+        let mut turned = payload.clone();
+        let at = number * 7 % turned.len();
+        turned[at] ^= 1 << (number % 8);
+        for payload in [&payload[..payload.len() / 2], &turned] {
+            to_hub(payload)?;
+            to_board(payload)?;
+        }
+    }
+    to_hub(b"the last")?;
+    eventually("all of it was carried", || Ok(mallory.up().contains(&b"the last".to_vec()).then_some(())))?;
+    let reported = || Ok((!house.audit("link.refused")?.is_empty()).then_some(()));
+    eventually("it is reported", reported)?;
+    still_held(&agent, &second)?;
+    ensure!(house.arrived("team")? == ["[engineer] The safe opens at eight."]);
+    // The person at the board still can.
+    board.approve()?;
+    agent.ended(&second, "sent")?;
+    ensure!(house.arrived("team")?.len() == 2);
+    house.audit_is_whole().await
 }

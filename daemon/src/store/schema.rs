@@ -266,12 +266,6 @@ CREATE INDEX messages_live ON messages (state, channel)
 ALTER TABLE devices ADD COLUMN seen_at INTEGER;
 ALTER TABLE devices ADD COLUMN decided_at INTEGER;
 ","
--- How a companion is spoken to: its key for sealed sessions, the hash of its password at the embedded broker, and the highest
--- version of the link that it has spoken. One without the first was never paired.
-ALTER TABLE devices ADD COLUMN seal BLOB;
-ALTER TABLE devices ADD COLUMN login BLOB;
-ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
-","
 -- How many devices must approve a message, and the approvals that came before there were enough.
 ALTER TABLE approvals ADD COLUMN quorum INTEGER NOT NULL DEFAULT 1;
 CREATE TABLE votes (
@@ -304,6 +298,12 @@ CREATE TRIGGER cards_deferred AFTER INSERT ON approvals WHEN new.card_at IS NULL
         ON CONFLICT DO UPDATE SET deferred = deferred + 1; END;
 CREATE TRIGGER cards_later AFTER UPDATE OF card_at ON approvals WHEN old.card_at IS NULL AND new.card_at IS NOT NULL
     BEGIN UPDATE cards SET put = put + 1 WHERE agent = (SELECT agent FROM messages WHERE seq = new.message); END;
+","
+-- How a companion is spoken to: its key for sealed sessions, the hash of its password at the embedded broker, and the highest
+-- version of the link that it has spoken. One without the first was never paired.
+ALTER TABLE devices ADD COLUMN seal BLOB;
+ALTER TABLE devices ADD COLUMN login BLOB;
+ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
 "];
 
 /// How many migrations a database has seen.

@@ -195,6 +195,8 @@ impl<C: Counter> App<C> {
     /// button can change anything.
     pub fn next_tick(&self, now: Millis) -> Option<Millis> {
         let press = self.buttons.busy().then(|| now.after(WATCH));
+        // On time, and not a whole look later.
+        let hold = self.buttons.hold_ends().filter(|end| *end > now);
         // The countdown on the screen changes when a whole number of seconds is left.
         let second = |deadline: Millis| now.after((deadline.since(now).max(1) - 1) % 1_000 + 1);
         let stage = match &self.stage {
@@ -204,7 +206,7 @@ impl<C: Counter> App<C> {
             Stage::Deciding(pending) => Some(second(pending.deadline)),
             Stage::Notice { until, .. } => Some(*until),
         };
-        [press, stage].into_iter().flatten().min()
+        [press, hold, stage].into_iter().flatten().min()
     }
 
     /// The next frame to seal and to send.
@@ -220,6 +222,16 @@ impl<C: Counter> App<C> {
     /// Where the counter is kept, and on a device all else.
     pub fn storage(&mut self) -> &mut C {
         &mut self.counter
+    }
+
+    /// The device is another one from now on: nothing of before counts, and its counter may begin again.
+    pub(crate) fn become_another(&mut self, now: Millis, key: SigningKey) {
+        self.disconnected(now);
+        self.key = key;
+        self.last_counter = None;
+        self.done = None;
+        self.status = None;
+        self.stage = Stage::Idle;
     }
 
     /// The key that the device is known by.

@@ -138,6 +138,12 @@ impl Buttons {
         self.press.is_some()
     }
 
+    /// When a hold that will approve is long enough.
+    pub fn hold_ends(&self) -> Option<Millis> {
+        let press = self.press.filter(|press| press.button == Button::Approve && press.may_approve)?;
+        Some(press.began.after(HOLD))
+    }
+
     /// How far a hold that will approve has come, 0 to 100.
     pub fn progress(&self, now: Millis) -> Option<u8> {
         let press = self.press.filter(|press| press.button == Button::Approve && press.may_approve)?;
@@ -178,6 +184,7 @@ mod tests {
     #[test]
     fn a_hold_is_recognised_while_it_lasts_and_only_once() {
         let mut buttons = pressed(Approve);
+        assert_eq!(buttons.hold_ends(), Some(Millis(HOLD)));
         assert_eq!(watch(&mut buttons, 0, 1_450), None);
         assert_eq!(buttons.progress(Millis(750)), Some(50));
         assert_eq!(buttons.tick(Millis(1_500)), Some(Gesture::Hold));

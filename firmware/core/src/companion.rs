@@ -255,13 +255,19 @@ impl<S: Storage, R: Random> Companion<S, R> {
         }
     }
 
-    /// Forgets the hub, so that the device can be paired with another. For a person at the device: no link leads here
-    /// but the hub's own, sealed word.
+    /// Forgets the hub, and who the device was for it: it can be paired anew, as another one. For a person at the device;
+    /// no link leads here but the hub's own, sealed word.
+    ///
+    /// The keys go first: without them the bond is worth nothing, and after a cut in between it can be forgotten again.
     pub fn forget(&mut self, now: Millis) {
-        match self.app.storage().wipe_bond() {
-            Ok(()) => self.pair(now),
-            Err(_) => self.turn_to(now, Mode::Broken(Fault::Storage)),
+        let keys = Keys::generate(&mut self.random);
+        let storage = self.app.storage();
+        if storage.store_keys(&keys).and_then(|()| storage.wipe_bond()).is_err() {
+            return self.turn_to(now, Mode::Broken(Fault::Storage));
         }
+        self.app.become_another(now, SigningKey::from_bytes(&keys.sign));
+        self.keys = keys;
+        self.pair(now);
     }
 
     fn sealed(&mut self, now: Millis, bytes: &[u8]) {

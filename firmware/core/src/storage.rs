@@ -28,7 +28,8 @@ pub trait Storage: Counter {
     /// The device's keys; [`None`] only where none were ever stored.
     fn load_keys(&mut self) -> Result<Option<Keys>, Self::Error>;
 
-    /// Stores the keys of a device that has none. Never called again afterwards.
+    /// Stores the keys of a new device, or of one that forgets its hub, in place of those before. The counter may begin
+    /// again then: what it counted was signed by another key.
     fn store_keys(&mut self, keys: &Keys) -> Result<(), Self::Error>;
 
     /// The hub that the device is paired with; [`None`] only where it is paired with none.
@@ -37,7 +38,7 @@ pub trait Storage: Counter {
     /// Stores a bond in place of the one before.
     fn store_bond(&mut self, bond: &Bond) -> Result<(), Self::Error>;
 
-    /// Forgets the bond. Keys and counter stay: a counter that began again would repeat itself.
+    /// Forgets the bond; keys and counter stay.
     fn wipe_bond(&mut self) -> Result<(), Self::Error>;
 
     /// The network to join; [`None`] before the device was set up.
@@ -47,7 +48,7 @@ pub trait Storage: Counter {
     fn store_network(&mut self, network: &Network) -> Result<(), Self::Error>;
 }
 
-/// A device's two secret keys, made at its first start and never changed.
+/// A device's two secret keys: made at its first start, and anew when it forgets a hub.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
     /// The seed of the Ed25519 key with which it signs: its identity.

@@ -1,1 +1,109 @@
-fn main(){}
+//! The companion on an ESP32-C3, or on an ESP32-C6 by feature: a display on I²C, two buttons, Wi-Fi.
+//!
+//! Nothing is decided here. What is on the board is found, handed to the application, and driven as it says:
+//!
+//! - [`board`]: pins, display and light, as the application asks for them; the pin table is in `main`;
+//! - [`flash`]: the partition that the device keeps its own in;
+//! - [`wifi`]: joins the network, again and again;
+//! - [`serial`]: set-up over the serial line, beside the log.
+#![no_std]
+#![no_main]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod board;
+mod flash;
+mod serial;
+mod wifi;
+
+use board::{Board, Dice};
+use embassy_executor::Spawner;
+use embassy_net::StackResources;
+use embassy_time::Delay;
+use esp_backtrace as _;
+use esp_hal::{
+    clock::CpuClock,
+    gpio::{Input, InputConfig, Level, Output, OutputConfig, Pull},
+    i2c::master::{Config as I2cConfig, I2c},
+    rng::Rng,
+    time::Rate,
+    timer::timg::TimerGroup,
+    uart::{Config as UartConfig, Uart},
+};
+use esp_println::println;
+use esp_radio::wifi::{ControllerConfig, Interface, WifiController};
+use gatepost_companion::{
+    Companion, Geometry, Settings, Storage as _, contacts::Contacts, flash::storage::FlashStorage, mqtt,
+};
+use gatepost_net::{Buffers, Connector};
+use static_cell::StaticCell;
+
+esp_bootloader_esp_idf::esp_app_desc!();
+
+#[embassy_executor::task]
+async fn network(mut runner: embassy_net::Runner<'static, Interface>) -> ! {
+    runner.run().await
+}
+
+#[esp_rtos::main]
+async fn main(spawner: Spawner) -> ! {
+    let pins = esp_hal::init(esp_hal::Config::default().with_cpu_clock(CpuClock::max()));
+    println!("gatepost companion {}", env!("CARGO_PKG_VERSION"));
+    // The radio wants about 128 KB: what the bootloader has done with, and as much again.
+    esp_alloc::heap_allocator!(#[unsafe(link_section = ".dram2_uninit")] size: 64 * 1024);
+    esp_alloc::heap_allocator!(size: 64 * 1024);
+    let timers = TimerGroup::new(pins.TIMG0);
+    esp_rtos::start(timers.timer0, pins.FROM_CPU_INTR0);
+
+    // ---- the pin table -------------------------------------------------------------------------------------------
+    // Approve on GPIO3 and Deny on GPIO10, to ground. Never GPIO9: what holds it at the start decides what starts.
+    let pulled_up = InputConfig::default().with_pull(Pull::Up);
+    let approve = Input::new(pins.GPIO3, pulled_up);
+    let deny = Input::new(pins.GPIO10, pulled_up);
+    // A light that burns while a card waits.
+    let light = Output::new(pins.GPIO8, Level::Low, OutputConfig::default());
+    // SSD1306, 128×64, at 0x3C.
+    let bus = I2cConfig::default().with_frequency(Rate::from_khz(400));
+    let bus = I2c::new(pins.I2C0, bus).expect("a rate that the bus has").with_sda(pins.GPIO4).with_scl(pins.GPIO5);
+    // The console, where the chip's own loader speaks too.
+    let serial = Uart::new(pins.UART0, UartConfig::default()).expect("115,200 baud");
+    #[cfg(feature = "esp32c3")]
+    let serial = serial.with_rx(pins.GPIO20).with_tx(pins.GPIO21);
+    #[cfg(feature = "esp32c6")]
+    let serial = serial.with_rx(pins.GPIO17).with_tx(pins.GPIO16);
+    // --------------------------------------------------------------------------------------------------------------
+
+    let partition = flash::Partition::new(pins.FLASH);
+    let mut storage = FlashStorage::new(partition.clone());
+    let known = storage.load_network().unwrap_or_else(|error| {
+        println!("the network that was kept cannot be read, set it up again: {error}");
+        None
+    });
+    wifi::know(known.clone());
+
+    let radio = WifiController::new(pins.WIFI, ControllerConfig::default()).expect("the radio starts");
+    static RESOURCES: StaticCell<StackResources<4>> = StaticCell::new();
+    let mut dice = Dice(Rng::new());
+    let (stack, runner) = embassy_net::new(
+        Interface::station(),
+        embassy_net::Config::dhcpv4(Default::default()),
+        RESOURCES.init(StackResources::new()),
+        dice.seed(),
+    );
+    spawner.spawn(network(runner).expect("spawned once"));
+    spawner.spawn(wifi::stay(radio).expect("spawned once"));
+    spawner.spawn(serial::set_up(serial.into_async(), known, FlashStorage::new(partition)).expect("spawned once"));
+
+    let contacts = Contacts::new(approve, deny, Delay);
+    let mut board = Board::new(contacts, bus, light, dice.clone());
+    static COMPANION: StaticCell<Companion<FlashStorage<flash::Partition>, Dice>> = StaticCell::new();
+    let companion = match Companion::new(storage, dice, Geometry::SMALL, Settings::default()) {
+        Ok(companion) => COMPANION.init(companion),
+        Err(error) => panic!("the device's keys cannot be read: {error}"),
+    };
+    println!("device {}", gatepost_link::topic::name(companion.device()));
+    static BUFFERS: StaticCell<Buffers> = StaticCell::new();
+    let mut connector = Connector::new(stack, BUFFERS.init(Buffers::new()), wifi::hub);
+    mqtt::run(companion, &mut board, &mut connector).await
+}

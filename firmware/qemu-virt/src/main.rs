@@ -23,13 +23,16 @@ mod screen;
 mod uart;
 
 use embassy_executor::{Executor, Spawner};
-use embassy_net::StackResources;
-use gatepost_companion::{Button, Edge};
+use embassy_net::{Stack, StackResources};
 use gatepost_companion::{
-    Companion, Geometry, Millis, Screen, Settings, Storage as _, flash::storage::FlashStorage, mqtt,
+    Button, Companion, Edge, Geometry, Millis, Screen, Settings, Storage as _, flash::storage::FlashStorage,
+    mqtt,
 };
+use gatepost_net::{Buffers, Connector, Hub};
 use static_cell::StaticCell;
 
+/// Where QEMU's user network has its host, and a broker's port: for a device that was told nothing else.
+const HOST: (&str, u16) = ("10.0.2.2", 1883);
 /// For the few things that allocate: a handshake, and virtio's buffers.
 const HEAP: usize = 64 * 1024;
 
@@ -77,16 +80,27 @@ async fn network(mut runner: net::Runner) -> ! {
 }
 
 #[embassy_executor::task]
+async fn address(stack: Stack<'static>) -> ! {
+    loop {
+        stack.wait_config_up().await;
+        if let Some(config) = stack.config_v4() {
+            log!("address: {}", config.address);
+        }
+        stack.wait_config_down().await;
+    }
+}
+
+#[embassy_executor::task]
 async fn companion(spawner: Spawner) -> ! {
     let found = dma::find();
     let mut dice = dice::Dice::new(found.entropy.expect("-device virtio-rng-device"));
     let mut storage = FlashStorage::new(flash::Flash::new(found.disk.expect("-device virtio-blk-device")));
-    let board_network = match storage.load_network() {
-        Ok(network) => network,
+    let hub = match storage.load_network() {
+        Ok(Some(network)) => Hub { host: network.host, port: network.port },
+        Ok(None) => Hub { host: HOST.0.try_into().expect("it is short"), port: HOST.1 },
         Err(error) => panic!("the storage: {error}"),
     };
-    let hub = net::Hub::new(board_network);
-    log!("hub: {hub}");
+    log!("hub: {}:{}", hub.host, hub.port);
 
     static RESOURCES: StaticCell<StackResources<4>> = StaticCell::new();
     let driver = net::Driver::new(found.network.expect("-device virtio-net-device"));
@@ -97,6 +111,7 @@ async fn companion(spawner: Spawner) -> ! {
         dice.seed(),
     );
     spawner.spawn(network(runner).expect("spawned once"));
+    spawner.spawn(address(stack).expect("spawned once"));
 
     let random = dice.clone();
     let mut board = Board {
@@ -110,8 +125,8 @@ async fn companion(spawner: Spawner) -> ! {
         Err(error) => panic!("the storage: {error}"),
     };
     log!("device: {}", gatepost_link::topic::name(companion.device()));
-    static BUFFERS: StaticCell<net::Buffers> = StaticCell::new();
-    let mut connector = net::Connector::new(stack, hub, BUFFERS.init(net::Buffers::new()));
+    static BUFFERS: StaticCell<Buffers> = StaticCell::new();
+    let mut connector = Connector::new(stack, BUFFERS.init(Buffers::new()), || Some(hub.clone()));
     mqtt::run(companion, &mut board, &mut connector).await
 }
 

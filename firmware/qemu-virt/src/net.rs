@@ -1,28 +1,14 @@
-//! The network: virtio's packets for embassy-net, and the way to the hub's broker.
+//! The network: virtio's packets for embassy-net.
 //!
 //! The device's interrupts are not used: a look every millisecond is soon enough for a person.
 
-use core::{
-    fmt,
-    net::Ipv4Addr,
-    task::{Context, Waker},
-};
+use core::task::{Context, Waker};
 
 use alloc::vec::Vec;
-use embassy_net::{
-    Stack,
-    dns::DnsQueryType,
-    driver as port,
-    tcp::{ConnectError, TcpSocket},
-};
-use embedded_io_async::ErrorKind;
-use gatepost_companion::{Millis, mqtt, storage::Network};
+use embassy_net::driver as port;
+use gatepost_companion::Millis;
 
-use crate::{clock, dma, log};
-
-/// Where QEMU's user network has its host.
-const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
-const PORT: u16 = 1883;
+use crate::{clock, dma};
 
 /// The task that moves packets.
 pub type Runner = embassy_net::Runner<'static, Driver>;
@@ -102,88 +88,4 @@ impl port::Driver for Driver {
 
 fn look_again(waker: &Waker) {
     embassy_time_driver::schedule_wake(clock::ticks_at(Millis(clock::now().0 + 1)), waker);
-}
-
-/// Where the hub's broker is.
-pub struct Hub(Option<Network>);
-
-impl Hub {
-    /// As the device was set up; else QEMU's host.
-    pub fn new(network: Option<Network>) -> Self {
-        Self(network)
-    }
-
-    fn port(&self) -> u16 {
-        self.0.as_ref().map_or(PORT, |network| network.port)
-    }
-}
-
-impl fmt::Display for Hub {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(network) => write!(f, "{}:{}", network.host, network.port),
-            None => write!(f, "{HOST}:{PORT}"),
-        }
-    }
-}
-
-/// A TCP connection's memory: room for a frame each way.
-pub struct Buffers {
-    receive: [u8; 8192],
-    send: [u8; 8192],
-}
-
-impl Buffers {
-    /// Empty ones.
-    pub const fn new() -> Self {
-        Self { receive: [0; 8192], send: [0; 8192] }
-    }
-}
-
-/// Connects to the hub's broker, once the network has an address.
-pub struct Connector {
-    stack: Stack<'static>,
-    hub: Hub,
-    buffers: &'static mut Buffers,
-    address: Option<embassy_net::Ipv4Cidr>,
-}
-
-impl Connector {
-    /// For this network and hub.
-    pub fn new(stack: Stack<'static>, hub: Hub, buffers: &'static mut Buffers) -> Self {
-        Self { stack, hub, buffers, address: None }
-    }
-}
-
-impl mqtt::Connector for Connector {
-    type Socket<'c> = TcpSocket<'c>;
-
-    async fn connect(&mut self) -> Result<TcpSocket<'_>, ErrorKind> {
-        self.stack.wait_config_up().await;
-        let address = self.stack.config_v4().map(|config| config.address);
-        if address != self.address {
-            self.address = address;
-            if let Some(address) = address {
-                log!("address: {address}");
-            }
-        }
-        let host = match &self.hub.0 {
-            None => HOST.into(),
-            Some(network) => match network.host.parse::<Ipv4Addr>() {
-                Ok(host) => host.into(),
-                Err(_) => {
-                    let found = self.stack.dns_query(&network.host, DnsQueryType::A).await;
-                    *found.ok().as_ref().and_then(|all| all.first()).ok_or(ErrorKind::NotFound)?
-                }
-            },
-        };
-        let port = self.hub.port();
-        let mut socket = TcpSocket::new(self.stack, &mut self.buffers.receive, &mut self.buffers.send);
-        match socket.connect((host, port)).await {
-            Ok(()) => Ok(socket),
-            Err(ConnectError::ConnectionReset) => Err(ErrorKind::ConnectionRefused),
-            Err(ConnectError::TimedOut) => Err(ErrorKind::TimedOut),
-            Err(_) => Err(ErrorKind::NotConnected),
-        }
-    }
 }

@@ -36,16 +36,16 @@ impl Display {
         Self { card, pixels, painter: Painter::new(), shown: None }
     }
 
-    /// Draws what has changed.
+    /// Draws what has changed, and then says what it is.
     pub fn show(&mut self, screen: &Screen) {
-        if self.shown.as_ref() != Some(&screen.view) {
-            log!("screen: {:?}", screen.view);
-            self.shown = Some(screen.view.clone());
-        }
         match self.painter.paint(screen, &mut self.pixels) {
             Ok(changed) if changed.size == Size::zero() => {}
             Ok(_) => self.card.flush().expect("the card answers"),
             Err(error) => panic!("{error}"),
+        }
+        if self.shown != Some(screen.view) {
+            self.shown = Some(screen.view);
+            log!("screen: {:?}", screen.view);
         }
     }
 }

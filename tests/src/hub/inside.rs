@@ -243,7 +243,7 @@ impl TestHub {
     }
 
     /// What the pairing with this hub would have left.
-    fn bond(&self, hub: &Hub) -> Result<Bond> {
+    pub(super) fn bond(&self, hub: &Hub) -> Result<Bond> {
         let login = |text: &str| text.try_into().ok().context("a login is short");
         Ok(Bond {
             hub: hub.key(),
@@ -340,6 +340,10 @@ impl TestHub {
             self.running.as_mut().context("it runs")?.companion = Some(companion);
         }
         Ok(())
+    }
+
+    pub(super) fn broker_port(&self) -> Result<u16> {
+        Ok(self.running()?.port)
     }
 
     fn running(&self) -> Result<&Running> {
@@ -530,11 +534,11 @@ impl TestHub {
     }
 }
 
-fn keys() -> Keys {
+pub(super) fn keys() -> Keys {
     Keys { sign: random::bytes(), seal: SealSecret(random::bytes()) }
 }
 
-fn device(keys: &Keys) -> PublicKey {
+pub(super) fn device(keys: &Keys) -> PublicKey {
     PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes())
 }
 

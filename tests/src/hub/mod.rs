@@ -3,6 +3,7 @@
 //! - [`client`]: speaks to a hub's HTTP door, as an agent, a bridge or the operator;
 //! - [`listener`]: listens to its event stream;
 //! - [`inside`]: a hub in this process, with a companion of its own, that can be stopped and started again;
+//! - [`board`]: a companion that is a board in QEMU, at such a hub;
 //! - [`program`]: the `gatepost` program, as a command line;
 //! - [`spawned`]: a hub that is a process of its own and can be killed;
 //! - [`database`]: what a hub wrote down, read behind its back;
@@ -11,6 +12,7 @@
 //!
 //! Nothing here waits for a fixed time: what must happen is looked for again and again, for at most [`PATIENCE`].
 
+pub mod board;
 pub mod broker;
 pub mod client;
 pub mod database;
@@ -20,6 +22,7 @@ pub mod listener;
 pub mod program;
 pub mod spawned;
 
+pub use board::Board;
 pub use broker::{Eavesdropper, Impostor};
 pub use client::{Answer, Client};
 pub use inside::{Guest, TestHub};

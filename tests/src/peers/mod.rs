@@ -10,6 +10,7 @@
 //!
 //! Read `leash` first: it is how a peer lives and dies.
 
+mod cable;
 mod html;
 mod judges;
 mod leash;
@@ -20,6 +21,7 @@ mod ports;
 pub mod qemu;
 mod synapse;
 
+pub use cable::Cable;
 pub use html::html_check;
 pub use judges::{JUDGED, Verdict, judge};
 pub use mail::Mail;

@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 
 use super::{root, run};
@@ -29,24 +29,40 @@ const RAM_BUDGET: u64 = 200 * 1024;
 pub(crate) enum Board {
     /// QEMU's riscv32 board `virt`.
     QemuVirt,
+    /// An ESP32-C3 with 4 MB of flash.
+    Esp32c3,
+    /// An ESP32-C6 with 4 MB of flash.
+    Esp32c6,
 }
 
 impl Board {
-    fn folder(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::QemuVirt => "qemu-virt",
+            Self::Esp32c3 => "esp32c3",
+            Self::Esp32c6 => "esp32c6",
+        }
+    }
+
+    /// Its runner, in `firmware`.
+    fn runner(self) -> &'static str {
+        match self {
+            Self::QemuVirt => "qemu-virt",
+            Self::Esp32c3 | Self::Esp32c6 => "esp32c3",
+        }
+    }
+
+    fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::QemuVirt | Self::Esp32c3 => &[],
+            Self::Esp32c6 => &["--no-default-features", "--features", "esp32c6"],
         }
     }
 
     fn target(self) -> &'static str {
         match self {
-            Self::QemuVirt => "riscv32imc-unknown-none-elf",
-        }
-    }
-
-    fn program(self) -> &'static str {
-        match self {
-            Self::QemuVirt => "gatepost-qemu-virt",
+            Self::QemuVirt | Self::Esp32c3 => "riscv32imc-unknown-none-elf",
+            Self::Esp32c6 => "riscv32imac-unknown-none-elf",
         }
     }
 
@@ -55,30 +71,48 @@ impl Board {
         match self {
             // memory.x
             Self::QemuVirt => &[(0x8010_0000, 0x8014_0000)],
+            // The technical reference manuals' memory maps: the C3 has one RAM at two addresses, for data and for code.
+            Self::Esp32c3 => &[(0x3fc8_0000, 0x3fce_0000), (0x4037_c000, 0x403e_0000)],
+            Self::Esp32c6 => &[(0x4080_0000, 0x4088_0000)],
         }
     }
 }
 
 /// Builds a board's firmware, prints its size, and returns where it is.
 pub(crate) fn build(board: Board) -> Result<PathBuf> {
-    let manifest = root().join("firmware").join(board.folder()).join("Cargo.toml");
+    let manifest = root().join("firmware").join(board.runner()).join("Cargo.toml");
     // Not in a board's own folder: one place for all that was built. Not in target/ itself: another compiler.
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let target = std::path::absolute(root().join(target).join("firmware"))?;
     let mut cargo: Command = toolchain::cargo(board.target())?;
     cargo.args(["build", "--release", "--locked", "--target", board.target(), "--manifest-path"]);
-    cargo.arg(manifest).arg("--target-dir").arg(&target);
+    cargo.arg(manifest).arg("--target-dir").arg(&target).args(board.features());
     run(&mut cargo)?;
-    let program = target.join(board.target()).join("release").join(board.program());
+    let program = target.join(board.target()).join("release").join(format!("gatepost-{}", board.runner()));
     check(&program, board)?;
     println!("{}", program.display());
     Ok(program)
 }
 
+/// Makes the image of a board's whole flash: loader, partition table, and the firmware in the first slot. Returns where it
+/// is.
+pub(crate) fn image(board: Board) -> Result<PathBuf> {
+    ensure!(board != Board::QemuVirt, "QEMU takes the program as it is: cargo xtask firmware qemu-virt");
+    let program = build(board)?;
+    let image = program.with_file_name(format!("gatepost-{}.bin", board.name()));
+    let mut espflash = Command::new("espflash");
+    espflash.args(["save-image", "--chip", board.name(), "--merge", "--skip-padding", "--flash-size", "4mb"]);
+    espflash.arg("--partition-table").arg(root().join("firmware/esp32c3/partitions.csv"));
+    espflash.args(["--target-app-partition", "ota_0"]).arg(&program).arg(&image);
+    run(&mut espflash).context("espflash makes the image: cargo install espflash --locked")?;
+    println!("{}", image.display());
+    Ok(image)
+}
+
 fn check(program: &Path, board: Board) -> Result<()> {
     let Size { flash, ram } = Size::of(program, board.ram())?;
     for (what, bytes, budget) in [("flash", flash, FLASH_BUDGET), ("RAM and heap", ram, RAM_BUDGET)] {
-        println!("{}: {what} {bytes} bytes of {budget}, {} %", board.folder(), bytes * 100 / budget);
+        println!("{}: {what} {bytes} bytes of {budget}, {} %", board.name(), bytes * 100 / budget);
     }
     let over = "over the budget: look at it with a size profiler, or say why it must grow";
     ensure!(flash <= FLASH_BUDGET && ram <= RAM_BUDGET, over);

@@ -25,6 +25,11 @@ enum Chore {
         /// The board.
         board: firmware::Board,
     },
+    /// Build the image of a board's whole flash.
+    Image {
+        /// The board.
+        board: firmware::Board,
+    },
     /// Build the stripped daemon and compare its size with the budget.
     Size,
 }
@@ -33,6 +38,7 @@ fn main() -> Result<()> {
     match Chore::parse() {
         Chore::Golden => golden(),
         Chore::Firmware { board } => firmware::build(board).map(|_| ()),
+        Chore::Image { board } => firmware::image(board).map(|_| ()),
         Chore::Size => size(),
     }
 }

@@ -53,17 +53,37 @@ impl Desk {
 
     /// One that is paired and in a session.
     fn paired() -> Self {
-        let mut desk = Self::asking();
-        desk.hold();
-        let yes = desk.hub.yes();
-        desk.receive(&yes);
-        assert_eq!(desk.said(), [Said::Paired(FromDevice::Kept)]);
-        let done = desk.hub.tell(&FromHub::Done);
-        desk.receive(&done);
-        desk.connect();
-        desk.converse();
-        assert_eq!(desk.view(), View::Idle);
+        let mut desk = Self::new();
+        desk.pair();
         desk
+    }
+
+    /// Pairs it, and opens a session.
+    fn pair(&mut self) {
+        assert_eq!((self.said(), self.said()), (vec![Said::First], vec![Said::Third]));
+        self.hold();
+        let yes = self.hub.yes();
+        self.receive(&yes);
+        assert_eq!(self.said(), [Said::Paired(FromDevice::Kept)]);
+        let done = self.hub.tell(&FromHub::Done);
+        self.receive(&done);
+        self.connect();
+        self.converse();
+        assert_eq!(self.view(), View::Idle);
+    }
+
+    /// Offers a card and denies it; whether a decision leaves.
+    fn decides(&mut self) -> bool {
+        let (offer, bytes) = offered(&document());
+        for say in [Down::Offer(offer), Down::Piece { request: offer.request, piece: 0, bytes: &bytes }] {
+            let say = self.hub.say(&say);
+            self.receive(&say);
+            self.converse();
+        }
+        self.wait(400);
+        self.edge(Deny, Pressed);
+        self.edge(Deny, Released);
+        self.converse().iter().any(|said| matches!(said, Said::Frame(Up::Decision(_))))
     }
 
     fn millis(&self) -> Millis {
@@ -324,20 +344,10 @@ fn an_attempt_outlives_a_lost_connection() {
 }
 
 #[test]
-fn a_paired_device_decides_in_its_session_and_not_otherwise() {
+fn a_paired_device_decides_in_its_session() {
     let mut desk = Desk::paired();
-    let (offer, bytes) = offered(&document());
-    let say = desk.hub.say(&Down::Offer(offer));
-    desk.receive(&say);
-    assert_eq!(desk.converse(), [Said::Frame(Up::Fetch { request: offer.request, piece: 0 })]);
-    let say = desk.hub.say(&Down::Piece { request: offer.request, piece: 0, bytes: &bytes });
-    desk.receive(&say);
-    desk.wait(400);
-    desk.edge(Deny, Pressed);
-    desk.edge(Deny, Released);
-    let said = desk.converse();
-    assert!(matches!(said[..], [Said::Frame(Up::Decision(_))]), "{said:?}");
-    let say = desk.hub.say(&Down::Consumed { request: offer.request });
+    assert!(desk.decides());
+    let say = desk.hub.say(&Down::Consumed { request: document().request });
     desk.receive(&say);
     assert!(matches!(desk.view(), View::Done { .. }));
 }
@@ -363,8 +373,23 @@ fn only_the_hubs_sealed_word_revokes_and_then_the_device_can_be_paired_anew() {
     assert_eq!((desk.view(), desk.bond()), (View::Unpaired, None));
     assert_ne!(desk.device.turn(), turn);
     assert_eq!(desk.device.access().unwrap().user, PAIRING_USER);
-    assert_eq!(desk.keys(), (device, seal), "it is still itself, and so is its counter");
+    let (another, its_seal) = desk.keys();
+    assert!(another != device && its_seal != seal, "a hub never takes the keys again that it has revoked");
     assert_eq!(desk.device.next_payload(desk.millis()), None, "nothing more is said to the hub");
+}
+
+#[test]
+fn a_device_whose_counter_began_again_with_new_keys_decides_again() {
+    let mut desk = Desk::paired();
+    desk.device.storage().last = 1_000;
+    assert!(desk.decides());
+    let revoked = desk.hub.say(&Down::Revoked);
+    desk.receive(&revoked);
+    desk.device.storage().last = 0;
+    desk.hub = Hub::new();
+    desk.connect();
+    desk.pair();
+    assert!(desk.decides());
 }
 
 #[test]

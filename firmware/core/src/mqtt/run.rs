@@ -178,7 +178,6 @@ impl<P: Peer, B: Board> House<'_, P, B> {
         if self.peer.turn() == turn {
             self.board.note(Note::Online);
             self.peer.connected(self.board.now());
-            self.show();
         }
         self.serve(access, turn, &mut client).await
     }
@@ -197,7 +196,6 @@ impl<P: Peer, B: Board> House<'_, P, B> {
                 let id = match packet {
                     Incoming::Message { topic, id, payload } => {
                         self.peer.received(self.board.now(), topic, payload);
-                        self.show();
                         id
                     }
                     Incoming::TooLarge { id } => id,
@@ -234,9 +232,11 @@ impl<P: Peer, B: Board> House<'_, P, B> {
                 self.patiently(client.ping()).await?;
                 said = now;
             }
+            // Last, because drawing takes long: what was decided is on its way by now.
+            self.show();
             let until = said.after(KEEP_ALIVE / 2).min(end);
             match select(self.board.event(self.wake(until)), client.fill()).await {
-                Either::First(event) => self.event(event),
+                Either::First(event) => self.act(event),
                 Either::Second(filled) => {
                     filled?;
                     heard = self.board.now();
@@ -281,12 +281,16 @@ impl<P: Peer, B: Board> House<'_, P, B> {
     }
 
     fn event(&mut self, event: Option<(Button, Edge)>) {
+        self.act(event);
+        self.show();
+    }
+
+    fn act(&mut self, event: Option<(Button, Edge)>) {
         let now = self.board.now();
         match event {
             Some((button, edge)) => self.peer.button(now, button, edge),
             None => self.peer.tick(now),
         }
-        self.show();
     }
 
     fn show(&mut self) {

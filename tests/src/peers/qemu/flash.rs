@@ -5,7 +5,7 @@ use std::{convert::Infallible, fs, path::PathBuf};
 use anyhow::{Result, anyhow};
 use embedded_storage::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
 use gatepost_companion::{
-    Network, Storage as _,
+    Bond, Keys, Network, Storage as _,
     flash::{SECTOR, storage::FlashStorage},
 };
 use tempfile::TempDir;
@@ -24,11 +24,27 @@ impl Flash {
     /// # Errors
     /// The file system's.
     pub fn set_up(port: u16) -> Result<Self> {
+        Self::written(port, |_| Ok(()))
+    }
+
+    /// The same after a pairing.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn paired(port: u16, keys: &Keys, bond: &Bond) -> Result<Self> {
+        Self::written(port, |storage| {
+            storage.store_keys(keys)?;
+            Ok(storage.store_bond(bond)?)
+        })
+    }
+
+    fn written(port: u16, write: impl Fn(&mut FlashStorage<Bytes>) -> Result<()>) -> Result<Self> {
         let flash = Self { folder: tempfile::tempdir()? };
         let host = HOST.try_into().map_err(|_| anyhow!("it is short"))?;
         let network = Network { ssid: Default::default(), password: Default::default(), host, port };
         let mut storage = FlashStorage::new(Bytes(vec![0xff; FlashStorage::<Bytes>::SIZE as usize]));
         storage.store_network(&network)?;
+        write(&mut storage)?;
         fs::write(flash.path(), storage.into_flash().0)?;
         Ok(flash)
     }

@@ -22,7 +22,9 @@ impl Size {
         let mut size = Self { flash: 0, ram: 0 };
         for section in file.sections() {
             let kept = matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(SHF_ALLOC) != 0);
-            if !kept || section.name() == Ok(".stack") {
+            // Some sections only keep a place free in one of two views of the same memory.
+            let apart = section.name().is_ok_and(|name| name == ".stack" || name.contains("dummy"));
+            if !kept || apart {
                 continue;
             }
             if section.kind() != SectionKind::UninitializedData {

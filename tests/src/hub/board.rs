@@ -1,0 +1,211 @@
+//! A companion that is a board: the firmware in QEMU, registered with a hub in this process.
+//!
+//! Its flash holds what set-up and pairing would have left there. All that a test knows of it is its screen, its serial
+//! line, on which it names every new view, and what it says to the hub.
+
+use std::{thread, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost::approval::device::Device;
+use gatepost_companion::{Button, CardView, Geometry, Keys, Screen, View, pages};
+use gatepost_link::{RequestId, decision::PublicKey, document::Document, envelope::VERSION};
+
+use super::{TestHub, eventually, inside};
+use crate::peers::{
+    Cable,
+    qemu::{Qemu, flash::Flash, picture::Picture},
+};
+
+/// A short press.
+const SHORT: Duration = Duration::from_millis(120);
+/// After a card has opened Deny does nothing for 300 ms.
+const GRACE: Duration = Duration::from_millis(400);
+/// Pixel rows of a large screen's head, and as many of its foot.
+const EDGE: usize = 16;
+
+/// A board.
+pub struct Board {
+    keys: Keys,
+    flash: Flash,
+    cable: Cable,
+    qemu: Option<Qemu>,
+}
+
+impl TestHub {
+    /// A board, registered with the running hub under this name and switched on.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the board does not start.
+    pub async fn board(&self, name: &str) -> Result<Board> {
+        let keys = inside::keys();
+        let device = Device {
+            key: inside::device(&keys),
+            seal: keys.seal.public(),
+            name: name.into(),
+            software: false,
+            login: None,
+            version: VERSION,
+        };
+        self.hub()?.companions().add(device).await?;
+        let cable = Cable::to(self.broker_port()?)?;
+        let flash = Flash::paired(cable.port(), &keys, &self.bond(self.hub()?)?)?;
+        let mut board = Board { keys, flash, cable, qemu: None };
+        board.switch_on()?;
+        Ok(board)
+    }
+}
+
+impl Board {
+    /// Its key.
+    pub fn device(&self) -> PublicKey {
+        inside::device(&self.keys)
+    }
+
+    /// Pulls its network cable.
+    pub fn unplug(&self) {
+        self.cable.pull();
+    }
+
+    /// Plugs it in at the hub's broker, wherever that listens now.
+    ///
+    /// # Errors
+    /// The hub is stopped.
+    pub fn plug(&self, hub: &TestHub) -> Result<()> {
+        self.cable.plug(hub.broker_port()?);
+        Ok(())
+    }
+
+    /// The board itself.
+    ///
+    /// # Errors
+    /// It is switched off.
+    pub fn qemu(&mut self) -> Result<&mut Qemu> {
+        self.qemu.as_mut().context("the board is switched off")
+    }
+
+    /// Switches it on, with the flash as it is.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn switch_on(&mut self) -> Result<()> {
+        self.qemu = Some(Qemu::start(&self.flash)?);
+        Ok(())
+    }
+
+    /// Takes its power, without a warning.
+    ///
+    /// # Errors
+    /// It is switched off.
+    pub fn cut_power(&mut self) -> Result<()> {
+        self.qemu.take().context("the board is switched off")?.kill()
+    }
+
+    /// Waits until it says that its view is as wanted, in the words of [`View`]'s `Debug`; returns that.
+    ///
+    /// # Errors
+    /// It did not become so.
+    pub fn view(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
+        let qemu = self.qemu()?;
+        let mut last = String::new();
+        eventually(what, || {
+            last = qemu
+                .log()
+                .lines()
+                .filter_map(|line| line.split_once("screen: "))
+                .last()
+                .map_or_else(String::new, |(_, view)| view.to_owned());
+            Ok(wanted(&last).then(|| last.clone()))
+        })
+        .with_context(|| format!("the board said:\n{}", qemu.log()))
+    }
+
+    /// Waits for a card that can be decided; returns the number of its pages.
+    ///
+    /// # Errors
+    /// There was none.
+    pub fn card(&mut self) -> Result<u16> {
+        let view = self.view("a card", |view| view.starts_with("Card") && view.contains("deniable: true"))?;
+        number(&view, "pages: ").context("pages")
+    }
+
+    /// Turns the pages from the one on the screen until all are read; returns a picture of each.
+    ///
+    /// # Errors
+    /// There is no card, or a page did not turn.
+    pub fn read(&mut self) -> Result<Vec<Picture>> {
+        let pages = self.card()?;
+        let mut pictures = Vec::new();
+        loop {
+            let view = self.view("a card", |view| view.starts_with("Card"))?;
+            let page = number(&view, "page: ").context("a page")?;
+            pictures.push(self.qemu()?.screen()?);
+            if view.contains("armed: true") {
+                return Ok(pictures);
+            }
+            if page == pages {
+                self.view("all is read", |view| view.contains("armed: true"))?;
+                return Ok(pictures);
+            }
+            self.qemu()?.press(Button::Approve, SHORT)?;
+            let next = format!("page: {}, ", page + 1);
+            self.view("the next page", |view| view.contains(&next))?;
+        }
+    }
+
+    /// Reads the card and holds Approve; returns pictures of the pages.
+    ///
+    /// # Errors
+    /// There was no card, or the hub did not take the decision.
+    pub fn approve(&mut self) -> Result<Vec<Picture>> {
+        let pictures = self.read()?;
+        self.qemu()?.hold()?;
+        self.view("the approval is taken", |view| view.starts_with("Done") && view.contains("Approve"))?;
+        Ok(pictures)
+    }
+
+    /// Presses Deny on the card.
+    ///
+    /// # Errors
+    /// There was none, or the hub did not take the decision.
+    pub fn deny(&mut self) -> Result<()> {
+        self.card()?;
+        thread::sleep(GRACE);
+        self.qemu()?.press(Button::Deny, SHORT)?;
+        self.view("the denial is taken", |view| view.starts_with("Done") && view.contains("Deny"))?;
+        Ok(())
+    }
+}
+
+/// Checks that these pictures are the pages of a document, every pixel between head and foot, and returns the pages'
+/// text, row after row.
+///
+/// # Errors
+/// They are not.
+pub fn shows_document(pictures: &[Picture], document: &[u8]) -> Result<String> {
+    let document = Document::decode(document).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let (geometry, mut text) = (Geometry::LARGE, String::new());
+    let pages = pages::lay_out(&document, geometry, 0).count;
+    ensure!(usize::from(pages) == pictures.len(), "{} pictures of {pages} pages", pictures.len());
+    for (page, picture) in (1..).zip(pictures) {
+        let view = View::Card(CardView {
+            request: RequestId([0; 16]),
+            page,
+            pages,
+            armed: false,
+            deniable: true,
+            unseen_files: false,
+            fault: false,
+        });
+        let mut screen = Screen::new(geometry, view);
+        screen.body = pages::lay_out(&document, geometry, page).rows;
+        let wanted = Picture::of(&screen)?;
+        let lines = EDGE..wanted.height() - EDGE;
+        ensure!(picture.lines(lines.clone()) == wanted.lines(lines), "page {page} is not as it should be");
+        screen.body.iter().for_each(|row| text.extend([row.text.as_str(), "\n"]));
+    }
+    Ok(text)
+}
+
+fn number(view: &str, behind: &str) -> Option<u16> {
+    view.split_once(behind)?.1.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
