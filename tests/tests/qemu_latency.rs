@@ -15,6 +15,8 @@ use serde_json::json;
 const CONFIG: &str = r#"
 [agents.engineer]
 allow = ["local:*"]
+[approval]
+cards_per_hour = 0
 [channels.local.home]
 "#;
 

@@ -352,7 +352,9 @@ impl Serving {
             Ok(devices) => devices,
             Err(error) => {
                 // Whoever is revoked decides nothing meanwhile: that is asked with every decision.
-                tracing::error!(%error, "cannot read which companions may decide");
+                tracing::error!(%error, "cannot read which companions may decide; looking again");
+                tokio::time::sleep(RECONNECT).await;
+                self.changed.notify_one();
                 return Ok(());
             }
         };
