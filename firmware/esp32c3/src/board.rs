@@ -53,8 +53,9 @@ impl Board {
         light: Output<'static>,
         dice: Dice,
     ) -> Self {
-        let display = Ssd1306::new(I2CDisplayInterface::new(bus), DisplaySize128x64, DisplayRotation::Rotate0)
-            .into_buffered_graphics_mode();
+        let display =
+            Ssd1306::new(I2CDisplayInterface::new(bus), DisplaySize128x64, DisplayRotation::Rotate0)
+                .into_buffered_graphics_mode();
         Self { contacts, display, painter: Painter::new(), lit: false, light, dice }
     }
 

@@ -65,7 +65,8 @@ async fn main(spawner: Spawner) -> ! {
     let light = Output::new(pins.GPIO8, Level::Low, OutputConfig::default());
     // SSD1306, 128×64, at 0x3C.
     let bus = I2cConfig::default().with_frequency(Rate::from_khz(400));
-    let bus = I2c::new(pins.I2C0, bus).expect("a rate that the bus has").with_sda(pins.GPIO4).with_scl(pins.GPIO5);
+    let bus =
+        I2c::new(pins.I2C0, bus).expect("a rate that the bus has").with_sda(pins.GPIO4).with_scl(pins.GPIO5);
     // The console, where the chip's own loader speaks too.
     let serial = Uart::new(pins.UART0, UartConfig::default()).expect("115,200 baud");
     #[cfg(feature = "esp32c3")]
@@ -93,7 +94,9 @@ async fn main(spawner: Spawner) -> ! {
     );
     spawner.spawn(network(runner).expect("spawned once"));
     spawner.spawn(wifi::stay(radio).expect("spawned once"));
-    spawner.spawn(serial::set_up(serial.into_async(), known, FlashStorage::new(partition)).expect("spawned once"));
+    spawner.spawn(
+        serial::set_up(serial.into_async(), known, FlashStorage::new(partition)).expect("spawned once"),
+    );
 
     let contacts = Contacts::new(approve, deny, Delay);
     let mut board = Board::new(contacts, bus, light, dice.clone());

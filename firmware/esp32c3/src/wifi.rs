@@ -92,7 +92,9 @@ pub async fn stay(mut radio: WifiController<'static>) -> ! {
 
 async fn join(radio: &mut WifiController<'static>, network: &Network) -> bool {
     let Network { ssid, password, .. } = network;
-    let (Ok(name), Ok(secret)) = (ssid.as_str().try_into(), password.as_str().try_into()) else { return false };
+    let (Ok(name), Ok(secret)) = (ssid.as_str().try_into(), password.as_str().try_into()) else {
+        return false;
+    };
     // The radio takes this as the least: an access point with WPA3 is joined with that.
     let authentication = match password.is_empty() {
         true => AuthenticationMethodConfig::Open,
