@@ -18,9 +18,6 @@ pub(super) enum Command {
         /// What to call it. A free name, if none is given.
         #[arg(long)]
         name: Option<String>,
-        /// Instead of asking: pair it only if this is the number.
-        #[arg(long)]
-        code: Option<String>,
     },
     /// List companions: which are here, when they were last seen, when they last decided.
     List {
@@ -45,7 +42,7 @@ pub(super) enum Command {
 pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     let client = Client::at(place)?;
     match command {
-        Command::Pair { name, code } => pair(&client, name, code).await?,
+        Command::Pair { name } => pair(&client, name).await?,
         Command::List { json } => {
             let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;
             let broker = answer.get("broker").cloned().unwrap_or_default();
@@ -86,21 +83,17 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
 /// How long a call may wait for a device, or for the person before it.
 const MINUTE: Duration = Duration::from_secs(60);
 
-async fn pair(client: &Client, name: Option<String>, expected: Option<String>) -> Result<(), Failed> {
+async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     eprintln!("waiting for a companion that shows \"not paired\" ...");
     let wait = Request { wait: MINUTE, ..Request::default() };
     let shown = client.call(Method::POST, "/v1/pairing", wait).await?;
     let code = text(&shown, "code").to_owned();
     println!("{} {}", code.get(..3).unwrap_or(&code), code.get(3..).unwrap_or_default());
-    let same = match expected {
-        Some(expected) => expected.replace(' ', "") == code,
-        None => {
-            eprintln!(
-                "Hold the companion's Approve button if it shows this number. Does it? Type yes or no:"
-            );
-            tokio::task::spawn_blocking(says_yes).await.map_err(Failed::refused)?
-        }
-    };
+    eprintln!(
+        "If the companion shows this number, hold its Approve button and type yes. Or type the number that it shows:"
+    );
+    let typed = tokio::task::spawn_blocking(typed).await.map_err(Failed::refused)?;
+    let same = typed.eq_ignore_ascii_case("yes") || typed.replace(' ', "") == code;
     let body = Some(json!({"same": same, "name": name}));
     let path = format!("/v1/pairing/{}", escaped(&code));
     let answer =
@@ -115,10 +108,13 @@ async fn pair(client: &Client, name: Option<String>, expected: Option<String>) -
     Ok(())
 }
 
-/// Only the whole word: whoever presses Enter without looking has compared nothing.
-fn says_yes() -> bool {
+/// A line, or nothing. Only the whole word or number counts: whoever presses Enter without looking has compared nothing.
+fn typed() -> String {
     let mut line = String::new();
-    std::io::stdin().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case("yes")
+    match std::io::stdin().read_line(&mut line) {
+        Ok(_) => line.trim().to_owned(),
+        Err(_) => String::new(),
+    }
 }
 
 fn path(companion: &str) -> Result<String, Failed> {

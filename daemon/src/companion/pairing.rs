@@ -124,6 +124,8 @@ pub(super) struct Window {
     answered: Option<Reply<Device>>,
 }
 
+// There is one at a time.
+#[allow(clippy::large_enum_variant)]
 enum Stage {
     Waiting,
     Greeted {

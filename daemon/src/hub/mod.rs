@@ -225,7 +225,9 @@ impl Hub {
         let (broker, logins) = meet(config, &extras.broker_users)?;
         let devices = approvals.devices().await?;
         match (devices.len(), terms.quorum) {
-            (0, _) => tracing::warn!("no companion is registered: messages that need a person will expire"),
+            (0, _) => tracing::warn!(
+                "no companion is registered: messages that need a person will expire (pair one: gatepost companion pair)"
+            ),
             (few, quorum) if few < quorum as usize => tracing::warn!(
                 companions = few,
                 quorum,

@@ -43,7 +43,8 @@ impl Wire {
     fn connect(port: u16, login: (&str, &str)) -> (AsyncClient, EventLoop) {
         let mut options = MqttOptions::new(random::hex::<8>(), "127.0.0.1", port);
         options.set_credentials(login.0, login.1);
-        AsyncClient::new(options, 64)
+        // Room for all that somebody has to say at once.
+        AsyncClient::new(options, 2_048)
     }
 
     fn publish(&self, topic: &str, payload: &[u8]) -> Result<()> {

@@ -266,6 +266,20 @@ impl TestHub {
         Ok(guest)
     }
 
+    /// A companion that nobody has paired yet; what it keeps is in a folder of this name.
+    ///
+    /// # Errors
+    /// The hub is stopped.
+    pub fn newcomer(&self, folder: &str) -> Result<Companion> {
+        Ok(Companion::start(Settings {
+            host: Ipv4Addr::LOCALHOST.to_string(),
+            port: self.running()?.port,
+            store: Store::folder(self.folder.path().join(folder)),
+            geometry: Geometry::SMALL,
+            app: self.app,
+        })?)
+    }
+
     /// Connects a companion that is registered, from the beginning, as after a power cut.
     ///
     /// # Errors
@@ -283,10 +297,18 @@ impl TestHub {
     /// # Errors
     /// The hub is stopped, or the program cannot be run.
     pub fn cli(&self, arguments: &[&str]) -> Result<Ended> {
+        self.cli_told(arguments, b"")
+    }
+
+    /// The same with something on its standard input.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the program cannot be run.
+    pub fn cli_told(&self, arguments: &[&str], input: &[u8]) -> Result<Ended> {
         let (hub, operator) =
             (format!("http://{}", self.hub()?.address()), operator_token_path(&self.data_dir()));
         let token = fs::read_to_string(operator)?;
-        gatepost(arguments, b"", &[("GATEPOST_HUB", &hub), ("GATEPOST_TOKEN", token.trim())])
+        gatepost(arguments, input, &[("GATEPOST_HUB", &hub), ("GATEPOST_TOKEN", token.trim())])
     }
 
     /// From the next start on, the companion lets a person approve files that it cannot show.

@@ -1,0 +1,123 @@
+//! A companion and a hub come to know each other over the embedded broker.
+
+use std::{thread, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_companion::{Button, Edge, View, screen::Fault};
+use gatepost_desktop::{Companion, person};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    hub::{PATIENCE, TestHub, client::text, eventually},
+    main_job::{self, CONFIG},
+};
+use serde_json::json;
+
+/// Waits until its screen is as wanted.
+fn shows(companion: &Companion, what: &str, wanted: impl Fn(&View) -> bool) -> Result<View> {
+    let screens = companion.screens();
+    eventually(what, || Ok(Some(screens.borrow().view).filter(&wanted)))
+        .with_context(|| format!("the screen shows {:?}", screens.borrow().view))
+}
+
+/// The number that it shows.
+fn number(companion: &Companion) -> Result<u32> {
+    match shows(companion, "the number", |view| matches!(view, View::Pairing { .. }))? {
+        View::Pairing { code, .. } => Ok(code),
+        view => anyhow::bail!("{view:?}"),
+    }
+}
+
+/// The person at the device holds Approve.
+async fn hold(companion: &Companion) -> Result<()> {
+    let buttons = companion.buttons();
+    buttons.send((Button::Approve, Edge::Pressed)).await?;
+    tokio::time::sleep(Duration::from_millis(1_700)).await;
+    buttons.send((Button::Approve, Edge::Released)).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_companion_that_was_paired_over_the_broker_approves_a_message_and_remembers_the_hub() -> Result<()>
+{
+    let mut house = TestHub::start(CONFIG).await?;
+    house.switch_off();
+    let newcomer = house.newcomer("shelf")?;
+    shows(&newcomer, "it is not paired", |view| *view == View::Unpaired)?;
+
+    let (paired, shown) = thread::scope(|scope| {
+        let shell = scope.spawn(|| house.cli_told(&["companion", "pair", "--name", "shelf"], b"yes\n"));
+        let shown = number(&newcomer);
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(hold(&newcomer)))?;
+        anyhow::Ok((shell.join().expect("it does not panic")?, shown?))
+    })?;
+    ensure!(paired.status == 0 && paired.stderr.contains("paired: shelf (program "), "{paired:?}");
+    let said: u32 = paired.stdout.replace([' ', '\n'], "").parse()?;
+    ensure!(said == shown, "{said} at the hub, {shown} at the device");
+    shows(&newcomer, "it is in a session", |view| *view == View::Idle)?;
+    let added = house.audit("device.added")?.pop().context("a row")?;
+    ensure!(added.detail["name"] == "shelf" && added.detail["software"] == true, "{added:?}");
+
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
+    let seen = person::decide(&newcomer, Verdict::Approve, PATIENCE).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
+
+    // Both keep what they know.
+    drop(newcomer);
+    house.restart().await?;
+    house.switch_off();
+    let (again, agent) = (house.newcomer("shelf")?, house.agent("engineer").await?);
+    shows(&again, "it is in a session", |view| *view == View::Idle)?;
+    let held = agent.send(&json!({"to": "local:team", "message": "And now?"}))?;
+    person::decide(&again, Verdict::Deny, PATIENCE).await?;
+    agent.ended(text(&held, "id"), "denied")?;
+
+    // A revoked one can be paired again, as another device.
+    house.cli(&["companion", "revoke", "shelf"])?.well()?;
+    shows(&again, "it has forgotten the hub", |view| *view == View::Unpaired)?;
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_no_on_either_side_pairs_nobody_and_is_written_down() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    house.switch_off();
+    let before = house.audit("device.added")?.len();
+    let newcomer = house.newcomer("shelf")?;
+    for (typed, why) in [(&b"no\n"[..], "another one"), (b"", "another one"), (b"000000\n", "another one")] {
+        let refused = house.cli_told(&["companion", "pair"], typed)?;
+        ensure!(refused.status == 1 && refused.stderr.contains(why), "{refused:?}");
+        shows(&newcomer, "it was not paired", |view| *view == View::Fault(Fault::Pairing))?;
+        shows(&newcomer, "and says so no more", |view| *view == View::Unpaired)?;
+    }
+    ensure!(house.audit("device.added")?.len() == before && house.audit("pairing.failed")?.len() == 3);
+
+    // The person at the device says that it is another number.
+    let operator = house.operator()?;
+    let shown = operator.post("/v1/pairing", &json!({}))?.taken()?;
+    ensure!(text(&shown, "code").parse::<u32>()? == number(&newcomer)?, "{shown}");
+    let busy = operator.post("/v1/pairing", &json!({}))?;
+    ensure!(busy.status == 409 && text(&busy.body, "error").contains("already"), "{busy:?}");
+    let buttons = newcomer.buttons();
+    for edge in [Edge::Pressed, Edge::Released] {
+        buttons.send((Button::Deny, edge)).await?;
+    }
+    let path = format!("/v1/pairing/{}", text(&shown, "code"));
+    eventually("the attempt is over", || Ok(house.audit("pairing.failed")?.get(3).cloned()))?;
+    let late = operator.post(&path, &json!({"same": true}))?;
+    ensure!(late.status == 404, "{late:?}");
+    ensure!(house.audit("device.added")?.len() == before);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_pairs_nobody() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    for path in ["/v1/pairing", "/v1/pairing/0"] {
+        let refused = agent.post(path, &json!({"same": true}))?;
+        ensure!(refused.status == 403, "{refused:?}");
+    }
+    Ok(())
+}
