@@ -213,8 +213,9 @@ impl Serving {
                 packet = connection.events.recv() => match packet {
                     None => return,
                     Some(Packet::ConnAck(_)) => {
-                        if self.presence.note_broker(None) {
-                            tracing::info!("the MQTT broker is here");
+                        // With nobody to hear, nothing is subscribed that could be refused.
+                        if self.companions.is_empty() {
+                            self.broker_is(None);
                         }
                         if let Err(error) = self.subscribe(&connection.client) {
                             tracing::warn!(%error, "cannot subscribe at the MQTT broker");
@@ -224,9 +225,10 @@ impl Serving {
                     Some(Packet::SubAck(ack))
                         if ack.return_codes.contains(&SubscribeReasonCode::Failure) =>
                     {
-                        tracing::warn!("the MQTT broker refuses the hub's subscription: check its access rules");
+                        self.broker_is(Some("the broker refuses the hub's subscription: check its access rules"));
                         return;
                     }
+                    Some(Packet::SubAck(_)) => self.broker_is(None),
                     Some(Packet::Publish(publish)) => self.received(&publish).await,
                     Some(_) => {}
                 },
@@ -343,6 +345,15 @@ impl Serving {
         }
         if let Some(why) = window.failed() {
             self.write("pairing.failed", json!({"why": why})).await;
+        }
+    }
+
+    /// The broker is here, or of no use for this reason. Said once, and not with every attempt of a night.
+    fn broker_is(&self, away: Option<&str>) {
+        match (self.presence.note_broker(away.map(str::to_owned)), away) {
+            (true, None) => tracing::info!("the MQTT broker is here"),
+            (true, Some(why)) => tracing::warn!(why, "the MQTT broker is away"),
+            (false, _) => {}
         }
     }
 
