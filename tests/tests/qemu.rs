@@ -1,7 +1,7 @@
 //! The companion's firmware itself, as a RISC-V image in QEMU: what a person sees on its screen and does with its two
 //! keys, and what comes of that at the hub.
 //!
-//! Pairing is not part of it: the flash holds what it would have left.
+//! Most boards' flash holds what a pairing would have left; one is paired here, from the first start on.
 
 use std::{thread, time::Duration};
 
@@ -74,6 +74,36 @@ fn a_device_that_loses_its_power_is_the_same_device_afterwards() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_device_is_paired_by_the_number_on_both_sides_and_decides() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let mut board = house.new_board()?;
+    board.view("it is not paired", |view| view == "Unpaired")?;
+    let (paired, shown) = thread::scope(|scope| {
+        let shell = scope.spawn(|| house.cli_told(&["companion", "pair", "--name", "shelf"], b"yes\n"));
+        let shown = board.view("the number", |view| view.starts_with("Pairing"))?;
+        board.qemu()?.hold()?;
+        anyhow::Ok((shell.join().expect("it does not panic")?, shown))
+    })?;
+    ensure!(paired.status == 0 && paired.stderr.contains("paired: shelf"), "{paired:?}");
+    let said: u32 = paired.stdout.replace([' ', '\n'], "").parse()?;
+    ensure!(shown.contains(&format!("code: {said},")), "{said} at the hub, {shown} at the device");
+    board.view("the board is in a session", |view| view == "Idle")?;
+
+    let held = ask(&agent, "Shall I?")?;
+    board.approve()?;
+    agent.ended(&held, "sent")?;
+    // What it was told is in its flash.
+    board.cut_power()?;
+    board.switch_on()?;
+    board.view("the board is in a session again", |view| view == "Idle")?;
+    let held = ask(&agent, "And now?")?;
+    board.deny()?;
+    agent.ended(&held, "denied")?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_stands_on_the_screen_is_approved_by_a_hold_and_arrives_and_a_denied_message_does_not()
 -> Result<()> {
     let (house, agent, mut board) = house(CONFIG).await?;
@@ -84,7 +114,7 @@ async fn what_stands_on_the_screen_is_approved_by_a_hold_and_arrives_and_a_denie
     let approval = database::approval(&house.database()?, &id)?;
     shows_document(&pages, &approval.document)?;
     ensure!(
-        approval.is_signed(house.hub()?.key(), board.device(), Verdict::Approve),
+        approval.is_signed(house.hub()?.key(), board.device()?, Verdict::Approve),
         "it is the board's own"
     );
     let arrived = house.arrived("team")?;
@@ -201,7 +231,7 @@ async fn a_card_outlives_its_broker_its_hub_and_its_boards_power() -> Result<()>
 #[tokio::test(flavor = "multi_thread")]
 async fn a_man_on_the_broker_reads_nothing_gets_nothing_approved_and_is_reported() -> Result<()> {
     let (house, agent, mut board) = house(CONFIG).await?;
-    let mallory = house.eavesdropper_on(board.device())?;
+    let mallory = house.eavesdropper_on(board.device()?)?;
     // He hears the handshake too.
     board.unplug();
     board.view("the board is alone", |view| view == "Offline")?;

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Separates the signatures of releases from everything else that a key may ever sign.
-pub const DOMAIN: &[u8] = b"gatepost/update/1";
+pub const DOMAIN: &[u8] = b"gatepost/manifest/1";
 
 /// Length of a [`Label`], in bytes.
 pub const LABEL: usize = 16;
@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn the_signed_bytes_are_laid_out_as_documented() {
         let bytes = manifest().to_bytes();
-        assert_eq!(&bytes[..17], b"gatepost/update/1");
-        assert_eq!(&bytes[17..49], b"companion\0\0\0\0\0\0\0esp32c3\0\0\0\0\0\0\0\0\0");
-        assert_eq!(&bytes[49..61], &[0, 1, 0, 4, 0, 0, 0, 1, 0, 2, 0, 0], "version and floor");
-        assert_eq!(&bytes[61..65], &[0, 0x0d, 0xbb, 0xa0], "size");
-        assert_eq!(&bytes[97..101], &[0, 0, 0x10, 0], "block");
-        assert_eq!(bytes.len(), 141);
+        assert_eq!(&bytes[..19], b"gatepost/manifest/1");
+        assert_eq!(&bytes[19..51], b"companion\0\0\0\0\0\0\0esp32c3\0\0\0\0\0\0\0\0\0");
+        assert_eq!(&bytes[51..63], &[0, 1, 0, 4, 0, 0, 0, 1, 0, 2, 0, 0], "version and floor");
+        assert_eq!(&bytes[63..67], &[0, 0x0d, 0xbb, 0xa0], "size");
+        assert_eq!(&bytes[99..103], &[0, 0, 0x10, 0], "block");
+        assert_eq!(bytes.len(), 143);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A companion that is a board: the firmware in QEMU, registered with a hub in this process.
 //!
-//! Its flash holds what set-up and pairing would have left there. All that a test knows of it is its screen, its serial
+//! Its flash holds what set-up and pairing would have left there, or what set-up alone would. All that a test knows of it is its screen, its serial
 //! line, on which it names every new view, and what it says to the hub.
 
 use std::{thread, time::Duration};
@@ -25,7 +25,8 @@ const EDGE: usize = 16;
 
 /// A board.
 pub struct Board {
-    keys: Keys,
+    /// Those that its flash was given; none for a board that made its own.
+    keys: Option<Keys>,
     flash: Flash,
     cable: Cable,
     qemu: Option<Qemu>,
@@ -49,7 +50,19 @@ impl TestHub {
         self.hub()?.companions().add(device).await?;
         let cable = Cable::to(self.broker_port()?)?;
         let flash = Flash::paired(cable.port(), &keys, &self.bond(self.hub()?)?)?;
-        let mut board = Board { keys, flash, cable, qemu: None };
+        let mut board = Board { keys: Some(keys), flash, cable, qemu: None };
+        board.switch_on()?;
+        Ok(board)
+    }
+
+    /// A board that nobody has paired yet, switched on.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the board does not start.
+    pub fn new_board(&self) -> Result<Board> {
+        let cable = Cable::to(self.broker_port()?)?;
+        let flash = Flash::set_up(cable.port())?;
+        let mut board = Board { keys: None, flash, cable, qemu: None };
         board.switch_on()?;
         Ok(board)
     }
@@ -57,8 +70,11 @@ impl TestHub {
 
 impl Board {
     /// Its key.
-    pub fn device(&self) -> PublicKey {
-        inside::device(&self.keys)
+    ///
+    /// # Errors
+    /// It made its keys itself.
+    pub fn device(&self) -> Result<PublicKey> {
+        Ok(inside::device(self.keys.as_ref().context("nobody knows its keys")?))
     }
 
     /// Pulls its network cable.
