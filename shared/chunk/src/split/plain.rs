@@ -27,7 +27,8 @@ impl<'a> Window<'a> {
     /// Where the chunk ends; behind its first code point at the earliest.
     pub(super) fn end(&self, mode: Mode) -> usize {
         let all = trim_end(self.text, self.hard);
-        if skip_spaces(self.text, all) == self.text.len() {
+        // A sign that takes the next one into its cluster takes a space too.
+        if skip_spaces(self.text, all) == self.text.len() && is_boundary(self.text, all) {
             return all;
         }
         let line = if mode == Mode::Newline { self.line_or_sentence() } else { None };

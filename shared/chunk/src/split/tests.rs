@@ -50,6 +50,8 @@ fn clusters_stay_whole() {
     assert_eq!(texts("🇩🇪🇫🇷🇮🇹", 20, Unit::Bytes, Mode::Length), ["🇩🇪🇫🇷", "🇮🇹"]);
     assert_eq!(texts("ae\u{301}e\u{301}", 2, Unit::CodePoints, Mode::Length), ["a", "e\u{301}", "e\u{301}"]);
     assert_eq!(texts("ab\r\ncd\r\n\r\nef", 5, Unit::Bytes, Mode::Newline), ["ab", "cd", "ef"]);
+    // The number sign takes the space into its cluster.
+    assert_eq!(texts("漢\u{600} ", 5, Unit::Bytes, Mode::Length), ["漢", "\u{600} "]);
 }
 
 #[test]
