@@ -28,8 +28,8 @@ pub trait Storage: Counter {
     /// The device's keys; [`None`] only where none were ever stored.
     fn load_keys(&mut self) -> Result<Option<Keys>, Self::Error>;
 
-    /// Stores the keys of a new device, or of one that forgets its hub, in place of those before. The counter may begin
-    /// again then: what it counted was signed by another key.
+    /// Stores the keys of a new device, or of one that forgets its hub, in place of those before. The counter goes on: a
+    /// power cut may leave the keys before.
     fn store_keys(&mut self, keys: &Keys) -> Result<(), Self::Error>;
 
     /// The hub that the device is paired with; [`None`] only where it is paired with none.

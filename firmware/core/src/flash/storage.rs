@@ -1,7 +1,8 @@
 //! [`Storage`] over flash: keys, bond, network and counter, a region each.
 //!
-//! The counter is as old as the keys: it is set to zero just before they are stored, and never again. So a device that
-//! has keys and no readable counter is damaged, and none that starts over can sign as the one it was.
+//! The counter is older than the keys: it is set to zero just before the first are stored, and never again. Other keys
+//! go on counting where those before them were, since a cut may leave either. So a device that has keys and no readable
+//! counter is damaged, and none that starts over can sign as the one it was.
 
 use embedded_storage::nor_flash::NorFlash;
 use serde::{Serialize, de::DeserializeOwned};
@@ -82,7 +83,11 @@ impl<F: NorFlash> Storage for FlashStorage<F> {
     }
 
     fn store_keys(&mut self, keys: &Keys) -> Result<(), Self::Error> {
-        self.counter.format(&mut self.flash)?;
+        match self.counter.last(&mut self.flash) {
+            // There is none, or none that anybody could go on from.
+            Err(FlashError::Damaged) => self.counter.format(&mut self.flash)?,
+            found => _ = found?,
+        }
         self.store(KEYS, keys)
     }
 

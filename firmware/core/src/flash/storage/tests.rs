@@ -136,6 +136,30 @@ fn a_birth_that_was_cut_begins_again_or_is_done() {
 }
 
 #[test]
+fn a_cut_while_other_keys_are_stored_leaves_one_of_both_and_the_counter_goes_on() {
+    // The keys in two copies, each with an erase, header, checksum and mark.
+    const STEPS: usize = 2 * (16 + 48 + 64);
+    let mut born = started(blank(5));
+    born.store_keys(&KEYS_1).unwrap();
+    (1..=3).for_each(|next| assert_eq!(born.reserve(), Ok(next)));
+    let (mut cuts, mut old) = (0, 0);
+    for cut in 0..STEPS {
+        let mut flash = born.flash.clone();
+        flash.power_on(Some(cut));
+        let mut storage = FlashStorage::new(flash);
+        storage.store_keys(&KEYS_2).unwrap_err();
+        cuts += usize::from(storage.flash.was_cut());
+        let mut storage = started(storage.flash);
+        let keys = storage.load_keys().unwrap().unwrap();
+        assert!([KEYS_1, KEYS_2].contains(&keys), "cut {cut}: {keys:?}");
+        old += usize::from(keys == KEYS_1);
+        assert_eq!(storage.reserve(), Ok(4), "cut {cut}");
+    }
+    assert_eq!(cuts, STEPS);
+    assert!(0 < old && old < STEPS, "{old}");
+}
+
+#[test]
 fn lost_keys_are_damage_and_no_new_birth() {
     let mut storage = started(blank(3));
     storage.store_keys(&KEYS_1).unwrap();
