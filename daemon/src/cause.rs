@@ -1,6 +1,6 @@
-//! What lies at the bottom of an error.
+//! What lies behind an error.
 
-use std::error::Error;
+use std::{error::Error, io};
 
 /// The last of an error's sources: what the system or the peer said. The layers above it repeat addresses, or name
 /// themselves.
@@ -10,4 +10,35 @@ pub fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'stat
         error = source;
     }
     error
+}
+
+/// The first error of this kind among an error, its sources, and what an I/O error carries, which is no source of it.
+pub fn found<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let found = error.downcast_ref().or_else(|| carried.and_then(|carried| found(carried)));
+        if found.is_some() {
+            return found;
+        }
+        next = error.source();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("above it")]
+    struct Above(#[source] io::Error);
+
+    #[test]
+    fn an_error_is_found_behind_others_and_in_what_an_io_error_carries() {
+        let number = "x".parse::<u8>().unwrap_err();
+        let error = Above(io::Error::other(Above(io::Error::other(number.clone()))));
+        assert_eq!(found(&error), Some(&number));
+        assert_eq!(found::<std::fmt::Error>(&error), None);
+    }
 }

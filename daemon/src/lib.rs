@@ -5,7 +5,7 @@
 //!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
-//! 1. [`random`], [`clock`], [`spelling`], [`cause`] (of an error), [`settings`] (keys, names, secrets), [`store`] (the
+//! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`settings`] (keys, names, secrets), [`store`] (the
 //!    database), [`audit`]
 //! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`files`] (what goes along)

@@ -5,7 +5,6 @@
 //! here is ever weakened: what does not fit is an error that says which key of the configuration it is about.
 
 use std::{
-    error::Error as StdError,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -23,6 +22,7 @@ use rustls::{
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use super::broker::Address;
+use crate::cause::found;
 
 /// Certificates in a file, at most: a chain, or the authorities of a house.
 const MOST: usize = 64;
@@ -136,7 +136,7 @@ pub fn explain(error: &ConnectionError, address: &Address) -> String {
                 address.port
             )
         }
-        error => match tls_error(error) {
+        error => match found(error) {
             Some(error) => explain_tls(error, address),
             // Whoever wants a certificate may just hang up.
             None if address.tls.is_some() && !address.has_certificate => {
@@ -193,23 +193,6 @@ fn explain_tls(error: &rustls::Error, address: &Address) -> String {
         ),
         _ => format!("TLS with the broker failed: {error}"),
     }
-}
-
-/// The error of TLS behind one of the connection, however deep.
-fn tls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<rustls::Error>() {
-            return Some(found);
-        }
-        // What an I/O error carries is no source of it.
-        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if let Some(found) = carried.and_then(|carried| tls_error(carried)) {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 //! goes along. What a server says of the length is believed only where it is against it.
 
 use std::{
-    error::Error,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -26,7 +25,10 @@ use super::{
 };
 use tokio::sync::OnceCell;
 
-use crate::{cause::innermost, message::attachment::is_kind};
+use crate::{
+    cause::{found, innermost},
+    message::attachment::is_kind,
+};
 
 /// Redirects that are followed.
 const HOPS: usize = 4;
@@ -158,15 +160,11 @@ impl Fetcher {
             return Err(StageError::Private { host: host.to_owned(), address });
         }
         let client = self.client.get_or_try_init(async || self.client()).await?;
-        client.get(url.clone()).send().await.map_err(|error| {
-            let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
-            while let Some(found) = cause {
-                if let Some(NotPublic { host, address }) = found.downcast_ref() {
-                    return StageError::Private { host: host.clone(), address: *address };
-                }
-                cause = found.source();
+        client.get(url.clone()).send().await.map_err(|error| match found(&error) {
+            Some(NotPublic { host, address }) => {
+                StageError::Private { host: host.clone(), address: *address }
             }
-            StageError::Fetch(innermost(&error).to_string())
+            None => StageError::Fetch(innermost(&error).to_string()),
         })
     }
 }

@@ -10,7 +10,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use lettre::transport::smtp;
 use rustls::CertificateError;
 
-use crate::{cause::innermost, channels::Failure};
+use crate::{
+    cause::{found, innermost},
+    channels::Failure,
+};
 
 /// The longest answer of a server that is passed on, in characters.
 const MAX_WORDS: usize = 300;
@@ -123,19 +126,10 @@ fn words(text: &str, secret: Option<&str>) -> String {
 
 /// The fault of the server's certificate, if that is what it was.
 fn certificate<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a CertificateError> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        // An io::Error hides what it carries from `source`.
-        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let tls = error
-            .downcast_ref::<rustls::Error>()
-            .or_else(|| carried.and_then(|carried| carried.downcast_ref::<rustls::Error>()));
-        if let Some(rustls::Error::InvalidCertificate(fault)) = tls {
-            return Some(fault);
-        }
-        next = error.source();
+    match found(error) {
+        Some(rustls::Error::InvalidCertificate(fault)) => Some(fault),
+        _ => None,
     }
-    None
 }
 
 #[cfg(test)]

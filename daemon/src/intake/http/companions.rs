@@ -87,9 +87,8 @@ struct Answer {
 pub(super) async fn pair(State(door): State<Door>, request: Request) -> Response {
     door.serve("POST /v1/pairing", OPERATOR, request, async |_, _| {
         let Shown { code, device, program } = door.0.companions.pair().await.map_err(unpaired)?;
-        let kind = if program { "program" } else { "device" };
         let shown = json!({
-            "ok": true, "code": code.to_string(), "key": topic::name(device).as_str(), "kind": kind,
+            "ok": true, "code": code.to_string(), "key": topic::name(device).as_str(), "kind": kind(program),
             "expires_in_s": CONFIRM.as_secs(),
         });
         Ok(Json(shown).into_response())
@@ -106,8 +105,8 @@ pub(super) async fn answer(
         let code = caller::path(code)?.parse().map_err(|_| unpaired(PairError::Unknown))?;
         let Answer { same, name } = door.json(request).await?;
         let device = door.0.companions.answer(code, same, name).await.map_err(unpaired)?;
-        let kind = if device.software { "program" } else { "device" };
-        let paired = json!({"name": device.name, "key": topic::name(device.key).as_str(), "kind": kind});
+        let key = topic::name(device.key);
+        let paired = json!({"name": device.name, "key": key.as_str(), "kind": kind(device.software)});
         Ok(Json(json!({"ok": true, "companion": paired})).into_response())
     })
     .await
@@ -129,13 +128,17 @@ fn view(device: &Registered) -> Value {
         "name": device.name,
         "key": device.short(),
         "public_key": to_hex(&device.key.0),
-        "kind": if device.software { "program" } else { "device" },
+        "kind": kind(device.software),
         "added_at": time(device.added_at),
         "seen_at": device.seen_at.map(time),
         "decided_at": device.decided_at.map(time),
         "counter": device.counter,
         "revoked_at": device.revoked_at.map(time),
     })
+}
+
+fn kind(is_program: bool) -> &'static str {
+    if is_program { "program" } else { "device" }
 }
 
 fn refused(error: DeviceError) -> Refusal {
