@@ -62,13 +62,18 @@ impl Presence {
         self.broker.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The broker is here, or away for this reason. Says whether that is news.
-    pub(super) fn note_broker(&self, error: Option<String>) -> bool {
-        let now = Broker { connected: error.is_none(), error };
+    /// The broker is here, or of no use for this reason. Said in the log once, and not with every attempt of a night.
+    pub(super) fn broker_is(&self, away: Option<String>) {
+        let now = Broker { connected: away.is_none(), error: away };
         let mut known = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
-        let news = *known != now;
+        if *known == now {
+            return;
+        }
+        match &now.error {
+            None => tracing::info!("the MQTT broker is here"),
+            Some(why) => tracing::warn!(why, "the MQTT broker is away"),
+        }
         *known = now;
-        news
     }
 
     /// A companion may decide from now on; it is not here yet.
