@@ -34,6 +34,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     silent: true,
     address_hint: "a name: letters, digits, `-`, `_` and `.`, at most 64 of them",
     files: Some(FileRules { max_size: u64::MAX, max_together: u64::MAX, form: FileForm::Captioned }),
+    ..Capabilities::PLAIN
 };
 
 #[derive(Deserialize)]
@@ -193,7 +194,7 @@ impl Adapter for Local {
             .map_err(|error| Failure::Retry(error.to_string()))
     }
 
-    fn redelivery(&self) -> Redelivery {
+    fn redelivery(&self, _: &Value) -> Redelivery {
         Redelivery::Keyed(Duration::MAX)
     }
 

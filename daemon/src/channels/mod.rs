@@ -10,6 +10,7 @@
 //! answers.
 
 pub mod account;
+pub mod capabilities;
 pub mod email;
 pub mod formats;
 pub mod heard;
@@ -22,49 +23,16 @@ pub mod registry;
 use std::time::Duration;
 
 use async_trait::async_trait;
+pub use capabilities::{Capabilities, FileForm, FileRules};
 use serde_json::Value;
 
 use crate::{
-    message::attachment::Attachment,
+    message::{
+        attachment::Attachment,
+        deed::{Deed, Extras},
+    },
     render::{Flavour, Part},
 };
-
-/// What a platform can do, as data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capabilities {
-    /// The channel's name in targets and configuration.
-    pub channel: &'static str,
-    /// Whether conversations have threads within them.
-    pub threads: bool,
-    /// Whether a message can answer another one.
-    pub replies: bool,
-    /// Whether a message can arrive without a notification.
-    pub silent: bool,
-    /// How an address looks, for error messages.
-    pub address_hint: &'static str,
-    /// What it takes of files; nothing, where a message with files is refused when it is handed in.
-    pub files: Option<FileRules>,
-}
-
-/// What a platform takes of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileRules {
-    /// Bytes of one file.
-    pub max_size: u64,
-    /// Bytes of all files of a message.
-    pub max_together: u64,
-    /// How files stand to the text.
-    pub form: FileForm,
-}
-
-/// How files stand to the text of their message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileForm {
-    /// All in one request with the text, behind it; captions become paragraphs of the text.
-    Together,
-    /// Each in a request of its own after the text, and its caption with it where that is one part.
-    Captioned,
-}
 
 /// One rendered part and where it goes.
 #[derive(Debug, Clone, Copy)]
@@ -83,10 +51,30 @@ pub struct Letter<'a> {
     pub part: &'a Part,
     /// Files that go along with it: none, one, or all of them, as [`FileRules`] says.
     pub files: &'a [Attachment],
+    /// What goes with the text, within the bounds of the [`Capabilities`]. Given for the last part with text only; for all
+    /// others it is empty.
+    pub extras: &'a Extras,
     /// Which part it is, counted from zero.
     pub index: usize,
     /// How many parts the message has.
     pub of: usize,
+}
+
+/// Something else than a new text, and where it is done. The [`Capabilities`] have it, and it keeps within their bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Act<'a> {
+    /// The address, as [`Adapter::resolve`] returned it. Of [`Deed::Presence`], `self`.
+    pub address: &'a str,
+    /// The thread within the conversation.
+    pub thread: Option<&'a str>,
+    /// The platform id of the message being answered, for a poll.
+    pub reply_to: Option<&'a str>,
+    /// Without a notification, for a poll.
+    pub silent: bool,
+    /// What is done; never [`Deed::Send`].
+    pub deed: &'a Deed,
+    /// The new text of [`Deed::Edit`], always there; the first message of [`Deed::Thread`], where there is one.
+    pub part: Option<&'a Part>,
 }
 
 /// Names one part for good: the same at every attempt. 32 lower-case hexadecimal digits.
@@ -98,6 +86,8 @@ pub struct PartKey(pub String);
 pub enum Redelivery {
     /// The platform recognises the part's key and delivers it once, for this long.
     Keyed(Duration),
+    /// The platform can be asked whether it arrived: [`Adapter::find`].
+    Ask,
     /// It would arrive twice.
     Never,
 }
@@ -157,14 +147,25 @@ pub trait Adapter: Send + Sync + 'static {
     /// [reference](Attachment::reference).
     fn compose(&self, letter: &Letter<'_>) -> Value;
 
+    /// The platform request of anything but a new text; none where the platform has no such thing.
+    fn act(&self, _: &Act<'_>) -> Option<Value> {
+        None
+    }
+
     /// Performs a composed request; returns the platform's id of what arrived. What the platform says of its limits beyond
     /// this one request goes to [`heard`]; the shared client ([`http`]) sees to it.
     ///
-    /// `wire` is a value that [`compose`](Self::compose) made, maybe before a restart.
+    /// `wire` is a value that [`compose`](Self::compose) or [`act`](Self::act) made, maybe before a restart.
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure>;
 
-    /// Whether the same key makes a second delivery harmless.
-    fn redelivery(&self) -> Redelivery;
+    /// What makes a second delivery of a composed request harmless.
+    fn redelivery(&self, wire: &Value) -> Redelivery;
+
+    /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
+    /// certain that it did not arrive. Only where [`redelivery`](Self::redelivery) says [`Redelivery::Ask`].
+    async fn find(&self, _wire: &Value, _key: &PartKey) -> Result<Option<String>, Failure> {
+        Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
+    }
 
     /// Asks the platform whether this account could send now; says as what.
     async fn check_ready(&self) -> Result<String, NotReady>;

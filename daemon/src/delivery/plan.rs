@@ -9,6 +9,7 @@ use crate::{
     message::{
         attachment::Attachment,
         call::Call,
+        deed::Extras,
         new_part_key,
         refusal::{Code, Refusal},
         target::{Destination, Target},
@@ -167,6 +168,7 @@ pub fn parts(
                 headline: &headline,
                 part,
                 files,
+                extras: Extras::NONE,
                 index,
                 of,
             });

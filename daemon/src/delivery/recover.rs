@@ -53,8 +53,7 @@ impl Pipeline {
                 return true;
             }
             let account = self.0.accounts.pick(&message.channel, Some(&message.account));
-            account
-                .is_ok_and(|(_, adapter)| resendable(adapter.as_ref(), part.first_sent_at.unwrap_or(0), now))
+            account.is_ok_and(|(_, adapter)| resendable(adapter.as_ref(), part, now))
         });
         let part = in_flight.map(|part| part.index);
         self.0

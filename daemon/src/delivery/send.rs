@@ -130,7 +130,7 @@ impl Pipeline {
     ) -> Result<bool, TransitionError> {
         let (seq, index, lane) = (message.seq, part.index, message.lane());
         let open = part.state == PartState::Unknown;
-        if open && !message.resend && !resendable(adapter, part.first_sent_at.unwrap_or(0), now_ms()) {
+        if open && !message.resend && !resendable(adapter, part, now_ms()) {
             let why = part.error.clone().unwrap_or_else(|| "its answer was lost".into());
             let end = Ending::Nobody { why };
             self.0.outbox.change(seq, move |tx| end.write(tx, seq, index)).await?;
@@ -140,7 +140,7 @@ impl Pipeline {
             self.0.outbox.change(seq, move |tx| transition::part_in_flight(tx, seq, index)).await?;
         }
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
-        let (delivered, mut heard) = heard::listening(deliver(adapter, part)).await;
+        let (delivered, mut heard) = heard::listening(deliver(adapter, part, open)).await;
         if let Err(Failure::Wait { after, .. }) = &delivered {
             heard.push(Allowance::none(Scope::Chat, *after));
         }
@@ -164,7 +164,7 @@ impl Pipeline {
         let tried = Tried {
             // An earlier attempt's request may have arrived, whatever became of this one.
             open,
-            left: time_to_resend(adapter, first_sent_at, now_ms()),
+            left: time_to_resend(adapter, &part.wire, first_sent_at, now_ms()),
             attempts: message.attempts,
             resend: message.resend,
             best_effort: message.best_effort,
@@ -252,19 +252,31 @@ fn obey(
     Ok(())
 }
 
-async fn deliver(adapter: &dyn Adapter, part: &PartRow) -> Result<String, Failure> {
+/// `open` says that it may be there already: a platform that can tell is asked first.
+async fn deliver(adapter: &dyn Adapter, part: &PartRow, open: bool) -> Result<String, Failure> {
     let wire = serde_json::from_str(&part.wire)
         .map_err(|_| Failure::Permanent("the stored request cannot be read".into()))?;
     let key = PartKey(part.key.clone());
-    tokio::time::timeout(LONGEST, adapter.deliver(&wire, &key))
+    let delivered = async {
+        if open
+            && adapter.redelivery(&wire) == Redelivery::Ask
+            && let Some(id) = adapter.find(&wire, &key).await?
+        {
+            return Ok(id);
+        }
+        adapter.deliver(&wire, &key).await
+    };
+    tokio::time::timeout(LONGEST, delivered)
         .await
         .unwrap_or_else(|_| Err(Failure::Unknown("no answer in time".into())))
 }
 
 /// For how long a part whose answer was lost may still be sent again, if at all.
-fn time_to_resend(adapter: &dyn Adapter, first_sent_at: i64, now: i64) -> Option<Duration> {
-    match adapter.redelivery() {
+fn time_to_resend(adapter: &dyn Adapter, wire: &str, first_sent_at: i64, now: i64) -> Option<Duration> {
+    match adapter.redelivery(&serde_json::from_str(wire).ok()?) {
         Redelivery::Never => None,
+        // It is asked before anything is sent again, however late.
+        Redelivery::Ask => Some(Duration::MAX),
         // A clock that went back says nothing about the key's age.
         Redelivery::Keyed(valid) => {
             let age = u64::try_from(now - first_sent_at).ok()?;
@@ -274,6 +286,6 @@ fn time_to_resend(adapter: &dyn Adapter, first_sent_at: i64, now: i64) -> Option
 }
 
 /// Whether a part whose answer was lost may be sent again now.
-pub(super) fn resendable(adapter: &dyn Adapter, first_sent_at: i64, now: i64) -> bool {
-    time_to_resend(adapter, first_sent_at, now).is_some()
+pub(super) fn resendable(adapter: &dyn Adapter, part: &PartRow, now: i64) -> bool {
+    time_to_resend(adapter, &part.wire, part.first_sent_at.unwrap_or(0), now).is_some()
 }

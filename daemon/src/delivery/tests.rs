@@ -73,6 +73,7 @@ impl Adapter for Platform {
                 silent: true,
                 address_hint: "x",
                 files,
+                ..Capabilities::PLAIN
             }
         }
         const BARE: Capabilities = can(None);
@@ -114,7 +115,7 @@ impl Adapter for Platform {
         }
     }
 
-    fn redelivery(&self) -> Redelivery {
+    fn redelivery(&self, _: &Value) -> Redelivery {
         Redelivery::Never
     }
 

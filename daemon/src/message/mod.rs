@@ -2,14 +2,17 @@
 //!
 //! - [`target`]: where a message goes;
 //! - [`call`]: what an agent asks for, parsed from the `message` tool's parameters into types;
+//! - [`action`]: the words for what can be done, and [`deed`]: what is done, typed;
 //! - [`asked`]: files that a call asks for, and [`attachment`]: files that the hub has;
 //! - [`state`]: the states of a message and of its parts, and every legal way between them;
 //! - [`refusal`]: the errors that a caller sees;
 //! - [`receipt`]: what a caller is told of a message.
 
+pub mod action;
 pub mod asked;
 pub mod attachment;
 pub mod call;
+pub mod deed;
 pub mod receipt;
 pub mod refusal;
 pub mod state;

@@ -82,6 +82,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     address_hint: "a plain address such as ada@example.org",
     // Few servers take more in one mail, and base64 makes a third more of it; a server with a lower bound says so.
     files: Some(FileRules { max_size: MAX_FILES, max_together: MAX_FILES, form: FileForm::Together }),
+    ..Capabilities::PLAIN
 };
 
 /// Bytes of all files of one mail.
@@ -188,7 +189,7 @@ impl Adapter for Email {
         self.submission.submit(&mail).await.map(|()| mail.id)
     }
 
-    fn redelivery(&self) -> Redelivery {
+    fn redelivery(&self, _: &Value) -> Redelivery {
         Redelivery::Never
     }
 

@@ -214,7 +214,7 @@ pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::render::Part;
+    use crate::{message::deed::Extras, render::Part};
 
     fn from() -> Mailbox {
         "Gatepost <hub@hub.test>".parse().unwrap()
@@ -239,6 +239,7 @@ pub(super) mod tests {
             headline,
             part,
             files: &[],
+            extras: Extras::NONE,
             index: 0,
             of: 1,
         }

@@ -4,17 +4,23 @@
 //! and two kinds of [`Silence`]. Every answer is read as far as it may go, asked what it says of limits ([`quota`]), and
 //! its words are passed on only without the account's secret. Redirects and proxies are whoever makes the client's matter.
 
+pub mod base;
 #[cfg(test)]
 pub(super) mod double;
 pub mod quota;
+pub mod token;
 
 use std::time::{Duration, SystemTime};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
-use super::heard;
-use crate::{cause::innermost, settings::secret::Secret};
+use self::token::Token;
+use super::{
+    Failure, heard,
+    limits::{Allowance, Scope},
+};
+use crate::{cause::innermost, files::kept::Checked, settings::secret::Secret};
 
 /// For a whole request, from the connection to the end of the answer, where nobody says otherwise.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,13 +31,18 @@ const MAX_ANSWER: usize = 64 * 1024;
 /// The longest words of a server that are passed on, in characters.
 const MAX_WORDS: usize = 300;
 
+/// The slowest that an upload may be, in bytes a second: 25 MB in less than four minutes.
+const UPLOAD_RATE: u64 = 128 * 1024;
+/// However large a file is: less than the whole delivery may take.
+const UPLOAD_LONGEST: Duration = Duration::from_secs(400);
+
 /// An account's way to its platform.
 pub struct Http {
     /// Makes requests; [`ask`](Self::ask) performs them.
     pub client: Client,
     /// Who answers, for people: `the homeserver`.
     platform: &'static str,
-    secret: Secret,
+    token: Token,
 }
 
 /// What came back.
@@ -54,10 +65,75 @@ pub enum Silence {
     Lost(String),
 }
 
+impl From<Silence> for Failure {
+    fn from(silence: Silence) -> Self {
+        match silence {
+            Silence::NotSent(why) => Self::Retry(why),
+            Silence::Lost(why) => Self::Unknown(why),
+        }
+    }
+}
+
+impl Silence {
+    /// What it means for a request that changes nothing that anybody sees: a question, an upload.
+    pub fn harmless(self) -> Failure {
+        let (Self::NotSent(why) | Self::Lost(why)) = self;
+        Failure::Retry(why)
+    }
+}
+
 impl Http {
-    /// A way to `platform` on which `secret` is never repeated.
-    pub fn new(client: Client, platform: &'static str, secret: Secret) -> Self {
-        Self { client, platform, secret }
+    /// A way to `platform` on which its token is never repeated.
+    pub fn new(client: Client, platform: &'static str, token: impl Into<Token>) -> Self {
+        Self { client, platform, token: token.into() }
+    }
+
+    /// The token, for the one place that sends it.
+    pub fn token(&self) -> Secret {
+        self.token.now()
+    }
+
+    /// What an answer means that says no, by its status alone; `said` are the platform's words, `by` whom a limit without a
+    /// name of its own counts. What a platform's own codes say goes before it.
+    pub fn judge(&self, answer: &Answer, said: &str, by: Scope) -> Failure {
+        let status = answer.status.as_u16();
+        let said = format!("{} answered {status}, {}", self.platform, self.words(said));
+        match status {
+            429 => match answer.retry_after {
+                Some(after) => {
+                    heard::note(Allowance::none(by, after));
+                    Failure::Wait { after, why: said }
+                }
+                None => Failure::Retry(said),
+            },
+            408 | 500 | 503 => Failure::Retry(said),
+            // A gateway speaks, and it does not know what became of the request.
+            501..=599 => Failure::Unknown(said),
+            400..=499 => Failure::Permanent(said),
+            300..=399 => {
+                Failure::Permanent(format!("{said}; set the address of {} to where it points", self.platform))
+            }
+            _ => Failure::Unknown(said),
+        }
+    }
+
+    /// What it means that the platform refuses the token: a new one may have been put in its place.
+    pub fn refused(&self, why: String) -> Failure {
+        if self.token.renewed() {
+            Failure::Retry(format!("{why}; there is a new token, with which it goes again"))
+        } else {
+            Failure::Permanent(format!("{why}; replace the token, which is read again when it is refused"))
+        }
+    }
+
+    /// How long a request may take that brings a file of this size.
+    pub fn longest(size: u64) -> Duration {
+        (TIMEOUT + Duration::from_secs(size / UPLOAD_RATE)).min(UPLOAD_LONGEST)
+    }
+
+    /// A file as a request's body.
+    pub fn body(file: Checked) -> reqwest::Body {
+        tokio::fs::File::from_std(file.file).into()
     }
 
     /// Performs a request, and notes what its answer says of limits.
@@ -91,7 +167,7 @@ impl Http {
 
     /// Words from outside, on one line, bounded, without the secret.
     pub fn words(&self, text: &str) -> String {
-        let text = text.replace(self.secret.expose(), "***").replace(char::is_control, " ");
+        let text = text.replace(self.token.now().expose(), "***").replace(char::is_control, " ");
         match text.char_indices().nth(MAX_WORDS) {
             Some((at, _)) => format!("{}…", &text[..at]),
             None => text,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use reqwest::{
-    Method, StatusCode, Url,
+    Method, StatusCode,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
 };
 use serde::Deserialize;
@@ -19,18 +19,12 @@ use serde_json::{Map, Value};
 
 use crate::{
     channels::{
-        Failure, PartKey, heard,
-        http::{Answer, Http, Silence, TIMEOUT, quota},
-        limits::{Allowance, Scope},
+        Failure, PartKey,
+        http::{Answer, Http, Silence, base::Base, quota, token::Token},
+        limits::Scope,
     },
     files::kept::Checked,
-    settings::secret::Secret,
 };
-
-/// The slowest that an upload may be, in bytes a second: 25 MB in less than four minutes.
-const UPLOAD_RATE: u64 = 128 * 1024;
-/// However large a file is: less than the whole delivery may take.
-const UPLOAD_LONGEST: Duration = Duration::from_secs(400);
 
 /// How long a room is believed to be unencrypted. Encryption is switched on once in a room's life and never off
 /// (<https://spec.matrix.org/v1.18/client-server-api/#mroomencryption>), so "encrypted" ends the matter and only "not
@@ -43,8 +37,7 @@ const MAX_ROOMS: usize = 2048;
 /// An account on a homeserver.
 pub(super) struct Client {
     http: Http,
-    homeserver: Url,
-    token: Secret,
+    homeserver: Base,
     /// Rooms that were not encrypted, and when that was.
     plain: Mutex<HashMap<String, Instant>>,
 }
@@ -60,9 +53,8 @@ struct Refusal {
 
 impl Client {
     /// An account that authenticates with a token.
-    pub(super) fn new(http: reqwest::Client, homeserver: Url, token: Secret) -> Self {
-        let http = Http::new(http, "the homeserver", token.clone());
-        Self { http, homeserver, token, plain: Mutex::default() }
+    pub(super) fn new(http: reqwest::Client, homeserver: Base, token: impl Into<Token>) -> Self {
+        Self { http: Http::new(http, "the homeserver", token), homeserver, plain: Mutex::default() }
     }
 
     /// Puts an event into a room, under the part's key, and returns the event's id.
@@ -76,11 +68,7 @@ impl Client {
         content: &Map<String, Value>,
     ) -> Result<String, Failure> {
         let path = ["rooms", room, "send", kind, &key.0];
-        let answer = match self.ask(Method::PUT, &path, Some(content)).await {
-            Ok(answer) => answer,
-            Err(Silence::NotSent(why)) => return Err(Failure::Retry(why)),
-            Err(Silence::Lost(why)) => return Err(Failure::Unknown(why)),
-        };
+        let answer = self.ask(Method::PUT, &path, Some(content)).await?;
         if !answer.status.is_success() {
             return Err(self.judge(&answer));
         }
@@ -94,22 +82,19 @@ impl Client {
     ///
     /// <https://spec.matrix.org/v1.18/client-server-api/#post_matrixmediav3upload>
     pub(super) async fn upload(&self, name: &str, kind: &str, file: Checked) -> Result<String, Failure> {
-        let mut url = self.url(&["_matrix", "media", "v3", "upload"]);
+        let mut url = self.homeserver.at(&["_matrix", "media", "v3", "upload"]);
         url.query_pairs_mut().append_pair("filename", name);
-        let longest = TIMEOUT + Duration::from_secs(file.size / UPLOAD_RATE);
+        let longest = Http::longest(file.size);
         let request = self
             .http
             .client
             .request(Method::POST, url)
-            .bearer_auth(self.token.expose())
+            .bearer_auth(self.http.token().expose())
             .header(CONTENT_TYPE, kind)
             .header(CONTENT_LENGTH, file.size)
-            .body(tokio::fs::File::from_std(file.file));
-        let answer = match self.http.ask_within(request, longest.min(UPLOAD_LONGEST)).await {
-            Ok(answer) => answer,
-            // It is in no room, whether it arrived or not.
-            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(Failure::Retry(why)),
-        };
+            .body(Http::body(file));
+        // It is in no room, whether it arrived or not.
+        let answer = self.http.ask_within(request, longest).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
             return Err(match self.judge(&answer) {
                 Failure::Unknown(why) => Failure::Retry(why),
@@ -129,10 +114,8 @@ impl Client {
         if self.believed_plain(room) {
             return Ok(());
         }
-        let answer = match self.ask(Method::GET, &["rooms", room, "state", "m.room.encryption"], None).await {
-            Ok(answer) => answer,
-            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(Failure::Retry(why)),
-        };
+        let asked = self.ask(Method::GET, &["rooms", room, "state", "m.room.encryption"], None).await;
+        let answer = asked.map_err(Silence::harmless)?;
         if answer.status.is_success() {
             return Err(Failure::Permanent(
                 "the room is encrypted, which this hub cannot do yet: use a room without encryption".into(),
@@ -177,57 +160,40 @@ impl Client {
         body: Option<&Map<String, Value>>,
     ) -> Result<Answer, Silence> {
         let path: Vec<&str> = ["_matrix", "client", "v3"].iter().chain(path).copied().collect();
-        let mut request = self.http.client.request(method, self.url(&path)).bearer_auth(self.token.expose());
+        let url = self.homeserver.at(&path);
+        let mut request = self.http.client.request(method, url).bearer_auth(self.http.token().expose());
         if let Some(body) = body {
             request = request.json(body);
         }
         self.http.ask(request).await
     }
 
-    fn url(&self, path: &[&str]) -> Url {
-        let mut url = self.homeserver.clone();
-        url.path_segments_mut()
-            .expect("an http URL has a path: it was checked when the account was opened")
-            .pop_if_empty()
-            .extend(path);
-        url
-    }
-
     /// What an answer other than yes means for the event.
     fn judge(&self, answer: &Answer) -> Failure {
         let refusal = refusal(answer);
-        let status = answer.status.as_u16();
         let words = match (refusal.errcode.as_str(), refusal.error.as_str()) {
             ("", _) => answer.status.to_string(),
             (code, "") => code.to_owned(),
             (code, error) => format!("{code}: {error}"),
         };
-        let said = format!("the homeserver answered {status}, {}", self.http.words(&words));
-        match status {
-            // #rate-limiting: the header since v1.10, the member before; servers send either or both.
-            // #rate-limiting: the header since v1.10, the member before; servers send either or both.
+        match answer.status.as_u16() {
+            // #rate-limiting: the header since v1.10, the member before; servers send either or both. A homeserver counts a
+            // user's messages over all rooms (Synapse: rc_message, "per user").
             429 => {
                 let body =
                     refusal.retry_after_ms.map(|after| Duration::from_millis(after).min(quota::LONGEST));
-                match answer.retry_after.max(body) {
-                    Some(after) => {
-                        // A homeserver counts a user's messages over all rooms (Synapse: rc_message, "per user").
-                        heard::note(Allowance::none(Scope::Account, after));
-                        Failure::Wait { after, why: said }
-                    }
-                    None => Failure::Retry(said),
-                }
+                let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
+                self.http.judge(&answer, &words, Scope::Account)
             }
-            408 | 500 | 503 => Failure::Retry(said),
-            // A gateway speaks, and it does not know what the homeserver did.
-            501..=599 => Failure::Unknown(said),
-            401 => Failure::Permanent(format!("{said}; log in anew and replace the token")),
-            300..=399 => Failure::Permanent(format!("{said}; set homeserver to the address it points to")),
+            401 => {
+                let said = format!("the homeserver answered 401, {}; log in anew", self.http.words(&words));
+                self.http.refused(said)
+            }
             400..=499 if refusal.errcode.is_empty() => {
-                Failure::Permanent(format!("{said}, which is not how one speaks; check homeserver"))
+                let words = format!("{words}, which is not how one speaks; check homeserver");
+                self.http.judge(answer, &words, Scope::Account)
             }
-            400..=499 => Failure::Permanent(said),
-            _ => Failure::Unknown(said),
+            _ => self.http.judge(answer, &words, Scope::Account),
         }
     }
 

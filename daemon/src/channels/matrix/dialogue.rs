@@ -5,22 +5,25 @@ use std::time::Duration;
 use gatepost_link::Digest;
 use serde_json::Map;
 
-use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix, homeserver};
+use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix};
 use crate::{
     channels::{
         Adapter, Failure, Letter, PartKey, heard,
-        http::double::{Double, Reply, http},
+        http::{
+            base::Base,
+            double::{Double, Reply, http},
+        },
         limits::{Allowance, Scope},
     },
     files::kept::Kept,
-    message::attachment::Attachment,
+    message::{attachment::Attachment, deed::Extras},
     render::Part,
     settings::secret::Secret,
     store::Store,
 };
 
 pub(super) fn matrix(port: u16) -> Matrix {
-    let url = homeserver(&format!("http://127.0.0.1:{port}")).unwrap();
+    let url = Base::parse("homeserver", &format!("http://127.0.0.1:{port}")).unwrap();
     Matrix {
         client: Client::new(http(), url, Secret::from("syt_secret")),
         kept: Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap()),
@@ -42,6 +45,7 @@ pub(super) fn letter(part: &Part) -> Letter<'_> {
         headline: "Hello",
         part,
         files: &[],
+        extras: Extras::NONE,
         index: 0,
         of: 1,
     }

@@ -17,7 +17,6 @@ mod media;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -25,6 +24,7 @@ use self::client::Client;
 use super::{
     Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
+    http::{base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,
@@ -60,6 +60,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     address_hint: "a room id such as !abcdef:example.org",
     // The homeserver has its own bound, and says so.
     files: Some(FileRules { max_size: u64::MAX, max_together: u64::MAX, form: FileForm::Captioned }),
+    ..Capabilities::PLAIN
 };
 
 /// For readers; the server would take more.
@@ -114,7 +115,7 @@ pub fn flavour() -> Flavour {
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
-    let homeserver = homeserver(&settings.homeserver).map_err(OpenError::Invalid)?;
+    let homeserver = Base::parse("homeserver", &settings.homeserver).map_err(OpenError::Invalid)?;
     if !(MIN_LIMIT..=MAX_LIMIT).contains(&settings.limit) {
         return Err(OpenError::Invalid(format!(
             "limit: {} is not between {MIN_LIMIT} and {MAX_LIMIT}",
@@ -128,26 +129,10 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }
     Ok(Arc::new(Matrix {
         kept: Kept::of(&opening.store),
-        client: Client::new(opening.http, homeserver, settings.token.read()?),
+        client: Client::new(opening.http, homeserver, Token::read(settings.token)?),
         limit: settings.limit,
         resend: Duration::from_secs(settings.resend_minutes * 60),
     }))
-}
-
-/// A base URL that paths can be put after.
-fn homeserver(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|e| format!("homeserver: {text:?} is no URL: {e}"))?;
-    let bare = url.username().is_empty()
-        && url.password().is_none()
-        && url.query().is_none()
-        && url.fragment().is_none()
-        && url.has_host();
-    if matches!(url.scheme(), "https" | "http") && bare {
-        Ok(url)
-    } else {
-        // The text is not repeated: somebody may have put a password into it.
-        Err("homeserver: write https://HOST, with a port or path if need be, and nothing else".into())
-    }
 }
 
 #[async_trait]
@@ -198,7 +183,7 @@ impl Adapter for Matrix {
         self.client.send(&stored.room, &stored.kind, key, &stored.content).await
     }
 
-    fn redelivery(&self) -> Redelivery {
+    fn redelivery(&self, _: &Value) -> Redelivery {
         if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
     }
 
@@ -325,18 +310,6 @@ mod tests {
         }
         assert!(canonical("#kitchen:hub.test").unwrap_err().contains("alias"));
         assert!(canonical(&format!("!{}", "a".repeat(255))).is_err());
-    }
-
-    #[test]
-    fn a_homeserver_is_a_bare_url() {
-        for good in ["https://hub.test", "http://127.0.0.1:8008", "https://hub.test/matrix/"] {
-            assert!(homeserver(good).is_ok(), "{good}");
-        }
-        for bad in ["hub.test", "ftp://hub.test", "https://u:pw@hub.test", "https://hub.test?x=1", "https://"]
-        {
-            let error = homeserver(bad).unwrap_err();
-            assert!(!error.contains("pw"), "{error}");
-        }
     }
 
     #[test]

@@ -1,0 +1,152 @@
+//! What a platform can do, as data: what the tool's description, its schema, the checks and the errors are all made of.
+
+use crate::message::action::Action;
+
+/// What a platform can do. Write `Capabilities { …, ..Capabilities::PLAIN }`.
+#[derive(Debug, Clone, Copy)]
+pub struct Capabilities {
+    /// The channel's name in targets and configuration.
+    pub channel: &'static str,
+    /// Whether conversations have threads within them.
+    pub threads: bool,
+    /// Whether a message can answer another one.
+    pub replies: bool,
+    /// Whether a message can arrive without a notification.
+    pub silent: bool,
+    /// How an address looks, for error messages.
+    pub address_hint: &'static str,
+    /// What it takes of files; nothing, where a message with files is refused when it is handed in.
+    pub files: Option<FileRules>,
+    /// What it does beside sending texts and files: of thread, react, poll, edit, delete, pin, unpin, timeout, kick, ban,
+    /// setPresence.
+    pub actions: &'static [Action],
+    /// What it takes of buttons.
+    pub buttons: Option<ButtonRules>,
+    /// What it takes of lists to choose from.
+    pub selects: Option<SelectRules>,
+    /// What it takes of polls.
+    pub polls: Option<PollRules>,
+    /// What it takes of cards.
+    pub cards: Option<CardRules>,
+    /// The effects that a message can arrive with, by the names that agents know.
+    pub effects: &'static [&'static str],
+    /// What to do instead of an action that it lacks, in words for whoever asked.
+    pub instead: &'static [(Action, &'static str)],
+    /// Which way its requests go.
+    pub mode: DeliveryMode,
+}
+
+impl Capabilities {
+    /// Text, and nothing else.
+    pub const PLAIN: Self = Self {
+        channel: "",
+        threads: false,
+        replies: false,
+        silent: false,
+        address_hint: "",
+        files: None,
+        actions: &[],
+        buttons: None,
+        selects: None,
+        polls: None,
+        cards: None,
+        effects: &[],
+        instead: &[],
+        mode: DeliveryMode::Direct,
+    };
+
+    /// Whether it has an action of its own.
+    pub fn does(&self, action: Action) -> bool {
+        self.actions.contains(&action)
+    }
+}
+
+/// Which way a channel's requests go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryMode {
+    /// To the platform's own interface.
+    Direct,
+    /// By a program in between, which holds the session.
+    Gateway,
+    /// Directly where that is ready when a message is planned, else by the program in between. The way is part of the
+    /// stored request, and never changed after it.
+    Hybrid,
+}
+
+/// What a platform takes of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileRules {
+    /// Bytes of one file.
+    pub max_size: u64,
+    /// Bytes of all files of a message.
+    pub max_together: u64,
+    /// How files stand to the text.
+    pub form: FileForm,
+}
+
+/// How files stand to the text of their message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileForm {
+    /// All in one request with the text, behind it; captions become paragraphs of the text.
+    Together,
+    /// Each in a request of its own after the text, and its caption with it where that is one part.
+    Captioned,
+}
+
+/// What a platform takes of buttons. Lengths are in characters but for `data`, which is in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ButtonRules {
+    /// Rows.
+    pub rows: usize,
+    /// Buttons of a row.
+    pub per_row: usize,
+    /// Buttons in all.
+    pub in_all: usize,
+    /// What stands on one.
+    pub text: usize,
+    /// What the bot is told, in bytes; zero where a press cannot tell it anything.
+    pub data: usize,
+    /// Whether a button may open an address.
+    pub urls: bool,
+}
+
+/// What a platform takes of lists to choose from. Lengths are in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelectRules {
+    /// Lists of a message.
+    pub in_all: usize,
+    /// Choices of a list.
+    pub options: usize,
+    /// A choice's label, and its value.
+    pub text: usize,
+}
+
+/// What a platform takes of polls. Lengths are in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PollRules {
+    /// Answers, at most; at least two always.
+    pub options: usize,
+    /// The question.
+    pub question: usize,
+    /// An answer.
+    pub option: usize,
+    /// Whether several answers may be chosen.
+    pub multiple: bool,
+    /// The longest that one may be open, in seconds; zero where its end cannot be set.
+    pub seconds: u64,
+    /// Whether a call may say that it is anonymous or that it is not.
+    pub anonymous: bool,
+    /// What it becomes, where the platform has none of its own: `buttons`, `a card`. The receipt says so.
+    pub stand_in: Option<&'static str>,
+}
+
+/// What a platform takes of cards.
+#[derive(Debug, Clone, Copy)]
+pub struct CardRules {
+    /// What it is called there: `an Adaptive Card`, `blocks`.
+    pub what: &'static str,
+    /// Its longest JSON, in bytes.
+    pub max_bytes: usize,
+    /// Looks whether it is one; says what is wrong with it.
+    pub check: fn(&serde_json::Value) -> Result<(), String>,
+}
