@@ -111,6 +111,14 @@ impl<'a> Text<'a> {
         })
     }
 
+    /// The looks in `range`, no two neighbours equal.
+    #[inline]
+    pub(super) fn looks(self, range: Range<usize>) -> impl Iterator<Item = Look> {
+        let runs = self.runs();
+        let first = runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
+        runs[first..].iter().take_while(move |(start, _)| *start < range.end).map(|(_, look)| *look)
+    }
+
     /// The stretch around the sign before `at` that looks like it.
     #[inline]
     pub(super) fn run_before(self, at: usize) -> Range<usize> {
@@ -122,15 +130,21 @@ impl<'a> Text<'a> {
     /// How the sign at `at` looks.
     #[inline]
     pub(super) fn look_at(self, at: usize) -> Option<Look> {
-        let run = self.runs().partition_point(|(start, _)| *start <= at).checked_sub(1)?;
-        (at < self.text.len()).then(|| self.runs()[run].1)
+        if self.runs.is_empty() {
+            return (at < self.text.len()).then_some(Look::PLAIN);
+        }
+        let run = self.runs.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        (at < self.text.len()).then(|| self.runs[run].1)
     }
 
     /// How the sign before `at` looks.
     #[inline]
     pub(super) fn look_before(self, at: usize) -> Option<Look> {
-        let run = self.runs().partition_point(|(start, _)| *start < at).checked_sub(1)?;
-        Some(self.runs()[run].1)
+        if self.runs.is_empty() {
+            return (at > 0).then_some(Look::PLAIN);
+        }
+        let run = self.runs.partition_point(|(start, _)| *start < at).checked_sub(1)?;
+        Some(self.runs[run].1)
     }
 
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
@@ -300,6 +314,9 @@ impl Texts {
 
     /// Takes line breaks from the end of the open text.
     pub(super) fn trim_end(&mut self) {
+        if !self.text.ends_with('\n') {
+            return;
+        }
         let begin = self.begin();
         let end = self.text[begin.text..].trim_end_matches('\n').len();
         self.text.truncate(begin.text + end);

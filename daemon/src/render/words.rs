@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use gatepost_chunk::display_width;
 
+use super::glance::first_unprintable;
 use super::text::Text;
 
 /// How good a place is to cut, worst first.
@@ -48,7 +49,11 @@ pub(super) fn words(text: Text<'_>) -> impl Iterator<Item = (Range<usize>, Grade
 
 /// The stretch from the first word to the end of the last.
 pub(super) fn extent(text: Text<'_>) -> Range<usize> {
-    let start = words(text).next().map_or(0, |(word, _)| word.start);
+    // Only white space at the beginning is no part of the first word.
+    let start = match text.as_str().starts_with(is_space) {
+        true => words(text).next().map_or(0, |(word, _)| word.start),
+        false => 0,
+    };
     let end = text.as_str().trim_end_matches(is_space).len();
     start..end.max(text.links().last().map_or(0, |link| link.range.end)).max(start)
 }
@@ -64,8 +69,7 @@ fn next_gap(text: &str, from: usize) -> Option<(Range<usize>, Grade)> {
     let found = |c: char| is_space(c) || is_stop(c) || is_comma(c);
     let mut from = from;
     loop {
-        // Most signs are letters of ASCII: those are passed over without being decoded.
-        let at = from + text.as_bytes()[from..].iter().position(|b| *b <= b' ' || *b >= 0x80)?;
+        let at = from + first_unprintable(&text.as_bytes()[from..])?;
         if let [before, b' ', behind, ..] = text.as_bytes()[at.saturating_sub(1)..]
             && before.is_ascii_alphanumeric()
             && behind.is_ascii_graphic()

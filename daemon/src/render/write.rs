@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use super::escape::{self, Swap};
+use super::glance::has_signs;
 use super::html::{escape, is_language};
 use super::layout::{Block, Form, Layout};
 use super::link::Links;
@@ -27,8 +28,17 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Written {
     let bytes = layout.bytes(pieces);
     let html = String::with_capacity(if layout.pen == Pen::Telegram { bytes + bytes / 4 } else { 0 });
     let written = Written { text: String::with_capacity(bytes), html, styles: Vec::new() };
-    let mut writer =
-        Writer { pen: layout.pen, layout, written, escaped: 0, utf16: 0, begun: Vec::new(), quote: None };
+    let mut writer = Writer {
+        pen: layout.pen,
+        layout,
+        written,
+        escaped: 0,
+        has_signs: false,
+        is_clean: false,
+        utf16: 0,
+        begun: Vec::new(),
+        quote: None,
+    };
     let mut before = None;
     for piece in pieces {
         writer.between(before, piece.leaf);
@@ -47,6 +57,10 @@ struct Writer<'a> {
     written: Written,
     /// How much of the text is in the HTML already: the rest goes there at once, before the next tag.
     escaped: usize,
+    /// Whether the rest may have signs that are escaped there.
+    has_signs: bool,
+    /// Whether what is added now has none, which was found out by one look at all of it.
+    is_clean: bool,
     /// UTF-16 units of the text so far.
     utf16: usize,
     /// Where the styles that are open began.
@@ -123,7 +137,7 @@ impl Writer<'_> {
         if is_language(language) {
             self.markup(&format!("<code class=\"language-{language}\">"));
         }
-        self.begun.push((StyleKind::Monospace, self.utf16));
+        self.begin_style(StyleKind::Monospace);
     }
 
     fn end_code(&mut self, fence: &str, language: &str, newline: &str) {
@@ -142,6 +156,8 @@ impl Writer<'_> {
             // Between a mark and its text it would take the mark's power too.
             self.literal(std::mem::take(&mut mark));
         }
+        let has_no_signs = || !has_signs(&text.as_str()[piece.range.clone()]);
+        self.is_clean = self.pen == Pen::Telegram && newline == "\n" && has_no_signs();
         let mut slice = |writer: &mut Self, (at, slice, look): (usize, &str, Look)| {
             writer.turn(text, open, look);
             open = look;
@@ -154,12 +170,20 @@ impl Writer<'_> {
             text.located(piece.range.clone()).for_each(|located| slice(self, located));
         }
         self.turn(text, open, Look::default());
+        self.is_clean = false;
     }
 
     /// Closes and opens what differs between two looks.
+    #[inline]
     fn turn(&mut self, text: Text<'_>, before: Look, behind: Look) {
+        if before != behind {
+            self.turn_over(text, before, behind);
+        }
+    }
+
+    fn turn_over(&mut self, text: Text<'_>, before: Look, behind: Look) {
         let shared = before.shared(behind);
-        for tag in before.tags().skip(shared).rev() {
+        for tag in before.tags_within(shared).rev() {
             if let Some(html) = self.html(text, tag) {
                 self.markup(html.close);
             }
@@ -171,7 +195,7 @@ impl Writer<'_> {
                 }
             }
         }
-        for tag in behind.tags().skip(shared) {
+        for tag in behind.tags_within(shared) {
             if let Some(html) = self.html(text, tag) {
                 self.catch_up();
                 html.write_open(&mut self.written.html);
@@ -180,7 +204,7 @@ impl Writer<'_> {
                 Tag::Link(link) => self.around_link(text, link, |(begin, _)| begin),
                 tag => {
                     self.literal(self.pen.mark(tag));
-                    self.begun.push((style(tag), self.utf16));
+                    self.begin_style(style(tag));
                 }
             }
         }
@@ -194,19 +218,32 @@ impl Writer<'_> {
     fn around_link(&mut self, text: Text<'_>, link: usize, side: impl FnOnce((String, String)) -> String) {
         if let Some(link) = text.links().get(link) {
             let around = side(self.pen.link(text, link));
+            let is_clean = std::mem::take(&mut self.is_clean);
             self.literal(&around);
+            self.is_clean = is_clean;
         }
     }
 
+    #[inline]
+    fn begin_style(&mut self, kind: StyleKind) {
+        if self.pen == Pen::Styles {
+            self.begun.push((kind, self.utf16));
+        }
+    }
+
+    #[inline]
     fn end_style(&mut self, kind: StyleKind) {
         let Some(at) = self.begun.iter().rposition(|(begun, _)| *begun == kind) else { return };
         let (_, start) = self.begun.remove(at);
-        if self.pen == Pen::Styles && start < self.utf16 {
+        if start < self.utf16 {
             self.written.styles.push(Style { start, len: self.utf16 - start, kind });
         }
     }
 
     fn swapped(&mut self, all: &str, swaps: &[Swap], range: std::ops::Range<usize>, newline: &str) {
+        if swaps.is_empty() {
+            return self.lines(&all[range], newline);
+        }
         let first = swaps.partition_point(|swap| swap.at < range.start);
         let mut at = range.start;
         for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
@@ -219,11 +256,15 @@ impl Writer<'_> {
         self.lines(&all[at..range.end], newline);
     }
 
+    #[inline]
     fn literal(&mut self, text: &str) {
-        self.lines(text, "\n");
+        if !text.is_empty() {
+            self.lines(text, "\n");
+        }
     }
 
     fn lines(&mut self, text: &str, newline: &str) {
+        self.has_signs |= !self.is_clean;
         let begin = self.written.text.len();
         push_lines(text, newline, &mut self.written.text);
         if self.pen == Pen::Styles {
@@ -241,8 +282,12 @@ impl Writer<'_> {
 
     /// Adds to the HTML what was added to the text.
     fn catch_up(&mut self) {
-        if self.pen == Pen::Telegram {
-            escape(&self.written.text[self.escaped..], &mut self.written.html);
+        if self.pen == Pen::Telegram && self.escaped < self.written.text.len() {
+            let rest = &self.written.text[self.escaped..];
+            match std::mem::take(&mut self.has_signs) {
+                true => escape(rest, &mut self.written.html),
+                false => self.written.html.push_str(rest),
+            }
             self.escaped = self.written.text.len();
         }
     }

@@ -27,6 +27,15 @@ impl Atom {
         Self { start: small(range.start), end: small(range.end), from: from.into(), to: to.into(), grade }
     }
 
+    /// The next one behind this one, where every byte of it and of the gap between costs one unit and nothing else.
+    #[inline]
+    pub(super) fn next(&self, range: Range<usize>, grade: Grade) -> Self {
+        let (start, end) = (small(range.start), small(range.end));
+        let [units, tags, markup] = self.to.0;
+        let at = |place: u32| Packed([units.saturating_add(place - self.end), tags, markup]);
+        Self { start, end, from: at(start), to: at(end), grade }
+    }
+
     #[inline]
     pub(in super::super) fn range(&self) -> Range<usize> {
         self.start as usize..self.end as usize

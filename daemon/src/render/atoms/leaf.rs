@@ -56,10 +56,7 @@ impl<'a> Leaf<'a> {
 
     /// What `range` costs, which looks the same throughout.
     fn even(&self, range: Range<usize>) -> Cost {
-        // So most words are priced at a glance.
-        let are_letters = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b' ');
-        let is_glanced_at = range.len() <= SHORT && self.swaps.is_empty();
-        match self.is_simple_run || is_glanced_at && are_letters(&self.all.as_bytes()[range.clone()]) {
+        match self.is_simple_run {
             true => Cost::units(range.len()),
             false => self.measure.slice(self.all, self.swaps, range),
         }
@@ -91,12 +88,15 @@ impl<'a> Leaf<'a> {
 
     /// Adds an atom behind those that are there.
     fn push(&mut self, range: Range<usize>, grade: Grade) {
-        let Some((before, to)) = self.atoms.last().map(|last| (last.range(), last.to())) else {
+        let Some(last) = self.atoms.last().cloned() else {
             let to = self.cost(range.clone());
             return self.atoms.push(Atom::new(range, Cost::default(), to, grade));
         };
-        let (mut from, gap) = (to, before.end..range.start);
+        let (mut from, gap) = (last.to(), last.range().end..range.start);
         if self.is_even(&(gap.start..range.end)) {
+            if self.is_simple_run {
+                return self.atoms.push(last.next(range, grade));
+            }
             from += self.even(gap);
             let to = from + self.even(range.clone());
             return self.atoms.push(Atom::new(range, from, to, grade));

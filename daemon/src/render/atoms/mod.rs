@@ -101,7 +101,7 @@ pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
 /// What it costs that a part begins at `place` in a leaf.
 pub(super) fn opening(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
     match &layout.leaves[at].block {
-        Block::Text { text, swaps, .. } => measure(layout, at).opening(text.text(), swaps, place),
+        Block::Text { text, swaps, .. } => edges(layout).opening(text.text(), swaps, place),
         _ => Cost::default(),
     }
 }
@@ -109,9 +109,14 @@ pub(super) fn opening(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
 /// What it costs that a part ends at `place` in a leaf.
 pub(super) fn closing(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
     match &layout.leaves[at].block {
-        Block::Text { text, .. } => measure(layout, at).closing(text.text(), place),
+        Block::Text { text, .. } => edges(layout).closing(text.text(), place),
         _ => Cost::default(),
     }
+}
+
+/// What prices the marks where a part begins or ends, none of which is a line break.
+fn edges(layout: &Layout<'_>) -> Measure {
+    Measure { pen: layout.pen, unit: layout.unit, newline: 0 }
 }
 
 fn measure(layout: &Layout<'_>, at: usize) -> Measure {

@@ -1,8 +1,8 @@
 //! What is written around and between leaves: quote marks, the marks of items, indentation, empty lines.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
+use super::super::table::fill;
 use super::super::tree::{Container, DEEPEST};
 use super::{Layout, Pen};
 
@@ -76,11 +76,14 @@ impl Layout<'_> {
                 Container::List { .. } => continue,
                 Container::Item { number } => {
                     match number {
-                        Some(number) => _ = write!(marked, "{number}. "),
+                        Some(number) => {
+                            push_number(number, marked);
+                            marked.push_str(". ");
+                        }
                         None => marked.push_str(pen.bullet()),
                     }
                     let mark = marked[before.1..].chars().count();
-                    indent.extend(std::iter::repeat_n(' ', mark));
+                    fill(indent, "                ", mark);
                     if self.first.get(*node).is_some_and(|first| *first < at) {
                         marked.truncate(before.1);
                         marked.push_str(&indent[before.0..]);
@@ -124,4 +127,17 @@ impl Layout<'_> {
         }
         Some(a)
     }
+}
+
+/// Adds a number in decimal, without the machinery of a format: half of all items have one.
+fn push_number(number: u64, out: &mut String) {
+    // As long as the longest.
+    let mut digits = [0; 20];
+    let (mut rest, mut first) = (number, digits.len());
+    while rest > 0 || first == digits.len() {
+        first -= 1;
+        digits[first] = (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend(digits[first..].iter().map(|digit| char::from(b'0' + digit)));
 }

@@ -159,12 +159,16 @@ impl<'a> Layout<'a> {
         let at = self.leaves.len();
         self.first.resize(self.nodes.len(), usize::MAX);
         let mut node = parent;
-        while let Some(inner) = node {
-            self.first[inner] = self.first[inner].min(at);
+        // Leaves come in order: where one was first, it was around.
+        while let Some(inner) = node.filter(|inner| self.first[*inner] == usize::MAX) {
+            self.first[inner] = at;
             node = self.nodes[inner].parent;
         }
         let Indents { indent, marked } = self.indents(parent, at, self.pen);
-        let lead = self.unit.count(&indent).max(self.unit.count(&marked));
+        let lead = match parent {
+            Some(_) => self.unit.count(&indent).max(self.unit.count(&marked)),
+            None => 0,
+        };
         let (fence, backticks) = Default::default();
         let in_quote = self.pen.quotes_by_tag() && self.in_quote(parent);
         let quote = Cost { units: 0, tags: 1, markup: "<blockquote></blockquote>".len() };
