@@ -176,10 +176,14 @@ impl Measure {
         look.into_iter().flat_map(Look::tags).map(|tag| self.close(text, tag)).sum()
     }
 
+    #[inline]
     fn change(&self, text: Text<'_>, before: Look, behind: Look) -> Cost {
-        if before == behind {
-            return Cost::default();
-        }
+        let is_free = before == behind || behind.is_plain() && !self.counts_end(before);
+        if is_free { Cost::default() } else { self.marks(text, before, behind) }
+    }
+
+    /// What the marks between two different looks cost.
+    fn marks(&self, text: Text<'_>, before: Look, behind: Look) -> Cost {
         let shared = before.shared(behind);
         let mut cost = Cost::default();
         if self.counts_end(before) {

@@ -95,11 +95,11 @@ impl<'a> Parts<'a> {
             let (mut join, mut sum, mut grade) = (Cost::default(), Cost::default(), Grade::Block);
             if let Some(before) = leaves.last() {
                 let laid_before = &layout.leaves[at - 1];
-                let separator = layout.unit.count(&layout.separator(at - 1, at));
+                let separator = layout.unit.count(&layout.separator(at));
                 let gap = Cost::units(laid_before.tail + separator + laid.lead);
                 join = before.close + gap + laid.wrap + open;
                 sum = before.sum;
-                grade = match (&laid_before.block, layout.common(at - 1, at)) {
+                grade = match (&laid_before.block, laid.common) {
                     (Block::Text { heading: Some(_), .. }, _) => Grade::Heading,
                     (_, Some(_)) => Grade::Item,
                     (_, None) => Grade::Block,

@@ -240,6 +240,15 @@ fn what_is_no_text_is_shown_as_missing() {
 }
 
 #[test]
+fn a_space_in_the_cluster_of_the_sign_before_it_stays_there() {
+    assert_eq!(text("year \u{603}\u{2000}"), "year \u{603}\u{2000}");
+    // Nor is a part ended there.
+    assert_eq!(texts("a year like \u{600} 1447 and", 16), ["a year like", "\u{600} 1447 and"]);
+    let parts = ["any years \u{600}\u{2000}", "like them"];
+    assert_eq!(texts(&parts.join(" "), 16), parts);
+}
+
+#[test]
 fn all_three_line_ends_are_one() {
     let written = "one\ntwo\n\n```\na\n\nb\n```\n\n- item\n  goes on";
     for end in ["\r", "\r\n"] {

@@ -189,12 +189,16 @@ pub(super) struct Texts {
     links: Vec<Link>,
     /// Where each text ends and the next begins.
     ends: Vec<Place>,
+    /// How the open text looks at its end.
+    look: Look,
 }
 
 impl Texts {
-    /// No text, with room for some bytes.
+    /// No text, with room for some bytes, and for as many texts and looks as those commonly have.
     pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes), ..Self::default() }
+        let text = String::with_capacity(bytes);
+        let (runs, ends) = (Vec::with_capacity(bytes / 64), Vec::with_capacity(bytes / 64));
+        Self { text, runs, ends, ..Self::default() }
     }
 
     /// How many are written.
@@ -247,6 +251,7 @@ impl Texts {
     /// Ends the open text, and begins the next. Its number.
     pub(super) fn end(&mut self) -> usize {
         self.ends.push(self.behind());
+        self.look = Look::PLAIN;
         self.ends.len() - 1
     }
 
@@ -257,22 +262,28 @@ impl Texts {
         self.text.truncate(begin.text);
         self.runs.truncate(begin.runs);
         self.links.truncate(begin.links);
+        self.look = Look::PLAIN;
     }
 
     pub(super) fn push(&mut self, text: &str, look: Look) {
         if text.is_empty() {
             return;
         }
-        let begin = self.begin();
-        let at = self.text.len() - begin.text;
-        let last = self.runs[begin.runs..].last().map_or(Look::PLAIN, |(_, last)| *last);
-        if last != look {
-            if self.runs.len() == begin.runs && at > 0 {
-                self.runs.push((0, Look::PLAIN));
-            }
-            self.runs.push((at, look));
+        if self.look != look {
+            self.turn(look);
         }
         self.text.push_str(text);
+    }
+
+    /// Lets what is pushed next look otherwise.
+    fn turn(&mut self, look: Look) {
+        let begin = self.begin();
+        let at = self.text.len() - begin.text;
+        if self.runs.len() == begin.runs && at > 0 {
+            self.runs.push((0, Look::PLAIN));
+        }
+        self.runs.push((at, look));
+        self.look = look;
     }
 
     /// Begins a link to `url`; the text pushed next with the returned index is its label.
@@ -322,6 +333,7 @@ impl Texts {
         self.text.truncate(begin.text + end);
         let runs = self.runs[begin.runs..].partition_point(|(start, _)| *start < end);
         self.runs.truncate(begin.runs + runs);
+        self.look = self.runs[begin.runs..].last().map_or(Look::PLAIN, |(_, last)| *last);
         for link in &mut self.links[begin.links..] {
             link.range.end = link.range.end.min(end);
         }

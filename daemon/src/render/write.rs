@@ -39,10 +39,8 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Written {
         begun: Vec::new(),
         quote: None,
     };
-    let mut before = None;
-    for piece in pieces {
-        writer.between(before, piece.leaf);
-        before = Some(piece.leaf);
+    for (n, piece) in pieces.iter().enumerate() {
+        writer.before(piece.leaf, n > 0);
         writer.piece(piece);
     }
     writer.end_quote();
@@ -70,14 +68,14 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// What is between two leaves, or before the first.
-    fn between(&mut self, before: Option<usize>, leaf: usize) {
+    /// What is before a leaf, which may follow another one.
+    fn before(&mut self, leaf: usize, follows: bool) {
         let quote = self.layout.outer_quote(leaf);
         if quote != self.quote {
             self.end_quote();
         }
-        if let Some(before) = before {
-            self.literal(&self.layout.separator(before, leaf));
+        if follows {
+            self.literal(&self.layout.separator(leaf));
         }
         if quote != self.quote {
             self.markup("<blockquote>");
@@ -162,7 +160,10 @@ impl Writer<'_> {
             writer.turn(text, open, look);
             open = look;
             writer.literal(std::mem::take(&mut mark));
-            writer.swapped(text.as_str(), swaps, at..at + slice.len(), newline);
+            match swaps.is_empty() {
+                true => writer.lines(slice, newline),
+                false => writer.swapped(text.as_str(), swaps, at..at + slice.len(), newline),
+            }
         };
         if self.pen.disarms() {
             settled_within(self.pen, text, &piece.range).into_iter().for_each(|settled| slice(self, settled));
@@ -241,9 +242,6 @@ impl Writer<'_> {
     }
 
     fn swapped(&mut self, all: &str, swaps: &[Swap], range: std::ops::Range<usize>, newline: &str) {
-        if swaps.is_empty() {
-            return self.lines(&all[range], newline);
-        }
         let first = swaps.partition_point(|swap| swap.at < range.start);
         let mut at = range.start;
         for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {

@@ -98,14 +98,21 @@ impl Layout<'_> {
         }
     }
 
-    /// What is written between two leaves that follow each other, before the second one's indentation.
-    pub(in super::super) fn separator(&self, before: usize, after: usize) -> Cow<'static, str> {
-        self.separator_by(before, after, self.pen)
+    /// What is written between a leaf and the one before it, before its indentation.
+    pub(in super::super) fn separator(&self, leaf: usize) -> Cow<'static, str> {
+        self.separator_by(leaf, self.pen)
     }
 
     /// The same as another pen writes it.
-    pub(in super::super) fn separator_by(&self, before: usize, after: usize, pen: Pen) -> Cow<'static, str> {
-        let Some(common) = self.common(before, after) else { return "\n\n".into() };
+    #[inline]
+    pub(in super::super) fn separator_by(&self, leaf: usize, pen: Pen) -> Cow<'static, str> {
+        match self.leaves[leaf].common {
+            Some(common) => self.separator_within(common, pen),
+            None => "\n\n".into(),
+        }
+    }
+
+    fn separator_within(&self, common: usize, pen: Pen) -> Cow<'static, str> {
         let tight = |node: usize| matches!(self.nodes[node].kind, Container::List { tight: true, .. });
         if tight(common) || self.nodes[common].parent.is_some_and(tight) {
             return "\n".into();
@@ -114,9 +121,9 @@ impl Layout<'_> {
         format!("\n{}\n", indent.trim_end()).into()
     }
 
-    /// The innermost container that two leaves share.
-    pub(in super::super) fn common(&self, before: usize, after: usize) -> Option<usize> {
-        let (mut a, mut b) = (self.leaves[before].parent?, self.leaves[after].parent?);
+    /// The innermost container that two leaves share, which are in these.
+    pub(super) fn common(&self, before: Option<usize>, after: Option<usize>) -> Option<usize> {
+        let (mut a, mut b) = (before?, after?);
         while a != b {
             // Never the shallower one: what they share is around both.
             if self.nodes[a].depth >= self.nodes[b].depth {

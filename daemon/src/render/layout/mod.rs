@@ -48,6 +48,8 @@ pub(super) struct Layout<'a> {
 /// A leaf and what is written around it in plain text.
 pub(super) struct Laid<'a> {
     pub(super) parent: Option<usize>,
+    /// The innermost container that it shares with the leaf before it.
+    pub(super) common: Option<usize>,
     pub(super) block: Block<'a>,
     /// Quote marks and indentation before each of its lines.
     pub(super) indent: String,
@@ -169,11 +171,12 @@ impl<'a> Layout<'a> {
             Some(_) => self.unit.count(&indent).max(self.unit.count(&marked)),
             None => 0,
         };
-        let (fence, backticks) = Default::default();
         let in_quote = self.pen.quotes_by_tag() && self.in_quote(parent);
         let quote = Cost { units: 0, tags: 1, markup: "<blockquote></blockquote>".len() };
         let wrap = if in_quote { quote } else { Cost::default() };
-        self.leaves.push(Laid { parent, block, indent, marked, fence, backticks, lead, tail: 0, wrap });
+        let common = self.leaves.last().and_then(|before| self.common(before.parent, parent));
+        let (fence, backticks, tail) = Default::default();
+        self.leaves.push(Laid { parent, common, block, indent, marked, fence, backticks, lead, tail, wrap });
     }
 
     /// Counts a tag around a leaf, besides that of the quote it is in.
