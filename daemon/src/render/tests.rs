@@ -195,6 +195,18 @@ fn a_line_of_code_that_is_cut_keeps_its_indentation() {
 }
 
 #[test]
+fn indentation_that_no_part_has_room_for_is_in_none() {
+    let flavour = Flavour { markup: Markup::Html(Dialect::Telegram), limit: Some(16), ..PLAIN };
+    let code = format!("- a\n\n  ```\n{}bc {}\n  ```", " ".repeat(20), "d".repeat(20));
+    let parts = parts(&code, flavour);
+    assert!(parts.iter().all(|part| part.units <= 16), "{parts:?}");
+    assert_eq!(
+        letters(&parts.iter().map(|part| &*part.text).collect::<String>()),
+        "abc".to_owned() + &"d".repeat(20)
+    );
+}
+
+#[test]
 fn no_part_is_made_of_the_blanks_in_a_line_of_code() {
     let parts = texts(&format!("```\nabc{}def\n```", " ".repeat(90)), 19);
     assert_eq!(parts, ["```\nabc\n```", "```\ndef\n```"]);

@@ -44,7 +44,12 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
             (range.clone(), measure.inside(text, swaps, range))
         }
         Block::Code { text, swaps, .. } => {
-            let range = code_extent(text);
+            let mut range = code_extent(text);
+            let first = text[range.clone()].find('\n').map_or(range.end, |end| range.start + end);
+            // A line that is cut may be without its indentation.
+            if !measure.slice(text, swaps, range.start..first).fits(most(layout, at)) {
+                range.start = atoms(layout, at).first().map_or(range.start, |first| first.range().start);
+            }
             (range.clone(), measure.slice(text, swaps, range))
         }
         Block::Table(table) => {
@@ -69,8 +74,7 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
 /// The atoms of a leaf; one that is never cut has a single one.
 pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
     let laid = &layout.leaves[at];
-    let most = Cost { units: layout.room(at), ..layout.most() - laid.wrap };
-    let measure = measure(layout, at);
+    let (most, measure) = (most(layout, at), measure(layout, at));
     let mut atoms = Vec::new();
     match &laid.block {
         Block::Text { text, swaps, .. } => {
@@ -117,6 +121,11 @@ pub(super) fn closing(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
 /// What prices the marks where a part begins or ends, none of which is a line break.
 fn edges(layout: &Layout<'_>) -> Measure {
     Measure { pen: layout.pen, unit: layout.unit, newline: 0 }
+}
+
+/// The most that an atom of a leaf may cost.
+fn most(layout: &Layout<'_>, at: usize) -> Cost {
+    Cost { units: layout.room(at), ..layout.most() - layout.leaves[at].wrap }
 }
 
 fn measure(layout: &Layout<'_>, at: usize) -> Measure {
