@@ -19,10 +19,20 @@ pub fn parse(markdown: &str) -> Document {
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES;
-    let markdown = &*with_one_line_end(markdown);
+    // The one look for control characters finds carriage returns too.
+    let (markdown, has_controls) = match has_controls(markdown) {
+        false => (Cow::Borrowed(markdown), false),
+        true => {
+            let markdown = with_one_line_end(markdown);
+            let has_controls = has_controls(&markdown);
+            (markdown, has_controls)
+        }
+    };
+    let markdown = &*markdown;
     // Text is hardly ever longer than what it was written as.
     let document = Document { texts: Texts::with_capacity(markdown.len()), ..Document::default() };
-    let mut builder = Builder { is_suspect: is_suspect(markdown), document, ..Builder::default() };
+    let mut builder =
+        Builder { is_suspect: has_controls || is_suspect(markdown), document, ..Builder::default() };
     for event in Parser::new_ext(markdown, options) {
         builder.event(event);
     }
@@ -38,6 +48,15 @@ fn with_one_line_end(markdown: &str) -> Cow<'_, str> {
     markdown.replace("\r\n", "\n").replace('\r', "\n").into()
 }
 
+/// Whether there is a control character other than tabs and line feeds.
+fn has_controls(markdown: &str) -> bool {
+    const BLOCK: usize = 1024;
+    let is_control = |b: u8| (b < b' ') & (b != b'\t') & (b != b'\n') | (b == 0x7f);
+    // Without a way out of the inner loop, the compiler makes vector instructions of it.
+    let controls = |block: &[u8]| block.iter().fold(false, |any, b| any | is_control(*b));
+    markdown.as_bytes().chunks(BLOCK).any(controls)
+}
+
 /// The same text with U+FFFD in place of what is no text: control characters other than tabs and line ends, and what
 /// Unicode promises never to be a character. HTML has no place for them, and nobody could read them.
 fn printable(text: &str, is_suspect: bool) -> Cow<'_, str> {
@@ -51,14 +70,10 @@ fn printable(text: &str, is_suspect: bool) -> Cow<'_, str> {
     if text.contains(is_no_text) { text.replace(is_no_text, "\u{fffd}").into() } else { text.into() }
 }
 
-/// Whether [`printable`] may have something to do in a part of `markdown`: a control character, two bytes that end what
-/// is no character, or a reference that may stand for one. One that stands for a line end counts too.
+/// Whether [`printable`] may have something to do in a part of `markdown`, which has no control characters of ASCII: two
+/// bytes that end what is no character, or a reference that may stand for one. One that stands for a line end counts too.
 fn is_suspect(markdown: &str) -> bool {
-    const BLOCK: usize = 1024;
     let bytes = markdown.as_bytes();
-    let is_control = |b: u8| (b < b' ') & (b != b'\t') & (b != b'\n') | (b == 0x7f);
-    // Without a way out of the inner loop, the compiler makes vector instructions of it.
-    let controls = |block: &[u8]| block.iter().fold(false, |any, b| any | is_control(*b));
     let behind = |at: usize| &bytes[at + 1..];
     let ends_none = |at: usize| match (bytes[at], behind(at).first()) {
         (0xc2, Some(next)) => *next < 0xa0,
@@ -66,8 +81,7 @@ fn is_suspect(markdown: &str) -> bool {
         (_, next) => matches!(next, Some(0xbe | 0xbf)),
     };
     let refers = |at: usize| behind(at).starts_with(b"#") || behind(at).starts_with(b"NewLine;");
-    bytes.chunks(BLOCK).any(controls)
-        || memchr::memchr3_iter(0xc2, 0xef, 0xbf, bytes).any(ends_none)
+    memchr::memchr3_iter(0xc2, 0xef, 0xbf, bytes).any(ends_none)
         || memchr::memchr_iter(b'&', bytes).any(refers)
 }
 

@@ -91,13 +91,15 @@ impl Writer<'_> {
 
     fn piece(&mut self, piece: &Piece) {
         let laid = &self.layout.leaves[piece.leaf];
-        let newline = newline(&laid.indent);
-        self.literal(if piece.begins { &laid.marked } else { &laid.indent });
+        let layout = self.layout;
+        let indent = layout.indent_of(laid);
+        let newline = newline(indent);
+        self.literal(if piece.begins { layout.marked_of(laid) } else { indent });
         match &laid.block {
             Block::Text { text, swaps, .. } => {
                 let newline = match self.pen.line_end() {
                     "\n" => newline,
-                    end => [end, &laid.indent].concat().into(),
+                    end => [end, indent].concat().into(),
                 };
                 self.text(text.text(), swaps, piece, &newline);
             }
@@ -262,7 +264,7 @@ impl Writer<'_> {
     }
 
     fn lines(&mut self, text: &str, newline: &str) {
-        self.has_signs |= !self.is_clean;
+        self.has_signs |= !self.is_clean && (newline.len() > 1 || may_have_signs(text));
         let begin = self.written.text.len();
         push_lines(text, newline, &mut self.written.text);
         if self.pen == Pen::Styles {
@@ -289,6 +291,12 @@ impl Writer<'_> {
             self.escaped = self.written.text.len();
         }
     }
+}
+
+/// As [`has_signs`], but true of any longer text: what is between leaves is looked at a byte at a time.
+#[inline]
+fn may_have_signs(text: &str) -> bool {
+    text.len() > 8 || text.bytes().any(|b| matches!(b, b'&' | b'<' | b'>'))
 }
 
 /// A line break and the indentation of the next line.

@@ -130,7 +130,7 @@ fn most(layout: &Layout<'_>, at: usize) -> Cost {
 
 fn measure(layout: &Layout<'_>, at: usize) -> Measure {
     let laid = &layout.leaves[at];
-    let indent = layout.unit.count(&laid.indent);
+    let indent = layout.unit.count(layout.indent_of(laid));
     let newline = match &laid.block {
         Block::Text { .. } => indent + layout.pen.line_end().len() - 1,
         _ => indent,
