@@ -19,7 +19,7 @@ use super::measure::{Cost, Measure};
 use super::words::{Grade, extent};
 use leaf::Leaf;
 
-pub(super) use atom::Atom;
+pub(super) use atom::{Atom, Atoms};
 
 /// All atoms of a leaf as one.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
         // A cluster may reach over the edge of a word: only the sum of all is safe.
         Block::Text { .. } | Block::Code { .. } if layout.unit == Unit::Graphemes => {
             let atoms = atoms(layout, at);
-            let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return Span::default() };
+            let (Some(first), Some(last)) = (atoms.get(0), atoms.last()) else { return Span::default() };
             (first.range().start..last.range().end, last.to())
         }
         Block::Text { text, swaps, .. } => {
@@ -48,7 +48,7 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
             let first = text[range.clone()].find('\n').map_or(range.end, |end| range.start + end);
             // A line that is cut may be without its indentation.
             if !measure.slice(text, swaps, range.start..first).fits(most(layout, at)) {
-                range.start = atoms(layout, at).first().map_or(range.start, |first| first.range().start);
+                range.start = atoms(layout, at).get(0).map_or(range.start, |first| first.range().start);
             }
             (range.clone(), measure.slice(text, swaps, range))
         }
@@ -72,34 +72,32 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
 }
 
 /// The atoms of a leaf; one that is never cut has a single one.
-pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
+pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Atoms {
     let laid = &layout.leaves[at];
     let (most, measure) = (most(layout, at), measure(layout, at));
-    let mut atoms = Vec::new();
     match &laid.block {
         Block::Text { text, swaps, .. } => {
             let text = text.text();
-            // More than words commonly need.
-            atoms.reserve(text.as_str().len() / 5);
-            Leaf::new(measure, most, (text.as_str(), Some(text)), swaps, &mut atoms).text(text);
+            Leaf::new(measure, most, (text.as_str(), Some(text)), swaps).text(text)
         }
-        Block::Code { text, swaps, .. } => {
-            Leaf::new(measure, most, (text, None), swaps, &mut atoms).code();
-        }
+        Block::Code { text, swaps, .. } => Leaf::new(measure, most, (text, None), swaps).code(),
         Block::Table(table) if table.rows() > 0 => {
             let join = Cost::units(1 + measure.newline);
+            let mut atoms = Atoms::new(false, table.rows());
             for row in 0..table.rows() {
-                let from = atoms.last().map_or(Cost::default(), |last: &Atom| last.to() + join);
+                let from = atoms.last().map_or(Cost::default(), |last| last.to() + join);
                 let to = from + row_cost(layout, &measure, table, row);
                 atoms.push(Atom::new(row..row + 1, from, to, Grade::Line));
             }
+            atoms
         }
         Block::Table(_) | Block::Rule => {
             let Span { range, cost } = span(layout, at);
+            let mut atoms = Atoms::new(false, 1);
             atoms.push(Atom::new(range, Cost::default(), cost, Grade::Line));
+            atoms
         }
     }
-    atoms
 }
 
 /// What it costs that a part begins at `place` in a leaf.
