@@ -32,7 +32,7 @@ pub fn template() -> String {
         "Names for targets: an agent may write to \"ann\" where it would write to the target behind it. The allowlists count for that \
          target, and whoever approves sees both.",
     );
-    file.push_str("[book]\n#: ann = \"telegram:123456\"\n\n");
+    file.push_str("[book]\n#: ann = \"local:ann\"\n\n");
     comment(
         &mut file,
         "Agents. Each has a token (gatepost agent add NAME) and a section here; without a section it may send nothing. \

@@ -198,7 +198,7 @@ fn read<T: for<'de> Deserialize<'de>>(arguments: &Value, written: &str) -> Resul
 /// A receipt as `send_message` answers it: what matters of it, within its bound.
 pub fn simple(answer: &Value) -> Value {
     let mut short = json!({"ok": answer["ok"]});
-    for member in ["id", "state", "code", "error", "hint", "guide"] {
+    for member in ["id", "state", "deduplicated", "code", "error", "hint", "guide"] {
         if let Some(value) = answer.get(member).filter(|value| !value.is_null()) {
             short[member] = value.clone();
             // What comes last is what can be done without.

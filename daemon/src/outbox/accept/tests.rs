@@ -69,7 +69,7 @@ async fn the_same_message_again_is_the_first_one_while_that_lives() {
     others.agent = "b".into();
     assert!(matches!(outbox.accept(others).await.unwrap(), Accepted::New(_)), "another agent's receipt");
     store.close();
-    drop(outbox);
+    drop((store, outbox));
 
     let (store, outbox) = open(minute).await;
     assert!(matches!(say(&outbox, "one").await, Accepted::Same(_)), "after a restart");
@@ -77,7 +77,7 @@ async fn the_same_message_again_is_the_first_one_while_that_lives() {
     end(&outbox, last).await;
     assert!(matches!(say(&outbox, "one").await, Accepted::New(_)), "the first one failed");
     store.close();
-    drop(outbox);
+    drop((store, outbox));
 
     let (_, outbox) = open(std::time::Duration::ZERO).await;
     assert!(matches!(say(&outbox, "one").await, Accepted::New(_)));
