@@ -19,6 +19,7 @@ pub mod limits;
 pub mod local;
 pub mod matrix;
 pub mod registry;
+pub mod telegram;
 
 use std::time::Duration;
 

@@ -149,7 +149,7 @@ impl Http {
     /// # Errors
     /// As those of [`ask`](Self::ask).
     pub async fn ask_within(&self, request: RequestBuilder, longest: Duration) -> Result<Answer, Silence> {
-        let response = request.timeout(longest).send().await.map_err(|error| self.silence(&error))?;
+        let response = request.timeout(longest).send().await.map_err(|error| self.silence(error))?;
         let (status, now) = (response.status(), SystemTime::now());
         let limited = status == StatusCode::TOO_MANY_REQUESTS;
         let retry_after = quota::retry_after(response.headers(), limited, now);
@@ -174,8 +174,10 @@ impl Http {
         }
     }
 
-    fn silence(&self, error: &reqwest::Error) -> Silence {
-        let (platform, cause) = (self.platform, self.words(&innermost(error).to_string()));
+    /// Without the address, which may have a secret in it.
+    fn silence(&self, error: reqwest::Error) -> Silence {
+        let error = error.without_url();
+        let (platform, cause) = (self.platform, self.words(&innermost(&error).to_string()));
         if error.is_connect() || error.is_builder() {
             Silence::NotSent(format!("cannot connect to {platform}: {cause}"))
         } else {
@@ -186,7 +188,9 @@ impl Http {
     /// The body, as far as it may go.
     async fn read(&self, mut response: Response) -> Result<Vec<u8>, String> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| innermost(&error).to_string())? {
+        while let Some(chunk) =
+            response.chunk().await.map_err(|error| innermost(&error.without_url()).to_string())?
+        {
             if body.len() + chunk.len() > MAX_ANSWER {
                 return Err(format!("{}'s answer is too long", self.platform));
             }
