@@ -11,6 +11,7 @@
 
 pub mod account;
 pub mod capabilities;
+pub mod discord;
 pub mod email;
 pub mod formats;
 pub mod heard;

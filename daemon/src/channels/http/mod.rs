@@ -52,7 +52,7 @@ pub struct Answer {
     pub status: StatusCode,
     /// When to come back, as its headers have it.
     pub retry_after: Option<Duration>,
-    /// Its body; null where that is no JSON and the status says no.
+    /// Its body; null where that is no JSON and the status says no, or says that there is none.
     pub body: Value,
 }
 
@@ -156,6 +156,8 @@ impl Http {
         quota::allowances(response.headers(), limited, now).into_iter().for_each(heard::note);
         // An answer that says no has said so, whatever becomes of its words.
         let body = match (self.read(response).await, status.is_success()) {
+            // RFC 9110 §15.3.5: it has none.
+            (Ok(bytes), true) if bytes.is_empty() && status == StatusCode::NO_CONTENT => Value::Null,
             (Ok(bytes), true) => serde_json::from_slice(&bytes)
                 .map_err(|_| Silence::Lost(format!("{}'s answer is no JSON", self.platform)))?,
             (Ok(bytes), false) => serde_json::from_slice(&bytes).unwrap_or_default(),
