@@ -1,6 +1,6 @@
 //! Cards: Discord's embeds, looked at before a message with one is taken.
 //!
-//! A card is one embed, or a list of up to ten. What Discord would not take is said here, in terms of the card, while
+//! A card is one embed, or `{"embeds": […]}` with up to ten. What Discord would not take is said here, in terms of the card, while
 //! whoever wrote it is still there; a member that it would ignore is refused too, for then it would arrive otherwise than it
 //! was meant.
 
@@ -20,17 +20,22 @@ const MAX_COLOR: u64 = 0xff_ff_ff;
 
 /// The embeds of a card.
 pub(super) fn embeds(card: &Value) -> Vec<Value> {
-    match card {
-        Value::Array(embeds) => embeds.clone(),
-        embed => vec![embed.clone()],
+    match card.as_object().and_then(|card| card.get("embeds")) {
+        Some(Value::Array(embeds)) => embeds.clone(),
+        _ => vec![card.clone()],
     }
 }
 
 /// Whether it is one; what is wrong with it.
 pub(super) fn check(card: &Value) -> Result<(), String> {
+    if let Some(several) = card.as_object().filter(|card| card.contains_key("embeds"))
+        && (several.len() > 1 || !several["embeds"].is_array())
+    {
+        return Err("a card of several embeds is {\"embeds\": […]}, and nothing beside it".into());
+    }
     let embeds = embeds(card);
     if embeds.is_empty() || embeds.len() > MAX_EMBEDS {
-        return Err(format!("a card is one embed, or a list of up to {MAX_EMBEDS}"));
+        return Err(format!("a card has up to {MAX_EMBEDS} embeds, and one at least"));
     }
     let mut together = 0;
     for embed in &embeds {
@@ -156,7 +161,7 @@ mod tests {
             "fields": [{"name": "n", "value": "v", "inline": true}],
         });
         assert_eq!(check(&full), Ok(()));
-        assert_eq!(check(&json!([{"title": "one"}, {"title": "two"}])), Ok(()));
+        assert_eq!(check(&json!({"embeds": [{"title": "one"}, {"title": "two"}]})), Ok(()));
         assert_eq!(embeds(&full).len(), 1);
     }
 
@@ -168,9 +173,11 @@ mod tests {
         for (card, words) in [
             (json!("text"), "an object"),
             (json!({}), "nothing"),
-            (json!([]), "up to 10"),
-            (json!(many), "up to 10"),
-            (json!(long), "6002 characters"),
+            (json!({"embeds": []}), "up to 10"),
+            (json!({"embeds": {}}), "several embeds"),
+            (json!({"embeds": [{"title": "t"}], "title": "t"}), "several embeds"),
+            (json!({"embeds": many}), "up to 10"),
+            (json!({"embeds": long}), "6002 characters"),
             (json!({"title": "ä".repeat(257)}), "257"),
             (json!({"title": " "}), "title"),
             (json!({"titel": "t"}), "titel"),
