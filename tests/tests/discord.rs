@@ -150,8 +150,12 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
         "{elsewhere}"
     );
     ensure!(posted(&double, "211")?.is_empty());
+    let evading = call(&agent, "210", json!({"message": "Psst"}))?;
+    ensure!(evading["state"] == "failed" && text(&evading, "error").contains("is a thread"), "{evading}");
 
     id_of(&call(&agent, "@99", json!({"message": "For you"}))?, 0)?;
+    let evading = call(&agent, "900", json!({"message": "Psst"}))?;
+    ensure!(evading["state"] == "failed" && text(&evading, "error").contains("discord:@"), "{evading}");
     ensure!(posted(&double, "900")?[0]["content"] == "For you");
 
     let timeout = json!({"action": "timeout", "userId": "99", "durationMinutes": 10, "reason": "Rüde, 2×"});
@@ -183,7 +187,7 @@ async fn an_approved_message_arrives_in_the_channel_as_it_was_shown_and_signed()
         TestHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?)).await?;
     let agent = house.agent("engineer").await?;
     let held = agent.send(&json!({"to": "discord:200", "message": main_job::report()}))?;
-    ensure!(held["state"] == "held" && double.heard()?.is_empty(), "{held}");
+    ensure!(held["state"] == "held" && posted(&double, "200")?.is_empty(), "{held}");
     let seen = house.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;

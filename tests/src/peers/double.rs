@@ -217,7 +217,7 @@ mod tests {
             ("200/messages", row(with(&button, json!({"custom_id": "x".repeat(101)}))), "components"),
             ("200/messages", row(with(&button, json!({"url": "https://a.test/"}))), "as its style says"),
             ("200/messages", json!({"embeds": embeds}), "6000"),
-            ("200/messages", json!({"poll": {"question": {"text": "a"}, "answers": answers}}), "too long"),
+            ("200/messages", json!({"poll": {"question": {"text": "a"}, "answers": answers}}), "$.poll"),
             ("202/messages", json!({}), "50008"),
             ("999/messages", json!({}), "10003"),
             ("200/messages/5/threads", json!({}), "50035"),

@@ -82,22 +82,22 @@ impl Client {
                 self.thread(&wire, name, message.as_deref(), first.as_ref(), key).await
             }
             Request::React { message, emoji, remove } => {
-                let (channel, message) = (self.channel(&wire).await?, id("message", message)?);
                 // An address has no place for these.
                 if emoji.is_empty() || emoji.chars().all(|c| c == '.') {
                     return Err(Failure::Permanent("a reaction needs an emoji".into()));
                 }
+                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
                 let method = if *remove { Method::DELETE } else { Method::PUT };
                 let path = ["channels", &channel, "messages", &message, "reactions", emoji, "@me"];
                 self.perform(self.request(method, &path)).await.map(|_| message.clone())
             }
             Request::Edit { message, body } => {
-                let (channel, message) = (self.channel(&wire).await?, id("message", message)?);
+                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
                 let path = ["channels", &channel, "messages", &message];
                 self.perform(self.request(Method::PATCH, &path).json(body)).await.map(|_| message.clone())
             }
             Request::Delete { message } => {
-                let (channel, message) = (self.channel(&wire).await?, id("message", message)?);
+                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
                 let path = ["channels", &channel, "messages", &message];
                 self.perform(self.request(Method::DELETE, &path)).await.map(|_| message.clone())
             }
@@ -150,10 +150,10 @@ impl Client {
         first: Option<&Map<String, Value>>,
         key: &PartKey,
     ) -> Result<String, Failure> {
+        let message = message.map(|message| id("message", message)).transpose()?;
         let channel = self.conversation(&wire.to).await?;
         let (path, body) = match message {
             Some(message) => {
-                let message = id("message", message)?;
                 let path = ["channels", &channel, "messages", &message, "threads"].map(str::to_owned);
                 (path.to_vec(), json!({"name": name}))
             }
@@ -192,7 +192,7 @@ impl Client {
 
     /// <https://docs.discord.com/developers/resources/message#pin-message>.
     async fn pin(&self, wire: &Wire, method: Method, message: &str) -> Result<String, Failure> {
-        let (channel, message) = (self.channel(wire).await?, id("message", message)?);
+        let (message, channel) = (id("message", message)?, self.channel(wire).await?);
         let path = ["channels", &channel, "messages", "pins", &message];
         self.perform(self.because(wire, method, &path)).await.map(|_| message.clone())
     }

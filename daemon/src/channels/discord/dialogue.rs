@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use gatepost_link::Digest;
 use serde_json::{Value, json};
 
-use super::{Client, Discord, voice::tests::recording, wire::Manners};
+use super::{Client, Discord, places::Place, voice::tests::recording, wire::Manners};
 use crate::{
     channels::{
         Act, Adapter, Failure, Letter, PartKey, Redelivery, heard,
@@ -28,7 +28,15 @@ use crate::{
 
 const TOKEN: &str = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.hush_hush";
 
+/// A bot that has asked about the channel 42 before.
 pub(super) fn discord(port: u16, token: impl Into<Token>) -> Discord {
+    let discord = new(port, token);
+    let place = Place { kind: 0, guild: Some("77".into()), parent: None };
+    discord.client.places.learn("42", place);
+    discord
+}
+
+fn new(port: u16, token: impl Into<Token>) -> Discord {
     let base = Base::parse("base_url", &format!("http://127.0.0.1:{port}/api/v10")).unwrap();
     Discord {
         client: Client::new(http(), base, token),
@@ -79,7 +87,7 @@ async fn act(
     script: &'static [Reply],
 ) -> (Result<String, Failure>, Vec<String>) {
     let double = Double::start(script);
-    let discord = discord(double.port, Secret::from(TOKEN));
+    let discord = new(double.port, Secret::from(TOKEN));
     let act = Act { address: "42", thread: None, reply_to: None, silent: false, deed: &deed, part };
     let wire = discord.act(&act).unwrap();
     (discord.deliver(&wire, &key()).await, double.heard())
@@ -420,9 +428,9 @@ async fn every_action_goes_where_it_belongs() {
         (Deed::Edit { message: message.clone() }, "PATCH", "/channels/42/messages/5"),
     ];
     for (deed, method, path) in of_message {
-        let (done, heard) = act(deed, Some(&part), &[DONE]).await;
+        let (done, heard) = act(deed, Some(&part), &[CHANNEL, DONE]).await;
         assert_eq!(done.unwrap(), "5", "{path}");
-        is(&heard[0], &format!("{method} /api/v10{path}"));
+        is(&heard[1], &format!("{method} /api/v10{path}"));
     }
     let of_person: [(Deed, &str, &str); 3] = [
         (
@@ -484,13 +492,13 @@ async fn a_thread_is_made_once_and_its_first_message_stands_in_it() {
         name: "June".into(),
         message: message.map(Into::into),
     });
-    let (made, heard) = act(thread(Some("5")), Some(&part), &[MADE, SENT]).await;
+    let (made, heard) = act(thread(Some("5")), Some(&part), &[CHANNEL, MADE, SENT]).await;
     assert_eq!(made.unwrap(), "31");
-    is(&heard[0], "POST /api/v10/channels/42/messages/5/threads");
-    assert_eq!(body(&heard[0]), json!({"name": "June"}));
-    is(&heard[1], "POST /api/v10/channels/31/messages");
+    is(&heard[1], "POST /api/v10/channels/42/messages/5/threads");
+    assert_eq!(body(&heard[1]), json!({"name": "June"}));
+    is(&heard[2], "POST /api/v10/channels/31/messages");
     assert_eq!(
-        (&body(&heard[1])["content"], &body(&heard[1])["enforce_nonce"]),
+        (&body(&heard[2])["content"], &body(&heard[2])["enforce_nonce"]),
         (&json!("Hello"), &json!(true))
     );
 
@@ -522,8 +530,42 @@ async fn a_thread_is_made_once_and_its_first_message_stands_in_it() {
 }
 
 #[tokio::test]
+async fn a_conversation_has_one_address_and_the_allowlist_sees_it() {
+    const THREAD: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"id":"42","type":11,"guild_id":"77","parent_id":"43","thread_metadata":{}}"#,
+    );
+    const PERSON: Reply = Reply::Says(200, "", r#"{"id":"42","type":1}"#);
+    let part = part("Hello");
+    for (script, words) in [
+        (&[THREAD, SENT] as &'static [Reply], "send to discord:43 with threadId 42"),
+        (&[PERSON, SENT], "send to discord:@"),
+    ] {
+        let double = Double::start(script);
+        let one = new(double.port, Secret::from(TOKEN));
+        let failure = one.deliver(&one.compose(&letter(&part)), &key()).await.unwrap_err();
+        assert!(matches!(&failure, Failure::Permanent(why) if why.contains(words)), "{failure:?}");
+        assert_eq!(double.heard().len(), 1);
+    }
+    // A channel is asked about once.
+    let double = Double::start(&[CHANNEL, SENT, SENT]);
+    let one = new(double.port, Secret::from(TOKEN));
+    let wire = one.compose(&letter(&part));
+    one.deliver(&wire, &key()).await.unwrap();
+    one.deliver(&wire, &key()).await.unwrap();
+    let gets = double.heard().iter().filter(|request| request.starts_with("GET")).count();
+    assert_eq!(gets, 1);
+}
+
+#[tokio::test]
 async fn nobody_is_put_out_of_a_conversation_of_two() {
-    const DM: Reply = Reply::Says(200, "", r#"{"id":"42","type":1}"#);
-    let (failure, heard) = act(Deed::Kick { user: "99".into(), reason: None }, None, &[DM, DONE]).await;
-    assert!(matches!(failure, Err(Failure::Permanent(_))) && heard.len() == 1, "{failure:?}");
+    const DM: Reply = Reply::Says(200, "", r#"{"id":"900","type":1}"#);
+    let double = Double::start(&[DM, DM, DONE]);
+    let discord = new(double.port, Secret::from(TOKEN));
+    let deed = Deed::Kick { user: "99".into(), reason: None };
+    let act = Act { address: "@99", thread: None, reply_to: None, silent: false, deed: &deed, part: None };
+    let failure = discord.deliver(&discord.act(&act).unwrap(), &key()).await;
+    assert!(matches!(&failure, Err(Failure::Permanent(why)) if why.contains("members")), "{failure:?}");
+    assert_eq!(double.heard().len(), 2);
 }

@@ -4,8 +4,9 @@
 //! lost answer costs nothing. Nobody is called by a message: `allowed_mentions` is in every one and allows none.
 //!
 //! A thread is a channel there, with an id of its own; so is a conversation with one person. A thread that a call names is
-//! looked up and must belong to the channel that was allowed, or a thread's id would be a way round the allowlist. A person's
-//! id looks like a channel's: a person is written `@ID`, and the conversation with them is opened when a message leaves.
+//! looked up and must belong to the channel that was allowed, or a thread's id would be a way round the allowlist; for the
+//! same reason a thread or a person's conversation is no target by the id of its channel. A person's id looks like a
+//! channel's: a person is written `@ID`, and the conversation with them is opened when a message leaves.
 //!
 //! Read `wire` first: it is what a message becomes.
 

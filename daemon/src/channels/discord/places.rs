@@ -4,6 +4,9 @@
 //! fate unknown. Opening a conversation with a person is one too: it shows nobody anything, and the second time it answers
 //! with the same channel (<https://docs.discord.com/developers/resources/user#create-dm>). What is remembered never changes
 //! in a channel's life.
+//!
+//! Every conversation has one address, for the allowlist's sake: a thread is reached by its channel and its own id, a person
+//! by `@` and theirs. The ids of the channels that these also are count as no addresses.
 
 use std::{
     collections::HashMap,
@@ -25,6 +28,7 @@ const MOST: usize = 2048;
 /// What kinds of channels there are that matter here
 /// (<https://docs.discord.com/developers/resources/channel#channel-object-channel-types>).
 pub(super) mod kind {
+    pub(in super::super) const DM: u64 = 1;
     pub(in super::super) const ANNOUNCEMENT: u64 = 5;
     pub(in super::super) const ANNOUNCEMENT_THREAD: u64 = 10;
     pub(in super::super) const PUBLIC_THREAD: u64 = 11;
@@ -66,7 +70,7 @@ impl Client {
 
     /// The channel of an address, without its threads.
     pub(super) async fn conversation(&self, to: &str) -> Result<String, Failure> {
-        let Some(person) = to.strip_prefix('@') else { return id("channel", to) };
+        let Some(person) = to.strip_prefix('@') else { return self.of_a_server(id("channel", to)?).await };
         let person = id("person", person)?;
         if let Some(channel) = lock(&self.places.people).get(&person) {
             return Ok(channel.clone());
@@ -78,6 +82,20 @@ impl Client {
         };
         remember(&self.places.people, person, channel.to_owned());
         Ok(channel.to_owned())
+    }
+
+    /// A channel, unless it has another address.
+    async fn of_a_server(&self, channel: String) -> Result<String, Failure> {
+        let why = match self.place(&channel).await? {
+            Place { parent: Some(parent), .. } => {
+                format!("{channel} is a thread: send to discord:{parent} with threadId {channel}")
+            }
+            Place { kind: kind::DM, .. } => {
+                format!("{channel} is a conversation with a person: send to discord:@ and the person's id")
+            }
+            _ => return Ok(channel),
+        };
+        Err(Failure::Permanent(format!("{why}; nothing was sent")))
     }
 
     /// What Discord knows of a channel.
@@ -107,6 +125,14 @@ impl Client {
                 "a conversation with a person has no members: name a channel of the server".into(),
             )
         })
+    }
+}
+
+#[cfg(test)]
+impl Places {
+    /// As if this had been asked before.
+    pub(super) fn learn(&self, channel: &str, place: Place) {
+        remember(&self.channels, channel.to_owned(), place);
     }
 }
 

@@ -249,6 +249,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_answer_that_says_there_is_nothing_to_read_is_a_yes_and_an_empty_one_is_none() {
+        let nothing = asked(&[Reply::Says(204, "", "")]).await.0.unwrap();
+        assert_eq!((nothing.status.as_u16(), nothing.body), (204, Value::Null));
+        assert!(matches!(asked(&[Reply::Says(200, "", "")]).await.0, Err(Silence::Lost(_))));
+    }
+
+    #[tokio::test]
+    async fn no_address_is_in_an_error_for_it_may_have_an_old_secret_in_it() {
+        let port = Double::start(&[Reply::Close]).port;
+        let http = Http::new(double::http(), "the platform", Secret::from("the new one"));
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        for url in [
+            format!("http://127.0.0.1:{port}/botold-secret/send"),
+            format!("http://127.0.0.1:{nobody}/botold-secret/send"),
+            "http://[::not-an-address/botold-secret".into(),
+            "mailto:botold-secret".into(),
+        ] {
+            let silence = http.ask(http.client.get(&url)).await.unwrap_err();
+            assert!(!format!("{silence:?}").contains("old-secret"), "{url}: {silence:?}");
+        }
+    }
+
+    #[tokio::test]
     async fn who_is_given_a_moment_only_is_lost_after_it() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", port.local_addr().unwrap());

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::media::File;
 use crate::{
-    channels::{Act, Failure, Letter},
+    channels::{Act, Failure, Letter, formats::TELEGRAM},
     message::deed::{Deed, Extras, Poll, Press},
     render::Part,
 };
@@ -116,8 +116,8 @@ impl Wire {
         }
     }
 
-    /// Puts a part's text in as `name`; no text, nothing.
-    fn say(&mut self, name: &str, part: &Part) {
+    /// Puts a part's text in as `name`, which takes so many units; no text, nothing.
+    fn say(&mut self, name: &str, most: Option<usize>, part: &Part) {
         if part.text.is_empty() {
             return;
         }
@@ -125,7 +125,9 @@ impl Wire {
             Some(html) => {
                 self.set(name, html.as_str());
                 self.set("parse_mode", "HTML");
-                self.plain = Some(part.text.clone());
+                // With the addresses of its links, if there is room for them.
+                let fits = most.is_none_or(|most| part.shown.encode_utf16().count() <= most);
+                self.plain = Some(if fits { &part.shown } else { &part.text }.clone());
             }
             None => self.set(name, part.text.as_str()),
         }
@@ -161,7 +163,7 @@ pub(super) fn compose(letter: &Letter<'_>, link_previews: bool) -> Wire {
             let mut wire = Wire::new(method, chat);
             wire.file = Some(file);
             wire.instead = (method == "sendPhoto").then_some(Instead::Document);
-            wire.say("caption", letter.part);
+            wire.say("caption", TELEGRAM.caption_limit, letter.part);
             wire
         }
         None => text(letter.address, letter.part, link_previews),
@@ -237,7 +239,7 @@ pub(super) fn act(act: &Act<'_>, link_previews: bool) -> Option<Wire> {
 /// <https://core.telegram.org/bots/api#sendmessage>.
 fn text(address: &str, part: &Part, link_previews: bool) -> Wire {
     let mut wire = Wire::new("sendMessage", json!({"chat_id": number(address)}));
-    wire.say("text", part);
+    wire.say("text", TELEGRAM.flavour.limit, part);
     if !link_previews {
         wire.set("link_preview_options", json!({"is_disabled": true}));
     }

@@ -38,6 +38,16 @@ fn a_text_goes_as_html_and_carries_itself_without_markup() {
 }
 
 #[test]
+fn without_markup_a_link_shows_its_address_where_there_is_room() {
+    let link = part("<a href=\"https://a.test/\">it</a>", "it");
+    let link = Part { shown: "it <https://a.test/>".into(), ..link };
+    assert_eq!(composed(&letter(&link))["plain"], "it <https://a.test/>");
+    let long =
+        Part { text: "x".repeat(4090), shown: format!("{} <https://a.test/>", "x".repeat(4090)), ..link };
+    assert_eq!(composed(&letter(&long))["plain"], long.text);
+}
+
+#[test]
 fn replies_topics_and_silence_have_their_parameters() {
     let part = part("Hello", "Hello");
     let mut letter = Letter { thread: Some("7"), reply_to: Some("42"), silent: true, ..letter(&part) };
