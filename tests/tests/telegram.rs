@@ -154,10 +154,11 @@ fn in_a_group(agent: &Client, double: &Double) -> Result<()> {
     let topic = there(json!({"action": "thread", "threadName": "June", "message": "The **first** one"}))?;
     let topic = id_of(&topic, 0)?;
     id_of(&there(json!({"message": "The second", "threadId": topic}))?, 0)?;
+    let number = json!(topic.parse::<i64>()?);
     let in_topic: Vec<Value> =
         asked(double, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == FORUM).collect();
     ensure!(
-        in_topic.len() == 2 && in_topic.iter().all(|body| body["message_thread_id"].to_string() == topic),
+        in_topic.len() == 2 && in_topic.iter().all(|body| body["message_thread_id"] == number),
         "{in_topic:?}"
     );
     for (action, more) in
