@@ -11,6 +11,7 @@
 
 pub mod account;
 pub mod capabilities;
+pub mod discord;
 pub mod email;
 pub mod formats;
 pub mod heard;
@@ -19,6 +20,7 @@ pub mod limits;
 pub mod local;
 pub mod matrix;
 pub mod registry;
+pub mod telegram;
 
 use std::time::Duration;
 

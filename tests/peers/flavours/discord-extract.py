@@ -1,16 +1,24 @@
-"""Takes what a new message needs out of the specification of its HTTP API that Discord publishes.
+"""Takes what the hub's requests need out of the specification of its HTTP API that Discord publishes.
 
     python discord-extract.py openapi.json >discord-message.json
 
 The specification is https://github.com/discord/discord-api-spec (`specs/`), under the MIT licence. What is left is the
-schema `MessageCreateRequest` and all that it refers to, a line for each.
+schemas of the requests that the hub makes and all that they refer to, a line for each.
 """
 
 import json
 import pathlib
 import sys
 
-ROOT = "MessageCreateRequest"
+ROOTS = [
+    "MessageCreateRequest",
+    "MessageEditRequestPartial",
+    "CreateTextThreadWithMessageRequest",
+    "CreateTextThreadWithoutMessageRequest",
+    "CreateForumThreadRequest",
+    "CreatePrivateChannelRequest",
+    "BanUserFromGuildRequest",
+]
 
 
 def references(value):
@@ -27,14 +35,14 @@ def references(value):
 def main():
     specification = json.loads(pathlib.Path(sys.argv[1]).read_text())
     schemas = specification["components"]["schemas"]
-    wanted, reached = [ROOT], set()
+    wanted, reached = list(ROOTS), set()
     while wanted:
         name = wanted.pop()
         if name not in reached:
             reached.add(name)
             wanted.extend(references(schemas[name]))
     about = (
-        f"{ROOT} and what it refers to, from Discord's HTTP API specification, version {specification['info']['version']}: "
+        f"{', '.join(ROOTS)} and what they refer to, from Discord's HTTP API specification, version {specification['info']['version']}: "
         "https://github.com/discord/discord-api-spec, licence "
         f"{specification['info']['license']['identifier']}, copyright Discord. Made by discord-extract.py."
     )

@@ -6,11 +6,14 @@
 //!
 //! A peer that is not installed fails the test that wants it: `tests/run --setup-only` installs them all.
 //!
+//! Platforms that nobody can run here are played by `double`: ours, and as strict as their documentation.
+//!
 //! Parts that were rendered go to the judges of `html` and `judges`, which are no servers but libraries.
 //!
 //! Read `leash` first: it is how a peer lives and dies.
 
 mod cable;
+mod double;
 mod html;
 mod judges;
 mod leash;
@@ -22,6 +25,7 @@ pub mod qemu;
 mod synapse;
 
 pub use cable::Cable;
+pub use double::Double;
 pub use html::html_check;
 pub use judges::{JUDGED, Verdict, judge};
 pub use mail::Mail;

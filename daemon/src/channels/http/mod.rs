@@ -52,7 +52,7 @@ pub struct Answer {
     pub status: StatusCode,
     /// When to come back, as its headers have it.
     pub retry_after: Option<Duration>,
-    /// Its body; null where that is no JSON and the status says no.
+    /// Its body; null where that is no JSON and the status says no, or says that there is none.
     pub body: Value,
 }
 
@@ -149,13 +149,15 @@ impl Http {
     /// # Errors
     /// As those of [`ask`](Self::ask).
     pub async fn ask_within(&self, request: RequestBuilder, longest: Duration) -> Result<Answer, Silence> {
-        let response = request.timeout(longest).send().await.map_err(|error| self.silence(&error))?;
+        let response = request.timeout(longest).send().await.map_err(|error| self.silence(error))?;
         let (status, now) = (response.status(), SystemTime::now());
         let limited = status == StatusCode::TOO_MANY_REQUESTS;
         let retry_after = quota::retry_after(response.headers(), limited, now);
         quota::allowances(response.headers(), limited, now).into_iter().for_each(heard::note);
         // An answer that says no has said so, whatever becomes of its words.
         let body = match (self.read(response).await, status.is_success()) {
+            // RFC 9110 §15.3.5: it has none.
+            (Ok(bytes), true) if bytes.is_empty() && status == StatusCode::NO_CONTENT => Value::Null,
             (Ok(bytes), true) => serde_json::from_slice(&bytes)
                 .map_err(|_| Silence::Lost(format!("{}'s answer is no JSON", self.platform)))?,
             (Ok(bytes), false) => serde_json::from_slice(&bytes).unwrap_or_default(),
@@ -174,8 +176,10 @@ impl Http {
         }
     }
 
-    fn silence(&self, error: &reqwest::Error) -> Silence {
-        let (platform, cause) = (self.platform, self.words(&innermost(error).to_string()));
+    /// Without the address, which may have a secret in it.
+    fn silence(&self, error: reqwest::Error) -> Silence {
+        let error = error.without_url();
+        let (platform, cause) = (self.platform, self.words(&innermost(&error).to_string()));
         if error.is_connect() || error.is_builder() {
             Silence::NotSent(format!("cannot connect to {platform}: {cause}"))
         } else {
@@ -186,7 +190,9 @@ impl Http {
     /// The body, as far as it may go.
     async fn read(&self, mut response: Response) -> Result<Vec<u8>, String> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| innermost(&error).to_string())? {
+        while let Some(chunk) =
+            response.chunk().await.map_err(|error| innermost(&error.without_url()).to_string())?
+        {
             if body.len() + chunk.len() > MAX_ANSWER {
                 return Err(format!("{}'s answer is too long", self.platform));
             }
@@ -240,6 +246,29 @@ mod tests {
         assert_eq!((refused.status.as_u16(), refused.body), (403, Value::Null));
         assert!(matches!(asked(&[Reply::Endless]).await.0, Err(Silence::Lost(_))));
         assert!(matches!(asked(&[Reply::Close]).await.0, Err(Silence::Lost(_))));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_says_there_is_nothing_to_read_is_a_yes_and_an_empty_one_is_none() {
+        let nothing = asked(&[Reply::Says(204, "", "")]).await.0.unwrap();
+        assert_eq!((nothing.status.as_u16(), nothing.body), (204, Value::Null));
+        assert!(matches!(asked(&[Reply::Says(200, "", "")]).await.0, Err(Silence::Lost(_))));
+    }
+
+    #[tokio::test]
+    async fn no_address_is_in_an_error_for_it_may_have_an_old_secret_in_it() {
+        let port = Double::start(&[Reply::Close]).port;
+        let http = Http::new(double::http(), "the platform", Secret::from("the new one"));
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        for url in [
+            format!("http://127.0.0.1:{port}/botold-secret/send"),
+            format!("http://127.0.0.1:{nobody}/botold-secret/send"),
+            "http://[::not-an-address/botold-secret".into(),
+            "mailto:botold-secret".into(),
+        ] {
+            let silence = http.ask(http.client.get(&url)).await.unwrap_err();
+            assert!(!format!("{silence:?}").contains("old-secret"), "{url}: {silence:?}");
+        }
     }
 
     #[tokio::test]

@@ -1,0 +1,385 @@
+//! Discord's answers, and what they mean.
+//!
+//! A refusal has a code and words (<https://docs.discord.com/developers/topics/opcodes-and-status-codes#json>), and with
+//! them the members of the request that it is about; all of that is passed on. How long to wait stands in the body, in
+//! seconds with decimals, and what the buckets have left in the headers, which the shared client reads.
+
+use std::{fmt::Write as _, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use reqwest::{
+    Method, RequestBuilder,
+    header::{AUTHORIZATION, USER_AGENT},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    media,
+    places::{Places, kind},
+    target, voice,
+    wire::{Request, Wire},
+};
+use crate::{
+    channels::{
+        Failure, PartKey,
+        http::{Answer, Http, Silence, TIMEOUT, base::Base, quota, token::Token},
+        limits::Scope,
+    },
+    files::kept::Kept,
+};
+
+/// <https://docs.discord.com/developers/resources/message#message-object-message-flags>.
+const IS_VOICE_MESSAGE: u64 = 1 << 13;
+
+/// "Can be an integer or string (up to 25 characters)" (<https://docs.discord.com/developers/resources/message#create-message>).
+const NONCE: usize = 25;
+
+/// "up to 28 days in the future" (<https://docs.discord.com/developers/resources/guild#modify-guild-member>).
+const LONGEST_TIMEOUT: Duration = Duration::from_hours(28 * 24);
+
+/// "between 1 and 512 URL-encoded UTF-8 characters" (<https://docs.discord.com/developers/reference#reason-header>).
+const MAX_REASON: usize = 512;
+
+/// Named so, or "blocked" (<https://docs.discord.com/developers/reference#user-agent>).
+const AGENT: &str = concat!("DiscordBot (gatepost, ", env!("CARGO_PKG_VERSION"), ")");
+
+/// "API resource is currently overloaded. Try again a little later", under several statuses.
+const OVERLOADED: u64 = 130_000;
+
+/// The most members that are named of those that a refusal is about.
+const MAX_NAMED: usize = 4;
+
+/// A bot.
+pub(super) struct Client {
+    http: Http,
+    base: Base,
+    pub(super) places: Places,
+}
+
+impl Client {
+    pub(super) fn new(http: reqwest::Client, base: Base, token: impl Into<Token>) -> Self {
+        Self { http: Http::new(http, "Discord", token), base, places: Places::default() }
+    }
+
+    /// Performs a request; the id of what it made, or of what it was about.
+    pub(super) async fn deliver(&self, wire: Wire, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
+        match &wire.request {
+            Request::Message { body } => {
+                // Whatever can be wrong with the files is found before anything is asked or sent.
+                let files = media::open(&wire.files, kept).await?;
+                let channel = self.channel(&wire).await?;
+                let (mut body, mut files) = (with_nonce(body, key), files);
+                if wire.voice
+                    && let [_] = files.as_slice()
+                {
+                    let (file, length) = media::length(files.remove(0)).await?;
+                    files.push(file);
+                    length.into_iter().for_each(|length| make_voice(&mut body, length));
+                }
+                self.post(&channel, &body, &wire, files).await
+            }
+            Request::Thread { name, message, first } => {
+                self.thread(&wire, name, message.as_deref(), first.as_ref(), key).await
+            }
+            Request::React { message, emoji, remove } => {
+                // An address has no place for these.
+                if emoji.is_empty() || emoji.chars().all(|c| c == '.') {
+                    return Err(Failure::Permanent("a reaction needs an emoji".into()));
+                }
+                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
+                let method = if *remove { Method::DELETE } else { Method::PUT };
+                let path = ["channels", &channel, "messages", &message, "reactions", emoji, "@me"];
+                self.perform(self.request(method, &path)).await.map(|_| message.clone())
+            }
+            Request::Edit { message, body } => {
+                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
+                let path = ["channels", &channel, "messages", &message];
+                self.perform(self.request(Method::PATCH, &path).json(body)).await.map(|_| message.clone())
+            }
+            Request::Delete { message } => {
+                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
+                let path = ["channels", &channel, "messages", &message];
+                self.perform(self.request(Method::DELETE, &path)).await.map(|_| message.clone())
+            }
+            Request::Pin { message } => self.pin(&wire, Method::PUT, message).await,
+            Request::Unpin { message } => self.pin(&wire, Method::DELETE, message).await,
+            Request::Timeout { user, seconds } => {
+                let (user, until) = (id("person", user)?, until(*seconds)?);
+                let guild = self.guild(&wire.to).await?;
+                let request = self.because(&wire, Method::PATCH, &["guilds", &guild, "members", &user]);
+                let body = json!({"communication_disabled_until": until});
+                self.perform(request.json(&body)).await.map(|_| user.clone())
+            }
+            Request::Kick { user } => {
+                let (user, guild) = (id("person", user)?, self.guild(&wire.to).await?);
+                let request = self.because(&wire, Method::DELETE, &["guilds", &guild, "members", &user]);
+                self.perform(request).await.map(|_| user.clone())
+            }
+            Request::Ban { user } => {
+                let (user, guild) = (id("person", user)?, self.guild(&wire.to).await?);
+                let request = self.because(&wire, Method::PUT, &["guilds", &guild, "bans", &user]);
+                self.perform(request.json(&json!({}))).await.map(|_| user.clone())
+            }
+        }
+    }
+
+    async fn post(
+        &self,
+        channel: &str,
+        body: &Map<String, Value>,
+        wire: &Wire,
+        files: Vec<crate::files::kept::Checked>,
+    ) -> Result<String, Failure> {
+        let request = self.request(Method::POST, &["channels", channel, "messages"]);
+        let answer = if files.is_empty() {
+            self.perform(request.json(body)).await?
+        } else {
+            let longest = Http::longest(files.iter().map(|file| file.size).sum());
+            let form = media::form(body, &wire.files, files)?;
+            self.perform_within(request.multipart(form), longest).await?
+        };
+        made(&answer)
+    }
+
+    /// <https://docs.discord.com/developers/resources/channel#start-thread-from-message> and the two after it.
+    async fn thread(
+        &self,
+        wire: &Wire,
+        name: &str,
+        message: Option<&str>,
+        first: Option<&Map<String, Value>>,
+        key: &PartKey,
+    ) -> Result<String, Failure> {
+        let message = message.map(|message| id("message", message)).transpose()?;
+        let channel = self.conversation(&wire.to).await?;
+        let (path, body) = match message {
+            Some(message) => {
+                let path = ["channels", &channel, "messages", &message, "threads"].map(str::to_owned);
+                (path.to_vec(), json!({"name": name}))
+            }
+            None => {
+                let path = ["channels", &channel, "threads"].map(str::to_owned).to_vec();
+                let of = |kind: u64| json!({"name": name, "type": kind});
+                match (self.place(&channel).await?.kind, first) {
+                    (kind::FORUM | kind::MEDIA, Some(first)) => {
+                        let request = self.request(Method::POST, &["channels", &channel, "threads"]);
+                        let body = json!({"name": name, "message": first});
+                        return made(&self.perform(request.json(&body)).await?);
+                    }
+                    (kind::FORUM | kind::MEDIA, None) => {
+                        let why = "a post in a forum needs a text: send the thread with a message";
+                        return Err(Failure::Permanent(why.into()));
+                    }
+                    (kind::ANNOUNCEMENT, _) => (path, of(kind::ANNOUNCEMENT_THREAD)),
+                    _ => (path, of(kind::PUBLIC_THREAD)),
+                }
+            }
+        };
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let thread = made(&self.perform(self.request(Method::POST, &path).json(&body)).await?)?;
+        let Some(first) = first else { return Ok(thread) };
+        match self.post(&thread, &with_nonce(first, key), wire, vec![]).await {
+            Ok(_) => Ok(thread),
+            // What follows a thread cannot be done again without making another one.
+            Err(Failure::Unknown(why)) => {
+                Err(Failure::Unknown(format!("the thread {thread} is there; of its first message: {why}")))
+            }
+            Err(failure) => Err(Failure::Permanent(format!(
+                "the thread {thread} is there, but its first message is not; send it with threadId {thread}: {failure}"
+            ))),
+        }
+    }
+
+    /// <https://docs.discord.com/developers/resources/message#pin-message>.
+    async fn pin(&self, wire: &Wire, method: Method, message: &str) -> Result<String, Failure> {
+        let (message, channel) = (id("message", message)?, self.channel(wire).await?);
+        let path = ["channels", &channel, "messages", "pins", &message];
+        self.perform(self.because(wire, method, &path)).await.map(|_| message.clone())
+    }
+
+    /// Who the bot is, or why it cannot send.
+    ///
+    /// <https://docs.discord.com/developers/resources/user#get-current-user>
+    pub(super) async fn who_am_i(&self) -> Result<String, String> {
+        let answer = match self.http.ask(self.request(Method::GET, &["users", "@me"])).await {
+            Ok(answer) => answer,
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
+        };
+        if !answer.status.is_success() {
+            return Err(self.judge(&answer).to_string());
+        }
+        match (answer.body["username"].as_str(), answer.body["id"].as_str()) {
+            (Some(name), Some(id)) => Ok(self.http.words(&format!("{name} ({id})"))),
+            _ => Err("Discord does not say whose token this is; check base_url".into()),
+        }
+    }
+
+    /// A request to this path. Nothing in it is from outside but ids that were looked at, and emoji.
+    pub(super) fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.http
+            .client
+            .request(method, self.base.at(path))
+            .header(AUTHORIZATION, format!("Bot {}", self.http.token().expose()))
+            .header(USER_AGENT, AGENT)
+    }
+
+    /// The same with a reason for the server's audit log.
+    fn because(&self, wire: &Wire, method: Method, path: &[&str]) -> RequestBuilder {
+        let request = self.request(method, path);
+        match &wire.reason {
+            Some(reason) => request.header("X-Audit-Log-Reason", encoded(reason)),
+            None => request,
+        }
+    }
+
+    async fn perform(&self, request: RequestBuilder) -> Result<Value, Failure> {
+        self.perform_within(request, TIMEOUT).await
+    }
+
+    async fn perform_within(&self, request: RequestBuilder, longest: Duration) -> Result<Value, Failure> {
+        let answer = self.http.ask_within(request, longest).await?;
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer)) }
+    }
+
+    /// Asks something that changes nothing that anybody sees.
+    pub(super) async fn question(&self, request: RequestBuilder) -> Result<Value, Failure> {
+        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        if answer.status.is_success() {
+            return Ok(answer.body);
+        }
+        match self.judge(&answer) {
+            Failure::Unknown(why) => Err(Failure::Retry(why)),
+            failure => Err(failure),
+        }
+    }
+
+    /// What an answer means that says no.
+    fn judge(&self, answer: &Answer) -> Failure {
+        let said = said(&answer.body);
+        match answer.status.as_u16() {
+            401 => self
+                .http
+                .refused(format!("bot token rejected (Discord answered 401, {})", self.http.words(&said))),
+            // <https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit>. An answer without such a body is
+            // from the network before Discord, which counts all that comes from here.
+            429 => {
+                let global = answer.body["global"].as_bool().unwrap_or(true);
+                let body = answer.body["retry_after"].as_f64().and_then(seconds);
+                let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
+                self.http.judge(&answer, &said, if global { Scope::Account } else { Scope::Chat })
+            }
+            _ if answer.body["code"] == OVERLOADED => {
+                Failure::Retry(format!("Discord answered {}", self.http.words(&said)))
+            }
+            400..=499 if said.is_empty() => {
+                self.http.judge(answer, "which is not how Discord speaks; check base_url", Scope::Chat)
+            }
+            _ => self.http.judge(answer, &said, Scope::Chat),
+        }
+    }
+}
+
+/// The id of what was made.
+fn made(answer: &Value) -> Result<String, Failure> {
+    match answer["id"].as_str() {
+        Some(id) => Ok(id.to_owned()),
+        None => Err(Failure::Unknown("Discord said yes, but not as which message".into())),
+    }
+}
+
+/// An id that may stand in an address.
+pub(super) fn id(of: &str, text: &str) -> Result<String, Failure> {
+    target::snowflake(text).ok_or_else(|| {
+        let text: String = text.chars().take(40).collect();
+        Failure::Permanent(format!("{text:?} is no {of}'s id on Discord, which are numbers"))
+    })
+}
+
+/// The part's key, as far as there is room for it. Its end is random, its beginning the time.
+fn with_nonce(body: &Map<String, Value>, key: &PartKey) -> Map<String, Value> {
+    let from = key.0.len().saturating_sub(NONCE);
+    let mut body = body.clone();
+    body.insert("nonce".into(), key.0.get(from..).unwrap_or_default().into());
+    body.insert("enforce_nonce".into(), true.into());
+    body
+}
+
+/// <https://docs.discord.com/developers/resources/message#voice-messages>.
+fn make_voice(body: &mut Map<String, Value>, length: Duration) {
+    let flags = body.get("flags").and_then(Value::as_u64).unwrap_or(0);
+    body.insert("flags".into(), (flags | IS_VOICE_MESSAGE).into());
+    if let Some(file) = body.get_mut("attachments").and_then(|files| files.get_mut(0)) {
+        file["duration_secs"] = length.as_secs_f64().into();
+        file["waveform"] = voice::waveform(length).into();
+    }
+}
+
+/// When a time-out ends; nothing for one that ends now.
+fn until(seconds: u64) -> Result<Option<String>, Failure> {
+    if seconds > LONGEST_TIMEOUT.as_secs() {
+        return Err(Failure::Permanent(format!(
+            "Discord takes a time-out of {} days at most, {} s",
+            LONGEST_TIMEOUT.as_secs() / 86_400,
+            LONGEST_TIMEOUT.as_secs()
+        )));
+    }
+    let lasts = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(0));
+    let until = Timestamp::now().checked_add(lasts).ok().filter(|_| seconds > 0);
+    Ok(until.map(|until| until.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()))
+}
+
+/// Percent-encoded, as a header takes it, and no character cut.
+fn encoded(reason: &str) -> String {
+    let mut text = String::new();
+    for c in reason.chars() {
+        let mut one = String::new();
+        for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => one.push(byte.into()),
+                _ => write!(one, "%{byte:02X}").expect("a text takes everything"),
+            }
+        }
+        if text.len() + one.len() > MAX_REASON {
+            break;
+        }
+        text.push_str(&one);
+    }
+    text
+}
+
+fn seconds(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).map_or_else(
+        |_| (seconds > 0.0).then_some(quota::LONGEST),
+        |seconds| Some(seconds.min(quota::LONGEST)),
+    )
+}
+
+/// Discord's words: the code, what it says, and which members it is about.
+fn said(body: &Value) -> String {
+    let Some(message) = body["message"].as_str() else { return String::new() };
+    let mut said = match body["code"].as_u64() {
+        Some(code) if code > 0 => format!("{code}: {message}"),
+        _ => message.to_owned(),
+    };
+    let mut named = vec![];
+    members(&body["errors"], "", &mut named);
+    named.iter().for_each(|member| said.push_str(&format!("; {member}")));
+    said
+}
+
+/// <https://docs.discord.com/developers/reference#error-messages>.
+fn members(errors: &Value, path: &str, named: &mut Vec<String>) {
+    let Some(object) = errors.as_object() else { return };
+    for (name, inner) in object {
+        if named.len() >= MAX_NAMED {
+            return;
+        }
+        if name == "_errors" {
+            let first = inner[0]["message"].as_str().unwrap_or_default();
+            named.push(if path.is_empty() { first.to_owned() } else { format!("{path}: {first}") });
+        } else {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            members(inner, &path, named);
+        }
+    }
+}

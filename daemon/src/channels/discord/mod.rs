@@ -1,0 +1,223 @@
+//! Discord: one bot, over the REST interface, version 10 (<https://docs.discord.com/developers/reference>).
+//!
+//! A new message carries a nonce made from its part's key, by which Discord recognises it for a few minutes; within those a
+//! lost answer costs nothing. Nobody is called by a message: `allowed_mentions` is in every one and allows none.
+//!
+//! A thread is a channel there, with an id of its own; so is a conversation with one person. A thread that a call names is
+//! looked up and must belong to the channel that was allowed, or a thread's id would be a way round the allowlist; for the
+//! same reason a thread or a person's conversation is no target by the id of its channel. A person's id looks like a
+//! channel's: a person is written `@ID`, and the conversation with them is opened when a message leaves.
+//!
+//! Read `wire` first: it is what a message becomes.
+
+mod card;
+mod client;
+#[cfg(test)]
+mod dialogue;
+mod media;
+mod places;
+mod target;
+mod voice;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::{
+    client::Client,
+    wire::{Manners, Request, Wire},
+};
+use super::{
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
+    account::{OpenError, Opening},
+    capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
+    http::{base::Base, token::Token},
+};
+use crate::{
+    files::kept::Kept,
+    message::action::Action,
+    render::Flavour,
+    settings::{Key, key, secret::SecretSource},
+};
+
+/// `[channels.discord.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "token",
+        "\"file:/run/credentials/discord\"",
+        "The bot's token, from the developer portal. A new one in its place is read when the old one is refused.",
+    ),
+    key("link_previews", "false", "Whether Discord shows previews of the links in a text."),
+    key("mention_answered", "false", "Whether an answer notifies the person who is answered."),
+    key(
+        "base_url",
+        "\"https://discord.com/api/v10\"",
+        "Where the interface is: Discord's own servers, or a proxy of yours. With http:// the token crosses the network unprotected.",
+    ),
+];
+
+const DEFAULT_BASE: &str = "https://discord.com/api/v10";
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "discord",
+    threads: true,
+    replies: true,
+    silent: true,
+    address_hint: "a channel's id such as 1234567890123456789, or @ and a person's id",
+    // "The default limit is 10 MiB" for each file (<https://docs.discord.com/developers/reference#uploading-files>).
+    files: Some(FileRules { max_size: 10 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned }),
+    actions: &[
+        Action::Thread,
+        Action::React,
+        Action::Poll,
+        Action::Edit,
+        Action::Delete,
+        Action::Pin,
+        Action::Unpin,
+        Action::Timeout,
+        Action::Kick,
+        Action::Ban,
+    ],
+    // <https://docs.discord.com/developers/components/reference#action-row> and `#button`.
+    buttons: Some(ButtonRules { rows: 5, per_row: 5, in_all: 25, text: 80, data: 100, urls: true }),
+    // Each takes a row (`#string-select`).
+    selects: Some(SelectRules { in_all: 5, options: 25, text: 100 }),
+    // <https://docs.discord.com/developers/resources/poll#poll-create-request-object> and `#poll-media-object`.
+    polls: Some(PollRules {
+        options: 10,
+        question: 300,
+        option: 55,
+        multiple: true,
+        seconds: wire::MAX_POLL_HOURS * 3600,
+        anonymous: false,
+        stand_in: None,
+    }),
+    cards: Some(CardRules { what: "embeds", max_bytes: card::MAX_BYTES, check: card::check }),
+    instead: &[
+        (
+            Action::SetPresence,
+            "a status is set over Discord's gateway, to which this hub keeps no connection; say it in a message, and pin that",
+        ),
+        (Action::SendWithEffect, "send it without an effect"),
+    ],
+    ..Capabilities::PLAIN
+};
+
+/// Discord looks for a nonce among the messages of "the past few minutes"
+/// (<https://docs.discord.com/developers/resources/message#create-message>, `enforce_nonce`). Nobody says how many; fewer
+/// than two are not a few.
+const NONCE: Duration = Duration::from_mins(2);
+
+/// For how long something may be done again that nobody sees twice. Discord sets no bound; after an hour somebody else may
+/// have done something about it.
+const AGAIN: Duration = Duration::from_hours(1);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    token: SecretSource,
+    #[serde(default)]
+    link_previews: bool,
+    #[serde(default)]
+    mention_answered: bool,
+    #[serde(default = "default_base")]
+    base_url: String,
+}
+
+fn default_base() -> String {
+    DEFAULT_BASE.to_owned()
+}
+
+struct Discord {
+    client: Client,
+    kept: Kept,
+    manners: Manners,
+}
+
+/// Discord's Markdown, 2,000 units.
+pub fn flavour() -> Flavour {
+    super::formats::DISCORD.flavour
+}
+
+/// Opens an account. Connects to nothing.
+///
+/// # Errors
+/// A setting is missing or wrong, or the token cannot be read or is none.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
+    let token = Token::read(settings.token)?;
+    // "Bot" and what else somebody copies along from an example.
+    if token.now().expose().contains(char::is_whitespace) {
+        let why = "token: the bot's token alone stands there, without \"Bot\" before it";
+        return Err(OpenError::Invalid(why.into()));
+    }
+    Ok(Arc::new(Discord {
+        kept: Kept::of(&opening.store),
+        client: Client::new(opening.http, base, token),
+        manners: Manners { previews: settings.link_previews, mention_answered: settings.mention_answered },
+    }))
+}
+
+#[async_trait]
+impl Adapter for Discord {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        target::canonical(address).map_err(|hint| TargetError {
+            channel: CAPABILITIES.channel,
+            address: address.to_owned(),
+            hint,
+        })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        wire::compose(letter, self.manners).stored()
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        wire::act(act, self.manners).map(|wire| wire.stored())
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.client.deliver(Wire::read(wire)?, key, &self.kept).await
+    }
+
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        match Wire::read(wire).map(|wire| wire.request) {
+            Ok(Request::Message { .. }) => Redelivery::Keyed(NONCE),
+            // A thread has no nonce.
+            Ok(Request::Thread { .. }) | Err(_) => Redelivery::Never,
+            Ok(_) => Redelivery::Keyed(AGAIN),
+        }
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.who_am_i().await.map_err(NotReady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+        let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
+        let all: Settings = toml::from_str(&all).unwrap();
+        let least: Settings = toml::from_str("token = \"env:T\"").unwrap();
+        assert_eq!((all.link_previews, &all.base_url), (least.link_previews, &least.base_url));
+        assert_eq!(all.mention_answered, least.mention_answered);
+        assert!(toml::from_str::<Settings>("token = \"env:T\"\nmentions = true").is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! Addresses: ids of channels, and of people behind an `@`.
+//!
+//! Both are numbers that tell nothing of what they name, and a message to the one must never reach the other: which of the
+//! two an address is stands in the address, under which it is stored, shown and compared with the allowlist.
+
+/// The one spelling of an address, or what to write instead.
+pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+    let hint = "use a channel's id (developer mode, then \"Copy Channel ID\"), or @ and a person's id; names can be given to others";
+    if let Some(user) = person(address) {
+        return snowflake(user).map(|id| format!("@{id}")).ok_or(hint);
+    }
+    let channel = address.strip_prefix("<#").and_then(|rest| rest.strip_suffix('>')).unwrap_or(address);
+    snowflake(channel).ok_or(hint)
+}
+
+/// What stands for a person: `@ID`, or as a mention.
+fn person(address: &str) -> Option<&str> {
+    if let Some(mention) = address.strip_prefix("<@").and_then(|rest| rest.strip_suffix('>')) {
+        return Some(mention.strip_prefix('!').unwrap_or(mention));
+    }
+    address.strip_prefix('@')
+}
+
+/// A person's id, however a call writes it.
+pub(super) fn user(text: &str) -> &str {
+    person(text).or_else(|| text.strip_prefix("discord:")).unwrap_or(text)
+}
+
+/// An id in its one spelling (<https://docs.discord.com/developers/reference#snowflakes>): a number of 64 bits.
+pub(super) fn snowflake(text: &str) -> Option<String> {
+    let number = text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
+    number.filter(|number| *number != 0).map(|number| number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_and_a_person_have_one_spelling_each() {
+        for (address, spelling) in [
+            ("1234567890123456789", "1234567890123456789"),
+            ("<#42>", "42"),
+            ("042", "42"),
+            ("@42", "@42"),
+            ("<@42>", "@42"),
+            ("<@!42>", "@42"),
+        ] {
+            assert_eq!(canonical(address).as_deref(), Ok(spelling), "{address}");
+        }
+        for other in [
+            "",
+            "0",
+            "@",
+            "@anna",
+            "general",
+            "#general",
+            "-5",
+            "<@&42>",
+            "<#42",
+            "99999999999999999999",
+            "4 2",
+        ] {
+            assert!(canonical(other).is_err(), "{other:?}");
+        }
+        assert_eq!([user("<@42>"), user("@42"), user("discord:42"), user("42")], ["42"; 4]);
+    }
+}

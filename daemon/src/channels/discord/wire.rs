@@ -1,0 +1,260 @@
+//! What a part becomes: one request to one place, and what was planned with it.
+//!
+//! All that may leave is in here and was approved. What is put in when it leaves: which channel a person's conversation is
+//! and which server a channel belongs to, the nonce, a point in time ("an hour" begins then), and a recording's length.
+//!
+//! Ids are kept as they were given, and looked at when the request leaves: what is none is never put into an address.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{card, media, media::File, target};
+use crate::{
+    channels::{Act, Failure, Letter},
+    message::deed::{Deed, Extras, Poll, Press},
+    render::Part,
+};
+
+/// <https://docs.discord.com/developers/resources/message#message-object-message-flags>.
+mod flag {
+    pub(super) const SUPPRESS_EMBEDS: u64 = 1 << 2;
+    pub(super) const SUPPRESS_NOTIFICATIONS: u64 = 1 << 12;
+}
+
+/// "up to 32 days" (<https://docs.discord.com/developers/resources/poll#poll-create-request-object>).
+pub(super) const MAX_POLL_HOURS: u64 = 32 * 24;
+
+/// The kinds of an account's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Manners {
+    /// Whether links have previews.
+    pub(super) previews: bool,
+    /// Whether an answer notifies who is answered.
+    pub(super) mention_answered: bool,
+}
+
+/// A request, and what was planned with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wire {
+    /// The address: a channel's id, or `@` and a person's.
+    pub(super) to: String,
+    /// The thread in that channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) thread: Option<String>,
+    /// What is done there.
+    pub(super) request: Request,
+    /// The files of a message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<File>,
+    /// As a voice message, if its file turns out to say how long it is; else as a file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) voice: bool,
+    /// For the server's audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+}
+
+/// What is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Request {
+    /// A new message.
+    Message { body: Map<String, Value> },
+    /// A new thread, at a message or without one, and its first message.
+    Thread {
+        name: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<Map<String, Value>>,
+    },
+    /// Our reaction to a message, or its removal.
+    React { message: String, emoji: String, remove: bool },
+    /// Another text.
+    Edit { message: String, body: Map<String, Value> },
+    /// A message goes.
+    Delete { message: String },
+    /// A message is pinned.
+    Pin { message: String },
+    /// A message is no longer pinned.
+    Unpin { message: String },
+    /// A person may not write for so many seconds; none ends it.
+    Timeout { user: String, seconds: u64 },
+    /// A person is put out.
+    Kick { user: String },
+    /// A person is put out and kept out.
+    Ban { user: String },
+}
+
+impl Wire {
+    fn new(to: &str, thread: Option<&str>, request: Request) -> Self {
+        let (to, thread) = (to.to_owned(), thread.map(str::to_owned));
+        Self { to, thread, request, files: vec![], voice: false, reason: None }
+    }
+
+    /// As it is stored.
+    pub(super) fn stored(&self) -> Value {
+        serde_json::to_value(self).expect("it has nothing but JSON in it")
+    }
+
+    /// As it was stored.
+    pub(super) fn read(wire: &Value) -> Result<Self, Failure> {
+        Self::deserialize(wire)
+            .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
+    }
+}
+
+/// A new message: text, files, and what stands beneath it.
+pub(super) fn compose(letter: &Letter<'_>, manners: Manners) -> Wire {
+    let voice = match letter.files {
+        // A voice message has nothing but its recording (<https://docs.discord.com/developers/resources/message#voice-messages>).
+        [file] => {
+            file.voice && file.kind == "audio/ogg" && letter.part.text.is_empty() && letter.extras.is_empty()
+        }
+        _ => false,
+    };
+    let embeds = letter.extras.card.as_ref().map(card::embeds);
+    // It would suppress the card too.
+    let previews = manners.previews || embeds.is_some() || letter.part.text.is_empty();
+    let mut body = message(letter.part, previews, letter.silent);
+    answer(&mut body, letter.reply_to, manners);
+    if let Some(embeds) = embeds {
+        body.insert("embeds".into(), embeds.into());
+    }
+    let components = components(letter.extras);
+    if !components.is_empty() {
+        body.insert("components".into(), components.into());
+    }
+    let files: Vec<File> = letter.files.iter().map(File::from).collect();
+    if !files.is_empty() {
+        body.insert("attachments".into(), media::described(&files).into());
+    }
+    Wire { files, voice, ..Wire::new(letter.address, letter.thread, Request::Message { body }) }
+}
+
+/// What is done otherwise.
+pub(super) fn act(act: &Act<'_>, manners: Manners) -> Option<Wire> {
+    let user = |user: &str| target::user(user).to_owned();
+    let mut because = None;
+    let request = match act.deed.clone() {
+        Deed::Poll(poll) => {
+            let mut body = calling_nobody(flags(true, act.silent));
+            answer(&mut body, act.reply_to, manners);
+            body.insert("poll".into(), ask(&poll));
+            Request::Message { body }
+        }
+        Deed::Thread { name, message: at } => {
+            let first = act.part.map(|part| message(part, manners.previews, act.silent));
+            Request::Thread { name, message: at, first }
+        }
+        Deed::React { message, emoji, remove } => Request::React { message, emoji: as_named(&emoji), remove },
+        Deed::Edit { message: of } => {
+            let mut body = calling_nobody(0);
+            body.insert("content".into(), act.part?.text.clone().into());
+            Request::Edit { message: of, body }
+        }
+        Deed::Delete { message } => Request::Delete { message },
+        Deed::Pin { message } => Request::Pin { message },
+        Deed::Unpin { message } => Request::Unpin { message },
+        Deed::Timeout { user: whom, seconds, reason } => {
+            because = reason;
+            Request::Timeout { user: user(&whom), seconds }
+        }
+        Deed::Kick { user: whom, reason } => {
+            because = reason;
+            Request::Kick { user: user(&whom) }
+        }
+        Deed::Ban { user: whom, reason } => {
+            because = reason;
+            Request::Ban { user: user(&whom) }
+        }
+        Deed::Send(_) | Deed::Presence { .. } => return None,
+    };
+    Some(Wire { reason: because, ..Wire::new(act.address, act.thread, request) })
+}
+
+/// <https://docs.discord.com/developers/resources/message#create-message>.
+fn message(part: &Part, previews: bool, silent: bool) -> Map<String, Value> {
+    let mut body = calling_nobody(flags(previews, silent));
+    if !part.text.is_empty() {
+        body.insert("content".into(), part.text.clone().into());
+    }
+    body
+}
+
+/// An empty list says that nobody is notified, whatever the text looks like
+/// (<https://docs.discord.com/developers/resources/message#allowed-mentions-object>).
+fn calling_nobody(flags: u64) -> Map<String, Value> {
+    let mut body = Map::new();
+    body.insert("allowed_mentions".into(), json!({"parse": [], "replied_user": false}));
+    if flags != 0 {
+        body.insert("flags".into(), flags.into());
+    }
+    body
+}
+
+fn flags(previews: bool, silent: bool) -> u64 {
+    let one = |on: bool, flag| if on { flag } else { 0 };
+    one(!previews, flag::SUPPRESS_EMBEDS) | one(silent, flag::SUPPRESS_NOTIFICATIONS)
+}
+
+fn answer(body: &mut Map<String, Value>, message: Option<&str>, manners: Manners) {
+    if let Some(message) = message {
+        // It goes also if the other one was deleted meanwhile: an answer without its question is better than none.
+        let reference = json!({"message_id": message, "fail_if_not_exists": false});
+        body.insert("message_reference".into(), reference);
+        body["allowed_mentions"]["replied_user"] = manners.mention_answered.into();
+    }
+}
+
+/// Rows of buttons, then a row for each list
+/// (<https://docs.discord.com/developers/components/reference#action-row>).
+fn components(extras: &Extras) -> Vec<Value> {
+    // <https://docs.discord.com/developers/components/reference#button-button-styles>: 2 is the quiet one, 5 a link's.
+    let buttons = extras.buttons.iter().filter(|row| !row.is_empty()).map(|row| {
+        let buttons = row.iter().map(|button| match &button.press {
+            Press::Data(data) => json!({"type": 2, "style": 2, "label": button.text, "custom_id": data}),
+            Press::Url(url) => json!({"type": 2, "style": 5, "label": button.text, "url": url}),
+        });
+        buttons.collect::<Vec<_>>()
+    });
+    let selects = extras.selects.iter().map(|select| {
+        let options =
+            select.options.iter().map(|option| json!({"label": option.label, "value": option.value}));
+        let mut list = json!({"type": 3, "custom_id": select.id, "options": options.collect::<Vec<_>>()});
+        if let Some(placeholder) = &select.placeholder {
+            list["placeholder"] = placeholder.as_str().into();
+        }
+        vec![list]
+    });
+    buttons.chain(selects).map(|row| json!({"type": 1, "components": row})).collect()
+}
+
+/// <https://docs.discord.com/developers/resources/poll#poll-create-request-object>: whole hours, at least one.
+fn ask(poll: &Poll) -> Value {
+    let answers: Vec<Value> =
+        poll.options.iter().map(|option| json!({"poll_media": {"text": option}})).collect();
+    let mut asked = json!({
+        "question": {"text": poll.question},
+        "answers": answers,
+        "allow_multiselect": poll.multiple,
+    });
+    if let Some(seconds) = poll.seconds {
+        asked["duration"] = seconds.div_ceil(3600).clamp(1, MAX_POLL_HOURS).into();
+    }
+    asked
+}
+
+/// An emoji as an address has it: itself, or `name:id` of a server's own, which a text has as `<:name:id>`
+/// (<https://docs.discord.com/developers/resources/message#create-reaction>).
+fn as_named(emoji: &str) -> String {
+    let emoji = emoji.trim();
+    let inner = emoji.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    inner
+        .map_or(emoji, |inner| inner.strip_prefix("a:").or(inner.strip_prefix(':')).unwrap_or(inner))
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests;

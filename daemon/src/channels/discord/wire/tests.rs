@@ -1,0 +1,240 @@
+use gatepost_link::Digest;
+
+use super::*;
+use crate::{
+    channels::discord::dialogue::{letter, part},
+    message::{
+        attachment::Attachment,
+        deed::{Button, Choice, Presence, Select},
+    },
+};
+
+const QUIET: Manners = Manners { previews: false, mention_answered: false };
+
+fn composed(letter: &Letter<'_>) -> Value {
+    compose(letter, QUIET).stored()
+}
+
+fn acted(deed: &Deed, part: Option<&Part>) -> Option<Value> {
+    let asked = Act { address: "42", thread: Some("7"), reply_to: Some("4"), silent: true, deed, part };
+    act(&asked, QUIET).map(|wire| wire.stored())
+}
+
+fn nobody() -> Value {
+    json!({"parse": [], "replied_user": false})
+}
+
+#[test]
+fn a_text_calls_nobody_and_shows_no_previews() {
+    let part = part("**Hello** @everyone");
+    assert_eq!(
+        composed(&letter(&part)),
+        json!({
+            "to": "42",
+            "request": {"do": "message", "body": {
+                "content": "**Hello** @everyone",
+                "allowed_mentions": nobody(),
+                "flags": 4,
+            }},
+        })
+    );
+    let with = |manners| compose(&Letter { reply_to: Some("9"), ..letter(&part) }, manners).stored();
+    let open = with(Manners { previews: true, mention_answered: true });
+    assert_eq!(open["request"]["body"].get("flags"), None);
+    assert_eq!(open["request"]["body"]["allowed_mentions"], json!({"parse": [], "replied_user": true}));
+}
+
+#[test]
+fn replies_threads_and_silence_have_their_places() {
+    let part = part("Hello");
+    let wire = composed(&Letter { thread: Some("7"), reply_to: Some("9"), silent: true, ..letter(&part) });
+    assert_eq!(wire["thread"], "7");
+    let body = &wire["request"]["body"];
+    assert_eq!(body["message_reference"], json!({"message_id": "9", "fail_if_not_exists": false}));
+    assert_eq!(body["flags"], 4 | 4096);
+    assert_eq!(body["allowed_mentions"], nobody());
+}
+
+fn attachment(kind: &str, voice: bool) -> Attachment {
+    Attachment {
+        sha256: Digest([7; 32]),
+        name: "a.bin".into(),
+        kind: kind.into(),
+        said_to_be: None,
+        size: 5,
+        caption: None,
+        voice,
+    }
+}
+
+#[test]
+fn files_are_named_by_their_hashes_and_described_in_the_message() {
+    let (part, files) = (part("June"), [attachment("image/png", false), attachment("text/plain", false)]);
+    let reference = files[0].reference();
+    let wire = composed(&Letter { files: &files, ..letter(&part) });
+    assert_eq!(
+        wire["request"]["body"]["attachments"],
+        json!([{"id": "0", "filename": "a.bin"}, {"id": "1", "filename": "a.bin"}])
+    );
+    assert_eq!(wire["files"][0], json!({"source": reference, "name": "a.bin", "kind": "image/png"}));
+    assert_eq!(wire.get("voice"), None);
+}
+
+#[test]
+fn a_voice_message_is_a_recording_and_nothing_else() {
+    let (silence, said) = (part(""), part("Listen"));
+    let voice = |part, kind| {
+        let files = [attachment(kind, true)];
+        composed(&Letter { files: &files, ..letter(part) })
+    };
+    assert_eq!(
+        voice(&silence, "audio/ogg")["request"]["body"],
+        json!({"allowed_mentions": nobody(), "attachments": [{"id": "0", "filename": "a.bin"}]})
+    );
+    assert_eq!(voice(&silence, "audio/ogg")["voice"], true);
+    assert_eq!(voice(&silence, "audio/mpeg").get("voice"), None);
+    assert_eq!(voice(&said, "audio/ogg").get("voice"), None);
+}
+
+#[test]
+fn buttons_lists_and_cards_stand_beneath_the_text() {
+    let button = |text: &str, press| Button { text: text.into(), press };
+    let extras = Extras {
+        buttons: vec![
+            vec![button("Yes", Press::Data("y".into())), button("See", Press::Url("https://a.test/".into()))],
+            vec![],
+        ],
+        selects: vec![Select {
+            id: "day".into(),
+            placeholder: Some("When?".into()),
+            options: vec![Choice { label: "Monday".into(), value: "1".into() }],
+        }],
+        card: Some(json!({"title": "T"})),
+        effect: None,
+    };
+    let part = part("Go?");
+    let body = composed(&Letter { extras: &extras, ..letter(&part) })["request"]["body"].clone();
+    assert_eq!(
+        body["components"],
+        json!([
+            {"type": 1, "components": [
+                {"type": 2, "style": 2, "label": "Yes", "custom_id": "y"},
+                {"type": 2, "style": 5, "label": "See", "url": "https://a.test/"},
+            ]},
+            {"type": 1, "components": [
+                {"type": 3, "custom_id": "day", "placeholder": "When?", "options": [{"label": "Monday", "value": "1"}]},
+            ]},
+        ])
+    );
+    assert_eq!(body["embeds"], json!([{"title": "T"}]));
+    assert_eq!(body.get("flags"), None, "no previews would be no card either");
+}
+
+#[test]
+fn every_action_has_its_request() {
+    let (message, user, reason) = ("5".to_owned(), "<@99>".to_owned(), Some("rude".to_owned()));
+    let poll = Poll {
+        question: "Tea?".into(),
+        options: vec!["Yes".into(), "No".into()],
+        multiple: true,
+        seconds: Some(5_400),
+        anonymous: None,
+    };
+    let react = |emoji: &str, remove| Deed::React { message: message.clone(), emoji: emoji.into(), remove };
+    let wire = |request: Value| json!({"to": "42", "thread": "7", "request": request});
+    let because = |request: Value| json!({"to": "42", "thread": "7", "request": request, "reason": "rude"});
+    let text = part("New");
+    let of = |what: &str| json!({"do": what, "message": "5"});
+    for (deed, part, expected) in [
+        (
+            Deed::Poll(poll),
+            None,
+            wire(json!({"do": "message", "body": {
+                "allowed_mentions": nobody(),
+                "flags": 4096,
+                "message_reference": {"message_id": "4", "fail_if_not_exists": false},
+                "poll": {
+                    "question": {"text": "Tea?"},
+                    "answers": [{"poll_media": {"text": "Yes"}}, {"poll_media": {"text": "No"}}],
+                    "allow_multiselect": true,
+                    "duration": 2,
+                },
+            }})),
+        ),
+        (
+            Deed::Thread { name: "June".into(), message: Some("5".into()) },
+            None,
+            wire(json!({"do": "thread", "name": "June", "message": "5"})),
+        ),
+        (
+            Deed::Thread { name: "June".into(), message: None },
+            Some(&text),
+            wire(json!({"do": "thread", "name": "June", "first": {
+                "content": "New", "allowed_mentions": nobody(), "flags": 4 | 4096,
+            }})),
+        ),
+        (
+            react("👍", false),
+            None,
+            wire(json!({"do": "react", "message": "5", "emoji": "👍", "remove": false})),
+        ),
+        (
+            react("<a:party:123>", true),
+            None,
+            wire(json!({"do": "react", "message": "5", "emoji": "party:123", "remove": true})),
+        ),
+        (
+            Deed::Edit { message: message.clone() },
+            Some(&text),
+            wire(
+                json!({"do": "edit", "message": "5", "body": {"content": "New", "allowed_mentions": nobody()}}),
+            ),
+        ),
+        (Deed::Delete { message: message.clone() }, None, wire(of("delete"))),
+        (Deed::Pin { message: message.clone() }, None, wire(of("pin"))),
+        (Deed::Unpin { message: message.clone() }, None, wire(of("unpin"))),
+        (
+            Deed::Timeout { user: user.clone(), seconds: 60, reason: reason.clone() },
+            None,
+            because(json!({"do": "timeout", "user": "99", "seconds": 60})),
+        ),
+        (
+            Deed::Kick { user: user.clone(), reason: reason.clone() },
+            None,
+            because(json!({"do": "kick", "user": "99"})),
+        ),
+        (Deed::Ban { user, reason }, None, because(json!({"do": "ban", "user": "99"}))),
+    ] {
+        assert_eq!(acted(&deed, part), Some(expected), "{deed:?}");
+    }
+    let lacking = [Deed::Presence { status: Presence::Away, text: None }, Deed::default()];
+    assert!(lacking.iter().all(|deed| acted(deed, None).is_none()));
+}
+
+#[test]
+fn a_poll_is_open_for_whole_hours_within_what_discord_takes() {
+    let hours = |seconds| {
+        let options = vec!["Yes".into(), "No".into()];
+        let poll = Poll { question: "Tea?".into(), options, multiple: false, seconds, anonymous: None };
+        ask(&poll).get("duration").cloned()
+    };
+    assert_eq!(hours(None), None);
+    for (seconds, expected) in [(1, 1), (3_600, 1), (3_601, 2), (32 * 86_400, 768), (u64::MAX, 768)] {
+        assert_eq!(hours(Some(seconds)), Some(expected.into()), "{seconds}");
+    }
+}
+
+#[test]
+fn a_stored_request_reads_back_and_another_is_refused() {
+    let part = part("a");
+    let wire = compose(&letter(&part), QUIET);
+    assert_eq!(Wire::read(&wire.stored()), Ok(wire));
+    for other in [
+        json!({"to": "42"}),
+        json!({"to": "42", "request": {"do": "shout"}}),
+        json!({"to": "42", "request": {"do": "pin", "message": "5", "body": {}}}),
+        json!({"to": "42", "request": {"do": "pin", "message": "5"}, "more": 1}),
+    ] {
+        assert!(Wire::read(&other).is_err(), "{other}");
+    }
+}

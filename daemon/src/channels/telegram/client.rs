@@ -1,0 +1,227 @@
+//! Telegram's answers, and what they mean.
+//!
+//! Every answer is an object that says `ok`, and if not, why, in words that people know
+//! (<https://core.telegram.org/bots/api#making-requests>). A refusal is certain, so what was planned for it may follow at
+//! once; after a silence nothing follows. The token is a part of the address: of an address, nothing is ever repeated.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use reqwest::RequestBuilder;
+use serde_json::{Map, Value};
+
+use super::{
+    media,
+    wire::{Instead, Wire},
+};
+use crate::{
+    channels::{
+        Failure,
+        http::{Answer, Http, Silence, TIMEOUT, base::Base, quota, token::Token},
+        limits::Scope,
+    },
+    files::kept::Kept,
+};
+
+/// What is shorter or longer would hold for ever (<https://core.telegram.org/bots/api#restrictchatmember>), in seconds; a
+/// request may be on its way for a while.
+const SHORTEST: u64 = 30 + TIMEOUT.as_secs();
+const LONGEST: u64 = 366 * 24 * 3600;
+
+/// A bot.
+pub(super) struct Client {
+    http: Http,
+    base: Base,
+}
+
+/// Why Telegram did not do it.
+struct Refused {
+    answer: Answer,
+    said: String,
+}
+
+impl Client {
+    pub(super) fn new(http: reqwest::Client, base: Base, token: impl Into<Token>) -> Self {
+        Self { http: Http::new(http, "Telegram", token), base }
+    }
+
+    /// Performs a request and what follows it; the id of what it made, or of what it was about.
+    pub(super) async fn deliver(&self, wire: Wire, kept: &Kept) -> Result<String, Failure> {
+        let (method, then, about) = (wire.method.clone(), wire.then.clone(), about(&wire.body));
+        let result = self.perform(wire, kept).await?;
+        let topic = method == "createForumTopic";
+        let made = if topic { "message_thread_id" } else { "message_id" };
+        let id = match result[made].as_i64() {
+            Some(id) => id.to_string(),
+            None if result == true => about,
+            None => return Err(Failure::Unknown("Telegram said yes, but not as which message".into())),
+        };
+        let Some(mut then) = then else { return Ok(id) };
+        if topic {
+            then.body.insert("message_thread_id".into(), result["message_thread_id"].clone());
+        }
+        match self.perform(*then, kept).await {
+            Ok(_) => Ok(id),
+            // What follows a topic cannot be done without making another one.
+            Err(failure) if topic => Err(alone(&id, failure)),
+            Err(Failure::Permanent(why)) => {
+                Err(Failure::Permanent(format!("they were put out, and are still banned: {why}")))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Performs one request, as it is or as it was planned for what Telegram says to it.
+    async fn perform(&self, mut wire: Wire, kept: &Kept) -> Result<Value, Failure> {
+        if let Some(seconds) = wire.seconds {
+            wire.body.insert("until_date".into(), until(seconds)?.into());
+        }
+        loop {
+            let refused = match self.request(&wire, kept).await? {
+                Ok(result) => return Ok(result),
+                Err(refused) => refused,
+            };
+            let bad = refused.answer.status == 400;
+            if bad
+                && is_unreadable(&refused.said)
+                && let Some(plain) = wire.plain.take()
+            {
+                tracing::warn!(
+                    said = self.http.words(&refused.said),
+                    "Telegram cannot read the markup; it goes without"
+                );
+                wire.without_markup(plain);
+            } else if bad && let Some(other) = wire.instead.take_if(|other| calls_for(&refused.said, *other))
+            {
+                wire.by(other);
+            } else if bad
+                && wire.method.starts_with("editMessage")
+                && refused.said.contains("message is not modified")
+            {
+                // It says already what it shall say.
+                return Ok(Value::Bool(true));
+            } else {
+                return Err(self.judge(&refused));
+            }
+        }
+    }
+
+    async fn request(&self, wire: &Wire, kept: &Kept) -> Result<Result<Value, Refused>, Failure> {
+        let request = self.http.client.post(self.address(&wire.method));
+        let Some(file) = &wire.file else {
+            return Ok(self.ask(request.json(&wire.body), TIMEOUT).await?);
+        };
+        let bytes = file.open(kept).await?;
+        let longest = Http::longest(bytes.size);
+        let form = media::form(&wire.body, file, bytes)?;
+        Ok(self.ask(request.multipart(form), longest).await?)
+    }
+
+    async fn ask(
+        &self,
+        request: RequestBuilder,
+        longest: Duration,
+    ) -> Result<Result<Value, Refused>, Silence> {
+        let mut answer = self.http.ask_within(request, longest).await?;
+        if answer.status.is_success() && answer.body["ok"] == true {
+            return Ok(Ok(answer.body["result"].take()));
+        }
+        let said = answer.body["description"].as_str().unwrap_or_default().to_owned();
+        Ok(Err(Refused { answer, said }))
+    }
+
+    /// Who the bot is, or why it cannot send.
+    pub(super) async fn who_am_i(&self) -> Result<String, String> {
+        match self.ask(self.http.client.get(self.address("getMe")), TIMEOUT).await {
+            Ok(Ok(me)) => match me["username"].as_str() {
+                Some(name) => Ok(format!("@{}", self.http.words(name))),
+                None => Err("Telegram does not say whose token this is; check base_url".into()),
+            },
+            Ok(Err(refused)) => Err(self.judge(&refused).to_string()),
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(why),
+        }
+    }
+
+    fn address(&self, method: &str) -> reqwest::Url {
+        self.base.at(&[&format!("bot{}", self.http.token().expose()), method])
+    }
+
+    fn judge(&self, refused: &Refused) -> Failure {
+        let Refused { answer, said } = refused;
+        let parameters = &answer.body["parameters"];
+        if let Some(moved) = parameters["migrate_to_chat_id"].as_i64() {
+            return Failure::Permanent(format!(
+                "the group has become a supergroup, whose id is {moved}: send to telegram:{moved}, which is allowed and \
+                 approved by itself ({})",
+                self.http.words(said)
+            ));
+        }
+        match answer.status.as_u16() {
+            // An address with a token that cannot be one is no address there.
+            401 | 404 if answer.body["ok"] == false && (said == "Unauthorized" || said == "Not Found") => {
+                let status = answer.status.as_u16();
+                self.http.refused(format!("bot token rejected (Telegram answered {status}, {said})"))
+            }
+            429 => {
+                let body = parameters["retry_after"]
+                    .as_u64()
+                    .map(Duration::from_secs)
+                    .map(|after| after.min(quota::LONGEST));
+                let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
+                self.http.judge(&answer, said, Scope::Chat)
+            }
+            400..=499 if said.is_empty() => {
+                self.http.judge(answer, "which is not how Telegram speaks; check base_url", Scope::Chat)
+            }
+            _ => self.http.judge(answer, said, Scope::Chat),
+        }
+    }
+}
+
+/// What a request is about that makes nothing new.
+fn about(body: &Map<String, Value>) -> String {
+    let id = body.get("message_id").or_else(|| body.get("user_id"));
+    id.map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)).unwrap_or_default()
+}
+
+/// A topic is there, and its first message is not.
+fn alone(topic: &str, failure: Failure) -> Failure {
+    match failure {
+        Failure::Unknown(why) => {
+            Failure::Unknown(format!("the topic {topic} is there; of its first message: {why}"))
+        }
+        failure => Failure::Permanent(format!(
+            "the topic {topic} is there, but its first message is not; send it with threadId {topic}: {failure}"
+        )),
+    }
+}
+
+/// Telegram's words where it cannot read the markup: `Bad Request: can't parse entities: …`.
+fn is_unreadable(said: &str) -> bool {
+    said.contains("can't parse entities")
+}
+
+/// Telegram's words for what the other method is for.
+fn calls_for(said: &str, other: Instead) -> bool {
+    match other {
+        Instead::Document => [
+            "PHOTO_INVALID_DIMENSIONS",
+            "PHOTO_SAVE_FILE_INVALID",
+            "PHOTO_EXT_INVALID",
+            "IMAGE_PROCESS_FAILED",
+        ]
+        .iter()
+        .any(|word| said.contains(word)),
+        Instead::Caption => said.contains("there is no text in the message to edit"),
+    }
+}
+
+/// When it ends, in Unix time.
+fn until(seconds: u64) -> Result<u64, Failure> {
+    if !(SHORTEST..LONGEST).contains(&seconds) {
+        return Err(Failure::Permanent(format!(
+            "Telegram would make {seconds} s a restriction without end: say {SHORTEST} s at least, and less than 366 days"
+        )));
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(now.as_secs() + seconds)
+}

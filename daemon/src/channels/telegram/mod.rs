@@ -1,0 +1,221 @@
+//! Telegram: one bot, over the Bot API (<https://core.telegram.org/bots/api>).
+//!
+//! Telegram knows no key and answers no question about what was sent, so a new message whose answer was lost is never sent
+//! again; what can be done twice without anybody seeing it (a reaction, an edit, a pin) is. A part carries its own way out:
+//! where Telegram cannot read its markup, the text that was approved beside it goes instead, and nothing else.
+//!
+//! The bot's token is a part of every address. Addresses are therefore never repeated, not in errors and not in traces.
+//!
+//! Read `wire` first: it is what a message becomes. A public name (`@channelname`) is taken because people know no other
+//! address of a channel; it can be given to another one, a number cannot, so a number is the better target.
+
+mod client;
+#[cfg(test)]
+mod dialogue;
+mod media;
+mod target;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::{client::Client, wire::Wire};
+use super::{
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
+    account::{OpenError, Opening},
+    capabilities::{ButtonRules, PollRules},
+    http::{base::Base, token::Token},
+};
+use crate::{
+    files::kept::Kept,
+    message::action::Action,
+    render::Flavour,
+    settings::{Key, key, secret::SecretSource},
+};
+
+/// `[channels.telegram.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "token",
+        "\"file:/run/credentials/telegram\"",
+        "The bot's token, from @BotFather. A new one in its place is read when the old one is refused.",
+    ),
+    key("link_previews", "false", "Whether Telegram shows previews of the links in a text."),
+    key(
+        "base_url",
+        "\"https://api.telegram.org\"",
+        "Where the Bot API is: Telegram's own servers, or a Bot API server or proxy of yours. With http:// the token crosses the network unprotected.",
+    ),
+];
+
+const DEFAULT_BASE: &str = "https://api.telegram.org";
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "telegram",
+    threads: true,
+    replies: true,
+    silent: true,
+    address_hint: "a chat id such as -1001234567890, a person's id, or @channelname",
+    // "50 MB" for files of other kinds than photos (<https://core.telegram.org/bots/api#sending-files>).
+    files: Some(FileRules { max_size: 50_000_000, max_together: u64::MAX, form: FileForm::Captioned }),
+    actions: &[
+        Action::Thread,
+        Action::React,
+        Action::Poll,
+        Action::Edit,
+        Action::Delete,
+        Action::Pin,
+        Action::Unpin,
+        Action::Timeout,
+        Action::Kick,
+        Action::Ban,
+    ],
+    // `callback_data` has 1 to 64 bytes (<https://core.telegram.org/bots/api#inlinekeyboardbutton>). The rest is not in the
+    // documentation; what its servers take is collected at <https://limits.tginfo.me/en>: 100 buttons, 8 in a row. A text
+    // of any length is taken, and cut off by every client.
+    buttons: Some(ButtonRules { rows: 100, per_row: 8, in_all: 100, text: 64, data: 64, urls: true }),
+    // <https://core.telegram.org/bots/api#sendpoll>, and `InputPollOption` for an answer's length.
+    polls: Some(PollRules {
+        options: 12,
+        question: 300,
+        option: 100,
+        multiple: true,
+        seconds: 2_628_000,
+        anonymous: true,
+        stand_in: None,
+    }),
+    instead: &[
+        (Action::SetPresence, "a bot has no status on Telegram; say it in a message, and pin that"),
+        (Action::SendWithEffect, "send it without an effect; an emoji alone in a message is shown large"),
+    ],
+    ..Capabilities::PLAIN
+};
+
+/// For how long something may be done again when its answer was lost. Telegram sets no bound; after an hour somebody
+/// else may have done something about it.
+const AGAIN: Duration = Duration::from_hours(1);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    token: SecretSource,
+    #[serde(default)]
+    link_previews: bool,
+    #[serde(default = "default_base")]
+    base_url: String,
+}
+
+fn default_base() -> String {
+    DEFAULT_BASE.to_owned()
+}
+
+struct Telegram {
+    client: Client,
+    kept: Kept,
+    link_previews: bool,
+}
+
+/// Telegram's HTML, 4,096 units.
+pub fn flavour() -> Flavour {
+    super::formats::TELEGRAM.flavour
+}
+
+/// Opens an account. Connects to nothing.
+///
+/// # Errors
+/// A setting is missing or wrong, or the token cannot be read or is none.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
+    let token = Token::read(settings.token)?;
+    if !is_token(token.now().expose()) {
+        let why = "token: this is no bot token, which @BotFather gives as 123456:ABC-DEF; nothing else may be there";
+        return Err(OpenError::Invalid(why.into()));
+    }
+    Ok(Arc::new(Telegram {
+        kept: Kept::of(&opening.store),
+        client: Client::new(opening.http, base, token),
+        link_previews: settings.link_previews,
+    }))
+}
+
+/// <https://core.telegram.org/bots/api#authorizing-your-bot>: a number, a colon, and letters as base64 has them for URLs.
+fn is_token(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(bot, secret)| {
+        let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        !bot.is_empty()
+            && bot.bytes().all(|b| b.is_ascii_digit())
+            && !secret.is_empty()
+            && secret.bytes().all(letter)
+    })
+}
+
+#[async_trait]
+impl Adapter for Telegram {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        target::canonical(address).map_err(|hint| TargetError {
+            channel: CAPABILITIES.channel,
+            address: address.to_owned(),
+            hint,
+        })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        wire::compose(letter, self.link_previews).stored()
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        wire::act(act, self.link_previews).map(|wire| wire.stored())
+    }
+
+    async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
+        self.client.deliver(Wire::read(wire)?, &self.kept).await
+    }
+
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        match Wire::read(wire) {
+            Ok(wire) if wire.may_be_repeated() => Redelivery::Keyed(AGAIN),
+            _ => Redelivery::Never,
+        }
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.who_am_i().await.map_err(NotReady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+        let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
+        let all: Settings = toml::from_str(&all).unwrap();
+        let least: Settings = toml::from_str("token = \"env:T\"").unwrap();
+        assert_eq!((all.link_previews, &all.base_url), (least.link_previews, &least.base_url));
+        assert!(toml::from_str::<Settings>("token = \"env:T\"\npreviews = true").is_err());
+    }
+
+    #[test]
+    fn a_token_is_a_number_and_a_secret() {
+        assert!(is_token("123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11"));
+        for other in
+            ["", "123456", ":abc", "123456:", "12a:abc", "123:a b", "123:a/b", "bot123:abc", "123:a\nb"]
+        {
+            assert!(!is_token(other), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Addresses: the numbers of chats and people, and the public names of channels and supergroups.
+//!
+//! Each has one spelling, under which it is stored, shown and compared with the allowlist.
+
+/// Ids have at most 52 significant bits (<https://core.telegram.org/bots/api#chat>).
+const MOST: i64 = 1 << 52;
+
+/// The one spelling of an address, or what to write instead.
+pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+    let bare = ["tg:", "telegram:"].iter().find_map(|prefix| address.strip_prefix(prefix)).unwrap_or(address);
+    if let Some(name) = bare.strip_prefix('@') {
+        return match is_name(name) {
+            // Names are found however they are written.
+            true => Ok(format!("@{}", name.to_ascii_lowercase())),
+            false => Err("a public name has 4 to 32 letters, digits and underscores: @channelname"),
+        };
+    }
+    if bare.contains("t.me/") {
+        return Err("a link is no address: write the @channelname in it, or the chat's number");
+    }
+    let digits = bare.strip_prefix('-').unwrap_or(bare);
+    let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| bare.parse::<i64>().ok()).flatten();
+    match number {
+        Some(number) if number != 0 && number.abs() < MOST => Ok(number.to_string()),
+        _ => Err(
+            "use the chat's number, such as -1001234567890, or a channel's @name; a person has a number only, and has \
+             to write to the bot first",
+        ),
+    }
+}
+
+/// <https://core.telegram.org/method/account.checkUsername>: letters, digits and underscores, no digit first; 5 to 32 of
+/// them, or 4 where the name was bought.
+fn is_name(name: &str) -> bool {
+    (4..=32).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::canonical;
+
+    #[test]
+    fn numbers_and_public_names_are_addresses_in_one_spelling() {
+        for (address, spelling) in [
+            ("-1001234567890", "-1001234567890"),
+            ("123456", "123456"),
+            ("tg:123456", "123456"),
+            ("telegram:-5", "-5"),
+            ("007", "7"),
+            ("@Gatepost_News", "@gatepost_news"),
+        ] {
+            assert_eq!(canonical(address).as_deref(), Ok(spelling), "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_answered_with_what_to_write() {
+        for other in [
+            "",
+            "0",
+            "-",
+            "+49",
+            "1e5",
+            "- 5",
+            "9999999999999999999",
+            "4503599627370496",
+            "anna",
+            "@",
+            "@abc",
+            "@1abc",
+        ] {
+            assert!(canonical(other).is_err(), "{other:?}");
+        }
+        assert!(canonical("https://t.me/news").unwrap_err().contains("link"));
+        assert!(canonical("anna").unwrap_err().contains("number"));
+    }
+}

@@ -1,0 +1,329 @@
+//! What a part becomes: one request, and what was planned with it.
+//!
+//! All that may leave is in here and was approved: the request, the text that goes instead where Telegram cannot read the
+//! markup, the other method for the same file or text where Telegram wants that one, and a second request where one thing
+//! takes two. Nothing else is ever made up on the way; only a point in time is put in when it leaves, for "an hour" begins
+//! then.
+//!
+//! Ids are numbers on Telegram. What is none is passed on as it is, for Telegram to refuse in its own words.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::media::File;
+use crate::{
+    channels::{Act, Failure, Letter, formats::TELEGRAM},
+    message::deed::{Deed, Extras, Poll, Press},
+    render::Part,
+};
+
+/// A request, and what was planned with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wire {
+    /// The method of the Bot API.
+    pub(super) method: String,
+    /// Its parameters.
+    pub(super) body: Map<String, Value>,
+    /// The file that it brings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) file: Option<File>,
+    /// The text or caption without markup, where Telegram cannot read it with markup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) plain: Option<String>,
+    /// The method for what the first one turns out not to be for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) instead: Option<Instead>,
+    /// For how long it holds, in seconds from when it leaves: becomes `until_date`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) seconds: Option<u64>,
+    /// What follows once it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) then: Option<Box<Wire>>,
+}
+
+/// The same by another method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Instead {
+    /// A picture that Telegram does not take as a photo goes as a document.
+    Document,
+    /// The message to edit is a file, and the text is its caption.
+    Caption,
+}
+
+impl Wire {
+    fn new(method: &str, body: Value) -> Self {
+        let body = match body {
+            Value::Object(body) => body,
+            _ => Map::new(),
+        };
+        let method = method.to_owned();
+        Self { method, body, file: None, plain: None, instead: None, seconds: None, then: None }
+    }
+
+    /// As it is stored.
+    pub(super) fn stored(&self) -> Value {
+        serde_json::to_value(self).expect("it has nothing but JSON in it")
+    }
+
+    /// As it was stored.
+    pub(super) fn read(wire: &Value) -> Result<Self, Failure> {
+        Self::deserialize(wire)
+            .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
+    }
+
+    /// Whether nobody sees that it was done twice.
+    pub(super) fn may_be_repeated(&self) -> bool {
+        matches!(
+            self.method.as_str(),
+            "setMessageReaction"
+                | "editMessageText"
+                | "deleteMessage"
+                | "pinChatMessage"
+                | "unpinChatMessage"
+                | "restrictChatMember"
+                | "banChatMember"
+        )
+    }
+
+    /// The same without markup.
+    pub(super) fn without_markup(&mut self, plain: String) {
+        self.body.remove("parse_mode");
+        for text in ["text", "caption"] {
+            if let Some(text) = self.body.get_mut(text) {
+                *text = plain.into();
+                return;
+            }
+        }
+    }
+
+    /// The same by its other method.
+    pub(super) fn by(&mut self, other: Instead) {
+        match (other, &mut self.file) {
+            (Instead::Document, Some(file)) => {
+                self.method = "sendDocument".into();
+                file.field = "document".into();
+            }
+            (Instead::Document, None) => {}
+            (Instead::Caption, _) => {
+                self.method = "editMessageCaption".into();
+                self.body.remove("link_preview_options");
+                if let Some(text) = self.body.remove("text") {
+                    self.body.insert("caption".into(), text);
+                }
+            }
+        }
+    }
+
+    /// Puts a part's text in as `name`, which takes so many units; no text, nothing.
+    fn say(&mut self, name: &str, most: Option<usize>, part: &Part) {
+        if part.text.is_empty() {
+            return;
+        }
+        match &part.html {
+            Some(html) => {
+                self.set(name, html.as_str());
+                self.set("parse_mode", "HTML");
+                // With the addresses of its links, if there is room for them.
+                let fits = most.is_none_or(|most| part.shown.encode_utf16().count() <= most);
+                self.plain = Some(if fits { &part.shown } else { &part.text }.clone());
+            }
+            None => self.set(name, part.text.as_str()),
+        }
+    }
+
+    fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.body.insert(name.into(), value.into());
+    }
+
+    /// What every new message has: where it goes in its chat, what it answers, whether it is heard.
+    fn place(&mut self, thread: Option<&str>, reply_to: Option<&str>, silent: bool) {
+        if let Some(thread) = thread {
+            self.set("message_thread_id", number(thread));
+        }
+        if let Some(message) = reply_to {
+            // It goes also if the other one was deleted meanwhile: an answer without its question is better than none, and
+            // it is in the same chat in any case.
+            let reply = json!({"message_id": number(message), "allow_sending_without_reply": true});
+            self.set("reply_parameters", reply);
+        }
+        if silent {
+            self.set("disable_notification", true);
+        }
+    }
+}
+
+/// A new message: text, or a file with its caption.
+pub(super) fn compose(letter: &Letter<'_>, link_previews: bool) -> Wire {
+    let chat = json!({"chat_id": number(letter.address)});
+    let mut wire = match letter.files.first() {
+        Some(attachment) => {
+            let (method, file) = File::of(attachment);
+            let mut wire = Wire::new(method, chat);
+            wire.file = Some(file);
+            wire.instead = (method == "sendPhoto").then_some(Instead::Document);
+            wire.say("caption", TELEGRAM.caption_limit, letter.part);
+            wire
+        }
+        None => text(letter.address, letter.part, link_previews),
+    };
+    wire.place(letter.thread, letter.reply_to, letter.silent);
+    if let Some(keyboard) = keyboard(letter.extras) {
+        wire.set("reply_markup", keyboard);
+    }
+    wire
+}
+
+/// What is done otherwise.
+pub(super) fn act(act: &Act<'_>, link_previews: bool) -> Option<Wire> {
+    let chat = || number(act.address);
+    let of = |message: &str| json!({"chat_id": chat(), "message_id": number(message)});
+    let person = |user: &str| json!({"chat_id": chat(), "user_id": number(user)});
+    Some(match act.deed {
+        Deed::Poll(poll) => {
+            let mut wire = Wire::new("sendPoll", ask(chat(), poll));
+            wire.place(act.thread, act.reply_to, act.silent);
+            wire
+        }
+        // A topic begins at no message.
+        Deed::Thread { message: Some(_), .. } => return None,
+        Deed::Thread { name, message: None } => {
+            let mut wire = Wire::new("createForumTopic", json!({"chat_id": chat(), "name": name}));
+            wire.then = act.part.map(|part| Box::new(text(act.address, part, link_previews)));
+            wire
+        }
+        Deed::React { message, emoji, remove } => {
+            let mut wire = Wire::new("setMessageReaction", of(message));
+            let reactions = if *remove { vec![] } else { vec![reaction(emoji)] };
+            wire.set("reaction", reactions);
+            wire
+        }
+        Deed::Edit { message } => {
+            let mut wire = text(act.address, act.part?, link_previews);
+            wire.method = "editMessageText".into();
+            wire.set("message_id", number(message));
+            wire.instead = Some(Instead::Caption);
+            wire
+        }
+        Deed::Delete { message } => Wire::new("deleteMessage", of(message)),
+        Deed::Pin { message } => {
+            let mut wire = Wire::new("pinChatMessage", of(message));
+            // Otherwise everybody in the chat is notified.
+            wire.set("disable_notification", true);
+            wire
+        }
+        Deed::Unpin { message } => Wire::new("unpinChatMessage", of(message)),
+        Deed::Timeout { user, seconds, .. } => {
+            let mut wire = Wire::new("restrictChatMember", person(user));
+            wire.seconds = Some(*seconds).filter(|seconds| *seconds > 0);
+            wire.set("permissions", permissions(*seconds == 0));
+            wire
+        }
+        Deed::Ban { user, .. } => Wire::new("banChatMember", person(user)),
+        Deed::Kick { user, .. } => {
+            let mut wire = Wire::new("banChatMember", person(user));
+            // Who is put out of a basic group may come back when somebody adds them; elsewhere a ban stays until it is lifted
+            // (<https://core.telegram.org/bots/api#banchatmember>), and only of who is banned.
+            if !is_basic_group(act.address) {
+                let mut lift = Wire::new("unbanChatMember", person(user));
+                lift.set("only_if_banned", true);
+                wire.then = Some(Box::new(lift));
+            }
+            wire
+        }
+        Deed::Send(_) | Deed::Presence { .. } => return None,
+    })
+}
+
+/// <https://core.telegram.org/bots/api#sendmessage>.
+fn text(address: &str, part: &Part, link_previews: bool) -> Wire {
+    let mut wire = Wire::new("sendMessage", json!({"chat_id": number(address)}));
+    wire.say("text", TELEGRAM.flavour.limit, part);
+    if !link_previews {
+        wire.set("link_preview_options", json!({"is_disabled": true}));
+    }
+    wire
+}
+
+/// <https://core.telegram.org/bots/api#sendpoll>.
+fn ask(chat: Value, poll: &Poll) -> Value {
+    let options: Vec<Value> = poll.options.iter().map(|option| json!({"text": option})).collect();
+    let mut body = json!({
+        "chat_id": chat,
+        "question": poll.question,
+        "options": options,
+        "allows_multiple_answers": poll.multiple,
+    });
+    if let Some(anonymous) = poll.anonymous {
+        body["is_anonymous"] = anonymous.into();
+    }
+    if let Some(seconds) = poll.seconds {
+        body["open_period"] = seconds.into();
+    }
+    body
+}
+
+/// <https://core.telegram.org/bots/api#inlinekeyboardmarkup>.
+fn keyboard(extras: &Extras) -> Option<Value> {
+    let rows = extras.buttons.iter().map(|row| {
+        let buttons = row.iter().map(|button| match &button.press {
+            Press::Data(data) => json!({"text": button.text, "callback_data": data}),
+            Press::Url(url) => json!({"text": button.text, "url": url}),
+        });
+        buttons.collect::<Vec<_>>()
+    });
+    let rows: Vec<_> = rows.filter(|row| !row.is_empty()).collect();
+    (!rows.is_empty()).then(|| json!({ "inline_keyboard": rows }))
+}
+
+/// <https://core.telegram.org/bots/api#reactiontype>. The emoji that it takes have no variation selector in them, which
+/// keyboards and models put behind some; a number is a custom emoji's id.
+fn reaction(emoji: &str) -> Value {
+    let emoji = emoji.trim();
+    if !emoji.is_empty() && emoji.bytes().all(|b| b.is_ascii_digit()) {
+        return json!({"type": "custom_emoji", "custom_emoji_id": emoji});
+    }
+    json!({"type": "emoji", "emoji": emoji.replace('\u{fe0f}', "")})
+}
+
+/// <https://core.telegram.org/bots/api#chatpermissions>: what is left out is forbidden, and all of it allowed ends a
+/// restriction (<https://core.telegram.org/bots/api#restrictchatmember>).
+fn permissions(all: bool) -> Value {
+    if !all {
+        return json!({"can_send_messages": false});
+    }
+    let every = [
+        "can_send_messages",
+        "can_send_audios",
+        "can_send_documents",
+        "can_send_photos",
+        "can_send_videos",
+        "can_send_video_notes",
+        "can_send_voice_notes",
+        "can_send_polls",
+        "can_send_other_messages",
+        "can_add_web_page_previews",
+        "can_react_to_messages",
+        "can_edit_tag",
+        "can_change_info",
+        "can_invite_users",
+        "can_pin_messages",
+        "can_manage_topics",
+    ];
+    every.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect::<Map<_, _>>().into()
+}
+
+/// Supergroups and channels begin with -100 and have 13 digits (<https://core.telegram.org/api/bots/ids>).
+fn is_basic_group(address: &str) -> bool {
+    address.starts_with('-') && !(address.starts_with("-100") && address.len() >= 14)
+}
+
+/// An id as the number that it is.
+fn number(text: &str) -> Value {
+    let bare = text.strip_prefix("tg:").unwrap_or(text);
+    bare.parse::<i64>().map_or_else(|_| text.into(), Value::from)
+}
+
+#[cfg(test)]
+mod tests;

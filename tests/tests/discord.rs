@@ -1,0 +1,260 @@
+//! Discord, played by a double that holds every body against the schemas that Discord publishes.
+
+use std::{fs, sync::Arc};
+
+use anyhow::{Context as _, Result, ensure};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    files::PNG,
+    hub::{Client, SpawnedHub, TestHub, client::text},
+    main_job,
+    peers::Double,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const AGENTS: &str = "
+[agents.courier]
+allow = [\"discord:*\"]
+cross_context = \"allow\"
+decorate = false
+
+[agents.engineer]
+allow = [\"discord:*\"]
+
+[approval]
+allow_software_companion = true
+";
+
+fn channel(double: &Double, folder: &TempDir, token: &str) -> Result<String> {
+    let file = folder.path().join("token");
+    fs::write(&file, token)?;
+    Ok(format!(
+        "[channels.discord.home]\ntoken = \"file:{}\"\nbase_url = \"{}/api/v10\"\n",
+        file.display(),
+        double.base_url()
+    ))
+}
+
+/// The platform id of a message's part.
+fn id_of(sent: &Value, part: usize) -> Result<String> {
+    ensure!(sent["state"] == "sent", "{sent}");
+    Ok(sent["parts"][part]["platform_id"].as_str().context("an id")?.to_owned())
+}
+
+fn call(agent: &Client, to: &str, more: Value) -> Result<Value> {
+    let mut call = json!({"to": format!("discord:{to}")});
+    call.as_object_mut().context("an object")?.extend(more.as_object().context("an object")?.clone());
+    agent.send_and_wait(&call)
+}
+
+/// What was posted into a channel and granted.
+fn posted(double: &Double, channel: &str) -> Result<Vec<Value>> {
+    let requests = double.done(&format!("channels/{channel}/messages"))?;
+    let body = |request: Value| match text(&request["body"], "payload_json") {
+        "" => Ok(request["body"].clone()),
+        payload => Ok(serde_json::from_str(payload)?),
+    };
+    requests.into_iter().map(body).collect()
+}
+
+/// An Opus recording of two seconds, as far as its container goes.
+fn recording() -> Vec<u8> {
+    let page = |granule: u64, packet: &[u8]| {
+        let mut page = b"OggS\0\0".to_vec();
+        page.extend(granule.to_le_bytes());
+        page.extend([0; 12]);
+        page.extend([1, u8::try_from(packet.len()).expect("it is short")]);
+        page.extend(packet);
+        page
+    };
+    let head = b"OpusHead\x01\x01\0\0\x80\xbb\0\0\0\0\0";
+    [page(0, head), page(0, b"OpusTags"), page(96_000, &[1; 99])].concat()
+}
+
+#[test]
+fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
+    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
+    let mut hub = SpawnedHub::at_rest(
+        Arc::clone(&folder),
+        &format!("{AGENTS}{}", channel(&double, &folder, double.token())?),
+    )?;
+    hub.log_at("trace");
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+
+    let first = id_of(&call(&agent, "200", json!({"message": "**Hello** @everyone, <@99>"}))?, 0)?;
+    let answer = call(
+        &agent,
+        "200",
+        json!({"message": main_job::report().repeat(2), "replyTo": first, "silent": true}),
+    )?;
+    let parts = answer["parts"].as_array().context("parts")?.len();
+    ensure!(parts > 1, "{parts} parts");
+    let bodies = posted(&double, "200")?;
+    ensure!(bodies.len() == 1 + parts, "{bodies:#?}");
+    for (index, body) in bodies[1..].iter().enumerate() {
+        ensure!(body.get("message_reference").is_some() == (index == 0), "{body}");
+        ensure!(body["flags"] == 4 | 4096, "{body}");
+    }
+    let mut nonces: Vec<&str> = bodies.iter().map(|body| text(body, "nonce")).collect();
+    nonces.sort_unstable();
+    nonces.dedup();
+    ensure!(nonces.len() == bodies.len(), "each part has its own nonce: {nonces:?}");
+
+    let files = json!([{"base64": STANDARD.encode(PNG), "name": "June.png", "caption": "_June_"}]);
+    id_of(&call(&agent, "200", json!({"attachments": files}))?, 0)?;
+    id_of(&call(&agent, "200", json!({"voice": {"base64": STANDARD.encode(recording())}}))?, 0)?;
+    let sent = posted(&double, "200")?;
+    let [.., picture, voice] = sent.as_slice() else { anyhow::bail!("{sent:#?}") };
+    ensure!(picture["content"] == "*June*" || picture["content"] == "_June_", "{picture}");
+    ensure!(picture["attachments"][0]["filename"] == "June.png", "{picture}");
+    ensure!(voice["flags"] == 8192 && voice["attachments"][0]["duration_secs"] == 2.0, "{voice}");
+
+    let poll = json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"], "pollDurationHours": 3});
+    id_of(&call(&agent, "200", poll)?, 0)?;
+    let dressed = json!({
+        "message": "Go?",
+        "buttons": [[{"text": "Yes", "callback_data": "y"}, {"text": "See", "url": "https://a.test/"}]],
+        "selects": [{"id": "day", "placeholder": "When?", "options": [{"label": "Monday", "value": "1"}]}],
+        "card": {"title": "T", "description": "D", "fields": [{"name": "n", "value": "v"}]},
+    });
+    id_of(&call(&agent, "200", dressed)?, 0)?;
+
+    for more in [
+        json!({"action": "react", "emoji": "👍"}),
+        json!({"action": "react", "emoji": "<:party:123>", "remove": true}),
+        json!({"action": "edit", "message": "*Another* text"}),
+        json!({"action": "pin"}),
+        json!({"action": "unpin"}),
+    ] {
+        let mut more = more;
+        more["messageId"] = json!(first);
+        ensure!(id_of(&call(&agent, "200", more.clone())?, 0)? == first, "{more}");
+    }
+
+    let thread = json!({"action": "thread", "threadName": "June", "messageId": first, "message": "In it"});
+    ensure!(id_of(&call(&agent, "200", thread)?, 0)? == first);
+    ensure!(posted(&double, &first)?[0]["content"] == "In it");
+    let bare = id_of(&call(&agent, "200", json!({"action": "thread", "threadName": "July"}))?, 0)?;
+    id_of(&call(&agent, "200", json!({"message": "There", "threadId": bare}))?, 0)?;
+    ensure!(posted(&double, &bare)?[0]["content"] == "There");
+    for place in ["202", "203"] {
+        let thread = json!({"action": "thread", "threadName": "August", "message": "Hot"});
+        id_of(&call(&agent, place, thread)?, 0)?;
+    }
+    let elsewhere = call(&agent, "200", json!({"message": "Psst", "threadId": "211"}))?;
+    ensure!(
+        elsewhere["state"] == "failed" && text(&elsewhere, "error").contains("no thread of"),
+        "{elsewhere}"
+    );
+    ensure!(posted(&double, "211")?.is_empty());
+    let evading = call(&agent, "210", json!({"message": "Psst"}))?;
+    ensure!(evading["state"] == "failed" && text(&evading, "error").contains("is a thread"), "{evading}");
+
+    id_of(&call(&agent, "@99", json!({"message": "For you"}))?, 0)?;
+    let evading = call(&agent, "900", json!({"message": "Psst"}))?;
+    ensure!(evading["state"] == "failed" && text(&evading, "error").contains("discord:@"), "{evading}");
+    ensure!(posted(&double, "900")?[0]["content"] == "For you");
+
+    let timeout = json!({"action": "timeout", "userId": "99", "durationMinutes": 10, "reason": "Rüde, 2×"});
+    ensure!(id_of(&call(&agent, "200", timeout)?, 0)? == "99");
+    ensure!(double.done("/members/99")?[0]["reason"] == "R%C3%BCde%2C%202%C3%97");
+    id_of(&call(&agent, "200", json!({"action": "kick", "userId": "<@98>"}))?, 0)?;
+    id_of(&call(&agent, "200", json!({"action": "ban", "userId": "99"}))?, 0)?;
+    id_of(&call(&agent, "200", json!({"action": "delete", "messageId": first}))?, 0)?;
+
+    for (refused, reason) in [
+        (json!({"action": "setPresence", "channel": "discord", "status": "away"}), "not_supported"),
+        (json!({"to": "discord:200", "card": {"titel": "T"}}), "bad_card"),
+        (json!({"to": "discord:general", "message": "Hello"}), "bad_address"),
+    ] {
+        let answer = agent.post("/v1/messages", &refused)?;
+        ensure!(answer.status == 400 && answer.body["reason"] == reason, "{answer:?}");
+        ensure!(!text(&answer.body, "hint").is_empty(), "{answer:?}");
+    }
+    let log = hub.log()?;
+    ensure!(log.len() > 10_000, "at this level much is logged");
+    ensure!(!log.contains("a-token.of_the_test"), "the token is in the log");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_arrives_in_the_channel_as_it_was_shown_and_signed() -> Result<()> {
+    let (double, folder) = (Double::discord()?, tempfile::tempdir()?);
+    let mut house =
+        TestHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?)).await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({"to": "discord:200", "message": main_job::report()}))?;
+    ensure!(held["state"] == "held" && posted(&double, "200")?.is_empty(), "{held}");
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let bodies = posted(&double, "200")?;
+    ensure!(bodies.len() == parts.len(), "{bodies:#?}");
+    for (part, body) in parts.iter().zip(bodies) {
+        let mut wire: Value = serde_json::from_str(&part.wire)?;
+        let mut wire = wire["request"]["body"].take();
+        wire["nonce"] = body["nonce"].clone();
+        wire["enforce_nonce"] = json!(true);
+        ensure!(wire == body && part.key.ends_with(text(&body, "nonce")), "{wire:#} became {body:#}");
+    }
+    house.audit_is_whole().await
+}
+
+#[test]
+fn a_lost_answer_costs_nothing_and_a_limit_is_kept() -> Result<()> {
+    let (double, folder) = (Double::discord()?, tempfile::tempdir()?);
+    let hub = SpawnedHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?))?;
+    let agent = hub.agent("courier")?;
+    let limited = json!({"message": "You are being rate limited.", "retry_after": 1.6, "global": false});
+    let headers = json!({
+        "Retry-After": "2", "X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1470173023.123",
+        "X-RateLimit-Reset-After": "1.57", "X-RateLimit-Bucket": "abcd1234", "X-RateLimit-Scope": "user",
+    });
+    double.plan(json!([{"match": "messages", "status": 429, "headers": headers, "body": limited}]))?;
+    let before = std::time::Instant::now();
+    let sent = call(&agent, "200", json!({"message": "Later."}))?;
+    ensure!(sent["state"] == "sent" && before.elapsed().as_millis() >= 1_600, "{sent}");
+    let message = agent.message(text(&sent, "id"))?;
+    ensure!(message["attempts"] == 0, "a limit spends no attempt: {message}");
+
+    double.plan(json!([{"match": "messages", "lose": "after"}]))?;
+    let sent = call(&agent, "200", json!({"message": "Once."}))?;
+    let heard = double.heard()?;
+    let [.., lost, again] = heard.as_slice() else { anyhow::bail!("{heard:#?}") };
+    ensure!(
+        lost["lost"] == "after" && lost["body"] == again["body"] && lost["answer"] == again["answer"],
+        "{heard:#?}"
+    );
+    ensure!(id_of(&sent, 0)? == text(&lost["answer"], "id"), "{sent}");
+
+    // A thread has no nonce.
+    double.plan(json!([{"match": "threads", "lose": "after"}]))?;
+    let lost = call(&agent, "200", json!({"action": "thread", "threadName": "June"}))?;
+    ensure!(lost["state"] == "unknown" && double.done("threads")?.len() == 1, "{lost}");
+
+    let unknown = call(&agent, "404", json!({"message": "Hello?"}))?;
+    ensure!(
+        unknown["state"] == "failed" && text(&unknown, "error").contains("10003: Unknown Channel"),
+        "{unknown}"
+    );
+    let closed = call(&agent, "@98", json!({"message": "Hello?"}))?;
+    ensure!(closed["state"] == "failed" && text(&closed, "error").contains("50007"), "{closed}");
+    Ok(())
+}
+
+#[test]
+fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
+    let (double, folder) = (Double::discord()?, tempfile::tempdir()?);
+    let check = |token: &str| {
+        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&double, &folder, token)?)?.cli(&["check"])
+    };
+    let ready = check(double.token())?.well()?;
+    ensure!(ready.contains("ready") && ready.contains("hub (123456)"), "{ready}");
+    let refused = check("a.wrong.one")?;
+    ensure!(refused.status == 1 && refused.stdout.contains("bot token rejected"), "{refused:?}");
+    ensure!(!refused.stdout.contains("wrong") && !refused.stderr.contains("wrong"), "{refused:?}");
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! Telegram, played by a double that is as strict as its documentation and reads markup with Telegram's own parser.
+
+use std::{fs, sync::Arc};
+
+use anyhow::{Context as _, Result, ensure};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    files::{OGG, PNG},
+    hub::{Client, SpawnedHub, TestHub, client::text},
+    main_job,
+    peers::Double,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const FORUM: i64 = -1_001_000_000_001;
+
+const AGENTS: &str = "
+[agents.courier]
+allow = [\"telegram:*\"]
+cross_context = \"allow\"
+decorate = false
+
+[agents.engineer]
+allow = [\"telegram:*\"]
+
+[approval]
+allow_software_companion = true
+";
+
+fn channel(double: &Double, folder: &TempDir, token: &str) -> Result<String> {
+    let file = folder.path().join("token");
+    fs::write(&file, token)?;
+    Ok(format!(
+        "[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"{}\"\n",
+        file.display(),
+        double.base_url()
+    ))
+}
+
+/// What the double was asked under this method, all of it granted.
+fn asked(double: &Double, method: &str) -> Result<Vec<Value>> {
+    Ok(double.done(&format!("/{method}"))?.into_iter().map(|request| request["body"].clone()).collect())
+}
+
+/// The platform id of a message's part.
+fn id_of(sent: &Value, part: usize) -> Result<String> {
+    ensure!(sent["state"] == "sent", "{sent}");
+    Ok(sent["parts"][part]["platform_id"].as_str().context("an id")?.to_owned())
+}
+
+fn call(agent: &Client, action: &str, more: Value) -> Result<Value> {
+    let mut call = json!({"action": action, "to": "telegram:777"});
+    let (call_members, more) = (call.as_object_mut().context("an object")?, more);
+    call_members.extend(more.as_object().context("an object")?.clone());
+    agent.send_and_wait(&call)
+}
+
+#[test]
+fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
+    let (double, folder) = (Double::telegram()?, Arc::new(tempfile::tempdir()?));
+    let mut hub = SpawnedHub::at_rest(
+        Arc::clone(&folder),
+        &format!("{AGENTS}{}", channel(&double, &folder, double.token())?),
+    )?;
+    hub.log_at("trace");
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+
+    // A group takes a message in four seconds: its part goes on beside the other.
+    let group = {
+        let (agent, double) = (agent.clone(), double.clone());
+        std::thread::spawn(move || in_a_group(&agent, &double))
+    };
+
+    let first =
+        id_of(&call(&agent, "send", json!({"message": "**Hello** & <you>, see [it](https://a.test/)"}))?, 0)?;
+    ensure!(first == "1", "{first}");
+    let sent = &asked(&double, "sendMessage")?[0];
+    ensure!(text(sent, "text").starts_with("<b>Hello</b> &amp; &lt;you&gt;"), "{sent}");
+    ensure!(sent["link_preview_options"]["is_disabled"] == true, "{sent}");
+
+    let long = main_job::report().repeat(3);
+    let answer = call(&agent, "reply", json!({"message": long, "replyTo": first, "silent": true}))?;
+    let (parts, first_part) = (answer["parts"].as_array().context("parts")?.len(), id_of(&answer, 0)?);
+    ensure!(parts > 1, "{parts} parts");
+    let of_person: Vec<Value> =
+        asked(&double, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == 777).collect();
+    ensure!(of_person.len() == 1 + parts, "{of_person:#?}");
+    for (index, body) in of_person[1..].iter().enumerate() {
+        let reply = body.get("reply_parameters").map(|reply| &reply["message_id"]);
+        ensure!((reply == Some(&json!(1))) == (index == 0), "{body}");
+        ensure!(body["disable_notification"] == true, "{body}");
+    }
+
+    let picture = json!([{"base64": STANDARD.encode(PNG), "name": "June.png", "caption": "_June_"}]);
+    let photo = id_of(&call(&agent, "send", json!({"attachments": picture}))?, 0)?;
+    let sent = double.done("/sendPhoto")?.remove(0);
+    ensure!(
+        sent["files"]["photo"]["name"] == "June.png" && sent["body"]["caption"] == "<i>June</i>",
+        "{sent:#}"
+    );
+    let voice = json!({"base64": STANDARD.encode(OGG)});
+    id_of(&call(&agent, "send", json!({"voice": voice}))?, 0)?;
+    ensure!(double.done("/sendVoice")?[0]["files"]["voice"]["kind"] == "audio/ogg");
+    let notes = json!([{"base64": STANDARD.encode("notes"), "name": "ä.txt"}]);
+    id_of(&call(&agent, "send", json!({"attachments": notes}))?, 0)?;
+    ensure!(double.done("/sendDocument")?[0]["files"]["document"]["name"] == "ä.txt");
+
+    let poll = json!({"pollQuestion": "Tea?", "pollOption": ["Yes", "No"], "pollDurationHours": 1, "pollAnonymous": false});
+    id_of(&call(&agent, "poll", poll)?, 0)?;
+    let buttons = json!([[{"text": "Yes", "callback_data": "y"}, {"text": "See", "url": "https://a.test/"}]]);
+    id_of(&call(&agent, "send", json!({"message": "Go?", "buttons": buttons}))?, 0)?;
+
+    for (action, more) in [
+        ("react", json!({"emoji": "❤\u{fe0f}"})),
+        ("react", json!({"emoji": "❤", "remove": true})),
+        ("edit", json!({"message": "*Another* text"})),
+        ("edit", json!({"message": "*Another* text"})),
+        ("pin", json!({})),
+        ("unpin", json!({})),
+        ("delete", json!({})),
+    ] {
+        let mut more = more;
+        more["messageId"] = json!(first_part);
+        ensure!(id_of(&call(&agent, action, more)?, 0)? == first_part, "{action}");
+    }
+    call(&agent, "edit", json!({"messageId": photo, "message": "**July**"}))?;
+    ensure!(asked(&double, "editMessageCaption")?[0]["caption"] == "<b>July</b>");
+    ensure!(asked(&double, "deleteMessage")?.len() == 1);
+
+    let refused = agent
+        .post("/v1/messages", &json!({"action": "setPresence", "channel": "telegram", "status": "away"}))?;
+    ensure!(refused.status == 400 && refused.body["reason"] == "not_supported", "{refused:?}");
+    let five = agent.post("/v1/messages", &json!({"to": "telegram:kitchen", "message": "Hello"}))?;
+    ensure!(five.status == 400 && text(&five.body, "hint").contains("number"), "{five:?}");
+
+    group.join().map_err(|_| anyhow::anyhow!("the group's part panicked"))??;
+    let log = hub.log()?;
+    ensure!(log.len() > 10_000, "at this level much is logged");
+    ensure!(!log.contains("a-token_of_the_test"), "the token is in the log");
+    Ok(())
+}
+
+/// What only a supergroup has.
+fn in_a_group(agent: &Client, double: &Double) -> Result<()> {
+    let group = format!("telegram:{FORUM}");
+    let there = |more: Value| -> Result<Value> {
+        let mut call = json!({"to": group});
+        call.as_object_mut().context("an object")?.extend(more.as_object().context("an object")?.clone());
+        agent.send_and_wait(&call)
+    };
+    let topic = there(json!({"action": "thread", "threadName": "June", "message": "The **first** one"}))?;
+    let topic = id_of(&topic, 0)?;
+    id_of(&there(json!({"message": "The second", "threadId": topic}))?, 0)?;
+    let number = json!(topic.parse::<i64>()?);
+    let in_topic: Vec<Value> =
+        asked(double, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == FORUM).collect();
+    ensure!(
+        in_topic.len() == 2 && in_topic.iter().all(|body| body["message_thread_id"] == number),
+        "{in_topic:?}"
+    );
+    for (action, more) in
+        [("timeout", json!({"durationMinutes": 10})), ("kick", json!({})), ("ban", json!({}))]
+    {
+        let mut more = more;
+        more["action"] = json!(action);
+        more["userId"] = json!("99");
+        ensure!(id_of(&there(more)?, 0)? == "99", "{action}");
+    }
+    ensure!(asked(double, "restrictChatMember")?[0]["permissions"] == json!({"can_send_messages": false}));
+    ensure!(asked(double, "banChatMember")?.len() == 2 && asked(double, "unbanChatMember")?.len() == 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_approved_arrives_and_the_text_without_markup_was_approved_with_it() -> Result<()> {
+    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let mut house =
+        TestHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?)).await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({"to": "telegram:777", "message": main_job::report()}))?;
+    ensure!(held["state"] == "held" && asked(&double, "sendMessage")?.is_empty(), "{held}");
+    // Telegram claims not to be able to read it.
+    let unreadable = json!({
+        "ok": false, "error_code": 400, "description": "Bad Request: can't parse entities: Unexpected end tag at byte offset 9",
+    });
+    double.plan(json!([{"match": "sendMessage", "status": 400, "body": unreadable}]))?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let heard = double.heard()?;
+    ensure!(heard.len() == 1 + parts.len(), "{heard:#?}");
+    let wire: Value = serde_json::from_str(&parts[0].wire)?;
+    ensure!(heard[0]["body"] == wire["body"], "{wire:#}");
+    let plain = &heard[1]["body"];
+    ensure!(plain["text"] == wire["plain"] && plain.get("parse_mode").is_none(), "{plain:#}");
+    house.audit_is_whole().await
+}
+
+#[test]
+fn telegrams_limits_refusals_and_lost_answers_are_what_they_are() -> Result<()> {
+    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let hub = SpawnedHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?))?;
+    let agent = hub.agent("courier")?;
+    let wait = json!({
+        "ok": false, "error_code": 429, "description": "Too Many Requests: retry after 2", "parameters": {"retry_after": 2},
+    });
+    double.plan(json!([{"match": "sendMessage", "status": 429, "body": wait}]))?;
+    let before = std::time::Instant::now();
+    let sent = call(&agent, "send", json!({"message": "Later."}))?;
+    ensure!(sent["state"] == "sent" && before.elapsed().as_secs() >= 2, "{sent}");
+    let message = agent.message(text(&sent, "id"))?;
+    ensure!(message["attempts"] == 0, "a limit spends no attempt: {message}");
+
+    double.plan(json!([{"match": "sendMessage", "lose": "after"}]))?;
+    let lost = call(&agent, "send", json!({"message": "Was that there?"}))?;
+    ensure!(lost["state"] == "unknown" && lost["code"] == "unknown_outcome", "{lost}");
+    ensure!(asked(&double, "sendMessage")?.len() == 2 && double.heard()?.len() == 3, "it was sent again");
+
+    double.plan(json!([{"match": "pinChatMessage", "lose": "after"}]))?;
+    let pinned = call(&agent, "pin", json!({"messageId": "1"}))?;
+    ensure!(pinned["state"] == "sent" && asked(&double, "pinChatMessage")?.len() == 2, "{pinned}");
+
+    let moved = agent.send_and_wait(&json!({"to": "telegram:-4711", "message": "Hello"}))?;
+    ensure!(
+        moved["state"] == "failed" && text(&moved, "error").contains("telegram:-1001000004711"),
+        "{moved}"
+    );
+    let blocked = agent.send_and_wait(&json!({"to": "telegram:778", "message": "Hello"}))?;
+    ensure!(blocked["state"] == "failed", "{blocked}");
+    Ok(())
+}
+
+#[test]
+fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
+    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let check = |token: &str| {
+        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&double, &folder, token)?)?.cli(&["check"])
+    };
+    let ready = check(double.token())?.well()?;
+    ensure!(ready.contains("ready") && ready.contains("@HubTestBot"), "{ready}");
+    let refused = check("123456:a-wrong_one")?;
+    ensure!(refused.status == 1 && refused.stdout.contains("bot token rejected"), "{refused:?}");
+    ensure!(
+        !refused.stdout.contains("a-wrong_one") && !refused.stderr.contains("a-wrong_one"),
+        "{refused:?}"
+    );
+    let odd = check("Bot 5:a-wrong_one")?;
+    ensure!(
+        odd.status != 0 && odd.stderr.contains("@BotFather") && !odd.stderr.contains("a-wrong_one"),
+        "{odd:?}"
+    );
+    Ok(())
+}
