@@ -13,12 +13,14 @@ pub mod account;
 pub mod capabilities;
 pub mod email;
 pub mod formats;
+pub mod googlechat;
 pub mod heard;
 pub mod http;
 pub mod limits;
 pub mod local;
 pub mod matrix;
 pub mod registry;
+pub mod slack;
 
 use std::time::Duration;
 

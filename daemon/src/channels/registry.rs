@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    email, local, matrix,
+    email, googlechat, local, matrix, slack,
 };
 use crate::{render::Flavour, settings::Key};
 
@@ -26,6 +26,8 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "local", keys: local::KEYS, flavour: local::flavour, open: local::open },
     Kind { name: "email", keys: email::KEYS, flavour: email::flavour, open: email::open },
     Kind { name: "matrix", keys: matrix::KEYS, flavour: matrix::flavour, open: matrix::open },
+    Kind { name: "slack", keys: slack::KEYS, flavour: slack::flavour, open: slack::open },
+    Kind { name: "googlechat", keys: googlechat::KEYS, flavour: googlechat::flavour, open: googlechat::open },
 ];
 
 /// The channel of this name.

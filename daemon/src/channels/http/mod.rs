@@ -7,6 +7,7 @@
 pub mod base;
 #[cfg(test)]
 pub(super) mod double;
+pub mod granted;
 pub mod quota;
 pub mod token;
 
