@@ -1,12 +1,6 @@
 //! Every request that becomes a message on Google Chat, read by Google's own library; and one through a whole hub.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::TcpListener,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-};
+use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
@@ -21,7 +15,7 @@ use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     hub::{TestHub, client::text},
     main_job,
-    peers::judge,
+    peers::{Taker, judge},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -145,47 +139,12 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
     Ok(())
 }
 
-/// A space's webhook that takes everything; what it took.
-fn webhook() -> Result<(u16, Arc<Mutex<Vec<(String, Value)>>>)> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let port = listener.local_addr()?.port();
-    let took = Arc::new(Mutex::new(Vec::new()));
-    let notes = Arc::clone(&took);
-    thread::spawn(move || {
-        for (n, mut stream) in listener.incoming().flatten().enumerate() {
-            let (mut request, mut byte) = (Vec::new(), [0]);
-            while !request.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
-                request.push(byte[0]);
-            }
-            let head = String::from_utf8_lossy(&request).to_lowercase();
-            let length = head
-                .lines()
-                .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())
-                .unwrap_or(0);
-            let mut body = vec![0; length];
-            if stream.read_exact(&mut body).is_err() {
-                continue;
-            }
-            let head = String::from_utf8_lossy(&request).into_owned();
-            let body = serde_json::from_slice(&body).unwrap_or_default();
-            notes.lock().unwrap_or_else(PoisonError::into_inner).push((head, body));
-            let said = json!({ "name": format!("spaces/AAAA/messages/M{n}"), "thread": { "name": "spaces/AAAA/threads/T" } });
-            let said = said.to_string();
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{said}",
-                said.len()
-            );
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
-    Ok((port, took))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() -> Result<()> {
-    let (port, took) = webhook()?;
+    let said = json!({ "name": "spaces/AAAA/messages/M", "thread": { "name": "spaces/AAAA/threads/T" } });
+    let google = Taker::start(&said)?;
     let secrets = tempfile::tempdir()?;
-    let address = format!("http://127.0.0.1:{port}/v1/spaces/AAAA/messages?key=hush1&token=hush2");
+    let address = format!("{}/v1/spaces/AAAA/messages?key=hush1&token=hush2", google.base_url());
     std::fs::write(secrets.path().join("webhook"), address)?;
     let mut house = TestHub::start(&format!(
         "[agents.engineer]\nallow = [\"googlechat:*\"]\n[approval]\nallow_software_companion = true\n\
@@ -199,14 +158,14 @@ async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() ->
     let seen = house.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let took = took.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let took = google.took();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
     let (head, body) = &took[0];
     let wire: Value = serde_json::from_str(&parts[0].wire)?;
     ensure!(*body == wire["message"] && body["thread"]["threadKey"] == "tea", "{body}");
     ensure!(head.contains("&messageReplyOption=REPLY_MESSAGE_OR_FAIL"), "{head}");
     ensure!(text(body, "text").contains("*oven*") && !text(body, "text").contains("<users/all>"), "{body}");
-    ensure!(sent["parts"][0]["platform_id"] == "spaces/AAAA/messages/M0", "{sent}");
+    ensure!(sent["parts"][0]["platform_id"] == "spaces/AAAA/messages/M", "{sent}");
     ensure!(!sent.to_string().contains("hush") && !wire.to_string().contains("hush"));
 
     let refused = agent.post("/v1/messages", &json!({"to": "googlechat:spaces/BBBB", "message": "Hello"}))?;

@@ -21,6 +21,7 @@ pub mod local;
 pub mod matrix;
 pub mod registry;
 pub mod slack;
+pub mod teams;
 
 use std::time::Duration;
 

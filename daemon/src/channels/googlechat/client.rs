@@ -256,7 +256,8 @@ impl Client {
         }
     }
 
-    /// What an answer other than yes means.
+    /// What an answer other than yes means. 60 writes a minute count for the space
+    /// (<https://developers.google.com/workspace/chat/limits>).
     async fn judge(&self, answer: &Answer) -> Failure {
         let refusal = refusal(answer);
         let hint = match (refusal.status.as_str(), &self.way) {
@@ -275,26 +276,25 @@ impl Client {
             (status, message) => format!("{status}: {message}{hint}"),
         };
         let words = self.masked(&words);
-        if answer.status == StatusCode::UNAUTHORIZED {
-            return match &self.way {
-                Way::App { granted, .. } => {
-                    let used = granted.token(async { Err(Failure::Retry(String::new())) }).await;
-                    let renewable = match used {
-                        Ok(token) => granted.refused(&token).await,
-                        Err(_) => true,
-                    };
-                    let said = format!("Google Chat refused the access token: {words}");
-                    if renewable {
-                        Failure::Retry(format!("{said}; a new one is asked for"))
-                    } else {
-                        Failure::Permanent(said)
-                    }
+        match &self.way {
+            Way::App { granted, .. } => {
+                // The one that the request had, unless its time is over since.
+                let used = granted.token(async { Err(Failure::Retry(String::new())) }).await.ok();
+                let words = used.as_ref().map_or(words.clone(), |token| words.replace(token.expose(), "***"));
+                if answer.status != StatusCode::UNAUTHORIZED {
+                    return self.http.judge(answer, &words, Scope::Chat);
                 }
-                Way::Webhook { .. } => self.http.refused(format!("Google Chat refused the webhook: {words}")),
-            };
+                let said = format!("Google Chat refused the access token: {words}");
+                match used {
+                    Some(token) if !granted.refused(&token).await => Failure::Permanent(said),
+                    _ => Failure::Retry(format!("{said}; a new one is asked for")),
+                }
+            }
+            Way::Webhook { .. } if answer.status == StatusCode::UNAUTHORIZED => {
+                self.http.refused(format!("Google Chat refused the webhook: {words}"))
+            }
+            Way::Webhook { .. } => self.http.judge(answer, &words, Scope::Chat),
         }
-        // 60 writes a minute count for the space (<https://developers.google.com/workspace/chat/limits>).
-        self.http.judge(answer, &words, Scope::Chat)
     }
 
     /// Words without what stands in a webhook's address, in whole or in part.

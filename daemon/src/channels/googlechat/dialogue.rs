@@ -95,8 +95,11 @@ async fn an_app_asks_for_a_token_and_creates_a_message_under_its_key() {
 
 #[tokio::test]
 async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
-    const GONE: Reply =
-        Reply::Says(401, "", r#"{"error":{"code":401,"message":"bad ya29","status":"UNAUTHENTICATED"}}"#);
+    const GONE: Reply = Reply::Says(
+        401,
+        "",
+        r#"{"error":{"code":401,"message":"bad ya29.hush","status":"UNAUTHENTICATED"}}"#,
+    );
     let double = Double::start(&[GRANTED, CREATED, CREATED]);
     let chat = app(double.port);
     let wire = chat.compose(&letter(&part("Hello")));
@@ -106,6 +109,7 @@ async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
     // One that was never any good is not asked for again and again.
     let failure = by_app(&[GRANTED, GONE]).await.0.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("UNAUTHENTICATED")), "{failure:?}");
+    assert!(!format!("{failure:?}").contains("hush"), "{failure:?}");
 }
 
 #[tokio::test]
