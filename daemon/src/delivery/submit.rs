@@ -114,6 +114,7 @@ impl Pipeline {
         let new = NewMessage {
             agent: agent.to_owned(),
             action: call.action.word(),
+            deed: call.deed,
             target: resolved.target,
             account: resolved.account,
             reply_to: call.reply_to,
@@ -152,6 +153,7 @@ impl Pipeline {
             reply_to: new.reply_to.as_deref(),
             silent: new.silent,
             origin: new.origin.as_ref(),
+            deed: &new.deed,
             text: &new.text,
             attachments: &new.attachments,
         });
@@ -243,6 +245,7 @@ impl Pipeline {
             reply_to: call.reply_to.as_deref(),
             silent: call.silent,
             origin: origin.as_ref(),
+            deed: &call.deed,
             text: &call.text,
             attachments: &attachments,
         };

@@ -1,5 +1,7 @@
 //! The whole pipeline, with platforms that answer as they are told.
 
+mod deeds;
+
 use std::{
     collections::{BTreeMap, HashMap},
     path::Path,
@@ -16,14 +18,15 @@ use super::{AgentRules, Hooks, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, sub
 use crate::{
     approval::Approvals,
     channels::{
-        Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+        Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
         TargetError,
         account::{Accounts, OnUnknown},
+        capabilities::{ButtonRules, PollRules},
         formats, heard,
         limits::{Allowance, Scope},
     },
     files::{Bounds, Files, Sources, reach::Private},
-    message::{call::Call, receipt::Receipt, state::State},
+    message::{action::Action, call::Call, receipt::Receipt, state::State},
     outbox::{Outbox, row::MessageRow},
     policy::{Allowlist, Crossing, Rights},
     render::Flavour,
@@ -45,6 +48,8 @@ struct Platform {
     /// It reads, and answers nobody.
     silent: bool,
     files: Option<FileForm>,
+    /// What it says when it is asked whether something arrived; where there is nothing, it cannot be asked.
+    found: Mutex<Option<Result<Option<String>, Failure>>>,
 }
 
 impl Platform {
@@ -73,6 +78,18 @@ impl Adapter for Platform {
                 silent: true,
                 address_hint: "x",
                 files,
+                actions: &[Action::React, Action::Edit, Action::Thread],
+                buttons: Some(ButtonRules { rows: 2, per_row: 2, in_all: 3, text: 5, data: 4, urls: false }),
+                polls: Some(PollRules {
+                    options: 3,
+                    question: 10,
+                    option: 5,
+                    multiple: false,
+                    seconds: 0,
+                    anonymous: false,
+                    stand_in: None,
+                }),
+                instead: &[(Action::Pin, "write it again")],
                 ..Capabilities::PLAIN
             }
         }
@@ -96,8 +113,19 @@ impl Adapter for Platform {
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
         let files = letter.files.iter().map(|file| format!("<{}>", file.name));
-        let text: Vec<String> = std::iter::once(letter.part.text.clone()).chain(files).collect();
+        let buttons = letter.extras.buttons.iter().flatten().map(|button| format!("({})", button.text));
+        let text: Vec<String> =
+            std::iter::once(letter.part.text.clone()).chain(files).chain(buttons).collect();
         json!({"to": letter.address, "text": text.join("")})
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        let text = act.part.map_or("", |part| part.text.as_str());
+        Some(json!({"to": act.address, "text": format!("{:?} {text}", act.deed.action())}))
+    }
+
+    async fn find(&self, _: &Value, _: &PartKey) -> Result<Option<String>, Failure> {
+        self.found.lock().unwrap().take().unwrap_or(Ok(None))
     }
 
     async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
@@ -116,7 +144,7 @@ impl Adapter for Platform {
     }
 
     fn redelivery(&self, _: &Value) -> Redelivery {
-        Redelivery::Never
+        if self.found.lock().unwrap().is_some() { Redelivery::Ask } else { Redelivery::Never }
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
@@ -397,7 +425,7 @@ async fn a_channel_without_files_refuses_them_at_the_door_and_one_with_files_wha
     let (directory, one, two) = platforms();
     let house = House::open(directory.path(), &one, &two).await;
     let refused = hand_in(&house, files(json!([{"base64": "aGk="}]))).await.unwrap_err();
-    assert_eq!((refused.reason, refused.error.as_str()), (Some("not_supported"), "one has no files"));
+    assert_eq!((refused.reason, refused.error.as_str()), (Some("not_supported"), "test has no files"));
     assert!(refused.hint.contains("link"), "{}", refused.hint);
     house.close().await;
 

@@ -6,41 +6,30 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
-use crate::spelling::nearest;
+use serde_json::Value;
 
 use super::{
+    action::Action,
     asked::Asked,
+    deed::Deed,
+    parameters::{self, Given, clip},
     refusal::{Code, Refusal},
-    target::{Destination, KINDS_OF_ID, MAX_ADDRESS},
+    target::{Destination, ITSELF, KINDS_OF_ID},
+    wanted,
 };
+use crate::spelling::nearest;
 
 /// The longest text of one message, in bytes.
 pub const MAX_TEXT: usize = 100 * 1024;
 
-/// What can be done. More actions come with the whole tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Send a new message.
-    Send,
-}
-
-impl Action {
-    /// The word in the call and in the database.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-        }
-    }
-}
-
 /// A well-formed call. Nothing in it has been checked against anybody's rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// What to do.
+    /// What was asked for, by its word.
     pub action: Action,
-    /// The text, Markdown; empty only where files go along.
+    /// What to do.
+    pub deed: Deed,
+    /// The text, Markdown; empty where files or a card go along, or the deed has none.
     pub text: String,
     /// Files that go along, in their order.
     pub attachments: Vec<Asked>,
@@ -68,80 +57,174 @@ pub struct Call {
     pub resend: Option<bool>,
 }
 
-/// Each parameter's name, then its aliases.
-const PARAMETERS: &[&[&str]] = &[
-    &["action"],
-    &["message", "body", "text"],
-    &["to", "target"],
-    &["channel", "platform"],
-    &["accountId"],
-    &["threadId"],
-    &["replyToId", "replyTo"],
-    &["silent"],
-    &["dryRun"],
-    &["context"],
-    &["ttlSeconds"],
-    &["bestEffort"],
-    &["onUnknown"],
-    &["voice"],
-    &["attachments"],
-    &["media"],
-];
-
 impl Call {
-    /// Reads a call. `channels` are the names of all channels that the hub knows.
+    /// Reads a call for one target. `channels` are the names of all channels that the hub knows.
     pub fn parse(call: &Value, channels: &[&str]) -> Result<Self, Refusal> {
+        let mut calls = Self::parse_all(call, channels)?;
+        match (calls.pop(), calls.is_empty()) {
+            (Some(call), true) => Ok(call),
+            _ => Err(Refusal::input("this is a call for several targets", "name one target, in \"to\"")),
+        }
+    }
+
+    /// Reads a call: one for each target that it names.
+    pub fn parse_all(call: &Value, channels: &[&str]) -> Result<Vec<Self>, Refusal> {
         let fields = call.as_object().ok_or_else(|| {
             Refusal::input("the call is not a JSON object", "send {\"to\": …, \"message\": …}")
         })?;
-        refuse_unknown(fields)?;
-        let action = match text(fields, "action")?.as_deref() {
-            None | Some("send") => Action::Send,
-            Some(other) => {
-                let error = format!("there is no action {:?} here", clip(other));
-                return Err(Refusal::input(error, "use \"send\", the one action so far"));
-            }
+        let given = Given::known(fields)?;
+        let action = action(given)?;
+        given.go_with(action)?;
+        let channel = given.short("channel")?;
+        let targets = match action {
+            Action::Broadcast => targets(given, channel, channels)?,
+            // It is the account's own.
+            Action::SetPresence => vec![(channel, ITSELF.to_owned())],
+            _ => vec![(channel, target(given)?)],
         };
-        let message = text(fields, "message")?.unwrap_or_default();
+        targets.into_iter().map(|(channel, to)| Self::one(given, action, channel, &to, channels)).collect()
+    }
+
+    fn one(
+        given: Given<'_>,
+        action: Action,
+        channel: Option<String>,
+        target: &str,
+        channels: &[&str],
+    ) -> Result<Self, Refusal> {
+        let deed = wanted::deed(given, action)?;
+        let message = given.text("message")?.unwrap_or_default();
         if message.len() > MAX_TEXT {
             let error = format!("the message has {} bytes, at most {MAX_TEXT} are taken", message.len());
             return Err(Refusal::new(Code::TooLarge, error, "shorten it, or send it as several messages"));
         }
-        let target = text(fields, "to")?.unwrap_or_default();
-        let channel = text(fields, "channel")?;
-        let files = |name| value(fields, name);
-        let attachments = Asked::parse(files("voice")?, files("attachments")?, files("media")?)?;
-        if (message.trim().is_empty() && attachments.is_empty()) || target.is_empty() {
+        let attachments =
+            Asked::parse(given.value("voice")?, given.value("attachments")?, given.value("media")?)?;
+        let says = !message.trim().is_empty();
+        let shows = match &deed {
+            Deed::Send(extras) => says || !attachments.is_empty() || extras.card.is_some(),
+            Deed::Edit { .. } => says,
+            _ => true,
+        };
+        if !shows || target.is_empty() {
             let missing = if target.is_empty() { "to" } else { "message" };
             // The words of the tool that agents know.
             let error = "platform, target, and body are required";
             return Err(Refusal::input(error, format!("{missing} is missing or empty")).because("missing"));
         }
+        if action == Action::SendAttachment && attachments.is_empty() {
+            return Err(parameters::missing("attachments", action));
+        }
         if let Some(channel) = channel.as_deref().filter(|name| !channels.contains(name)) {
             return Err(no_adapter(channel, channels));
         }
-        if let Some(channel) = unknown_channel(&target, channels) {
+        if let Some(channel) = unknown_channel(target, channels) {
             return Err(no_adapter(channel, channels));
         }
-        let destination = Destination::parse(&target, channels).map_err(|error| {
+        let destination = Destination::parse(target, channels).map_err(|error| {
             Refusal::input(error.to_string(), format!("channels are: {}", channels.join(", ")))
         })?;
+        let thread = given.short("threadId")?;
+        let named = matches!(&destination, Destination::Address { thread: Some(_), .. });
+        if action == Action::ThreadReply && thread.is_none() && !named && destination != Destination::Current
+        {
+            return Err(parameters::missing("threadId", action));
+        }
         Ok(Self {
             action,
+            deed,
             text: message,
             attachments,
             destination,
             channel,
-            account: short(fields, "accountId")?,
-            thread: short(fields, "threadId")?,
-            reply_to: short(fields, "replyToId")?,
-            silent: flag(fields, "silent")?,
-            dry_run: flag(fields, "dryRun")?,
-            context: short(fields, "context")?,
-            ttl: seconds(fields, "ttlSeconds")?,
-            best_effort: flag(fields, "bestEffort")?,
-            resend: on_unknown(fields)?,
+            account: given.short("accountId")?,
+            thread,
+            reply_to: reply_to(given, action)?,
+            silent: given.flag("silent")?,
+            dry_run: given.flag("dryRun")?,
+            context: given.short("context")?,
+            ttl: given.number("ttlSeconds")?.map(Duration::from_secs),
+            best_effort: given.flag("bestEffort")?,
+            resend: on_unknown(given)?,
         })
+    }
+}
+
+/// The most targets of a broadcast.
+const MOST_TARGETS: usize = 100;
+
+/// The one target; empty where there is none.
+fn target(given: Given<'_>) -> Result<String, Refusal> {
+    match given.value("to")? {
+        // The refusal for what is missing says it in the words that agents know.
+        Some(Value::String(text)) if text.trim().is_empty() => Ok(String::new()),
+        _ => Ok(given.short("to")?.unwrap_or_default()),
+    }
+}
+
+/// The targets of a broadcast, each with its channel: those that name none are tried on each that is given.
+fn targets(
+    given: Given<'_>,
+    channel: Option<String>,
+    channels: &[&str],
+) -> Result<Vec<(Option<String>, String)>, Refusal> {
+    let targets = given.texts("targets", MOST_TARGETS)?.filter(|targets| !targets.is_empty());
+    let targets = targets.ok_or_else(|| parameters::missing("targets", Action::Broadcast))?;
+    let several = given.texts("channels", channels.len().max(1))?;
+    if several.is_some() && channel.is_some() {
+        let error = "\"channel\" and \"channels\" both name channels";
+        return Err(Refusal::input(error, "give \"channels\" alone").because("contradictory"));
+    }
+    let on: Vec<Option<String>> = match several {
+        Some(several) => several.into_iter().map(Some).collect(),
+        None => vec![channel],
+    };
+    let mut all = Vec::new();
+    for target in targets {
+        let named = target.split_once(':').is_some_and(|(head, _)| channels.contains(&head));
+        match named {
+            true => all.push((None, target)),
+            false => all.extend(on.iter().map(|channel| (channel.clone(), target.clone()))),
+        }
+    }
+    if let Some((_, twice)) = all.iter().enumerate().find(|(n, one)| all[n + 1..].contains(one)) {
+        let error = format!("the broadcast names {:?} twice", clip(&twice.1));
+        return Err(Refusal::input(error, "name each target once").because("contradictory"));
+    }
+    match all.len() {
+        n if n <= MOST_TARGETS => Ok(all),
+        n => {
+            let error = format!("the broadcast goes to {n} targets, at most {MOST_TARGETS} are taken");
+            Err(Refusal::input(error, "send it in several").because("too_many"))
+        }
+    }
+}
+
+fn action(given: Given<'_>) -> Result<Action, Refusal> {
+    let Some(word) = given.text("action")? else { return Ok(Action::Send) };
+    Action::of(&word).ok_or_else(|| {
+        let words = || Action::ALL.iter().map(|action| action.word());
+        let hint = match nearest(&word, words()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("actions are: {}", words().collect::<Vec<_>>().join(", ")),
+        };
+        Refusal::input(format!("there is no action {:?}", clip(&word)), hint).because("unknown_action")
+    })
+}
+
+/// What a message answers. An answer names it under either of two names.
+fn reply_to(given: Given<'_>, action: Action) -> Result<Option<String>, Refusal> {
+    let reply_to = given.short("replyToId")?;
+    if action != Action::Reply {
+        return Ok(reply_to);
+    }
+    match (reply_to, given.short("messageId")?) {
+        (Some(one), Some(other)) if one != other => {
+            let error = "\"replyToId\" and \"messageId\" name two messages";
+            Err(Refusal::input(error, "give \"replyToId\" alone").because("contradictory"))
+        }
+        (None, None) => Err(parameters::missing("replyToId", action)),
+        (one, other) => Ok(one.or(other)),
     }
 }
 
@@ -159,96 +242,13 @@ fn no_adapter(channel: &str, channels: &[&str]) -> Refusal {
     Refusal::new(Code::ExecutionFailed, error, format!("the hub knows: {}", channels.join(", ")))
 }
 
-fn refuse_unknown(fields: &Map<String, Value>) -> Result<(), Refusal> {
-    let known = || PARAMETERS.iter().flat_map(|names| names.iter().copied());
-    match fields.keys().find(|name| !known().any(|known| known == name.as_str())) {
-        None => Ok(()),
-        Some(unknown) => {
-            let error = format!("unknown parameter {:?}", clip(unknown));
-            let hint = match nearest(unknown, known()) {
-                Some(near) => format!("did you mean {near:?}?"),
-                None => format!("parameters are: {}", known().collect::<Vec<_>>().join(", ")),
-            };
-            Err(Refusal::input(error, hint).because("unknown_parameter"))
-        }
-    }
-}
-
-/// The one value of a parameter under any of its names; two that differ contradict each other.
-fn value<'a>(fields: &'a Map<String, Value>, name: &'static str) -> Result<Option<&'a Value>, Refusal> {
-    let names = PARAMETERS.iter().find(|names| names[0] == name).copied().unwrap_or(&[]);
-    let mut given =
-        names.iter().filter_map(|alias| Some((*alias, fields.get(*alias).filter(|v| !v.is_null())?)));
-    let Some((first_name, first)) = given.next() else { return Ok(None) };
-    match given.find(|(_, other)| *other != first) {
-        None => Ok(Some(first)),
-        Some((other, _)) => {
-            let error = format!("{first_name:?} and {other:?} mean the same and differ");
-            Err(Refusal::input(error, format!("give {first_name:?} alone")).because("contradictory"))
-        }
-    }
-}
-
-fn text(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String>, Refusal> {
-    match value(fields, name)? {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        // Chat ids are numbers on some platforms, and models write them so.
-        Some(Value::Number(number)) if name == "to" || name == "threadId" || name == "replyToId" => {
-            Ok(Some(number.to_string()))
-        }
-        Some(_) => Err(wrong_type(name, "a string")),
-    }
-}
-
-fn short(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String>, Refusal> {
-    let text = text(fields, name)?;
-    match &text {
-        Some(text)
-            if text.is_empty() || text.len() > MAX_ADDRESS || text.contains(|c: char| c.is_control()) =>
-        {
-            let error =
-                format!("{name:?} is empty, longer than {MAX_ADDRESS} bytes, or has control characters");
-            Err(Refusal::input(error, "leave it out, or give the platform's own id"))
-        }
-        _ => Ok(text),
-    }
-}
-
-fn flag(fields: &Map<String, Value>, name: &'static str) -> Result<bool, Refusal> {
-    match value(fields, name)? {
-        None => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(_) => Err(wrong_type(name, "true or false")),
-    }
-}
-
-fn on_unknown(fields: &Map<String, Value>) -> Result<Option<bool>, Refusal> {
-    match text(fields, "onUnknown")?.as_deref() {
+fn on_unknown(given: Given<'_>) -> Result<Option<bool>, Refusal> {
+    match given.text("onUnknown")?.as_deref() {
         None => Ok(None),
         Some("report") => Ok(Some(false)),
         Some("resend") => Ok(Some(true)),
-        Some(_) => Err(wrong_type("onUnknown", "\"report\" or \"resend\"")),
+        Some(_) => Err(parameters::wrong_type("onUnknown", "\"report\" or \"resend\"")),
     }
-}
-
-fn seconds(fields: &Map<String, Value>, name: &'static str) -> Result<Option<Duration>, Refusal> {
-    match value(fields, name)? {
-        None => Ok(None),
-        Some(value) => match value.as_u64().filter(|seconds| (1..=366 * 86_400).contains(seconds)) {
-            Some(seconds) => Ok(Some(Duration::from_secs(seconds))),
-            None => Err(wrong_type(name, "a whole number of seconds, at least 1")),
-        },
-    }
-}
-
-fn wrong_type(name: &str, expected: &str) -> Refusal {
-    Refusal::input(format!("{name:?} is not {expected}"), format!("give {expected}")).because("wrong_type")
-}
-
-/// Outside text for an error message: bounded.
-fn clip(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::action::Action;
+
 /// What is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -188,6 +190,24 @@ impl Deed {
         match self {
             Self::Send(extras) => Some(extras),
             _ => None,
+        }
+    }
+
+    /// The action that it is, by the plainest word for it.
+    pub fn action(&self) -> Action {
+        match self {
+            Self::Send(_) => Action::Send,
+            Self::Poll(_) => Action::Poll,
+            Self::Thread { .. } => Action::Thread,
+            Self::React { .. } => Action::React,
+            Self::Edit { .. } => Action::Edit,
+            Self::Delete { .. } => Action::Delete,
+            Self::Pin { .. } => Action::Pin,
+            Self::Unpin { .. } => Action::Unpin,
+            Self::Timeout { .. } => Action::Timeout,
+            Self::Kick { .. } => Action::Kick,
+            Self::Ban { .. } => Action::Ban,
+            Self::Presence { .. } => Action::SetPresence,
         }
     }
 

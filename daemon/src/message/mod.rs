@@ -1,7 +1,7 @@
 //! The vocabulary of messages. No I/O: the database is known only as far as the states have words in it.
 //!
 //! - [`target`]: where a message goes;
-//! - [`call`]: what an agent asks for, parsed from the `message` tool's parameters into types;
+//! - [`parameters`]: those of the `message` tool, and [`call`]: what an agent asks for, parsed from them into types;
 //! - [`action`]: the words for what can be done, and [`deed`]: what is done, typed;
 //! - [`asked`]: files that a call asks for, and [`attachment`]: files that the hub has;
 //! - [`state`]: the states of a message and of its parts, and every legal way between them;
@@ -13,10 +13,12 @@ pub mod asked;
 pub mod attachment;
 pub mod call;
 pub mod deed;
+pub mod parameters;
 pub mod receipt;
 pub mod refusal;
 pub mod state;
 pub mod target;
+mod wanted;
 
 /// Names a message for good. Time-ordered, so that listings sort by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]

@@ -8,6 +8,9 @@ use std::fmt;
 /// The longest address or thread, in bytes. An e-mail address can have 254 (RFC 5321, 4.5.3.1.3), a Matrix id 255.
 pub const MAX_ADDRESS: usize = 320;
 
+/// The address of an account itself, for what is done to no conversation.
+pub const ITSELF: &str = "self";
+
 /// What may stand before an address to say which kind of id it is.
 pub const KINDS_OF_ID: &[&str] = &["user", "channel", "chat"];
 
@@ -70,6 +73,17 @@ impl Destination {
             return Err(refused());
         }
         Ok(Self::Address { channel, address: address.to_owned(), thread: thread.map(str::to_owned) })
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Address { channel, address, thread } = self else { return f.write_str("current") };
+        if let Some(channel) = channel {
+            write!(f, "{channel}:")?;
+        }
+        f.write_str(address)?;
+        thread.as_ref().map_or(Ok(()), |thread| write!(f, "#{thread}"))
     }
 }
 

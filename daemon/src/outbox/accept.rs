@@ -15,6 +15,7 @@ use crate::{
     message::{
         MessageId,
         attachment::Attachment,
+        deed::Deed,
         state::{Event, IllegalTransition, State, next},
         target::Target,
     },
@@ -27,8 +28,10 @@ use crate::{
 pub struct NewMessage {
     /// Whose it is.
     pub agent: String,
-    /// What is done.
+    /// What was asked for, by its word.
     pub action: &'static str,
+    /// What is done.
+    pub deed: Deed,
     /// Where it goes.
     pub target: Target,
     /// The account it goes from.
@@ -62,6 +65,7 @@ impl NewMessage {
         Self {
             agent: "a".into(),
             action: "send",
+            deed: Deed::default(),
             target: Target { channel: "local".into(), address: "ann".into(), thread: None },
             account: "home".into(),
             reply_to: None,
@@ -245,12 +249,15 @@ fn insert(
     {
         return Ok(Accepted::Before(seq));
     }
-    bounds.check(tx, new.text.len())??;
     let now = now_ms();
     let origin =
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
     let attachments = (!new.attachments.is_empty())
         .then(|| serde_json::to_string(&new.attachments).expect("attachments are plain data"));
+    let deed = (!new.deed.is_plain())
+        .then(|| serde_json::to_string(&new.deed).expect("a deed is plain data with text for keys"));
+    let said = new.text.len() + deed.as_ref().map_or(0, String::len);
+    bounds.check(tx, said)??;
     let state = match released {
         Some(change) => next(State::Accepted, change.event, change.actor)?,
         None => State::Accepted,
@@ -260,8 +267,8 @@ fn insert(
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
@@ -285,6 +292,7 @@ fn insert(
         new.resend,
         place,
         attachments,
+        deed,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
@@ -312,6 +320,7 @@ fn insert(
         agent: new.agent,
         state,
         action: new.action.to_owned(),
+        deed: new.deed,
         channel: new.target.channel,
         account: new.account,
         address: new.target.address,

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use crate::{
     message::{
         attachment::Attachment,
+        deed::Deed,
         state::{PartState, State},
         target::Target,
     },
@@ -16,7 +17,7 @@ macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
          accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
-         best_effort, resend, attachments FROM messages "
+         best_effort, resend, attachments, deed FROM messages "
     };
 }
 
@@ -99,8 +100,10 @@ pub struct MessageRow {
     pub agent: String,
     /// Where it is on its way.
     pub state: State,
-    /// What is done.
+    /// What was asked for, by its word.
     pub action: String,
+    /// What is done.
+    pub deed: Deed,
     /// The channel it goes to.
     pub channel: String,
     /// The account it goes from.
@@ -171,6 +174,7 @@ impl MessageRow {
             best_effort: row.get(23)?,
             resend: row.get(24)?,
             attachments: attachments(row)?,
+            deed: deed(row)?,
         })
     }
 
@@ -203,6 +207,14 @@ fn attachments(row: &Row<'_>) -> rusqlite::Result<Vec<Attachment>> {
     let Some(text) = row.get_ref(25)?.as_str_or_null()? else { return Ok(Vec::new()) };
     serde_json::from_str(text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(25, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// A deed that cannot be read is an error and not "a plain text".
+fn deed(row: &Row<'_>) -> rusqlite::Result<Deed> {
+    let Some(text) = row.get_ref(26)?.as_str_or_null()? else { return Ok(Deed::default()) };
+    serde_json::from_str(text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(26, rusqlite::types::Type::Text, Box::new(error))
     })
 }
 

@@ -155,7 +155,7 @@ pub struct Flavour {
 }
 
 /// One part of a message: what becomes one platform request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
     /// What is sent as the text: readable, links as `label (url)`, or with the flavour's marks. Beside Telegram's HTML,
     /// what that leaves visible.

@@ -304,6 +304,9 @@ CREATE TRIGGER cards_later AFTER UPDATE OF card_at ON approvals WHEN old.card_at
 ALTER TABLE devices ADD COLUMN seal BLOB;
 ALTER TABLE devices ADD COLUMN login BLOB;
 ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+","
+-- What a message does where that is more than to bring a text and files.
+ALTER TABLE messages ADD COLUMN deed TEXT;
 "];
 
 /// How many migrations a database has seen.

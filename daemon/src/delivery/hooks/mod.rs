@@ -132,11 +132,13 @@ impl Hook {
         let id = &message.id;
         match &self.way {
             Way::Builtin(builtin) => {
-                // All that is read: a name and a caption leave the house as the text does.
+                // All that is read: names, captions, buttons and the like leave the house as the text does.
+                let deed =
+                    serde_json::to_string(&message.deed).expect("a deed is plain data with text for keys");
                 let beside = message.attachments.iter();
                 let beside = beside.flat_map(|file| [Some(&file.name), file.caption.as_ref()]).flatten();
-                let answers = std::iter::once(text).chain(beside.map(String::as_str));
-                let mut answers = answers.map(|text| builtin.answer(text));
+                let all: Vec<&str> = [text, &deed].into_iter().chain(beside.map(String::as_str)).collect();
+                let mut answers = all.into_iter().map(|text| builtin.answer(text));
                 Ok(answers.find(|answer| *answer != Answer::Pass {}).unwrap_or(Answer::Pass {}))
             }
             Way::Command(_) | Way::Call(_) => Answer::read(&self.tell(id, facts).await?),
@@ -215,6 +217,7 @@ fn about(message: &MessageRow, text: &str) -> Value {
         "thread": message.thread,
         "message": text,
         "attachments": message.attachments,
+        "deed": message.deed,
     })
 }
 

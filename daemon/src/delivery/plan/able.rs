@@ -1,0 +1,170 @@
+//! Whether a platform can do what a call asks, by its capabilities alone; refused at the door, with what it can instead.
+
+use crate::{
+    channels::Capabilities,
+    message::{
+        action::Action,
+        call::Call,
+        deed::{Button, Deed, Extras, Poll, Press, Select},
+        refusal::{Code, Refusal},
+    },
+};
+
+/// Refuses a call that its channel cannot do.
+pub(super) fn check(can: &Capabilities, call: &Call) -> Result<(), Refusal> {
+    let channel = can.channel;
+    if call.reply_to.is_some() && !can.replies {
+        return Err(without(channel, "replies", "leave replyToId out, and say in the text what you answer"));
+    }
+    if call.silent && !can.silent {
+        return Err(without(channel, "silent messages", "leave silent out"));
+    }
+    if !call.attachments.is_empty() && can.files.is_none() {
+        return Err(without(channel, "files", "put what matters into the text, or send a link to it"));
+    }
+    match &call.deed {
+        Deed::Send(extras) => dressed(can, extras),
+        Deed::Poll(poll) => polled(can, poll),
+        deed if can.does(deed.action()) => Ok(()),
+        deed => Err(lacks(can, deed.action())),
+    }
+}
+
+/// The channel has no such action.
+pub(super) fn lacks(can: &Capabilities, action: Action) -> Refusal {
+    let error = format!("{} has no action {:?}", can.channel, action.word());
+    let hint = match can.instead.iter().find(|(lacking, _)| *lacking == action) {
+        Some((_, instead)) => (*instead).to_owned(),
+        None => format!("it has: {}", actions(can).join(", ")),
+    };
+    Refusal::input(error, hint).because("not_supported")
+}
+
+/// The words of all that a channel can do, the tool's own order.
+pub fn actions(can: &Capabilities) -> Vec<&'static str> {
+    let has = |action: Action| match action {
+        Action::Send | Action::Broadcast => true,
+        Action::Reply => can.replies,
+        Action::ThreadReply => can.threads,
+        Action::SendWithEffect => !can.effects.is_empty(),
+        Action::SendAttachment => can.files.is_some(),
+        Action::Poll => can.polls.is_some(),
+        other => can.does(other),
+    };
+    Action::ALL.iter().copied().filter(|&action| has(action)).map(Action::word).collect()
+}
+
+/// The channel has nothing of a kind.
+pub(super) fn without(channel: &str, what: &str, hint: &str) -> Refusal {
+    Refusal::input(format!("{channel} has no {what}"), hint).because("not_supported")
+}
+
+fn dressed(can: &Capabilities, extras: &Extras) -> Result<(), Refusal> {
+    if let Some(effect) = &extras.effect {
+        if can.effects.is_empty() {
+            return Err(lacks(can, Action::SendWithEffect));
+        }
+        if !can.effects.contains(&effect.as_str()) {
+            let error = format!("{} has no effect {effect:?}", can.channel);
+            let hint = format!("effects are: {}", can.effects.join(", "));
+            return Err(Refusal::input(error, hint).because("not_supported"));
+        }
+    }
+    if !extras.buttons.is_empty() {
+        buttons(can, &extras.buttons)?;
+    }
+    if !extras.selects.is_empty() {
+        selects(can, &extras.selects)?;
+    }
+    if let Some(card) = &extras.card {
+        let Some(rules) = can.cards else {
+            return Err(without(can.channel, "cards", "write its content as text"));
+        };
+        over(can, "the card", card.to_string().len(), rules.max_bytes, "bytes")?;
+        (rules.check)(card).map_err(|wrong| {
+            Refusal::input(format!("the card is not {}: {wrong}", rules.what), "mend the card")
+                .because("bad_card")
+        })?;
+    }
+    Ok(())
+}
+
+fn buttons(can: &Capabilities, rows: &[Vec<Button>]) -> Result<(), Refusal> {
+    let Some(rules) = can.buttons else {
+        let hint = "write the choices into the text, as a numbered list";
+        return Err(without(can.channel, "buttons", hint));
+    };
+    over(can, "rows of buttons", rows.len(), rules.rows, "rows")?;
+    over(can, "buttons", rows.iter().map(Vec::len).sum(), rules.in_all, "buttons")?;
+    for row in rows {
+        over(can, "a row", row.len(), rules.per_row, "buttons")?;
+        for button in row {
+            over(can, "the text of a button", button.text.chars().count(), rules.text, "characters")?;
+            match &button.press {
+                Press::Url(_) if !rules.urls => {
+                    let hint = "write the link into the text";
+                    return Err(without(can.channel, "buttons that open an address", hint));
+                }
+                Press::Url(_) => {}
+                Press::Data(_) if rules.data == 0 => {
+                    let hint = "give buttons an url";
+                    return Err(without(can.channel, "buttons that tell the bot something", hint));
+                }
+                Press::Data(data) => over(can, "callback_data", data.len(), rules.data, "bytes")?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn selects(can: &Capabilities, lists: &[Select]) -> Result<(), Refusal> {
+    let Some(rules) = can.selects else {
+        let hint = "use buttons, or write the choices into the text";
+        return Err(without(can.channel, "lists to choose from", hint));
+    };
+    over(can, "lists to choose from", lists.len(), rules.in_all, "lists")?;
+    for list in lists {
+        over(can, "a list", list.options.len(), rules.options, "choices")?;
+        for choice in &list.options {
+            over(can, "a choice", choice.label.chars().count(), rules.text, "characters")?;
+            over(can, "a choice's value", choice.value.chars().count(), rules.text, "characters")?;
+        }
+    }
+    Ok(())
+}
+
+fn polled(can: &Capabilities, poll: &Poll) -> Result<(), Refusal> {
+    let Some(rules) = can.polls else { return Err(lacks(can, Action::Poll)) };
+    over(can, "the poll", poll.options.len(), rules.options, "answers")?;
+    over(can, "the question", poll.question.chars().count(), rules.question, "characters")?;
+    for option in &poll.options {
+        over(can, "an answer", option.chars().count(), rules.option, "characters")?;
+    }
+    if poll.multiple && !rules.multiple {
+        return Err(without(can.channel, "polls with several answers", "leave pollMulti out"));
+    }
+    match poll.seconds {
+        Some(_) if rules.seconds == 0 => {
+            let hint = "leave pollDurationHours and pollDurationSeconds out";
+            return Err(without(can.channel, "polls that end by themselves", hint));
+        }
+        Some(seconds) if seconds > rules.seconds => {
+            let error = format!("a poll on {} is open for {} s at most", can.channel, rules.seconds);
+            return Err(Refusal::input(error, "make it shorter").because("not_supported"));
+        }
+        _ => {}
+    }
+    if poll.anonymous.is_some() && !rules.anonymous {
+        let hint = "leave pollAnonymous out";
+        return Err(without(can.channel, "choice of whether a poll is anonymous", hint));
+    }
+    Ok(())
+}
+
+fn over(can: &Capabilities, what: &str, is: usize, most: usize, unit: &str) -> Result<(), Refusal> {
+    if is <= most {
+        return Ok(());
+    }
+    let error = format!("{what}: {is} {unit}, and {} takes {most} at most", can.channel);
+    Err(Refusal::new(Code::InputInvalid, error, "use fewer or shorter ones").because("over_the_bound"))
+}

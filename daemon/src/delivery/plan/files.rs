@@ -1,0 +1,96 @@
+//! Files of a message: whether they fit, and where they stand among its parts.
+
+use super::{
+    able::without,
+    parts::{Piece, rendered},
+};
+use crate::{
+    channels::{Adapter, FileForm, FileRules},
+    message::{
+        attachment::Attachment,
+        refusal::{Code, Refusal},
+    },
+    render::{self, Flavour, Part},
+};
+
+/// Behind the text, in the form that the channel has for them. `prefix` stands before the first caption, or for it.
+pub(super) fn add<'a>(
+    adapter: &dyn Adapter,
+    flavour: &Flavour,
+    files: &'a [Attachment],
+    prefix: Option<&str>,
+    pieces: &mut Vec<Piece<'a>>,
+) -> Result<(), Refusal> {
+    let channel = adapter.capabilities().channel;
+    let rules = fits(adapter, files.iter().map(|file| file.size))?
+        .ok_or_else(|| without(channel, "files", "put what matters into the text, or send a link to it"))?;
+    let captions = files.iter().enumerate().map(|(index, file)| {
+        let mut caption = render::parse(file.caption.as_deref().unwrap_or_default());
+        if rules.form == FileForm::Together && !caption.is_blank() {
+            caption.decorate(&format!("{}: ", file.name));
+        }
+        if let Some(prefix) = prefix.filter(|_| index == 0) {
+            caption.decorate(prefix);
+        }
+        rendered(&caption, flavour)
+    });
+    match rules.form {
+        FileForm::Together => {
+            let mut whole = pieces.pop().map_or_else(Part::default, |piece| piece.part);
+            for part in captions.collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+                append(&mut whole, part);
+            }
+            pieces.push(Piece { part: whole, files });
+        }
+        FileForm::Captioned => {
+            for (file, caption) in files.iter().zip(captions) {
+                let mut caption = caption?;
+                let part = match caption.len() {
+                    1 => caption.remove(0),
+                    // Too long to stand with it here: it goes before it.
+                    _ => {
+                        pieces.extend(caption.into_iter().map(|part| Piece { part, files: &[] }));
+                        Part::default()
+                    }
+                };
+                pieces.push(Piece { part, files: std::slice::from_ref(file) });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an account takes of files, if files of these sizes fit into it; none where it takes no files.
+pub(in crate::delivery) fn fits(
+    adapter: &dyn Adapter,
+    sizes: impl Iterator<Item = u64>,
+) -> Result<Option<FileRules>, Refusal> {
+    let can = adapter.capabilities();
+    let Some(rules) = can.files else { return Ok(None) };
+    let mut left = rules.max_together;
+    for size in sizes {
+        if size > rules.max_size || size > left {
+            let most = rules.max_size.min(left);
+            let error = format!("{} takes no file of {size} bytes here, but {most} at most", can.channel);
+            let hint = "send less, several messages, or a link to it";
+            return Err(Refusal::new(Code::TooLarge, error, hint).because("files"));
+        }
+        left -= size;
+    }
+    Ok(Some(rules))
+}
+
+/// Puts a paragraph behind a part of a channel that does not split.
+fn append(whole: &mut Part, more: Part) {
+    if whole.text.is_empty() {
+        *whole = more;
+        return;
+    }
+    whole.text = format!("{}\n\n{}", whole.text, more.text);
+    whole.shown = format!("{}\n\n{}", whole.shown, more.shown);
+    if let (Some(html), Some(more)) = (&mut whole.html, more.html) {
+        html.push('\n');
+        html.push_str(&more);
+    }
+    whole.units += more.units;
+}

@@ -1,0 +1,114 @@
+//! What a message becomes: its target, and its parts.
+//!
+//! - here: which target and account a call means;
+//! - [`able`]: whether the platform can do what is asked;
+//! - [`parts`]: the platform requests that it becomes: [`files`] behind the text, or [`acts`] that are no text;
+//! - [`shown`]: what an approver reads beside the text.
+
+mod able;
+mod acts;
+mod files;
+mod parts;
+mod shown;
+
+pub use able::actions;
+pub(super) use files::fits;
+pub use parts::{Content, parts};
+
+use super::AgentRules;
+use crate::{
+    channels::account::{Accounts, NoAccount},
+    message::{
+        call::Call,
+        deed::Deed,
+        refusal::{Code, Refusal},
+        target::{Destination, Target},
+    },
+    policy::Origin,
+};
+
+/// A call's target, resolved against the open accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// Where it goes.
+    pub target: Target,
+    /// The account it goes from.
+    pub account: String,
+}
+
+/// Finds the target and account that a call means.
+pub fn resolve(
+    call: &Call,
+    origin: Option<&Origin>,
+    rules: &AgentRules,
+    accounts: &Accounts,
+) -> Result<Resolved, Refusal> {
+    let (channel, address, asked_thread) = match (&call.destination, origin) {
+        (Destination::Current, None) => {
+            let hint = "give the context that came with the message you answer, or name a target";
+            return Err(Refusal::input("\"current\" needs a context, and this call has none", hint)
+                .because("no_context"));
+        }
+        (Destination::Current, Some(origin)) => {
+            agree("channel", Some(&origin.place.channel), call.channel.as_ref())?;
+            (origin.place.channel.clone(), origin.place.address.clone(), None)
+        }
+        (Destination::Address { channel, address, thread }, origin) => {
+            let named = agree("channel", channel.as_ref(), call.channel.as_ref())?;
+            let inferred = || origin.map(|origin| origin.place.channel.clone());
+            let channel = named.cloned().or_else(inferred).ok_or_else(|| {
+                Refusal::input("the call names no channel", "write \"channel:address\"").because("no_channel")
+            })?;
+            (channel, address.clone(), thread.as_ref())
+        }
+    };
+    let current = call.destination == Destination::Current;
+    let inherited = origin.filter(|_| current);
+    let account = call
+        .account
+        .as_deref()
+        .or(inherited.map(|origin| origin.account.as_str()))
+        .or(rules.accounts.get(&channel).map(String::as_str));
+    let (account, adapter) = accounts.pick(&channel, account).map_err(no_account)?;
+    let address = match call.deed {
+        // It is done to the account itself.
+        Deed::Presence { .. } => address,
+        _ => adapter
+            .resolve(&address)
+            .map_err(|error| Refusal::input(error.to_string(), error.hint).because("bad_address"))?,
+    };
+
+    let can = adapter.capabilities();
+    let asked_thread = agree("threadId", asked_thread, call.thread.as_ref())?;
+    let thread = match asked_thread {
+        Some(_) if !can.threads => return Err(able::without(&channel, "threads", "leave threadId out")),
+        Some(thread) => Some(thread.clone()),
+        // Inherited, and dropped where the channel has none.
+        None => inherited.and_then(|origin| origin.place.thread.clone()).filter(|_| can.threads),
+    };
+    able::check(can, call)?;
+    Ok(Resolved { target: Target { channel, address, thread }, account: account.to_owned() })
+}
+
+/// The one value that two places give, if they do not contradict each other.
+fn agree<'a>(
+    what: &str,
+    one: Option<&'a String>,
+    other: Option<&'a String>,
+) -> Result<Option<&'a String>, Refusal> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => {
+            let error = format!("the call names two values for {what}, {one:?} and {other:?}");
+            Err(Refusal::input(error, "name it once").because("contradictory"))
+        }
+        _ => Ok(one.or(other)),
+    }
+}
+
+fn no_account(error: NoAccount) -> Refusal {
+    let hint = match &error {
+        NoAccount::Channel(_) => "ask the operator to configure an account on it, or use another channel",
+        NoAccount::Account { .. } | NoAccount::Several { .. } => "give accountId one of these names",
+    };
+    Refusal::new(Code::ExecutionFailed, error.to_string(), hint)
+}

@@ -1,0 +1,159 @@
+//! The platform requests that a message becomes. Pure, so that a dry run is the real thing.
+//!
+//! First the text, then the files; what goes with the text stands under its last part, where a reader comes to it last.
+//! Anything but a new text is one request.
+
+use super::{acts, files, shown};
+use crate::{
+    channels::{Adapter, Letter},
+    delivery::AgentRules,
+    message::{
+        attachment::Attachment,
+        deed::{Deed, Extras},
+        new_part_key,
+        refusal::{Code, Refusal},
+        target::Target,
+    },
+    outbox::{row::MessageRow, transition::NewPart},
+    policy::{self, Origin},
+    render::{self, Document, Flavour, Part},
+};
+
+/// What a message's parts are made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Content<'a> {
+    /// Whose it is.
+    pub agent: &'a str,
+    /// Where it goes.
+    pub target: &'a Target,
+    /// From which account.
+    pub account: &'a str,
+    /// What it answers.
+    pub reply_to: Option<&'a str>,
+    /// Without a notification.
+    pub silent: bool,
+    /// Where its turn came from.
+    pub origin: Option<&'a Origin>,
+    /// What is done.
+    pub deed: &'a Deed,
+    /// Markdown.
+    pub text: &'a str,
+    /// Files that go along, in their order.
+    pub attachments: &'a [Attachment],
+}
+
+impl<'a> Content<'a> {
+    /// Of a message in the queue, to this target.
+    pub fn of(message: &'a MessageRow, target: &'a Target) -> Self {
+        Self {
+            agent: &message.agent,
+            target,
+            account: &message.account,
+            reply_to: message.reply_to.as_deref(),
+            silent: message.silent,
+            origin: message.origin.as_ref(),
+            deed: &message.deed,
+            text: &message.text,
+            attachments: &message.attachments,
+        }
+    }
+}
+
+/// What one platform request holds.
+pub(super) struct Piece<'a> {
+    pub(super) part: Part,
+    pub(super) files: &'a [Attachment],
+}
+
+/// Renders and splits a message into the platform requests that it becomes, under fresh keys.
+pub fn parts(
+    adapter: &dyn Adapter,
+    rules: &AgentRules,
+    content: &Content<'_>,
+) -> Result<Vec<NewPart>, Refusal> {
+    // Whose it is stands before the first that is read.
+    let prefix = (rules.decorate && policy::crosses(content.origin, content.account, content.target))
+        .then(|| decoration(content.agent, content.origin));
+    let prefix = prefix.as_deref();
+    match content.deed {
+        Deed::Send(extras) => letters(adapter, content, extras, prefix),
+        Deed::Poll(_) if !content.text.trim().is_empty() => {
+            let mut parts = letters(adapter, content, Extras::NONE, prefix)?;
+            // The text before it has the prefix, and the answer.
+            parts.extend(acts::part(adapter, &Content { text: "", reply_to: None, ..*content }, None)?);
+            Ok(parts)
+        }
+        _ => Ok(acts::part(adapter, content, prefix)?.into_iter().collect()),
+    }
+}
+
+fn letters(
+    adapter: &dyn Adapter,
+    content: &Content<'_>,
+    extras: &Extras,
+    prefix: Option<&str>,
+) -> Result<Vec<NewPart>, Refusal> {
+    let mut document = render::parse(content.text);
+    if document.is_blank() && content.attachments.is_empty() && extras.card.is_none() {
+        return Err(Refusal::input("the message shows nothing", "write some visible text").because("blank"));
+    }
+    let headline = headline(&document, content.attachments);
+    let captions_begin = document.is_blank() && !content.attachments.is_empty();
+    if let Some(prefix) = prefix.filter(|_| !captions_begin) {
+        document.decorate(prefix);
+    }
+    let flavour = adapter.flavour();
+    let mut pieces: Vec<Piece<'_>> =
+        rendered(&document, &flavour)?.into_iter().map(|part| Piece { part, files: &[] }).collect();
+    let texts = pieces.len();
+    if !content.attachments.is_empty() {
+        files::add(adapter, &flavour, content.attachments, prefix.filter(|_| captions_begin), &mut pieces)?;
+    }
+    if pieces.is_empty() {
+        pieces.push(Piece { part: Part::default(), files: &[] });
+    }
+    let of = pieces.len();
+    // Where there is no text, they stand under the last file.
+    let dressed = if texts == 0 { of - 1 } else { texts.min(of) - 1 };
+    let part = |(index, Piece { part, files }): (usize, &Piece<'_>)| {
+        let extras = if index == dressed { extras } else { Extras::NONE };
+        let wire = adapter.compose(&Letter {
+            address: &content.target.address,
+            thread: content.target.thread.as_deref(),
+            reply_to: content.reply_to.filter(|_| index == 0),
+            silent: content.silent,
+            headline: &headline,
+            part,
+            files,
+            extras,
+            index,
+            of,
+        });
+        let text = Some(part.shown.clone()).filter(|text| !text.is_empty());
+        let described = files.iter().map(Attachment::described);
+        let shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
+        NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string() }
+    };
+    Ok(pieces.iter().enumerate().map(part).collect())
+}
+
+/// A text as the channel has it.
+pub(super) fn rendered(document: &Document, flavour: &Flavour) -> Result<Vec<Part>, Refusal> {
+    render::render(document, flavour)
+        .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), "shorten the message"))
+}
+
+/// The message's first line, or its first file's.
+fn headline(document: &Document, files: &[Attachment]) -> String {
+    match document.headline(60) {
+        line if line.is_empty() => files.first().map_or_else(String::new, |file| file.name.clone()),
+        line => line,
+    }
+}
+
+fn decoration(agent: &str, origin: Option<&Origin>) -> String {
+    match origin {
+        Some(origin) => format!("[{agent}, from {}] ", origin.place.channel),
+        None => format!("[{agent}] "),
+    }
+}

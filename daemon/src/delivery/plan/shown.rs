@@ -1,0 +1,147 @@
+//! What an approver reads of a message beside its text: every button, answer and field, as lines.
+
+use serde_json::Value;
+
+use crate::message::deed::{Button, Deed, Extras, Poll, Press, Select};
+
+/// What goes with a text, line by line.
+pub(super) fn extras(extras: &Extras) -> impl Iterator<Item = String> {
+    let effect = extras.effect.iter().map(|effect| format!("[effect] {effect}"));
+    let buttons = extras.buttons.iter().flatten().map(button);
+    let selects = extras.selects.iter().flat_map(select);
+    let mut fields = Vec::new();
+    if let Some(card) = &extras.card {
+        fields.push("[card]".to_owned());
+        flatten("", card, &mut fields);
+    }
+    effect.chain(buttons).chain(selects).chain(fields)
+}
+
+/// What is done, and the text beside it.
+pub(super) fn deed(deed: &Deed, text: Option<&str>) -> String {
+    let because = |reason: &Option<String>| match reason {
+        Some(reason) => format!(", because: {reason}"),
+        None => String::new(),
+    };
+    let what = match deed {
+        Deed::Send(_) => String::new(),
+        Deed::Poll(poll) => self::poll(poll),
+        Deed::Thread { name, message: None } => format!("[new thread] {name}"),
+        Deed::Thread { name, message: Some(message) } => format!("[new thread at message {message}] {name}"),
+        Deed::React { message, emoji, remove: false } => format!("[react to message {message}] {emoji}"),
+        Deed::React { message, emoji, remove: true } => {
+            format!("[take the reaction to message {message} back] {emoji}")
+        }
+        Deed::Edit { message } => format!("[new text of message {message}]"),
+        Deed::Delete { message } => format!("[delete message {message}]"),
+        Deed::Pin { message } => format!("[pin message {message}]"),
+        Deed::Unpin { message } => format!("[unpin message {message}]"),
+        Deed::Timeout { user, seconds: 0, reason } => {
+            format!("[let {user} write again]{}", because(reason))
+        }
+        Deed::Timeout { user, seconds, reason } => {
+            format!("[keep {user} from writing for {} min]{}", seconds / 60, because(reason))
+        }
+        Deed::Kick { user, reason } => format!("[put {user} out]{}", because(reason)),
+        Deed::Ban { user, reason } => format!("[put {user} out and keep them out]{}", because(reason)),
+        Deed::Presence { status, text } => {
+            let status = format!("{status:?}").to_lowercase();
+            format!("[own status: {status}] {}", text.as_deref().unwrap_or_default()).trim_end().to_owned()
+        }
+    };
+    match text {
+        Some(text) => format!("{what}\n{text}"),
+        None => what,
+    }
+}
+
+fn poll(poll: &Poll) -> String {
+    let mut terms = Vec::new();
+    if poll.multiple {
+        terms.push("several answers".to_owned());
+    }
+    if let Some(seconds) = poll.seconds {
+        terms.push(format!("open for {} min", seconds.div_ceil(60)));
+    }
+    match poll.anonymous {
+        Some(true) => terms.push("anonymous".to_owned()),
+        Some(false) => terms.push("not anonymous".to_owned()),
+        None => {}
+    }
+    let terms = if terms.is_empty() { String::new() } else { format!(", {}", terms.join(", ")) };
+    let options = poll.options.iter().map(|option| format!("\n- {option}")).collect::<String>();
+    format!("[poll{terms}] {}{options}", poll.question)
+}
+
+fn button(button: &Button) -> String {
+    match &button.press {
+        Press::Data(data) => format!("[button] {} = {data}", button.text),
+        Press::Url(url) => format!("[button] {} <{url}>", button.text),
+    }
+}
+
+fn select(select: &Select) -> impl Iterator<Item = String> {
+    let title = select.placeholder.as_deref().unwrap_or_default();
+    let first = format!("[choice {}] {title}", select.id);
+    let options = select.options.iter().map(|choice| format!("- {} = {}", choice.label, choice.value));
+    std::iter::once(first.trim_end().to_owned()).chain(options)
+}
+
+/// Every leaf of a card with the way to it. Deeper than this nothing is read by a person anyway: it is shown as JSON.
+fn flatten(path: &str, value: &Value, lines: &mut Vec<String>) {
+    let inner = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        Value::Object(members) if path.matches('.').count() < 16 => {
+            members.iter().for_each(|(name, value)| flatten(&inner(name), value, lines));
+        }
+        Value::Array(list) if path.matches('.').count() < 16 => {
+            list.iter().enumerate().for_each(|(n, value)| flatten(&inner(&n.to_string()), value, lines));
+        }
+        Value::String(text) => lines.push(format!("{path}: {text}")),
+        other => lines.push(format!("{path}: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_approver_reads_every_button_choice_and_field() {
+        let of = Extras {
+            buttons: vec![vec![
+                Button { text: "Yes".into(), press: Press::Data("y".into()) },
+                Button { text: "See".into(), press: Press::Url("https://a.test/".into()) },
+            ]],
+            selects: vec![],
+            card: Some(json!({"title": "T", "items": [{"n": 1}, "two"]})),
+            effect: Some("slam".into()),
+        };
+        assert_eq!(
+            extras(&of).collect::<Vec<_>>().join("\n"),
+            "[effect] slam\n[button] Yes = y\n[button] See <https://a.test/>\n[card]\nitems.0.n: 1\nitems.1: two\ntitle: T"
+        );
+    }
+
+    #[test]
+    fn an_approver_reads_what_is_done_and_to_what() {
+        let says = |what: Deed, text| deed(&what, text);
+        assert_eq!(says(Deed::Delete { message: "5".into() }, None), "[delete message 5]");
+        assert_eq!(says(Deed::Edit { message: "5".into() }, Some("New")), "[new text of message 5]\nNew");
+        let poll = Poll {
+            question: "Tea?".into(),
+            options: vec!["Yes".into(), "No".into()],
+            multiple: true,
+            seconds: Some(3600),
+            anonymous: None,
+        };
+        assert_eq!(
+            says(Deed::Poll(poll), None),
+            "[poll, several answers, open for 60 min] Tea?\n- Yes\n- No"
+        );
+        let timeout = Deed::Timeout { user: "9".into(), seconds: 600, reason: Some("spam".into()) };
+        assert_eq!(says(timeout, None), "[keep 9 from writing for 10 min], because: spam");
+    }
+}

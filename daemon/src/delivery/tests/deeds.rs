@@ -1,0 +1,120 @@
+//! What a message does beside bringing text, from the call to the platform; and platforms that can be asked.
+
+use super::*;
+use crate::message::refusal::Refusal;
+
+async fn house() -> (tempfile::TempDir, Arc<Platform>, House) {
+    let (directory, one, two) = platforms();
+    let house = House::open(directory.path(), &one, &two).await;
+    (directory, one, house)
+}
+
+async fn refused(house: &House, call: Value) -> Refusal {
+    hand_in(house, call).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_deed_goes_through_the_house_as_a_text_does() {
+    let (_directory, one, house) = house().await;
+    let react = json!({"action": "react", "messageId": 5, "emoji": "👍", "message": null});
+    let edit = json!({"action": "edit", "messageId": "5", "message": "**New**"});
+    let poll =
+        json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"], "message": null});
+    for call in [react, edit, poll] {
+        let seq = house.send_as("courier", "one:ann", call).await;
+        assert_eq!(house.end(seq).await.state, State::Sent);
+    }
+    assert_eq!(one.heard("ann"), ["React ", "Edit New", "Poll "]);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_polls_text_goes_before_it_and_buttons_stand_under_the_last_text() {
+    let (_directory, one, house) = house().await;
+    let call =
+        json!({"action": "poll", "message": "Look:", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
+    let seq = house.send_as("courier", "one:ann", call).await;
+    assert_eq!(house.end(seq).await.state, State::Sent);
+    assert_eq!(one.heard("ann"), ["Look:", "Poll "]);
+    let call = json!({"message": "word ".repeat(30), "buttons": [[{"text": "Go", "callback_data": "g"}]]});
+    let seq = house.send_as("courier", "one:bob", call).await;
+    assert_eq!(house.end(seq).await.state, State::Sent);
+    let heard = one.heard("bob");
+    assert!(heard.len() == 2 && !heard[0].contains("(Go)") && heard[1].ends_with("(Go)"), "{heard:?}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_approver_reads_what_a_held_deed_would_do() {
+    let (_directory, _, house) = house().await;
+    let react = json!({"action": "react", "messageId": "5", "emoji": "👍", "message": null});
+    let seq = house.send_as("asker", "one:ann", react).await;
+    let held = house.pipeline.outbox().get(seq).await.unwrap();
+    assert_eq!((held.state, held.action.as_str()), (State::Held, "react"));
+    let parts = house.pipeline.outbox().parts(seq).await.unwrap();
+    assert_eq!(parts[0].shown, "[react to message 5] 👍");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn what_a_platform_cannot_do_is_refused_at_the_door_with_what_it_can() {
+    let (_directory, _, house) = house().await;
+    let pin = refused(&house, json!({"action": "pin", "to": "one:ann", "messageId": "5"})).await;
+    assert_eq!((pin.reason, pin.hint.as_str()), (Some("not_supported"), "write it again"));
+    let kick = refused(&house, json!({"action": "kick", "to": "one:ann", "userId": "5"})).await;
+    assert_eq!(kick.error, "test has no action \"kick\"");
+    assert_eq!(kick.hint, "it has: send, broadcast, reply, thread-reply, thread, react, poll, edit");
+    let button = |text: &str, data: &str| json!({"text": text, "callback_data": data});
+    let with = |buttons: Value| json!({"to": "one:ann", "message": "Hi", "buttons": buttons});
+    for (call, reason) in [
+        (with(json!([[button("longer", "x")]])), "over_the_bound"),
+        (with(json!([[button("Go", "12345")]])), "over_the_bound"),
+        (with(json!([[button("a", "a"), button("b", "b"), button("c", "c")]])), "over_the_bound"),
+        (with(json!([[{"text": "Go", "url": "https://a.test/"}]])), "not_supported"),
+        (json!({"to": "one:ann", "message": "Hi", "card": {}}), "not_supported"),
+        (
+            json!({"to": "one:ann", "action": "poll", "pollQuestion": "Tea?", "pollOption": ["a", "b", "c", "d"]}),
+            "over_the_bound",
+        ),
+        (
+            json!({"to": "one:ann", "action": "poll", "pollQuestion": "Tea?", "pollOption": ["a", "b"], "pollMulti": true}),
+            "not_supported",
+        ),
+        (
+            json!({"to": "one:ann", "action": "sendWithEffect", "message": "Hi", "effect": "slam"}),
+            "not_supported",
+        ),
+    ] {
+        assert_eq!(refused(&house, call.clone()).await.reason, Some(reason), "{call}");
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_new_text_that_is_too_long_for_one_message_is_refused() {
+    let (_directory, _, house) = house().await;
+    let call = json!({"action": "edit", "to": "one:ann", "messageId": "5", "message": "word ".repeat(30)});
+    let receipt = hand_in(&house, call).await.unwrap();
+    assert_eq!((receipt.state, receipt.code.as_deref()), (State::Failed, Some("too_large")));
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_platform_that_can_tell_is_asked_before_anything_is_sent_again() {
+    for (found, end, sent) in [
+        (Ok(Some("x9".to_owned())), State::Sent, 1),
+        (Ok(None), State::Sent, 2),
+        (Err(Failure::Permanent("no rights to look".into())), State::Unknown, 1),
+    ] {
+        let (_directory, one, house) = house().await;
+        *one.found.lock().unwrap() = Some(found);
+        one.answers("ann", Failure::Unknown("no answer".into()));
+        let seq = house.send("one:ann", "Hello").await;
+        let row = house.until(seq, |row| row.reason.is_some()).await;
+        assert_eq!(row.state, State::Ready);
+        house.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+        let receipt = house.end(seq).await;
+        assert_eq!((receipt.state, one.heard("ann").len()), (end, sent), "{receipt:?}");
+        house.close().await;
+    }
+}

@@ -1,0 +1,194 @@
+//! What a call wants done: its deed, from the parameters of its action.
+
+use serde_json::{Map, Value};
+
+use super::{
+    action::Action,
+    deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
+    parameters::{Given, clip, missing, short, wrong_type},
+    refusal::{Code, Refusal},
+};
+
+/// The most answers of a poll, whatever the platform takes.
+const MOST_OPTIONS: usize = 20;
+/// The most rows of buttons, and buttons of a row.
+const MOST_BUTTONS: usize = 25;
+/// The most lists to choose from, and their choices.
+const MOST_SELECTS: usize = 5;
+const MOST_CHOICES: usize = 100;
+/// The longest card, in bytes of its JSON: what Teams takes of a whole message.
+const MAX_CARD: usize = 28 * 1024;
+/// The longest data of a button, in bytes: what Slack takes.
+const MAX_DATA: usize = 2000;
+
+/// The deed of an action. `reply_to` is what it answers, `thread` where.
+pub(super) fn deed(given: Given<'_>, action: Action) -> Result<Deed, Refusal> {
+    let message = || given.needed("messageId", action);
+    let user = || given.needed("userId", action);
+    let reason = || given.short("reason");
+    Ok(match action {
+        Action::Send | Action::Broadcast | Action::Reply | Action::ThreadReply | Action::SendAttachment => {
+            Deed::Send(extras(given)?)
+        }
+        Action::SendWithEffect => {
+            Deed::Send(Extras { effect: Some(given.needed("effect", action)?), ..Extras::default() })
+        }
+        Action::Poll => Deed::Poll(poll(given)?),
+        Action::Thread => {
+            Deed::Thread { name: given.needed("threadName", action)?, message: given.short("messageId")? }
+        }
+        Action::React => Deed::React {
+            message: message()?,
+            emoji: given.needed("emoji", action)?,
+            remove: given.flag("remove")?,
+        },
+        Action::Edit => Deed::Edit { message: message()? },
+        Action::Delete => Deed::Delete { message: message()? },
+        Action::Pin => Deed::Pin { message: message()? },
+        Action::Unpin => Deed::Unpin { message: message()? },
+        Action::Timeout => {
+            let minutes =
+                given.number("durationMinutes")?.ok_or_else(|| missing("durationMinutes", action))?;
+            Deed::Timeout { user: user()?, seconds: minutes * 60, reason: reason()? }
+        }
+        Action::Kick => Deed::Kick { user: user()?, reason: reason()? },
+        Action::Ban => Deed::Ban { user: user()?, reason: reason()? },
+        Action::SetPresence => {
+            let status = match given.text("status")?.as_deref() {
+                Some("online") => Presence::Online,
+                Some("away") => Presence::Away,
+                Some("busy") => Presence::Busy,
+                Some("offline") => Presence::Offline,
+                Some(_) => {
+                    return Err(wrong_type("status", "\"online\", \"away\", \"busy\" or \"offline\""));
+                }
+                None => return Err(missing("status", action)),
+            };
+            Deed::Presence { status, text: given.short("statusText")? }
+        }
+    })
+}
+
+fn extras(given: Given<'_>) -> Result<Extras, Refusal> {
+    let buttons = given.list("buttons", MOST_BUTTONS)?;
+    let selects = given.list("selects", MOST_SELECTS)?;
+    let card = match given.value("card")? {
+        None => None,
+        Some(card @ Value::Object(_)) if card.to_string().len() <= MAX_CARD => Some(card.clone()),
+        Some(Value::Object(_)) => {
+            let error = format!("the card has more than {MAX_CARD} bytes");
+            return Err(Refusal::new(Code::TooLarge, error, "shorten it"));
+        }
+        Some(_) => return Err(wrong_type("card", "a JSON object")),
+    };
+    Ok(Extras {
+        buttons: buttons.map(|rows| rows.iter().map(row).collect()).transpose()?.unwrap_or_default(),
+        selects: selects.map(|lists| lists.iter().map(select).collect()).transpose()?.unwrap_or_default(),
+        card,
+        effect: None,
+    })
+}
+
+fn row(value: &Value) -> Result<Vec<Button>, Refusal> {
+    let written = "[[{\"text\": …, \"callback_data\": …}]]: an array of rows, each an array of buttons";
+    match value.as_array() {
+        Some(row) if !row.is_empty() && row.len() <= MOST_BUTTONS => row.iter().map(button).collect(),
+        _ => Err(Refusal::input("\"buttons\" is not rows of buttons", format!("write {written}"))
+            .because("wrong_type")),
+    }
+}
+
+fn button(value: &Value) -> Result<Button, Refusal> {
+    let members = object("buttons", value, &["text", "callback_data", "url"])?;
+    let press = match (members.get("callback_data"), members.get("url")) {
+        (Some(data), None) => {
+            let data = data.as_str().filter(|data| (1..=MAX_DATA).contains(&data.len()));
+            Press::Data(
+                data.ok_or_else(|| {
+                    wrong_type("callback_data", &format!("a string of 1 to {MAX_DATA} bytes"))
+                })?
+                .to_owned(),
+            )
+        }
+        (None, Some(url)) => {
+            let url = url.as_str().filter(|url| url.starts_with("https://") || url.starts_with("http://"));
+            Press::Url(short("url", url.ok_or_else(|| wrong_type("url", "an http or https address"))?)?)
+        }
+        _ => {
+            let error = "a button has exactly one of \"callback_data\" and \"url\"";
+            return Err(
+                Refusal::input(error, "write {\"text\": …, \"callback_data\": …}").because("contradictory")
+            );
+        }
+    };
+    Ok(Button { text: member("text", members)?, press })
+}
+
+fn select(value: &Value) -> Result<Select, Refusal> {
+    let members = object("selects", value, &["id", "placeholder", "options"])?;
+    let options = members.get("options").and_then(Value::as_array);
+    let options = options
+        .filter(|options| (1..=MOST_CHOICES).contains(&options.len()))
+        .ok_or_else(|| wrong_type("options", "an array of {label, value}"))?;
+    let choice = |value: &Value| {
+        let members = object("options", value, &["label", "value"])?;
+        Ok(Choice { label: member("label", members)?, value: member("value", members)? })
+    };
+    Ok(Select {
+        id: member("id", members)?,
+        placeholder: members
+            .contains_key("placeholder")
+            .then(|| member("placeholder", members))
+            .transpose()?,
+        options: options.iter().map(choice).collect::<Result<_, Refusal>>()?,
+    })
+}
+
+fn poll(given: Given<'_>) -> Result<Poll, Refusal> {
+    let hours = given.number("pollDurationHours")?.map(|hours| hours * 3600);
+    let seconds = given.number("pollDurationSeconds")?;
+    if hours.is_some() && seconds.is_some() {
+        let error = "\"pollDurationHours\" and \"pollDurationSeconds\" both say how long";
+        return Err(Refusal::input(error, "give one of them").because("contradictory"));
+    }
+    let options =
+        given.texts("pollOption", MOST_OPTIONS)?.ok_or_else(|| missing("pollOption", Action::Poll))?;
+    if options.len() < 2 {
+        let error = "a poll has two answers at least";
+        return Err(Refusal::input(error, "give \"pollOption\" as [\"one\", \"other\"]").because("too_few"));
+    }
+    if let Some(twice) = options.iter().enumerate().find(|(n, option)| options[n + 1..].contains(option)) {
+        let error = format!("the poll has the answer {:?} twice", clip(twice.1));
+        return Err(Refusal::input(error, "give each answer once").because("contradictory"));
+    }
+    Ok(Poll {
+        question: given.needed("pollQuestion", Action::Poll)?,
+        options,
+        multiple: given.flag("pollMulti")?,
+        seconds: hours.or(seconds),
+        anonymous: given.choice("pollAnonymous")?,
+    })
+}
+
+/// The members of an object that has no others than these.
+fn object<'a>(of: &str, value: &'a Value, known: &[&str]) -> Result<&'a Map<String, Value>, Refusal> {
+    let members = value
+        .as_object()
+        .ok_or_else(|| wrong_type(of, &format!("made of objects with {}", known.join(", "))))?;
+    match members.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(members),
+        Some(unknown) => {
+            let error = format!("{of:?} has an unknown member {:?}", clip(unknown));
+            Err(Refusal::input(error, format!("members are: {}", known.join(", ")))
+                .because("unknown_parameter"))
+        }
+    }
+}
+
+fn member(name: &'static str, members: &Map<String, Value>) -> Result<String, Refusal> {
+    let text = members.get(name).and_then(Value::as_str);
+    short(name, text.ok_or_else(|| wrong_type(name, "a string"))?)
+}
+
+#[cfg(test)]
+mod tests;
