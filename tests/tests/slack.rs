@@ -222,6 +222,43 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_agent_does_all_of_it_by_the_one_tool() -> Result<()> {
+    let server = House::build(Slack::SCOPES)?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let agent = house.agent("courier").await?;
+    let to = format!("slack:{}", server.kitchen);
+    let done = |mut call: Value| -> Result<String> {
+        call["to"] = json!(to);
+        let sent = agent.send_and_wait(&call)?;
+        ensure!(sent["state"] == "sent", "{sent}");
+        Ok(text(&sent["parts"][0], "platform_id").to_owned())
+    };
+    let buttons = json!([[{"text": "Yes", "callback_data": "y"}, {"text": "See", "url": "https://a.test/"}]]);
+    let id = done(json!({"message": "Tea?", "buttons": buttons}))?;
+    let look = || -> Result<Value> { Ok(server.slack.thread(&server.kitchen, &id)?.remove(0)) };
+    ensure!(look()?["blocks"][1]["elements"][1]["url"] == "https://a.test/", "{}", look()?);
+    done(json!({"action": "react", "messageId": id, "emoji": ":tada:"}))?;
+    ensure!(look()?["reactions"][0]["name"] == "tada", "{}", look()?);
+    done(json!({"action": "edit", "messageId": id, "message": "Coffee?"}))?;
+    ensure!(look()?["text"] == "Coffee?" && look()?["blocks"] == json!([]), "{}", look()?);
+    done(json!({"action": "pin", "messageId": id}))?;
+    done(json!({"action": "unpin", "messageId": id}))?;
+    done(json!({"action": "poll", "pollQuestion": "Cake?", "pollOption": ["Yes", "No"]}))?;
+    let thread = done(json!({"action": "thread", "threadName": "Plans", "message": "First"}))?;
+    done(json!({"action": "thread-reply", "threadId": thread, "message": "Second"}))?;
+    ensure!(server.slack.thread(&server.kitchen, &thread)?.len() == 2);
+    done(json!({"action": "delete", "messageId": id}))?;
+    ensure!(server.slack.thread(&server.kitchen, &id)?.is_empty());
+
+    let refused = agent.post("/v1/messages", &json!({"action": "kick", "to": to, "userId": "U012AB3CD"}))?;
+    ensure!(refused.status == 400 && text(&refused.body, "hint").contains("administers"), "{refused:?}");
+    let card = json!({"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "<!channel>"}}]});
+    let refused = agent.post("/v1/messages", &json!({"to": to, "message": "Hello", "card": card}))?;
+    ensure!(refused.status == 400 && text(&refused.body, "error").contains("calls people"), "{refused:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_direct_conversation()
 -> Result<()> {
     let server = House::build(Slack::SCOPES)?;

@@ -26,7 +26,7 @@ impl Taker {
     pub fn start(said: &Value) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
-        let took = Arc::default();
+        let took: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
         let (notes, said) = (Arc::clone(&took), said.to_string());
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {

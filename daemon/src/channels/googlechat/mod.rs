@@ -70,6 +70,7 @@ const WEBHOOK: Capabilities = Capabilities {
     buttons: Some(ButtonRules { data: 0, ..BUTTONS }),
     cards: Some(CardRules { what: "a card (cardsV2)", max_bytes: cards::MAX_BYTES, check: cards::check }),
     instead: &[
+        (Action::Thread, "leave messageId out: a webhook cannot look up a message's thread"),
         (Action::React, REACT),
         (Action::Poll, "ask in words: a webhook does not hear what people press"),
         (Action::Edit, "send a new message: a webhook changes nothing"),

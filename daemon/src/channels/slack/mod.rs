@@ -101,6 +101,10 @@ const CAPABILITIES: Capabilities = Capabilities {
             "ask somebody who administers the workspace: Slack lets a bot do that in few conversations",
         ),
         (Action::Ban, "ask somebody who administers the workspace: Slack lets no bot do that"),
+        (
+            Action::SetPresence,
+            "leave statusText out and use online, away or offline: more takes a person's own token",
+        ),
         (Action::SendWithEffect, "send it without an effect, or with an emoji in its text"),
     ],
     ..Capabilities::PLAIN

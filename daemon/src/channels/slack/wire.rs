@@ -58,8 +58,11 @@ pub(super) fn compose(letter: &Letter<'_>) -> Value {
     let thread = letter.thread.or(letter.reply_to);
     if let Some(file) = letter.files.first() {
         let mut body = json!({ "channel_id": letter.address });
-        if !letter.part.text.is_empty() {
-            body["initial_comment"] = json!(letter.part.text);
+        // Slack takes either, and shows the comment alone where it gets both.
+        match blocks::of(&letter.part.text, letter.extras) {
+            Some(blocks) => body["blocks"] = blocks,
+            None if letter.part.text.is_empty() => {}
+            None => body["initial_comment"] = json!(letter.part.text),
         }
         if let Some(thread) = thread {
             body["thread_ts"] = json!(thread);
@@ -195,6 +198,14 @@ mod tests {
         );
         let wire = compose(&Letter { files: &files, ..letter(&without) });
         assert_eq!(wire["body"], json!({ "channel_id": "C012AB3CD" }));
+        let pressed = Button { text: "Yes".into(), press: Press::Data("y".into()) };
+        let extras = Extras { buttons: vec![vec![pressed]], ..Extras::default() };
+        let wire = compose(&Letter { files: &files, extras: &extras, ..letter(&with) });
+        assert_eq!(wire["body"]["blocks"][0]["text"]["text"], "*June*");
+        assert_eq!(
+            (&wire["body"]["blocks"][1]["type"], &wire["body"]["initial_comment"]),
+            (&json!("actions"), &Value::Null)
+        );
     }
 
     #[test]

@@ -25,7 +25,8 @@ use crate::{
 /// What a token is for: <https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication>.
 const SCOPE: &str = "https://api.botframework.com/.default";
 
-/// Pictures that Teams shows (<https://learn.microsoft.com/microsoftteams/platform/bots/how-to/bots-filesv4>).
+/// Pictures that Teams shows
+/// (<https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>).
 const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif"];
 /// The largest that is put into a request, in bytes.
 const MAX_PICTURE: u64 = 1_000_000;
@@ -44,8 +45,15 @@ pub(super) struct Client {
 
 /// As whom it speaks.
 enum Way {
-    Bot { service: Base, token_url: Url, app_id: String, granted: Granted },
+    Bot(Box<Bot>),
     Webhook,
+}
+
+struct Bot {
+    service: Base,
+    token_url: Url,
+    app_id: String,
+    granted: Granted,
 }
 
 /// <https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference#errorresponse-object>
@@ -67,7 +75,7 @@ impl Client {
         secret: impl Into<Token>,
     ) -> Self {
         let token_url = login.at(&[tenant, "oauth2", "v2.0", "token"]);
-        let way = Way::Bot { service, token_url, app_id, granted: Granted::default() };
+        let way = Way::Bot(Box::new(Bot { service, token_url, app_id, granted: Granted::default() }));
         Self { http: Http::new(http, "Teams", secret), way }
     }
 
@@ -118,9 +126,9 @@ impl Client {
     /// Whether it could send, and as whom. A webhook cannot be asked.
     pub(super) async fn ready(&self) -> Result<String, String> {
         match &self.way {
-            Way::Bot { app_id, .. } => {
+            Way::Bot(bot) => {
                 self.access().await.map_err(|failure| failure.to_string())?;
-                Ok(format!("app {app_id}"))
+                Ok(format!("app {}", bot.app_id))
             }
             Way::Webhook => {
                 Ok("a workflow's webhook; whether it is still there, only a message shows".into())
@@ -136,10 +144,11 @@ impl Client {
         body: Option<&Map<String, Value>>,
     ) -> Result<Value, Failure> {
         let (mut request, used) = match &self.way {
-            Way::Bot { service, .. } => {
+            Way::Bot(bot) => {
                 let token = self.access().await?;
                 let path: Vec<&str> = path.iter().map(String::as_str).collect();
-                let request = self.http.client.request(method, service.at(&path)).bearer_auth(token.expose());
+                let request =
+                    self.http.client.request(method, bot.service.at(&path)).bearer_auth(token.expose());
                 (request, Some(token))
             }
             Way::Webhook => {
@@ -163,10 +172,10 @@ impl Client {
 
     /// An access token.
     async fn access(&self) -> Result<Secret, Failure> {
-        let Way::Bot { token_url, app_id, granted, .. } = &self.way else {
+        let Way::Bot(bot) = &self.way else {
             return Err(Failure::Permanent("a webhook has no access token".into()));
         };
-        granted.token(self.grant(token_url, app_id)).await
+        bot.granted.token(self.grant(&bot.token_url, &bot.app_id)).await
     }
 
     async fn grant(&self, token_url: &Url, app_id: &str) -> Result<(Secret, Duration), Failure> {
@@ -234,10 +243,10 @@ impl Client {
         };
         let words = self.masked(&words, used);
         match (answer.status.as_u16(), &self.way) {
-            (401, Way::Bot { granted, .. }) => {
+            (401, Way::Bot(bot)) => {
                 let said = format!("Teams refused the access token: {words}");
                 match used {
-                    Some(token) if !granted.refused(token).await => {
+                    Some(token) if !bot.granted.refused(token).await => {
                         Failure::Permanent(format!("{said}; check app_id, tenant and service_url"))
                     }
                     _ => Failure::Retry(format!("{said}; a new one is asked for")),

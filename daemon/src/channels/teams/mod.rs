@@ -92,7 +92,7 @@ const BOT: Capabilities = Capabilities {
     address_hint: "a conversation's id such as 19:…@thread.tacv2",
     // Pictures alone: a document would need a person who lets the bot write to their OneDrive.
     // <https://learn.microsoft.com/microsoftteams/platform/bots/how-to/agents-inline-images>: base64 data stand outside the
-    // bound of a message; <https://learn.microsoft.com/microsoftteams/platform/bots/how-to/bots-filesv4>: 1 MB.
+    // bound of a message; <https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>: 1 MB.
     files: Some(FileRules { max_size: 1_000_000, max_together: u64::MAX, form: FileForm::Captioned }),
     actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],
     buttons: Some(BUTTONS),

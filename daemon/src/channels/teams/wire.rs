@@ -61,18 +61,18 @@ pub(super) fn compose(letter: &Letter<'_>, webhook: bool) -> Value {
     if webhook {
         return json!({ "do": "post", "message": { "type": "message", "attachments": carded() } });
     }
-    let activity = match letter.files.first() {
-        Some(file) => {
-            let picture =
-                json!({ "contentType": file.kind, "contentUrl": file.reference(), "name": file.name });
-            let mut activity = message(text);
-            activity["attachments"] = json!([picture]);
-            activity
-        }
-        None if letter.extras.is_empty() => message(text),
+    let mut activity = match letter.extras.is_empty() {
+        true => message(text),
         // What a notification reads, for a card has no words of its own.
-        None => json!({ "type": "message", "summary": letter.headline, "attachments": carded() }),
+        false => json!({ "type": "message", "summary": letter.headline, "attachments": carded() }),
     };
+    if let Some(file) = letter.files.first() {
+        let picture = json!({ "contentType": file.kind, "contentUrl": file.reference(), "name": file.name });
+        match activity["attachments"].as_array_mut() {
+            Some(attachments) => attachments.insert(0, picture),
+            None => activity["attachments"] = json!([picture]),
+        }
+    }
     send(&conversation(letter.address, letter.thread), letter.reply_to, activity)
 }
 
@@ -202,6 +202,12 @@ mod tests {
                 "attachments": [{ "contentType": "image/png", "contentUrl": files[0].reference(), "name": "a.png" }],
             })
         );
+        let pressed = Button { text: "Yes".into(), press: Press::Data("y".into()) };
+        let extras = Extras { buttons: vec![vec![pressed]], ..Extras::default() };
+        let wire = compose(&Letter { files: &files, extras: &extras, ..letter(&part) }, false);
+        let attachments = &wire["activity"]["attachments"];
+        assert_eq!(attachments[0]["contentUrl"], files[0].reference());
+        assert_eq!(attachments[1]["content"]["body"][0]["text"], "June");
     }
 
     fn acted(deed: &Deed, thread: Option<&str>) -> Option<Value> {
