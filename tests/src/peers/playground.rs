@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use super::{leash::Leash, ports};
+use super::{leash::Leash, ports, taker::Taker};
 
 const START: Duration = Duration::from_secs(60);
 
@@ -25,6 +25,8 @@ const START: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Playground {
     _leash: Leash,
+    /// Whom it tells what people do.
+    _bot: Taker,
     port: u16,
     personal: String,
     group: String,
@@ -51,8 +53,8 @@ impl Playground {
         fs::write(bin.join("xdg-open"), "#!/bin/sh\n")?;
         fs::set_permissions(bin.join("xdg-open"), fs::Permissions::from_mode(0o755))?;
         let path = format!("PATH={}:{}", bin.display(), std::env::var("PATH")?);
-        let (port, bot) = (ports::free()?, ports::free()?);
-        let bot = format!("http://127.0.0.1:{bot}/api/messages");
+        let (port, bot) = (ports::free()?, Taker::start(&serde_json::json!({}))?);
+        let endpoint = format!("{}/api/messages", bot.base_url());
         let port_text = port.to_string();
         // Without telemetry.
         let server: [&OsStr; 12] = [
@@ -62,7 +64,7 @@ impl Playground {
             program.as_os_str(),
             "start".as_ref(),
             "-e".as_ref(),
-            bot.as_ref(),
+            endpoint.as_ref(),
             "-c".as_ref(),
             "msteams".as_ref(),
             "-p".as_ref(),
@@ -72,10 +74,10 @@ impl Playground {
         let mut leash = Leash::start("playground", dir, &server)?;
         let http = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(5)))
+            .timeout_global(Some(Duration::from_secs(30)))
             .build()
             .new_agent();
-        // It answers this once only as long as no bot is there.
+        // It answers when it has found the bot.
         let config: Mutex<Value> = Mutex::default();
         leash.wait_until(START, || {
             let asked = http.get(format!("http://127.0.0.1:{port}/_internal/v1/config")).call();
@@ -92,7 +94,7 @@ impl Playground {
         };
         let personal = id(&config["config"]["personalChat"])?;
         let group = id(&config["config"]["groupChats"][0])?;
-        Ok(Self { _leash: leash, port, personal, group })
+        Ok(Self { _leash: leash, _bot: bot, port, personal, group })
     }
 
     /// The Bot Connector's address.

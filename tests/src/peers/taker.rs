@@ -41,10 +41,10 @@ impl Taker {
                     continue;
                 }
                 let body = serde_json::from_slice(&body).unwrap_or_default();
-                notes.lock().unwrap_or_else(PoisonError::into_inner).push((head, body));
-                let length = said.len();
+                let (length, said) = (said.len(), if head.starts_with("HEAD ") { "" } else { &said });
                 let answer =
                     format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{said}");
+                notes.lock().unwrap_or_else(PoisonError::into_inner).push((head, body));
                 let _ = stream.write_all(answer.as_bytes());
             }
         });

@@ -58,6 +58,10 @@ const ELEMENTS: &[&str] = &[
 /// `Action.Execute` is answered with another card, for which nobody listens here.
 const ACTIONS: &[&str] = &["Action.OpenUrl", "Action.ShowCard", "Action.Submit", "Action.ToggleVisibility"];
 
+/// Actions that Teams shows of a list
+/// (<https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-actions>).
+const MOST_ACTIONS: usize = 6;
+
 /// How deep things may stand in each other.
 const DEPTH: usize = 12;
 
@@ -145,6 +149,7 @@ pub(super) fn check(card: &Value) -> Result<(), String> {
     for (n, element) in body.ok_or("a card has a body of one element at least")?.iter().enumerate() {
         whole(element, DEPTH).map_err(|why| format!("element {}: {why}", n + 1))?;
     }
+    few(card)?;
     for (n, action) in members.get("actions").and_then(Value::as_array).into_iter().flatten().enumerate() {
         acts(action, DEPTH).map_err(|why| format!("action {}: {why}", n + 1))?;
     }
@@ -172,6 +177,7 @@ fn whole(element: &Value, depth: usize) -> Result<(), String> {
     if let Some(missing) = needed.iter().find(|name| element.get(name).is_none()) {
         return Err(format!("{kind} needs {missing}"));
     }
+    few(element)?;
     let list = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
     for inner in list(element, "items").iter().chain(&list(element, "images")) {
         whole(inner, depth)?;
@@ -187,6 +193,14 @@ fn whole(element: &Value, depth: usize) -> Result<(), String> {
         acts(action, depth)?;
     }
     Ok(())
+}
+
+/// Fails if there are more actions in a list than are shown.
+fn few(of: &Value) -> Result<(), String> {
+    match list_of(of, "actions").len() {
+        n if n > MOST_ACTIONS => Err(format!("it has {n} actions, and Teams shows {MOST_ACTIONS}")),
+        _ => Ok(()),
+    }
 }
 
 fn acts(action: &Value, depth: usize) -> Result<(), String> {
@@ -286,6 +300,12 @@ mod tests {
             (card(json!([{ "type": "TextBlock" }])), "needs text"),
             (card(json!([{ "type": "Container", "items": [{ "type": "X" }] }])), "element 1: its type"),
             (card(json!([deep])), "too deep"),
+            (
+                card(
+                    json!([{ "type": "ActionSet", "actions": vec![json!({ "type": "Action.Submit" }); 7] }]),
+                ),
+                "7 actions",
+            ),
             (json!({ "type": "AdaptiveCard", "version": "2.0", "body": [block("x")] }), "version"),
             (json!({ "type": "AdaptiveCard", "body": [block("x")], "refresh": {} }), "refresh is no member"),
             (

@@ -119,8 +119,8 @@ const BOT: Capabilities = Capabilities {
 
 /// Teams names no bound for these but that of the message: 28 KB by a workflow
 /// (<https://learn.microsoft.com/microsoftteams/limits-specifications-teams>), and these fit in beside a text and a card.
-/// Of one row it shows six (<https://learn.microsoft.com/adaptive-cards/authoring-cards/getting-started>, `actions`).
-const BUTTONS: ButtonRules = ButtonRules { rows: 4, per_row: 6, in_all: 12, text: 40, data: 256, urls: true };
+/// The parser of Adaptive Cards shows five of a row where its host says nothing else (`hostConfig.actions.maxActions`).
+const BUTTONS: ButtonRules = ButtonRules { rows: 4, per_row: 5, in_all: 10, text: 40, data: 256, urls: true };
 
 const REACT: &str = "answer in the conversation: bots do not react on Teams";
 const PIN: &str = "ask somebody in the conversation: bots do not pin on Teams";
