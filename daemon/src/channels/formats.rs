@@ -186,12 +186,12 @@ pub const IMESSAGE: Format = Format {
             - Table rows become plain lines, a link's address follows its text.\n",
 };
 
-/// Google Chat: 32,000 bytes a message (spaces.messages, "Maximum message size").
+/// Google Chat: 32,000 bytes a message, cards included (spaces.messages, "Maximum message size"); half of them for the text.
 pub const GOOGLECHAT: Format = Format {
     channel: "googlechat",
     flavour: Flavour {
         markup: Markup::Marks(Notation::GoogleChat),
-        limit: Some(32_000),
+        limit: Some(16_000),
         unit: Unit::Bytes,
         tables: Tables::Code,
     },
@@ -199,7 +199,7 @@ pub const GOOGLECHAT: Format = Format {
     tool_results: ToolResults::Markdown,
     guide: "- Write Markdown; it is turned into Google Chat's own marks.\n\
             - Bold, italic, struck through, code, lists and links are shown; headings become bold lines.\n\
-            - Tables arrive as code blocks. A message has 32,000 bytes, which few people read to the end.\n",
+            - Tables arrive as code blocks. Text past 16,000 bytes arrives as several messages.\n",
 };
 
 /// Microsoft Teams: about 28 KB an activity; 4,000 units stay readable and leave room for what JSON adds.

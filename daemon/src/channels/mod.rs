@@ -14,12 +14,15 @@ pub mod capabilities;
 pub mod discord;
 pub mod email;
 pub mod formats;
+pub mod googlechat;
 pub mod heard;
 pub mod http;
 pub mod limits;
 pub mod local;
 pub mod matrix;
 pub mod registry;
+pub mod slack;
+pub mod teams;
 pub mod telegram;
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    discord, email, local, matrix, telegram,
+    discord, email, googlechat, local, matrix, slack, teams, telegram,
 };
 use crate::{render::Flavour, settings::Key};
 
@@ -28,6 +28,9 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "matrix", keys: matrix::KEYS, flavour: matrix::flavour, open: matrix::open },
     Kind { name: "telegram", keys: telegram::KEYS, flavour: telegram::flavour, open: telegram::open },
     Kind { name: "discord", keys: discord::KEYS, flavour: discord::flavour, open: discord::open },
+    Kind { name: "slack", keys: slack::KEYS, flavour: slack::flavour, open: slack::open },
+    Kind { name: "googlechat", keys: googlechat::KEYS, flavour: googlechat::flavour, open: googlechat::open },
+    Kind { name: "teams", keys: teams::KEYS, flavour: teams::flavour, open: teams::open },
 ];
 
 /// The channel of this name.

@@ -20,9 +20,12 @@ mod leash;
 mod mail;
 mod mime;
 mod mosquitto;
+mod playground;
 mod ports;
 pub mod qemu;
+mod slack;
 mod synapse;
+mod taker;
 
 pub use cable::Cable;
 pub use double::Double;
@@ -31,8 +34,11 @@ pub use judges::{JUDGED, Verdict, judge};
 pub use mail::Mail;
 pub use mime::Mime;
 pub use mosquitto::{Credentials, Mosquitto};
+pub use playground::{Playground, cards_check};
 pub use ports::free as free_port;
+pub use slack::Slack;
 pub use synapse::{Account, Synapse};
+pub use taker::Taker;
 
 use std::{
     fs,

@@ -7,6 +7,7 @@
 pub mod base;
 #[cfg(test)]
 pub(super) mod double;
+pub mod granted;
 pub mod quota;
 pub mod token;
 
@@ -52,7 +53,7 @@ pub struct Answer {
     pub status: StatusCode,
     /// When to come back, as its headers have it.
     pub retry_after: Option<Duration>,
-    /// Its body; null where that is no JSON and the status says no, or says that there is none.
+    /// Its body; null where there is none, and where it is no JSON and the status says no.
     pub body: Value,
 }
 
@@ -156,8 +157,8 @@ impl Http {
         quota::allowances(response.headers(), limited, now).into_iter().for_each(heard::note);
         // An answer that says no has said so, whatever becomes of its words.
         let body = match (self.read(response).await, status.is_success()) {
-            // RFC 9110 §15.3.5: it has none.
-            (Ok(bytes), true) if bytes.is_empty() && status == StatusCode::NO_CONTENT => Value::Null,
+            // "Accepted", "No Content": all that there is to say.
+            (Ok(bytes), true) if bytes.is_empty() => Value::Null,
             (Ok(bytes), true) => serde_json::from_slice(&bytes)
                 .map_err(|_| Silence::Lost(format!("{}'s answer is no JSON", self.platform)))?,
             (Ok(bytes), false) => serde_json::from_slice(&bytes).unwrap_or_default(),
@@ -242,6 +243,8 @@ mod tests {
     async fn an_answer_that_cannot_be_read_is_lost_only_if_it_said_yes() {
         let lost = asked(&[Reply::Says(200, "", "<p>yes</p>")]).await.0;
         assert_eq!(lost.unwrap_err(), Silence::Lost("the platform's answer is no JSON".into()));
+        let silent = asked(&[Reply::Says(202, "", "")]).await.0.unwrap();
+        assert_eq!((silent.status.as_u16(), silent.body), (202, Value::Null));
         let refused = asked(&[Reply::Says(403, "", "<p>no</p>")]).await.0.unwrap();
         assert_eq!((refused.status.as_u16(), refused.body), (403, Value::Null));
         assert!(matches!(asked(&[Reply::Endless]).await.0, Err(Silence::Lost(_))));

@@ -1,0 +1,314 @@
+//! Requests to the Chat API, and whether they arrived.
+//!
+//! An app's requests carry an access token, which it gets for a signed statement; a webhook's carry nothing but the
+//! secret that its address is. Neither is ever in an error.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::{Method, RequestBuilder, StatusCode, Url, header::CONTENT_TYPE};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{key::ServiceAccount, space, wire::Wire};
+use crate::{
+    channels::{
+        Failure, PartKey,
+        http::{Answer, Http, Silence, base::Base, granted::Granted, token::Token},
+        limits::Scope,
+    },
+    settings::secret::Secret,
+};
+
+/// A message goes into the thread that it names or nowhere: another place is not what was approved.
+const OR_FAIL: (&str, &str) = ("messageReplyOption", "REPLY_MESSAGE_OR_FAIL");
+
+/// An account's way to its spaces.
+pub(super) struct Client {
+    http: Http,
+    pub(super) way: Way,
+}
+
+/// As whom it speaks.
+pub(super) enum Way {
+    /// As an app.
+    App {
+        /// The API.
+        base: Base,
+        /// Who it is.
+        account: Box<ServiceAccount>,
+        /// What it was let in with.
+        granted: Granted,
+    },
+    /// As the webhook of one space.
+    Webhook {
+        /// `spaces/ID`.
+        space: String,
+    },
+}
+
+/// <https://cloud.google.com/apis/design/errors#error_model>
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Refusal {
+    message: String,
+    status: String,
+}
+
+impl Client {
+    /// An app.
+    pub(super) fn app(http: reqwest::Client, base: Base, account: ServiceAccount) -> Self {
+        let way = Way::App { base, account: Box::new(account), granted: Granted::default() };
+        // Its secret stays in the account; what is masked of words is the access token, which is not known yet.
+        Self { http: Http::new(http, "Google Chat", Secret::from("-----BEGIN PRIVATE KEY-----")), way }
+    }
+
+    /// A webhook, whose address is its secret.
+    pub(super) fn webhook(http: reqwest::Client, address: Token) -> Result<Self, String> {
+        const WHAT: &str =
+            "webhook: its address is https://chat.googleapis.com/v1/spaces/…/messages?key=…&token=…";
+        let url = Url::parse(address.now().expose()).map_err(|_| WHAT)?;
+        let path: Vec<&str> = url.path_segments().ok_or(WHAT)?.collect();
+        let named = match path.as_slice() {
+            [.., "spaces", id, "messages"] => space(&format!("spaces/{id}")).map_err(|_| WHAT)?,
+            _ => return Err(WHAT.into()),
+        };
+        let has = |name: &str| url.query_pairs().any(|(key, value)| key == name && !value.is_empty());
+        if !matches!(url.scheme(), "https" | "http") || !has("key") || !has("token") {
+            return Err(WHAT.into());
+        }
+        Ok(Self { http: Http::new(http, "Google Chat", address), way: Way::Webhook { space: named } })
+    }
+
+    /// Performs a request; returns the name of what it made or was done to.
+    pub(super) async fn perform(&self, wire: Wire, key: &PartKey) -> Result<String, Failure> {
+        match wire {
+            Wire::Create { space, answers, opens, message } => {
+                self.create(&space, answers.as_deref(), opens, message, key).await
+            }
+            Wire::Update { name, message } => {
+                let query = [("updateMask", message.keys().cloned().collect::<Vec<_>>().join(","))];
+                self.ask(Method::PATCH, &name, &query, Some(&message)).await.map(|_| name)
+            }
+            Wire::Delete { name } => self.ask(Method::DELETE, &name, &[], None).await.map(|_| name),
+        }
+    }
+
+    async fn create(
+        &self,
+        space: &str,
+        answers: Option<&str>,
+        opens: bool,
+        mut message: Map<String, Value>,
+        key: &PartKey,
+    ) -> Result<String, Failure> {
+        if let Some(answered) = answers {
+            let thread = self.thread_of(answered).await?;
+            message.insert("thread".into(), thread);
+        }
+        let mut query = vec![("requestId", key.0.clone())];
+        // "client-", lower case, digits and hyphens, 63 at most.
+        let named = format!("client-{}", key.0);
+        if let Way::App { .. } = self.way {
+            query.push(("messageId", named.clone()));
+        }
+        if message.contains_key("thread") {
+            query.push((OR_FAIL.0, OR_FAIL.1.to_owned()));
+        }
+        let path = format!("{space}/messages");
+        let created = match self.send(Method::POST, &path, &query, Some(&message)).await? {
+            answer if answer.status.is_success() => answer.body,
+            // It is there under the part's own name.
+            answer
+                if answer.status == StatusCode::CONFLICT && refusal(&answer).status == "ALREADY_EXISTS" =>
+            {
+                return Ok(format!("{path}/{named}"));
+            }
+            answer => return Err(self.judge(&answer).await),
+        };
+        let id = if opens { &created["thread"]["name"] } else { &created["name"] };
+        match id.as_str().or(created["name"].as_str()) {
+            Some(id) => Ok(id.to_owned()),
+            None => Err(Failure::Unknown("Google Chat said yes, but not as which message".into())),
+        }
+    }
+
+    /// The thread of a message.
+    ///
+    /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/get>
+    async fn thread_of(&self, message: &str) -> Result<Value, Failure> {
+        let found = self.ask(Method::GET, message, &[], None).await.map_err(|failure| match failure {
+            // Nothing has left yet.
+            Failure::Unknown(why) => Failure::Retry(why),
+            failure => failure,
+        })?;
+        match found["thread"]["name"].as_str() {
+            Some(name) => Ok(serde_json::json!({ "name": name })),
+            None => Err(Failure::Permanent(
+                "the answered message is in no thread: send it without a reply".into(),
+            )),
+        }
+    }
+
+    /// Whether it could send, and as whom. A webhook cannot be asked; that it is well-formed was seen when it was opened.
+    pub(super) async fn ready(&self) -> Result<String, String> {
+        match &self.way {
+            Way::App { account, .. } => {
+                let query = [("pageSize", "1".to_owned())];
+                let said = self
+                    .ask(Method::GET, "spaces", &query, None)
+                    .await
+                    .map_err(|failure| failure.to_string())?;
+                match said["spaces"].as_array().is_some_and(|spaces| !spaces.is_empty()) {
+                    true => Ok(account.email.clone()),
+                    false => Err(format!("{} is in no space: add the Chat app to one", account.email)),
+                }
+            }
+            Way::Webhook { space } => {
+                Ok(format!("a webhook of {space}; whether Google still knows it, only a message shows"))
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Map<String, Value>>,
+    ) -> Result<Value, Failure> {
+        let answer = self.send(method, path, query, body).await?;
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer).await) }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Map<String, Value>>,
+    ) -> Result<Answer, Failure> {
+        let mut request = match &self.way {
+            Way::App { base, .. } => {
+                let path: Vec<&str> = std::iter::once("v1").chain(path.split('/')).collect();
+                let token = self.access().await?;
+                self.request(method, base.at(&path), query).bearer_auth(token.expose())
+            }
+            Way::Webhook { .. } => {
+                let url = Url::parse(self.http.token().expose())
+                    .map_err(|_| Failure::Permanent("the webhook's address is none any more".into()))?;
+                self.request(method, url, query)
+            }
+        };
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        Ok(self.http.ask(request).await?)
+    }
+
+    fn request(&self, method: Method, mut url: Url, query: &[(&str, String)]) -> RequestBuilder {
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.http.client.request(method, url)
+    }
+
+    /// An access token.
+    async fn access(&self) -> Result<Secret, Failure> {
+        let Way::App { account, granted, .. } = &self.way else {
+            return Err(Failure::Permanent("a webhook has no access token".into()));
+        };
+        granted.token(self.grant(account)).await
+    }
+
+    async fn grant(&self, account: &ServiceAccount) -> Result<(Secret, Duration), Failure> {
+        let statement = account.statement(SystemTime::now()).map_err(|why| Failure::Permanent(why.into()))?;
+        let mut form = Url::parse("form:").expect("it is a URL");
+        form.query_pairs_mut()
+            .append_pair("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")
+            .append_pair("assertion", &statement);
+        let request = self
+            .http
+            .client
+            .post(account.token_url.at(&[]))
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form.query().unwrap_or_default().to_owned());
+        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        if !answer.status.is_success() {
+            // RFC 6749, 5.2. What is refused is who asks: that will not get better by itself.
+            let (error, why) =
+                (&answer.body["error"], answer.body["error_description"].as_str().unwrap_or_default());
+            let words = self.http.words(&format!("{}: {why}", error.as_str().unwrap_or("no reason")));
+            return Err(match answer.status.as_u16() {
+                400 | 401 | 403 => Failure::Permanent(format!(
+                    "Google refuses the service account: {words}; look whether its key was deleted, and whether the hub's \
+                     clock is right"
+                )),
+                _ => match self.http.judge(&answer, &words, Scope::Account) {
+                    Failure::Unknown(why) => Failure::Retry(why),
+                    failure => failure,
+                },
+            });
+        }
+        let lasts = Duration::from_secs(answer.body["expires_in"].as_u64().unwrap_or_default());
+        match answer.body["access_token"].as_str() {
+            Some(token) => Ok((Secret::from(token), lasts)),
+            None => Err(Failure::Retry("Google grants an access token, but does not say which".into())),
+        }
+    }
+
+    /// What an answer other than yes means. 60 writes a minute count for the space
+    /// (<https://developers.google.com/workspace/chat/limits>).
+    async fn judge(&self, answer: &Answer) -> Failure {
+        let refusal = refusal(answer);
+        let hint = match (refusal.status.as_str(), &self.way) {
+            ("PERMISSION_DENIED", Way::App { .. }) => "; add the Chat app to the space",
+            ("PERMISSION_DENIED" | "NOT_FOUND", Way::Webhook { .. }) => {
+                "; the webhook may be gone: make a new one in the space"
+            }
+            ("NOT_FOUND", Way::App { .. }) => {
+                "; is there such a space, thread or message, and the Chat app in it?"
+            }
+            ("INVALID_ARGUMENT", _) => "; what it names is wrong in the card, the thread or the id",
+            _ => "",
+        };
+        let words = match (refusal.status.as_str(), refusal.message.as_str()) {
+            ("", _) => answer.status.to_string(),
+            (status, message) => format!("{status}: {message}{hint}"),
+        };
+        let words = self.masked(&words);
+        match &self.way {
+            Way::App { granted, .. } => {
+                // The one that the request had, unless its time is over since.
+                let used = granted.token(async { Err(Failure::Retry(String::new())) }).await.ok();
+                let words = used.as_ref().map_or(words.clone(), |token| words.replace(token.expose(), "***"));
+                if answer.status != StatusCode::UNAUTHORIZED {
+                    return self.http.judge(answer, &words, Scope::Chat);
+                }
+                let said = format!("Google Chat refused the access token: {words}");
+                match used {
+                    Some(token) if !granted.refused(&token).await => Failure::Permanent(said),
+                    _ => Failure::Retry(format!("{said}; a new one is asked for")),
+                }
+            }
+            Way::Webhook { .. } if answer.status == StatusCode::UNAUTHORIZED => {
+                self.http.refused(format!("Google Chat refused the webhook: {words}"))
+            }
+            Way::Webhook { .. } => self.http.judge(answer, &words, Scope::Chat),
+        }
+    }
+
+    /// Words without what stands in a webhook's address, in whole or in part.
+    fn masked(&self, words: &str) -> String {
+        let mut words = self.http.words(words);
+        if let (Way::Webhook { .. }, Ok(url)) = (&self.way, Url::parse(self.http.token().expose())) {
+            for (_, secret) in url.query_pairs().filter(|(_, value)| !value.is_empty()) {
+                words = words.replace(secret.as_ref(), "***");
+            }
+        }
+        words
+    }
+}
+
+fn refusal(answer: &Answer) -> Refusal {
+    Refusal::deserialize(&answer.body["error"]).unwrap_or_default()
+}

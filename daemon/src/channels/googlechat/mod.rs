@@ -1,0 +1,252 @@
+//! Google Chat: an app by its service account, or an incoming webhook of one space.
+//!
+//! A message that is created carries its part's key twice. As `requestId` it makes a request that comes again answer with
+//! the message of the first one; Google says for no length of time how long, its own rules for such ids say an hour. An
+//! app's message carries it as its name too, of which a space takes one for good: whoever comes too late is told so, and
+//! the message is known. A webhook's has the first only.
+//!
+//! What is done to a message is done in the space of the target and nowhere else: of a message's or a thread's name only
+//! the last part is taken. What takes a person's own authorisation (reactions, uploads) this channel does not have.
+
+mod cards;
+mod client;
+#[cfg(test)]
+mod dialogue;
+mod key;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::{
+    client::{Client, Way},
+    key::ServiceAccount,
+    wire::Wire,
+};
+use super::{
+    Act, Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    account::{OpenError, Opening},
+    capabilities::{ButtonRules, CardRules, PollRules},
+    http::{base::Base, token::Token},
+};
+use crate::{
+    message::action::Action,
+    render::Flavour,
+    settings::{Key, key, secret::SecretSource},
+};
+
+/// `[channels.googlechat.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "key",
+        "\"file:/run/credentials/googlechat.json\"",
+        "The key file (JSON) of the service account of your Chat app, which has to be a member of the spaces that it writes to. Either this or webhook.",
+    ),
+    key(
+        "webhook",
+        "\"file:/run/credentials/googlechat-webhook\"",
+        "An incoming webhook's address, key and token and all: it writes to its one space, texts and cards, and changes nothing. Either this or key.",
+    ),
+    key("base_url", "\"https://chat.googleapis.com\"", "The Chat API's address."),
+    key(
+        "token_url",
+        "\"https://oauth2.googleapis.com/token\"",
+        "Where the service account gets its access tokens; by default what its key file says.",
+    ),
+];
+
+const DEFAULT_BASE: &str = "https://chat.googleapis.com";
+
+/// What a webhook can do.
+const WEBHOOK: Capabilities = Capabilities {
+    channel: "googlechat",
+    threads: true,
+    address_hint: "a space such as spaces/AAAAB3NzaC1",
+    actions: &[Action::Thread],
+    // Nobody hears of a press on a webhook's card: it opens addresses alone.
+    buttons: Some(ButtonRules { data: 0, ..BUTTONS }),
+    cards: Some(CardRules { what: "a card (cardsV2)", max_bytes: cards::MAX_BYTES, check: cards::check }),
+    instead: &[
+        (Action::Thread, "leave messageId out: a webhook cannot look up a message's thread"),
+        (Action::React, REACT),
+        (Action::Poll, "ask in words: a webhook does not hear what people press"),
+        (Action::Edit, "send a new message: a webhook changes nothing"),
+        (Action::Delete, "ask somebody in the space: a webhook changes nothing"),
+        (Action::Pin, PIN),
+        (Action::Unpin, PIN),
+        (Action::SendAttachment, FILE),
+        (Action::SetPresence, PRESENCE),
+    ],
+    ..Capabilities::PLAIN
+};
+
+/// What an app can do.
+const APP: Capabilities = Capabilities {
+    replies: true,
+    actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],
+    buttons: Some(BUTTONS),
+    polls: Some(PollRules {
+        options: 10,
+        question: 1000,
+        option: 80,
+        multiple: true,
+        seconds: 0,
+        anonymous: false,
+        stand_in: Some("a card"),
+    }),
+    instead: &[
+        (Action::React, REACT),
+        (Action::Pin, PIN),
+        (Action::Unpin, PIN),
+        (Action::SendAttachment, FILE),
+        (Action::SetPresence, PRESENCE),
+    ],
+    ..WEBHOOK
+};
+
+/// Google names no bound for buttons, but one for the message: 32,000 bytes, cards included
+/// (<https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create>). These fit into what the
+/// text's limit leaves of it.
+const BUTTONS: ButtonRules = ButtonRules { rows: 5, per_row: 5, in_all: 20, text: 40, data: 256, urls: true };
+
+const REACT: &str = "answer in the thread: Google Chat lets people react, and no apps";
+const PIN: &str = "ask somebody in the space: Google Chat lets no app pin";
+const FILE: &str = "send a link to the file: Google Chat takes uploads from people's own accounts alone";
+const PRESENCE: &str = "say it in a message: an app has no status";
+
+/// An app's message has a name that a space takes once, so nothing can arrive twice; the queue's own time ends it.
+const BY_NAME: Duration = Duration::from_hours(7 * 24);
+
+/// "The server will guarantee that for at least 60 minutes": <https://google.aip.dev/155>, of which `requestId` is one.
+const BY_REQUEST: Duration = Duration::from_hours(1);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    key: Option<SecretSource>,
+    webhook: Option<SecretSource>,
+    #[serde(default = "default_base")]
+    base_url: String,
+    token_url: Option<String>,
+}
+
+fn default_base() -> String {
+    DEFAULT_BASE.into()
+}
+
+struct GoogleChat {
+    client: Client,
+}
+
+/// Google Chat's marks.
+pub fn flavour() -> Flavour {
+    crate::channels::formats::GOOGLECHAT.flavour
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let client = match (settings.key, settings.webhook) {
+        (Some(source), None) => {
+            let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
+            let token_url = settings.token_url.map(|url| Base::parse("token_url", &url)).transpose();
+            let account = ServiceAccount::read(&source, token_url.map_err(OpenError::Invalid)?)?;
+            Client::app(opening.http, base, account)
+        }
+        (None, Some(source)) => {
+            Client::webhook(opening.http, Token::read(source)?).map_err(OpenError::Invalid)?
+        }
+        _ => return Err(OpenError::Invalid("set either key or webhook".into())),
+    };
+    Ok(Arc::new(GoogleChat { client }))
+}
+
+#[async_trait]
+impl Adapter for GoogleChat {
+    fn capabilities(&self) -> &'static Capabilities {
+        match self.client.way {
+            Way::App { .. } => &APP,
+            Way::Webhook { .. } => &WEBHOOK,
+        }
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        let refused = |hint| TargetError { channel: APP.channel, address: address.to_owned(), hint };
+        let space = space(address).map_err(refused)?;
+        match &self.client.way {
+            Way::Webhook { space: own } if *own != space => {
+                Err(refused("a webhook writes to its own space alone: it stands in the webhook's address"))
+            }
+            _ => Ok(space),
+        }
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        wire::compose(letter)
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        wire::act(act, matches!(self.client.way, Way::Webhook { .. }))
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.client.perform(Wire::read(wire)?, key).await
+    }
+
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        match (&self.client.way, Wire::read(wire)) {
+            (_, Err(_)) => Redelivery::Never,
+            (Way::Webhook { .. }, Ok(_)) => Redelivery::Keyed(BY_REQUEST),
+            (Way::App { .. }, Ok(_)) => Redelivery::Keyed(BY_NAME),
+        }
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.ready().await.map_err(NotReady)
+    }
+}
+
+/// `spaces/ID`, the one spelling; what is not one is refused.
+fn space(address: &str) -> Result<String, &'static str> {
+    match address.split_once('/') {
+        Some(("spaces", id)) if is_id(id) && id.len() <= 64 => Ok(address.to_owned()),
+        Some(("spaces", _)) => Err("write spaces/ and the space's id, and a thread behind a #"),
+        Some(("users", _)) => {
+            Err("use the space of your direct conversation: spaces/…, as its address in a browser says")
+        }
+        _ => Err("use a space such as spaces/AAAAB3NzaC1: the id stands in its address in a browser"),
+    }
+}
+
+/// Whether a text is the last part of a resource's name.
+fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_spaces_are_addresses() {
+        assert_eq!(space("spaces/AAAA-b_1").unwrap(), "spaces/AAAA-b_1");
+        for other in ["", "AAAA", "spaces/", "spaces/a/b", "spaces/a b", "users/1", "spaces/a?x", "#home"] {
+            assert!(space(other).is_err(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+        let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
+        let all: Settings = toml::from_str(&all).unwrap();
+        assert!(all.key.is_some() && all.webhook.is_some() && all.base_url == DEFAULT_BASE);
+        assert!(toml::from_str::<Settings>("url = 3").is_err());
+    }
+}

@@ -1,0 +1,144 @@
+//! Requests to the Web API, and whether they arrived.
+//!
+//! The token is in one header and nowhere else. Slack answers 200 to nearly everything; what it means by it, [`refusal`]
+//! says. Methods that write take JSON, some that read take forms alone, so questions go as forms.
+//!
+//! [`refusal`]: super::refusal
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use reqwest::{Method, Url, header::CONTENT_TYPE};
+use serde_json::{Map, Value, json};
+
+use super::{
+    refusal::{Meaning, Refusal},
+    target::is_person,
+    wire::{POST, Wire},
+};
+use crate::channels::{
+    Failure, PartKey,
+    http::{Answer, Http, Silence, base::Base, token::Token},
+    limits::Scope,
+};
+
+/// The type of the metadata that carries a part's key: <https://docs.slack.dev/messaging/message-metadata>.
+pub(super) const EVENT: &str = "gatepost_part";
+
+/// How many people's direct conversations are remembered at most.
+const MAX_PEOPLE: usize = 2048;
+
+/// An app in a workspace.
+pub(super) struct Client {
+    pub(super) http: Http,
+    pub(super) base: Base,
+    /// The direct conversation with a person. It is theirs for good.
+    direct: Mutex<HashMap<String, String>>,
+}
+
+/// What came of a request.
+pub(super) enum Outcome {
+    /// Slack's yes, with what it says.
+    Yes(Value),
+    /// It was so already.
+    Already,
+}
+
+impl Client {
+    /// An app that authenticates with a token.
+    pub(super) fn new(http: reqwest::Client, base: Base, token: impl Into<Token>) -> Self {
+        Self { http: Http::new(http, "Slack", token), base, direct: Mutex::default() }
+    }
+
+    /// Performs a request without a file; returns the id of what it became or was done to.
+    pub(super) async fn perform(&self, wire: &Wire, key: &PartKey) -> Result<String, Failure> {
+        let mut body = wire.body.clone();
+        if wire.method == POST {
+            let metadata = json!({ "event_type": EVENT, "event_payload": { "key": key.0 } });
+            body.insert("metadata".into(), metadata);
+        } else if let Some(person) = wire.text("channel").filter(|channel| is_person(channel)) {
+            body.insert("channel".into(), self.direct(person).await?.into());
+        }
+        match self.write(&wire.method, &body).await? {
+            Outcome::Yes(said) if wire.method == POST => match said["ts"].as_str() {
+                Some(ts) => Ok(ts.to_owned()),
+                None => Err(Failure::Unknown("Slack said yes, but not as which message".into())),
+            },
+            Outcome::Yes(_) | Outcome::Already => {
+                let message = ["timestamp", "ts", "presence"].iter().find_map(|name| wire.text(name));
+                Ok(message.unwrap_or_default().to_owned())
+            }
+        }
+    }
+
+    /// A request that changes something: what came of it.
+    pub(super) async fn write(&self, method: &str, body: &Map<String, Value>) -> Result<Outcome, Failure> {
+        let request = self.http.client.request(Method::POST, self.base.at(&[method]));
+        let request = request.bearer_auth(self.http.token().expose()).json(body);
+        let answer = self.http.ask(request).await?;
+        // <https://docs.slack.dev/apis/web-api/rate-limits>: messages are counted by conversation, the rest by method.
+        self.outcome(&answer, if method == POST { Scope::Chat } else { Scope::Account })
+    }
+
+    /// A request that changes nothing that anybody sees.
+    pub(super) async fn question(&self, method: &str, arguments: &[(&str, &str)]) -> Result<Value, Failure> {
+        let mut form = Url::parse("form:").expect("it is a URL");
+        form.query_pairs_mut().extend_pairs(arguments);
+        let request = self
+            .http
+            .client
+            .request(Method::POST, self.base.at(&[method]))
+            .bearer_auth(self.http.token().expose())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form.query().unwrap_or_default().to_owned());
+        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        match self.outcome(&answer, Scope::Account) {
+            Ok(Outcome::Yes(said)) => Ok(said),
+            Ok(Outcome::Already) => Ok(Value::Null),
+            Err(Failure::Unknown(why)) => Err(Failure::Retry(why)),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The direct conversation with a person; it is opened if there is none yet, of which they are not told.
+    ///
+    /// <https://docs.slack.dev/reference/methods/conversations.open>
+    pub(super) async fn direct(&self, person: &str) -> Result<String, Failure> {
+        let known = self.direct.lock().unwrap_or_else(PoisonError::into_inner).get(person).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let said = self.question("conversations.open", &[("users", person)]).await?;
+        let Some(conversation) = said["channel"]["id"].as_str() else {
+            return Err(Failure::Retry("Slack opened a conversation, but did not say which".into()));
+        };
+        let mut direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
+        if direct.len() < MAX_PEOPLE {
+            direct.insert(person.to_owned(), conversation.to_owned());
+        }
+        Ok(conversation.to_owned())
+    }
+
+    /// As whom it would send, or why it cannot.
+    ///
+    /// <https://docs.slack.dev/reference/methods/auth.test>
+    pub(super) async fn who_am_i(&self) -> Result<String, String> {
+        let said = self.question("auth.test", &[]).await.map_err(|failure| failure.to_string())?;
+        match (said["user"].as_str(), said["team"].as_str()) {
+            (Some(user), Some(team)) => Ok(self.http.words(&format!("{user} in {team}"))),
+            _ => Err("Slack does not say whose token this is; check base_url".into()),
+        }
+    }
+
+    fn outcome(&self, answer: &Answer, by: Scope) -> Result<Outcome, Failure> {
+        match Refusal::of(answer) {
+            None => Ok(Outcome::Yes(answer.body.clone())),
+            Some(refusal) if refusal.meaning() == Meaning::Done && answer.status.is_success() => {
+                Ok(Outcome::Already)
+            }
+            Some(refusal) => Err(refusal.judge(&self.http, answer, by)),
+        }
+    }
+}

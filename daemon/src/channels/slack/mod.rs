@@ -1,0 +1,211 @@
+//! Slack: a bot in one workspace, over the Web API.
+//!
+//! Every message carries its part's key in its metadata, which people do not see, so that a lost answer is no riddle:
+//! [`asked`] reads the conversation back and looks for the key. A file's request has no room for one; a lost answer to
+//! it is settled by the file's own shares where Slack tells them, and is unknown otherwise.
+//!
+//! Nothing in a text calls anybody: `<`, `>` and `&` are escaped by the renderer, `link_names` is off, and a card that
+//! names people is refused. Links are not unfolded. Conversations and people are named by their ids alone, which stay
+//! while names move. A person's id opens the direct conversation with them.
+//!
+//! A reply in Slack is a message in the thread of the one that it answers, and a thread is a message with answers; so
+//! both are `thread_ts`, and a new thread is a message that begins with its name.
+
+mod asked;
+mod blocks;
+mod card;
+mod client;
+#[cfg(test)]
+mod dialogue;
+mod emoji;
+mod files;
+mod refusal;
+mod target;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::{client::Client, wire::Wire};
+use super::{
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
+    account::{OpenError, Opening},
+    capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
+    http::{base::Base, token::Token},
+};
+use crate::{
+    files::kept::Kept,
+    message::action::Action,
+    render::Flavour,
+    settings::{Key, key, secret::SecretSource},
+};
+
+/// `[channels.slack.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "token",
+        "\"file:/run/credentials/slack\"",
+        "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer channels:history, groups:history and im:history; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
+    ),
+    key(
+        "base_url",
+        "\"https://slack.com/api\"",
+        "The Web API's address. GovSlack has its own; with http:// everything crosses the network unprotected.",
+    ),
+];
+
+const DEFAULT_BASE: &str = "https://slack.com/api";
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "slack",
+    threads: true,
+    replies: true,
+    address_hint: "a conversation's or person's id such as C012AB3CD or U012AB3CD",
+    // <https://slack.com/help/articles/201330736>: 1 GB a file. Each is shared by a request of its own, for a text with its
+    // key, its buttons and its blocks cannot stand in that request.
+    files: Some(FileRules { max_size: 1 << 30, max_together: u64::MAX, form: FileForm::Captioned }),
+    actions: &[
+        Action::Thread,
+        Action::React,
+        Action::Poll,
+        Action::Edit,
+        Action::Delete,
+        Action::Pin,
+        Action::Unpin,
+        Action::SetPresence,
+    ],
+    // <https://docs.slack.dev/reference/block-kit/blocks/actions-block>: 25 elements; `.../block-elements/button-element`:
+    // 75 characters on it, 2,000 in its value, 3,000 in its address. A row is a block, and a message has 50.
+    buttons: Some(ButtonRules { rows: 10, per_row: 25, in_all: 100, text: 75, data: 2000, urls: true }),
+    // <https://docs.slack.dev/reference/block-kit/composition-objects/option-object>: 75 characters a label;
+    // `.../block-elements/select-menu-element`: 100 options.
+    selects: Some(SelectRules { in_all: 10, options: 100, text: 75 }),
+    polls: Some(PollRules {
+        options: 25,
+        question: 3000,
+        option: 75,
+        multiple: true,
+        seconds: 0,
+        anonymous: false,
+        stand_in: Some("buttons"),
+    }),
+    cards: Some(CardRules { what: "blocks", max_bytes: 64 * 1024, check: card::check }),
+    instead: &[
+        (Action::Timeout, "ask somebody who administers the workspace: Slack lets no bot do that"),
+        (
+            Action::Kick,
+            "ask somebody who administers the workspace: Slack lets a bot do that in few conversations",
+        ),
+        (Action::Ban, "ask somebody who administers the workspace: Slack lets no bot do that"),
+        (
+            Action::SetPresence,
+            "leave statusText out and use online, away or offline: more takes a person's own token",
+        ),
+        (Action::SendWithEffect, "send it without an effect, or with an emoji in its text"),
+    ],
+    ..Capabilities::PLAIN
+};
+
+/// What is done again does no more than the first time, so its key is as good as for ever: the queue's own time ends it.
+const REPEATABLE: Duration = Duration::from_hours(7 * 24);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    token: SecretSource,
+    #[serde(default = "default_base")]
+    base_url: String,
+}
+
+fn default_base() -> String {
+    DEFAULT_BASE.into()
+}
+
+struct Slack {
+    client: Client,
+    kept: Kept,
+}
+
+/// mrkdwn, split for readers.
+pub fn flavour() -> Flavour {
+    crate::channels::formats::SLACK.flavour
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
+    Ok(Arc::new(Slack {
+        kept: Kept::of(&opening.store),
+        client: Client::new(opening.http, base, Token::read(settings.token)?),
+    }))
+}
+
+#[async_trait]
+impl Adapter for Slack {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        target::canonical(address).map_err(|hint| TargetError {
+            channel: CAPABILITIES.channel,
+            address: address.to_owned(),
+            hint,
+        })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        wire::compose(letter)
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        wire::act(act)
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        let wire = Wire::read(wire)?;
+        match &wire.file {
+            Some(file) => files::share(&self.client, &self.kept, &wire, file).await,
+            None => self.client.perform(&wire, key).await,
+        }
+    }
+
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        match Wire::read(wire) {
+            Ok(wire) if wire.file.is_some() => Redelivery::Never,
+            Ok(wire) if wire.method == wire::POST => Redelivery::Ask,
+            Ok(_) => Redelivery::Keyed(REPEATABLE),
+            Err(_) => Redelivery::Never,
+        }
+    }
+
+    async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+        asked::find(&self.client, &Wire::read(wire)?, key).await
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.who_am_i().await.map_err(NotReady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+        let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
+        let all: Settings = toml::from_str(&all).unwrap();
+        assert_eq!(all.base_url, DEFAULT_BASE);
+        assert!(toml::from_str::<Settings>("token = \"env:T\"\nurl = 3").is_err());
+    }
+}

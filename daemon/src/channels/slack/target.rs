@@ -1,0 +1,56 @@
+//! Slack's addresses: the ids of conversations and people, and nothing else.
+//!
+//! A channel's name can be given to another channel between the approval and the sending; its id cannot.
+
+/// The shortest and the longest id that is taken for one. Slack promises no length; they have nine to eleven characters.
+const LENGTHS: std::ops::RangeInclusive<usize> = 8..=24;
+
+/// Whether an id is a person's: `U…`, or `W…` in an Enterprise organisation. The API takes it for the direct conversation
+/// in few of its methods.
+pub(super) fn is_person(address: &str) -> bool {
+    address.starts_with(['U', 'W'])
+}
+
+/// The one spelling of an id, or what to write instead.
+pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+    let is_id = LENGTHS.contains(&address.len())
+        && address.starts_with(['C', 'G', 'D', 'U', 'W'])
+        && address.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    if is_id {
+        return Ok(address.to_owned());
+    }
+    Err(match address.chars().next() {
+        Some('#') => {
+            "a channel's name can be given to another: use its id, which stands last in the channel's details"
+        }
+        Some('@') => {
+            "use the person's member id, which stands in the menu of their profile and begins with U"
+        }
+        Some('B') => "that is a bot's own id: use the id of a conversation or a person",
+        Some('T' | 'E') => "that is a workspace's id: use the id of a conversation or a person",
+        Some('<') => "write the id without <, > and signs: C012AB3CD",
+        _ => {
+            "use an id in capitals such as C012AB3CD (a conversation's details show it) or U012AB3CD (a profile's menu)"
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ids_are_addresses() {
+        for id in ["C012AB3CD", "G012AB3CD", "D012AB3CDEF", "U012AB3CD", "W012AB3CD"] {
+            assert_eq!(canonical(id).unwrap(), id);
+        }
+        for other in
+            ["", "C", "general", "#general", "@ada", "c012ab3cd", "B012AB3CD", "T012AB3CD", "C012 AB3CD"]
+        {
+            assert!(canonical(other).is_err(), "{other:?}");
+        }
+        assert!(canonical(&"C".repeat(25)).is_err());
+        assert!(canonical("#general").unwrap_err().contains("details"));
+        assert!(canonical("@ada").unwrap_err().contains("member id"));
+    }
+}

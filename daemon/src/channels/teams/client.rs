@@ -1,0 +1,321 @@
+//! Requests to the Bot Connector or a workflow, and whether they arrived.
+//!
+//! A bot's requests carry an access token that it gets for its client secret; a webhook's nothing but the secret that its
+//! address is. Neither is ever in an error. A picture is read and put into the request as it leaves.
+
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use reqwest::{Method, Url, header::CONTENT_TYPE};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::wire::Wire;
+use crate::{
+    channels::{
+        Failure, PartKey,
+        http::{Answer, Http, Silence, base::Base, granted::Granted, token::Token},
+        limits::Scope,
+    },
+    files::kept::{Checked, Kept},
+    message::attachment::referred,
+    settings::secret::Secret,
+};
+
+/// What a token is for: <https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication>.
+const SCOPE: &str = "https://api.botframework.com/.default";
+
+/// Pictures that Teams shows
+/// (<https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>).
+const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif"];
+/// The largest that is put into a request, in bytes.
+const MAX_PICTURE: u64 = 1_000_000;
+
+/// The longest that a message may be, in bytes, its pictures aside: a workflow takes 28 KB, a bot more.
+const MAX_BODY: usize = 25_000;
+
+/// The id of what has none: a workflow says that it took it, and nothing more.
+const TAKEN: &str = "accepted";
+
+/// An account's way to Teams.
+pub(super) struct Client {
+    http: Http,
+    way: Way,
+}
+
+/// As whom it speaks.
+enum Way {
+    Bot(Box<Bot>),
+    Webhook,
+}
+
+struct Bot {
+    service: Base,
+    token_url: Url,
+    app_id: String,
+    granted: Granted,
+}
+
+/// <https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference#errorresponse-object>
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Refusal {
+    code: String,
+    message: String,
+}
+
+impl Client {
+    /// A bot.
+    pub(super) fn bot(
+        http: reqwest::Client,
+        service: Base,
+        login: Base,
+        tenant: &str,
+        app_id: String,
+        secret: impl Into<Token>,
+    ) -> Self {
+        let token_url = login.at(&[tenant, "oauth2", "v2.0", "token"]);
+        let way = Way::Bot(Box::new(Bot { service, token_url, app_id, granted: Granted::default() }));
+        Self { http: Http::new(http, "Teams", secret), way }
+    }
+
+    /// The webhook of a workflow, whose address is its secret.
+    pub(super) fn webhook(http: reqwest::Client, address: Token) -> Result<Self, String> {
+        let url =
+            Url::parse(address.now().expose()).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
+        if url.is_none_or(|url| !url.has_host() || url.query().is_none()) {
+            return Err("webhook: copy the whole address of the workflow, with all behind its ?".into());
+        }
+        Ok(Self { http: Http::new(http, "Teams", address), way: Way::Webhook })
+    }
+
+    /// Whether it is a webhook.
+    pub(super) fn is_webhook(&self) -> bool {
+        matches!(self.way, Way::Webhook)
+    }
+
+    /// Performs a request; returns the id of what it made or was done to.
+    pub(super) async fn perform(&self, wire: Wire, kept: &Kept, key: &PartKey) -> Result<String, Failure> {
+        let segments = |conversation: &str, id: Option<&str>| -> Vec<String> {
+            let path = ["v3", "conversations", conversation, "activities"];
+            path.into_iter().chain(id).map(str::to_owned).collect()
+        };
+        match wire {
+            Wire::Send { conversation, answers, mut activity } => {
+                bounded(&activity)?;
+                hold(&mut activity, kept).await?;
+                let path = segments(&conversation, answers.as_deref());
+                let said = self.ask(Method::POST, &path, Some(&activity)).await?;
+                // Of what it shows as two messages, Teams names none.
+                Ok(said["id"].as_str().map_or_else(|| format!("{TAKEN}:{}", key.0), str::to_owned))
+            }
+            Wire::Update { conversation, id, activity } => {
+                bounded(&activity)?;
+                self.ask(Method::PUT, &segments(&conversation, Some(&id)), Some(&activity)).await.map(|_| id)
+            }
+            Wire::Delete { conversation, id } => {
+                self.ask(Method::DELETE, &segments(&conversation, Some(&id)), None).await.map(|_| id)
+            }
+            Wire::Post { message } => {
+                bounded(&message)?;
+                self.ask(Method::POST, &[], Some(&message)).await.map(|_| format!("{TAKEN}:{}", key.0))
+            }
+        }
+    }
+
+    /// Whether it could send, and as whom. A webhook cannot be asked.
+    pub(super) async fn ready(&self) -> Result<String, String> {
+        match &self.way {
+            Way::Bot(bot) => {
+                self.access().await.map_err(|failure| failure.to_string())?;
+                Ok(format!("app {}", bot.app_id))
+            }
+            Way::Webhook => {
+                Ok("a workflow's webhook; whether it is still there, only a message shows".into())
+            }
+        }
+    }
+
+    /// A request, and what a yes says.
+    async fn ask(
+        &self,
+        method: Method,
+        path: &[String],
+        body: Option<&Map<String, Value>>,
+    ) -> Result<Value, Failure> {
+        let (mut request, used) = match &self.way {
+            Way::Bot(bot) => {
+                let token = self.access().await?;
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                let request =
+                    self.http.client.request(method, bot.service.at(&path)).bearer_auth(token.expose());
+                (request, Some(token))
+            }
+            Way::Webhook => {
+                let url = Url::parse(self.http.token().expose())
+                    .map_err(|_| Failure::Permanent("the webhook's address is none any more".into()))?;
+                (self.http.client.request(method, url), None)
+            }
+        };
+        let mut longest = crate::channels::http::TIMEOUT;
+        if let Some(body) = body {
+            let body = Value::from(body.clone()).to_string();
+            longest = Http::longest(body.len() as u64);
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        match self.http.ask_within(request, longest).await {
+            Ok(answer) if answer.status.is_success() => Ok(answer.body),
+            Ok(answer) => Err(self.judge(&answer, used.as_ref()).await),
+            Err(silence) => Err(silence.into()),
+        }
+    }
+
+    /// An access token.
+    async fn access(&self) -> Result<Secret, Failure> {
+        let Way::Bot(bot) = &self.way else {
+            return Err(Failure::Permanent("a webhook has no access token".into()));
+        };
+        bot.granted.token(self.grant(&bot.token_url, &bot.app_id)).await
+    }
+
+    async fn grant(&self, token_url: &Url, app_id: &str) -> Result<(Secret, Duration), Failure> {
+        let mut form = Url::parse("form:").expect("it is a URL");
+        form.query_pairs_mut()
+            .append_pair("grant_type", "client_credentials")
+            .append_pair("client_id", app_id)
+            .append_pair("client_secret", self.http.token().expose())
+            .append_pair("scope", SCOPE);
+        let request = self
+            .http
+            .client
+            .post(token_url.clone())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form.query().unwrap_or_default().to_owned());
+        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        if !answer.status.is_success() {
+            // RFC 6749, 5.2; Microsoft's own codes (AADSTS…) stand in the description.
+            let text = |name: &str| answer.body[name].as_str().unwrap_or_default().to_owned();
+            let words = self.http.words(&format!("{}: {}", text("error"), text("error_description")));
+            return Err(match (answer.status.as_u16(), text("error").as_str()) {
+                (400 | 401 | 403, "invalid_client") => {
+                    self.http.refused(format!("Microsoft refused the client secret: {words}"))
+                }
+                (400 | 401 | 403, _) => Failure::Permanent(format!(
+                    "Microsoft gives the bot no access: {words}; check app_id and tenant"
+                )),
+                _ => match self.http.judge(&answer, &words, Scope::Account) {
+                    Failure::Unknown(why) => Failure::Retry(why),
+                    failure => failure,
+                },
+            });
+        }
+        let lasts = Duration::from_secs(answer.body["expires_in"].as_u64().unwrap_or_default());
+        match answer.body["access_token"].as_str() {
+            Some(token) => Ok((Secret::from(token), lasts)),
+            None => Err(Failure::Retry("Microsoft grants an access token, but does not say which".into())),
+        }
+    }
+
+    /// What an answer other than yes means.
+    ///
+    /// <https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#status-codes-from-bot-conversational-apis>
+    async fn judge(&self, answer: &Answer, used: Option<&Secret>) -> Failure {
+        let refusal = Refusal::deserialize(&answer.body["error"]).unwrap_or_default();
+        let hint = match (answer.status.as_u16(), refusal.code.as_str()) {
+            (_, "BotNotInConversationRoster")
+            | (403, "ForbiddenOperationException" | "BotDisabledByAdmin") => {
+                "; add the bot's app to the conversation, or have it allowed"
+            }
+            (403, "ConversationBlockedByUser" | "MessageWritesBlocked") => {
+                "; the person has blocked or removed the bot"
+            }
+            (403, _) => "; is the bot in the conversation, and may it write there?",
+            (404, _) if self.is_webhook() => {
+                "; the workflow may be gone or switched off: copy its address anew"
+            }
+            (404, _) => "; is there such a conversation or message, and is it the bot's? check service_url",
+            (413, _) => "; send less",
+            _ => "",
+        };
+        let words = match (refusal.code.as_str(), refusal.message.as_str()) {
+            ("", _) => format!("{}{hint}", answer.status),
+            (code, message) => format!("{code}: {message}{hint}"),
+        };
+        let words = self.masked(&words, used);
+        match (answer.status.as_u16(), &self.way) {
+            (401, Way::Bot(bot)) => {
+                let said = format!("Teams refused the access token: {words}");
+                match used {
+                    Some(token) if !bot.granted.refused(token).await => {
+                        Failure::Permanent(format!("{said}; check app_id, tenant and service_url"))
+                    }
+                    _ => Failure::Retry(format!("{said}; a new one is asked for")),
+                }
+            }
+            (401 | 403, Way::Webhook) => {
+                self.http.refused(format!("the workflow refused the webhook: {words}"))
+            }
+            // "Retry with exponential backoff"; nothing was done.
+            (412, _) => Failure::Retry(format!("Teams answered 412, {words}")),
+            _ => self.http.judge(answer, &words, Scope::Chat),
+        }
+    }
+
+    /// Words without what stands in a webhook's address, and without the access token.
+    fn masked(&self, words: &str, used: Option<&Secret>) -> String {
+        let mut words = self.http.words(words);
+        if let Some(token) = used {
+            words = words.replace(token.expose(), "***");
+        }
+        if let (Way::Webhook, Ok(url)) = (&self.way, Url::parse(self.http.token().expose())) {
+            for (_, secret) in url.query_pairs().filter(|(_, value)| value.len() > 3) {
+                words = words.replace(secret.as_ref(), "***");
+            }
+        }
+        words
+    }
+}
+
+/// Fails if a message is longer than Teams takes, pictures aside.
+fn bounded(message: &Map<String, Value>) -> Result<(), Failure> {
+    let size = json!(message).to_string().len();
+    if size > MAX_BODY {
+        return Err(Failure::Permanent(format!(
+            "the message has {size} bytes with all that goes along, and Teams takes {MAX_BODY}: send less of a card"
+        )));
+    }
+    Ok(())
+}
+
+/// Puts the picture into an activity that names one by its hash.
+async fn hold(activity: &mut Map<String, Value>, kept: &Kept) -> Result<(), Failure> {
+    let Some(attachment) = activity.get_mut("attachments").and_then(|list| list.get_mut(0)) else {
+        return Ok(());
+    };
+    let Some(url) = attachment["contentUrl"].as_str() else { return Ok(()) };
+    let digest = referred(url)
+        .ok_or_else(|| Failure::Permanent("the stored activity names its file by no hash".into()))?;
+    let kind = attachment["contentType"].as_str().unwrap_or_default().to_owned();
+    if !PICTURES.contains(&kind.as_str()) {
+        return Err(Failure::Permanent(format!(
+            "a bot can hand over pictures on Teams (PNG, JPEG, GIF), and this is {kind}: send a link to it"
+        )));
+    }
+    let file = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
+    let bytes = read(file).await?;
+    attachment["contentUrl"] = json!(format!("data:{kind};base64,{}", STANDARD.encode(bytes)));
+    Ok(())
+}
+
+async fn read(file: Checked) -> Result<Vec<u8>, Failure> {
+    use tokio::io::AsyncReadExt as _;
+    if file.size > MAX_PICTURE {
+        return Err(Failure::Permanent(format!(
+            "a picture on Teams has {MAX_PICTURE} bytes at most: send a link to it"
+        )));
+    }
+    let mut bytes = Vec::new();
+    let read = tokio::fs::File::from_std(file.file).take(MAX_PICTURE).read_to_end(&mut bytes).await;
+    read.map(|_| bytes)
+        .map_err(|error| Failure::Permanent(format!("the attached file cannot be read: {error}")))
+}

@@ -1,0 +1,371 @@
+//! Tests of whole dialogues with a Teams that follows a script.
+
+use std::{fs, time::Duration};
+
+use gatepost_link::Digest;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    channels::{
+        heard,
+        http::double::{Double, Reply, http},
+        limits::{Allowance, Scope},
+    },
+    message::{
+        attachment::Attachment,
+        deed::{Deed, Extras},
+    },
+    render::Part,
+    settings::secret::Secret,
+    store::Store,
+};
+
+pub(super) fn part(text: &str) -> Part {
+    Part { text: text.into(), html: None, styles: vec![], units: text.len(), shown: text.into() }
+}
+
+pub(super) fn letter(part: &Part) -> Letter<'_> {
+    Letter {
+        address: "19:abc@thread.tacv2",
+        thread: None,
+        reply_to: None,
+        silent: false,
+        headline: "Hello",
+        part,
+        files: &[],
+        extras: Extras::NONE,
+        index: 0,
+        of: 1,
+    }
+}
+
+pub(super) fn file(bytes: &[u8]) -> Attachment {
+    Attachment {
+        sha256: Digest::of(bytes),
+        name: "a.png".into(),
+        kind: "image/png".into(),
+        said_to_be: None,
+        size: bytes.len() as u64,
+        caption: None,
+        voice: false,
+    }
+}
+
+fn key() -> PartKey {
+    PartKey("00112233445566778899aabbccddeeff".into())
+}
+
+fn kept() -> Kept {
+    Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap())
+}
+
+fn bot_with(port: u16, secret: impl Into<Token>, kept: Kept) -> Teams {
+    let base = |path: &str| Base::parse("url", &format!("http://127.0.0.1:{port}{path}")).unwrap();
+    let client = Client::bot(http(), base("/teams/"), base("/login"), "my-tenant", "app-1".into(), secret);
+    Teams { client, kept }
+}
+
+fn bot(port: u16) -> Teams {
+    bot_with(port, Secret::from("hush~secret"), kept())
+}
+
+fn webhook_url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}/workflows/1/triggers/manual/paths/invoke?api-version=1&sig=hush-sig")
+}
+
+fn webhook(port: u16) -> Teams {
+    let client = Client::webhook(http(), Secret::from(webhook_url(port).as_str()).into()).unwrap();
+    Teams { client, kept: kept() }
+}
+
+const GRANTED: Reply =
+    Reply::Says(200, "", r#"{"token_type":"Bearer","expires_in":86399,"access_token":"hush.jwt"}"#);
+const CREATED: Reply = Reply::Says(201, "", r#"{"id":"1700000000000"}"#);
+
+async fn by_bot(script: &'static [Reply]) -> (Result<String, Failure>, Double) {
+    let double = Double::start(script);
+    let teams = bot(double.port);
+    let wire = teams.compose(&letter(&part("Hello")));
+    (teams.deliver(&wire, &key()).await, double)
+}
+
+async fn by_webhook(script: &'static [Reply]) -> (Result<String, Failure>, Double) {
+    let double = Double::start(script);
+    let teams = webhook(double.port);
+    let wire = teams.compose(&letter(&part("Hello")));
+    (teams.deliver(&wire, &key()).await, double)
+}
+
+fn body(request: &str) -> Value {
+    serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+#[tokio::test]
+async fn a_bot_asks_for_a_token_and_sends_an_activity() {
+    let (sent, double) = by_bot(&[GRANTED, CREATED]).await;
+    assert_eq!(sent.unwrap(), "1700000000000");
+    let heard = double.heard();
+    assert!(heard[0].starts_with("POST /login/my-tenant/oauth2/v2.0/token HTTP/1.1"), "{}", heard[0]);
+    assert!(
+        heard[0].ends_with(
+            "grant_type=client_credentials&client_id=app-1&client_secret=hush%7Esecret\
+             &scope=https%3A%2F%2Fapi.botframework.com%2F.default"
+        ),
+        "{}",
+        heard[0]
+    );
+    assert!(
+        heard[1].starts_with("POST /teams/v3/conversations/19:abc@thread.tacv2/activities HTTP/1.1"),
+        "{}",
+        heard[1]
+    );
+    assert!(heard[1].contains("authorization: Bearer hush.jwt\r\n"), "{}", heard[1]);
+    assert_eq!(body(&heard[1]), json!({ "type": "message", "text": "Hello", "textFormat": "markdown" }));
+}
+
+#[tokio::test]
+async fn answers_threads_and_what_is_done_to_a_message_have_their_places() {
+    const YES: Reply = Reply::Says(200, "", "");
+    const UPDATED: Reply = Reply::Says(200, "", r#"{"id":"18"}"#);
+    let double = Double::start(&[GRANTED, CREATED, UPDATED, Reply::Says(200, "", "{}")]);
+    let teams = bot(double.port);
+    let hello = part("Hello");
+    let wire = teams.compose(&Letter { thread: Some("17"), reply_to: Some("18"), ..letter(&hello) });
+    teams.deliver(&wire, &key()).await.unwrap();
+    let act = |deed: &Deed| {
+        let act = Act {
+            address: "19:abc@thread.tacv2",
+            thread: None,
+            reply_to: None,
+            silent: false,
+            deed,
+            part: Some(&hello),
+        };
+        teams.act(&act).unwrap()
+    };
+    let (edit, delete) =
+        (act(&Deed::Edit { message: "18".into() }), act(&Deed::Delete { message: "../18".into() }));
+    assert_eq!(teams.deliver(&edit, &key()).await.unwrap(), "18");
+    assert_eq!(teams.deliver(&delete, &key()).await.unwrap(), "../18");
+    let heard = double.heard();
+    let of = "/teams/v3/conversations/19:abc@thread.tacv2";
+    assert!(heard[1].starts_with(&format!("POST {of};messageid=17/activities/18 ")), "{}", heard[1]);
+    assert!(heard[2].starts_with(&format!("PUT {of}/activities/18 ")), "{}", heard[2]);
+    assert!(heard[3].starts_with(&format!("DELETE {of}/activities/..%2F18 ")), "{}", heard[3]);
+    assert_eq!(teams.redelivery(&wire), Redelivery::Never);
+    assert_eq!(
+        (teams.redelivery(&edit), teams.redelivery(&delete)),
+        (Redelivery::Keyed(REPEATABLE), Redelivery::Keyed(REPEATABLE))
+    );
+    assert_eq!(teams.redelivery(&json!({})), Redelivery::Never);
+    // A yes without words is one.
+    assert!(by_bot(&[GRANTED, YES]).await.0.unwrap().starts_with("accepted:"));
+}
+
+#[tokio::test]
+async fn a_token_is_kept_and_a_secret_that_is_refused_is_read_anew() {
+    let double = Double::start(&[GRANTED, CREATED, CREATED]);
+    let teams = bot(double.port);
+    let wire = teams.compose(&letter(&part("Hello")));
+    teams.deliver(&wire, &key()).await.unwrap();
+    teams.deliver(&wire, &key()).await.unwrap();
+    assert_eq!(double.heard().iter().filter(|request| request.contains("/token ")).count(), 1);
+
+    const EXPIRED: Reply = Reply::Says(
+        401,
+        "",
+        r#"{"error":"invalid_client","error_description":"AADSTS7000215: Invalid client secret hush~old provided."}"#,
+    );
+    let failure = by_bot(&[EXPIRED]).await.0.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("AADSTS7000215")), "{failure:?}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "hush~old").unwrap();
+    let double = Double::start(&[EXPIRED, GRANTED, CREATED]);
+    let teams = bot_with(double.port, Token::read(SecretSource::File(file.path().into())).unwrap(), kept());
+    fs::write(file.path(), "hush~new").unwrap();
+    let failure = teams.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Retry(why) if !why.contains("hush")), "{failure:?}");
+    teams.deliver(&wire, &key()).await.unwrap();
+
+    const TENANT: Reply =
+        Reply::Says(400, "", r#"{"error":"unauthorized_client","error_description":"AADSTS700016"}"#);
+    let failure = by_bot(&[TENANT]).await.0.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("tenant")), "{failure:?}");
+    for script in [
+        &[Reply::Close] as &'static [Reply],
+        &[Reply::Says(503, "", "")],
+        &[Reply::Says(504, "", "")],
+        &[Reply::Says(200, "", "{}")],
+    ] {
+        let failure = by_bot(script).await.0.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "nothing has left yet: {failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_sorted_by_what_can_be_done_about_them() {
+    const ROSTER: Reply = Reply::Says(
+        403,
+        "",
+        r#"{"error":{"code":"BotNotInConversationRoster","message":"The bot is not part of it"}}"#,
+    );
+    const BLOCKED: Reply =
+        Reply::Says(403, "", r#"{"error":{"code":"ConversationBlockedByUser","message":"blocked"}}"#);
+    const NOT_FOUND: Reply =
+        Reply::Says(404, "", r#"{"error":{"code":"ConversationNotFound","message":"no"}}"#);
+    const TOO_BIG: Reply = Reply::Says(413, "", r#"{"error":{"code":"MessageSizeTooBig","message":"big"}}"#);
+    const TOKEN: Reply = Reply::Says(
+        401,
+        "",
+        r#"{"error":{"code":"BotAuthError","message":"Authorization hush.jwt has been denied"}}"#,
+    );
+    for (script, words) in [
+        (&[GRANTED, ROSTER] as &'static [Reply], "add the bot's app"),
+        (&[GRANTED, BLOCKED], "blocked"),
+        (&[GRANTED, NOT_FOUND], "service_url"),
+        (&[GRANTED, TOO_BIG], "MessageSizeTooBig"),
+        (&[GRANTED, TOKEN], "check app_id"),
+        (&[GRANTED, Reply::Says(302, "Location: https://elsewhere.test/\r\n", "")], "address of Teams"),
+    ] {
+        let failure = by_bot(script).await.0.unwrap_err();
+        assert!(matches!(&failure, Failure::Permanent(why) if why.contains(words)), "{words}: {failure:?}");
+        assert!(!format!("{failure:?}").contains("hush"), "{failure:?}");
+    }
+    const NO_TIME: Reply = Reply::Says(429, "", r#"{"error":{"code":"ContextRateLimit"}}"#);
+    for script in [
+        &[GRANTED, NO_TIME] as &'static [Reply],
+        &[GRANTED, Reply::Says(412, "", "")],
+        &[GRANTED, Reply::Says(500, "", "")],
+        &[GRANTED, Reply::Says(503, "", "")],
+    ] {
+        let failure = by_bot(script).await.0.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+    }
+    for script in [
+        &[GRANTED, Reply::Close] as &'static [Reply],
+        &[GRANTED, Reply::Says(502, "", "<h1>Bad gateway</h1>")],
+        &[GRANTED, Reply::Says(504, "", "")],
+        &[GRANTED, Reply::Says(201, "", r#"{"id":"#)],
+        &[GRANTED, Reply::Endless],
+    ] {
+        let failure = by_bot(script).await.0.unwrap_err();
+        assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
+    }
+    const LIMITED: Reply =
+        Reply::Says(429, "Retry-After: 30\r\n", r#"{"error":{"code":"ContextRateLimit"}}"#);
+    let ((failure, _), heard) = heard::listening(by_bot(&[GRANTED, LIMITED])).await;
+    let after = Duration::from_secs(30);
+    assert!(matches!(failure, Err(Failure::Wait { after: wait, .. }) if wait == after));
+    assert_eq!(heard, [Allowance::none(Scope::Chat, after)]);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let teams = bot(port);
+    let failure = teams.deliver(&teams.compose(&letter(&part("x"))), &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Retry(why) if !why.contains("hush")), "{failure:?}");
+}
+
+/// A bot that has a file of these bytes.
+fn bot_with_file(port: u16, bytes: &[u8]) -> (tempfile::TempDir, Teams, Attachment) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let file = file(bytes);
+    fs::create_dir(folder.path().join("files")).unwrap();
+    fs::write(folder.path().join("files").join(file.sha256.to_string()), bytes).unwrap();
+    let teams = bot_with(port, Secret::from("hush~secret"), Kept::of(&store));
+    (folder, teams, file)
+}
+
+#[tokio::test]
+async fn a_picture_goes_within_its_activity_and_other_files_do_not_go() {
+    let double = Double::start(&[GRANTED, CREATED]);
+    let (folder, teams, picture) = bot_with_file(double.port, b"hello");
+    let (caption, files) = (part("June"), [picture.clone()]);
+    let wire = teams.compose(&Letter { files: &files, ..letter(&caption) });
+    teams.deliver(&wire, &key()).await.unwrap();
+    let sent = body(&double.heard()[1]);
+    assert_eq!(sent["attachments"][0]["contentUrl"], "data:image/png;base64,aGVsbG8=");
+    assert_eq!(sent["text"], "June");
+
+    let document = Attachment { kind: "application/pdf".into(), ..picture };
+    let wire = teams.compose(&Letter { files: &[document], ..letter(&caption) });
+    let failure = teams.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("send a link")), "{failure:?}");
+    fs::remove_dir_all(folder.path().join("files")).unwrap();
+    let wire = teams.compose(&Letter { files: &files, ..letter(&caption) });
+    let failure = teams.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long_does_not_leave() {
+    let double = Double::start(&[]);
+    let teams = bot(double.port);
+    let long = part(&"x".repeat(26_000));
+    let failure = teams.deliver(&teams.compose(&letter(&long)), &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("25000")), "{failure:?}");
+    assert!(double.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_workflow_gets_a_card_and_its_address_is_in_no_error() {
+    const TAKEN: Reply = Reply::Says(202, "", "");
+    let (sent, double) = by_webhook(&[TAKEN]).await;
+    assert_eq!(sent.unwrap(), "accepted:00112233445566778899aabbccddeeff");
+    let heard = double.heard();
+    let path = "POST /workflows/1/triggers/manual/paths/invoke?api-version=1&sig=hush-sig HTTP/1.1";
+    assert!(heard[0].starts_with(path), "{}", heard[0]);
+    assert_eq!(body(&heard[0])["attachments"][0]["content"]["body"][0]["text"], "Hello");
+    const GONE: Reply =
+        Reply::Says(404, "", r#"{"error":{"code":"WorkflowNotFound","message":"sig hush-sig"}}"#);
+    const REFUSED: Reply =
+        Reply::Says(401, "", r#"{"error":{"code":"DirectApiAuthorizationRequired","message":"hush-sig"}}"#);
+    for (script, words) in
+        [(&[GONE] as &'static [Reply], "copy its address anew"), (&[REFUSED], "replace the token")]
+    {
+        let failure = by_webhook(script).await.0.unwrap_err();
+        assert!(matches!(&failure, Failure::Permanent(why) if why.contains(words)), "{failure:?}");
+        assert!(!format!("{failure:?}").contains("hush"), "{failure:?}");
+    }
+    let failure = by_webhook(&[Reply::Close]).await.0.unwrap_err();
+    assert!(matches!(&failure, Failure::Unknown(why) if !why.contains("hush")), "{failure:?}");
+    for bad in ["x", "https://a.test/hush", "ftp://a.test/?sig=hush"] {
+        let Err(why) = Client::webhook(http(), Secret::from(bad).into()) else { panic!("{bad} was taken") };
+        assert!(!why.contains("hush"), "{why}");
+    }
+}
+
+#[test]
+fn what_is_lacking_has_something_to_do_instead() {
+    for teams in [bot(1), webhook(1)] {
+        let can = teams.capabilities();
+        for action in [
+            Action::Thread,
+            Action::React,
+            Action::Poll,
+            Action::Edit,
+            Action::Delete,
+            Action::Pin,
+            Action::SetPresence,
+        ] {
+            assert!(
+                can.does(action) || can.instead.iter().any(|(lacking, _)| *lacking == action),
+                "{action:?}"
+            );
+        }
+    }
+    assert!(webhook(1).resolve("webhook").is_ok() && bot(1).resolve("webhook").is_err());
+    let deed = Deed::Delete { message: "1".into() };
+    let act =
+        Act { address: "webhook", thread: None, reply_to: None, silent: false, deed: &deed, part: None };
+    assert_eq!(webhook(1).act(&act), None);
+}
+
+#[tokio::test]
+async fn readiness_is_a_token() {
+    let ready = |script| async move { bot(Double::start(script).port).check_ready().await };
+    assert_eq!(ready(&[GRANTED]).await.unwrap(), "app app-1");
+    const EXPIRED: Reply =
+        Reply::Says(401, "", r#"{"error":"invalid_client","error_description":"expired"}"#);
+    assert!(ready(&[EXPIRED]).await.unwrap_err().0.contains("client secret"));
+    assert!(webhook(1).check_ready().await.is_ok());
+}

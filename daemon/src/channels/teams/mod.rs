@@ -1,0 +1,243 @@
+//! Microsoft Teams: a bot by the Bot Connector, or the webhook of a workflow.
+//!
+//! Teams recognises no request that comes again and cannot be asked what arrived: a new message whose answer was lost is
+//! unknown, and sent again only by somebody who takes two copies. What is done to a message can be repeated.
+//!
+//! An activity has a text or a card, never both: Teams would make two messages of it. So where buttons or a card go along,
+//! the text stands in the card, above them. Mentions take an entity beside the text, of which there is none here.
+
+mod cards;
+mod client;
+#[cfg(test)]
+mod dialogue;
+mod target;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::{client::Client, wire::Wire};
+use super::{
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
+    account::{OpenError, Opening},
+    capabilities::{ButtonRules, CardRules, PollRules},
+    http::{base::Base, token::Token},
+};
+use crate::{
+    files::kept::Kept,
+    message::action::Action,
+    render::Flavour,
+    settings::{Key, key, secret::SecretSource},
+};
+
+/// `[channels.teams.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "app_id",
+        "\"00000000-0000-0000-0000-000000000000\"",
+        "The bot's application (client) id in Microsoft Entra. Either this, with secret, or webhook.",
+    ),
+    key("secret", "\"file:/run/credentials/teams\"", "A client secret of the application."),
+    key(
+        "tenant",
+        "\"botframework.com\"",
+        "Where the application is registered: your tenant's id for a single-tenant bot, the default for a multi-tenant one.",
+    ),
+    key(
+        "service_url",
+        "\"https://smba.trafficmanager.net/teams\"",
+        "The Bot Connector's address: the serviceUrl of what the bot receives, or this default. Government clouds have others.",
+    ),
+    key("login_url", "\"https://login.microsoftonline.com\"", "Where the bot gets its access tokens."),
+    key(
+        "webhook",
+        "\"file:/run/credentials/teams-webhook\"",
+        "The address of a workflow that posts what it gets into a chat or channel: texts and cards to that one place, which is called `webhook` here.",
+    ),
+];
+
+const DEFAULT_SERVICE: &str = "https://smba.trafficmanager.net/teams";
+const DEFAULT_LOGIN: &str = "https://login.microsoftonline.com";
+const DEFAULT_TENANT: &str = "botframework.com";
+
+/// What a workflow's webhook can do.
+const WEBHOOK: Capabilities = Capabilities {
+    channel: "teams",
+    address_hint: "webhook: the one place that the workflow posts to",
+    // Nobody hears of a press: it opens addresses alone.
+    buttons: Some(ButtonRules { data: 0, ..BUTTONS }),
+    cards: Some(CardRules { what: "an Adaptive Card", max_bytes: cards::MAX_BYTES, check: cards::check }),
+    instead: &[
+        (Action::Thread, "send a message of its own: a webhook knows no threads"),
+        (Action::React, REACT),
+        (Action::Poll, "ask in words: a webhook does not hear what people press"),
+        (Action::Edit, "send a new message: a webhook changes nothing"),
+        (Action::Delete, "ask somebody in the conversation: a webhook changes nothing"),
+        (Action::Pin, PIN),
+        (Action::Unpin, PIN),
+        (Action::SendAttachment, "send a link to the file: a webhook takes none"),
+        (Action::SetPresence, PRESENCE),
+    ],
+    ..Capabilities::PLAIN
+};
+
+/// What a bot can do.
+const BOT: Capabilities = Capabilities {
+    threads: true,
+    replies: true,
+    address_hint: "a conversation's id such as 19:…@thread.tacv2",
+    // Pictures alone: a document would need a person who lets the bot write to their OneDrive.
+    // <https://learn.microsoft.com/microsoftteams/platform/bots/how-to/agents-inline-images>: base64 data stand outside the
+    // bound of a message; <https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>: 1 MB.
+    files: Some(FileRules { max_size: 1_000_000, max_together: u64::MAX, form: FileForm::Captioned }),
+    actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],
+    buttons: Some(BUTTONS),
+    polls: Some(PollRules {
+        options: 20,
+        question: 500,
+        option: 100,
+        multiple: true,
+        seconds: 0,
+        anonymous: false,
+        stand_in: Some("an Adaptive Card"),
+    }),
+    instead: &[
+        (Action::React, REACT),
+        (Action::Pin, PIN),
+        (Action::Unpin, PIN),
+        (Action::SetPresence, PRESENCE),
+        (Action::Kick, "ask an owner of the team"),
+        (Action::Ban, "ask an owner of the team"),
+        (Action::Timeout, "ask an owner of the team"),
+    ],
+    ..WEBHOOK
+};
+
+/// Teams names no bound for these but that of the message: 28 KB by a workflow
+/// (<https://learn.microsoft.com/microsoftteams/limits-specifications-teams>), and these fit in beside a text and a card.
+/// The parser of Adaptive Cards shows five of a row where its host says nothing else (`hostConfig.actions.maxActions`).
+const BUTTONS: ButtonRules = ButtonRules { rows: 4, per_row: 5, in_all: 10, text: 40, data: 256, urls: true };
+
+const REACT: &str = "answer in the conversation: bots do not react on Teams";
+const PIN: &str = "ask somebody in the conversation: bots do not pin on Teams";
+const PRESENCE: &str = "say it in a message: a bot has no status";
+
+/// What is done again does no more than the first time; the queue's own time ends it.
+const REPEATABLE: Duration = Duration::from_hours(7 * 24);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    app_id: Option<String>,
+    secret: Option<SecretSource>,
+    #[serde(default = "default_tenant")]
+    tenant: String,
+    #[serde(default = "default_service")]
+    service_url: String,
+    #[serde(default = "default_login")]
+    login_url: String,
+    webhook: Option<SecretSource>,
+}
+
+fn default_tenant() -> String {
+    DEFAULT_TENANT.into()
+}
+
+fn default_service() -> String {
+    DEFAULT_SERVICE.into()
+}
+
+fn default_login() -> String {
+    DEFAULT_LOGIN.into()
+}
+
+struct Teams {
+    client: Client,
+    kept: Kept,
+}
+
+/// Teams' Markdown.
+pub fn flavour() -> Flavour {
+    crate::channels::formats::TEAMS.flavour
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let base = |key, text: &str| Base::parse(key, text).map_err(OpenError::Invalid);
+    let client = match (settings.app_id, settings.secret, settings.webhook) {
+        (Some(app_id), Some(secret), None) => {
+            let service = base("service_url", &settings.service_url)?;
+            let login = base("login_url", &settings.login_url)?;
+            Client::bot(opening.http, service, login, &settings.tenant, app_id, Token::read(secret)?)
+        }
+        (None, None, Some(source)) => {
+            Client::webhook(opening.http, Token::read(source)?).map_err(OpenError::Invalid)?
+        }
+        _ => return Err(OpenError::Invalid("set either app_id and secret, or webhook".into())),
+    };
+    Ok(Arc::new(Teams { kept: Kept::of(&opening.store), client }))
+}
+
+#[async_trait]
+impl Adapter for Teams {
+    fn capabilities(&self) -> &'static Capabilities {
+        if self.client.is_webhook() { &WEBHOOK } else { &BOT }
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        let found = match self.client.is_webhook() {
+            true => target::of_webhook(address),
+            false => target::canonical(address),
+        };
+        found.map_err(|hint| TargetError { channel: BOT.channel, address: address.to_owned(), hint })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        wire::compose(letter, self.client.is_webhook())
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        if self.client.is_webhook() { None } else { wire::act(act) }
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.client.perform(Wire::read(wire)?, &self.kept, key).await
+    }
+
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        match Wire::read(wire) {
+            Ok(Wire::Update { .. } | Wire::Delete { .. }) => Redelivery::Keyed(REPEATABLE),
+            Ok(Wire::Send { .. } | Wire::Post { .. }) | Err(_) => Redelivery::Never,
+        }
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.ready().await.map_err(NotReady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+        let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
+        let all: Settings = toml::from_str(&all).unwrap();
+        assert_eq!(
+            (all.tenant, all.service_url, all.login_url),
+            (default_tenant(), default_service(), default_login())
+        );
+        assert!(all.app_id.is_some() && all.secret.is_some() && all.webhook.is_some());
+        assert!(toml::from_str::<Settings>("url = 3").is_err());
+    }
+}

@@ -1,0 +1,257 @@
+//! What a letter or an act becomes: an activity in a conversation, or what a workflow posts.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::cards;
+use crate::{
+    channels::{Act, Failure, Letter},
+    message::deed::Deed,
+};
+
+/// A request. Its conversation is the target's, its thread in Teams' own spelling.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum Wire {
+    /// <https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference#send-to-conversation>
+    Send {
+        /// Where.
+        conversation: String,
+        /// The activity that is answered: `#reply-to-activity`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answers: Option<String>,
+        /// The message.
+        activity: Map<String, Value>,
+    },
+    /// `#update-activity`
+    Update {
+        /// Where.
+        conversation: String,
+        /// Which.
+        id: String,
+        /// What takes its place.
+        activity: Map<String, Value>,
+    },
+    /// `#delete-activity`
+    Delete {
+        /// Where.
+        conversation: String,
+        /// Which.
+        id: String,
+    },
+    /// <https://learn.microsoft.com/connectors/teams/#microsoft-teams-webhook>
+    Post {
+        /// The message.
+        message: Map<String, Value>,
+    },
+}
+
+impl Wire {
+    /// Reads a stored request.
+    pub(super) fn read(wire: &Value) -> Result<Self, Failure> {
+        Self::deserialize(wire)
+            .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
+    }
+}
+
+/// The request of a part.
+pub(super) fn compose(letter: &Letter<'_>, webhook: bool) -> Value {
+    let text = &letter.part.text;
+    let carded = || json!([cards::attachment(&cards::with(text, letter.extras))]);
+    if webhook {
+        return json!({ "do": "post", "message": { "type": "message", "attachments": carded() } });
+    }
+    let mut activity = match letter.extras.is_empty() {
+        true => message(text),
+        // What a notification reads, for a card has no words of its own.
+        false => json!({ "type": "message", "summary": letter.headline, "attachments": carded() }),
+    };
+    if let Some(file) = letter.files.first() {
+        let picture = json!({ "contentType": file.kind, "contentUrl": file.reference(), "name": file.name });
+        match activity["attachments"].as_array_mut() {
+            Some(attachments) => attachments.insert(0, picture),
+            None => activity["attachments"] = json!([picture]),
+        }
+    }
+    send(&conversation(letter.address, letter.thread), letter.reply_to, activity)
+}
+
+/// The request of what is no new text; none for what there is not.
+pub(super) fn act(act: &Act<'_>) -> Option<Value> {
+    let there = conversation(act.address, act.thread);
+    match act.deed {
+        Deed::Poll(poll) => {
+            let card = cards::attachment(&cards::poll(poll));
+            let activity = json!({ "type": "message", "summary": poll.question, "attachments": [card] });
+            Some(send(&there, act.reply_to, activity))
+        }
+        // A message is a thread as soon as somebody answers it.
+        Deed::Thread { name, message: root } => {
+            let mut text = format!("**{}**", escaped(name));
+            if let Some(part) = act.part {
+                text = format!("{text}\n\n{}", part.text);
+            }
+            Some(send(&conversation(act.address, root.as_deref()), None, message(&text)))
+        }
+        Deed::Edit { message: id } => Some(json!({
+            "do": "update", "conversation": there, "id": id, "activity": message(&act.part?.text),
+        })),
+        Deed::Delete { message: id } => Some(json!({ "do": "delete", "conversation": there, "id": id })),
+        _ => None,
+    }
+}
+
+fn message(text: &str) -> Value {
+    let mut activity = json!({ "type": "message" });
+    if !text.is_empty() {
+        activity["text"] = json!(text);
+        activity["textFormat"] = json!("markdown");
+    }
+    activity
+}
+
+fn send(conversation: &str, answers: Option<&str>, mut activity: Value) -> Value {
+    let mut wire = json!({ "do": "send", "conversation": conversation });
+    if let Some(answers) = answers {
+        wire["answers"] = json!(answers);
+        activity["replyToId"] = json!(answers);
+    }
+    wire["activity"] = activity;
+    wire
+}
+
+/// A conversation, or a thread in it: `19:…@thread.tacv2;messageid=1700000000000`.
+fn conversation(address: &str, thread: Option<&str>) -> String {
+    thread.map_or_else(|| address.to_owned(), |thread| format!("{address};messageid={thread}"))
+}
+
+/// Words in which no sign means anything in Markdown.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '*' | '_' | '`' | '~' | '[' | ']' | '(' | ')' | '#' | '!' | '|' | '>' => {
+                escaped.extend(['\\', c])
+            }
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        channels::teams::dialogue::{file, letter, part},
+        message::deed::{Button, Extras, Poll, Press},
+    };
+
+    #[test]
+    fn a_letter_becomes_this_activity() {
+        let part = part("**Hello**");
+        let activity = json!({ "type": "message", "text": "**Hello**", "textFormat": "markdown" });
+        let wire = json!({ "do": "send", "conversation": "19:abc@thread.tacv2", "activity": activity });
+        assert_eq!(compose(&letter(&part), false), wire);
+        let wire = compose(&Letter { thread: Some("17"), reply_to: Some("18"), ..letter(&part) }, false);
+        assert_eq!(wire["conversation"], "19:abc@thread.tacv2;messageid=17");
+        assert_eq!((&wire["answers"], &wire["activity"]["replyToId"]), (&json!("18"), &json!("18")));
+    }
+
+    #[test]
+    fn a_workflow_gets_a_card_with_the_text() {
+        let part = part("**Hello**");
+        assert_eq!(
+            compose(&letter(&part), true),
+            json!({ "do": "post", "message": { "type": "message", "attachments": [{
+                "contentType": "application/vnd.microsoft.card.adaptive",
+                "content": {
+                    "type": "AdaptiveCard", "version": "1.4",
+                    "body": [{ "type": "TextBlock", "text": "**Hello**", "wrap": true }],
+                },
+            }] } })
+        );
+    }
+
+    #[test]
+    fn with_buttons_the_text_stands_in_the_card_and_nowhere_else() {
+        let part = part("Tea?");
+        let extras = Extras {
+            buttons: vec![vec![Button { text: "Yes".into(), press: Press::Data("y".into()) }]],
+            ..Extras::default()
+        };
+        let wire = compose(&Letter { extras: &extras, ..letter(&part) }, false);
+        assert_eq!(
+            (&wire["activity"]["text"], &wire["activity"]["summary"]),
+            (&Value::Null, &json!("Hello"))
+        );
+        let body = &wire["activity"]["attachments"][0]["content"]["body"];
+        assert_eq!((&body[0]["text"], &body[1]["type"]), (&json!("Tea?"), &json!("ActionSet")));
+    }
+
+    #[test]
+    fn a_picture_stands_by_its_hash_beside_its_caption() {
+        let (part, files) = (part("June"), [file(b"hello")]);
+        let wire = compose(&Letter { files: &files, ..letter(&part) }, false);
+        assert_eq!(
+            wire["activity"],
+            json!({
+                "type": "message", "text": "June", "textFormat": "markdown",
+                "attachments": [{ "contentType": "image/png", "contentUrl": files[0].reference(), "name": "a.png" }],
+            })
+        );
+        let pressed = Button { text: "Yes".into(), press: Press::Data("y".into()) };
+        let extras = Extras { buttons: vec![vec![pressed]], ..Extras::default() };
+        let wire = compose(&Letter { files: &files, extras: &extras, ..letter(&part) }, false);
+        let attachments = &wire["activity"]["attachments"];
+        assert_eq!(attachments[0]["contentUrl"], files[0].reference());
+        assert_eq!(attachments[1]["content"]["body"][0]["text"], "June");
+    }
+
+    fn acted(deed: &Deed, thread: Option<&str>) -> Option<Value> {
+        let part = part("New");
+        let address = "19:abc@thread.tacv2";
+        act(&Act { address, thread, reply_to: None, silent: false, deed, part: Some(&part) })
+    }
+
+    #[test]
+    fn every_act_has_its_request_and_what_a_bot_cannot_do_has_none() {
+        let activity = json!({ "type": "message", "text": "New", "textFormat": "markdown" });
+        assert_eq!(
+            acted(&Deed::Edit { message: "18".into() }, Some("17")).unwrap(),
+            json!({ "do": "update", "conversation": "19:abc@thread.tacv2;messageid=17", "id": "18", "activity": activity })
+        );
+        assert_eq!(
+            acted(&Deed::Delete { message: "18".into() }, None).unwrap(),
+            json!({ "do": "delete", "conversation": "19:abc@thread.tacv2", "id": "18" })
+        );
+        let thread = |message: Option<&str>| {
+            acted(&Deed::Thread { name: "A *b*".into(), message: message.map(Into::into) }, None).unwrap()
+        };
+        assert_eq!(thread(None)["activity"]["text"], "**A \\*b\\***\n\nNew");
+        assert_eq!(thread(Some("17"))["conversation"], "19:abc@thread.tacv2;messageid=17");
+        let poll = Poll {
+            question: "Tea?".into(),
+            options: vec!["Yes".into(), "No".into()],
+            multiple: true,
+            seconds: None,
+            anonymous: None,
+        };
+        let wire = acted(&Deed::Poll(poll), None).unwrap();
+        let choices = &wire["activity"]["attachments"][0]["content"]["body"][1];
+        assert_eq!(
+            (&choices["isMultiSelect"], &choices["choices"][1]["title"]),
+            (&json!(true), &json!("No"))
+        );
+        for lacking in [
+            Deed::React { message: "18".into(), emoji: "👍".into(), remove: false },
+            Deed::Pin { message: "18".into() },
+            Deed::Kick { user: "29:1".into(), reason: None },
+            Deed::default(),
+        ] {
+            assert_eq!(acted(&lacking, None), None, "{lacking:?}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The main job on Teams: a bot at Microsoft's own Agents Playground, a workflow's webhook, and every card read by the
+//! parser of Adaptive Cards.
+
+use std::{fs, path::Path, sync::Arc};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost::{
+    channels::{Act, Adapter, Failure, Letter, PartKey},
+    config::Config,
+    hub::open_accounts,
+    message::{
+        deed::{Button, Deed, Extras, Poll, Press},
+        new_part_key,
+    },
+    render,
+    store::Store,
+};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    hub::{TestHub, client::text},
+    main_job,
+    peers::{Playground, Taker, cards_check},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const AGENTS: &str = "
+[agents.engineer]
+allow = [\"teams:*\"]
+[agents.courier]
+allow = [\"teams:*\"]
+cross_context = \"allow\"
+decorate = false
+
+[approval]
+allow_software_companion = true
+";
+
+/// The playground, somebody who gives tokens to all who ask, and the bot's secret as a file.
+struct House {
+    playground: Playground,
+    login: Taker,
+    secrets: TempDir,
+}
+
+impl House {
+    fn build() -> Result<Self> {
+        let granted =
+            json!({ "token_type": "Bearer", "expires_in": 3600, "access_token": "a.granted.token" });
+        let secrets = tempfile::tempdir()?;
+        fs::write(secrets.path().join("secret"), "hush~secret")?;
+        Ok(Self { playground: Playground::start()?, login: Taker::start(&granted)?, secrets })
+    }
+
+    fn channel(&self) -> String {
+        format!(
+            "[channels.teams.home]\napp_id = \"app-1\"\nsecret = \"file:{}\"\nservice_url = \"{}\"\nlogin_url = \"{}\"\n",
+            self.secrets.path().join("secret").display(),
+            self.playground.service_url(),
+            self.login.base_url(),
+        )
+    }
+}
+
+/// An account of Teams by its configuration, which is opened and connects to nothing.
+fn opened(channel: &str) -> Result<(TempDir, Arc<dyn Adapter>)> {
+    let folder = tempfile::tempdir()?;
+    let store = Store::open(folder.path())?;
+    let accounts = open_accounts(&Config::parse(channel, Path::new("test"))?, &store)?;
+    let adapter = accounts.pick("teams", None)?.1.clone();
+    Ok((folder, adapter))
+}
+
+fn act(adapter: &dyn Adapter, address: &str, deed: &Deed) -> Result<Value> {
+    let new = render::render(&render::parse("**New**"), &adapter.flavour())?.remove(0);
+    let act = Act { address, thread: None, reply_to: None, silent: false, deed, part: Some(&new) };
+    adapter.act(&act).context("it can do that")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there() -> Result<()> {
+    let server = House::build()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel())).await?;
+    let agent = house.agent("engineer").await?;
+    let to = format!("teams:{}", server.playground.personal());
+    let held = agent
+        .send(&json!({"to": to, "message": "The **oven** is still on, see <https://hub.test/oven>."}))?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    ensure!(parts.len() == 1, "{sent}");
+    let id = text(&sent["parts"][0], "platform_id").to_owned();
+    ensure!(!id.is_empty() && !id.starts_with("accepted"), "{sent}");
+
+    // It is there: what is there can be changed, and nothing else.
+    let (_folder, adapter) = opened(&server.channel())?;
+    let key = || PartKey(new_part_key());
+    let edit =
+        |message: &str| act(&*adapter, server.playground.personal(), &Deed::Edit { message: message.into() });
+    for _ in 0..2 {
+        ensure!(adapter.deliver(&edit(&id)?, &key()).await? == id);
+    }
+    let nowhere = adapter.deliver(&edit("1234")?, &key()).await;
+    ensure!(matches!(nowhere, Err(Failure::Permanent(_))), "{nowhere:?}");
+
+    let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
+    house.decide(Verdict::Deny).await?;
+    agent.ended(text(&held, "id"), "denied")?;
+
+    // A long one, an answer, and a picture.
+    let courier = house.agent("courier").await?;
+    let to = format!("teams:{}", server.playground.group());
+    let long: String = (1..=400).map(|n| format!("- line number {n} of a long report\n")).collect();
+    let sent = courier.send_and_wait(&json!({"to": to, "message": long}))?;
+    ensure!(
+        sent["state"] == "sent" && sent["parts"].as_array().is_some_and(|parts| parts.len() > 2),
+        "{sent}"
+    );
+    let first = text(&sent["parts"][0], "platform_id").to_owned();
+    let sent = courier.send_and_wait(&json!({"to": to, "message": "Read it.", "replyTo": first}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    // A PNG of one pixel.
+    let pixel =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let sent =
+        courier.send_and_wait(&json!({"to": to, "attachments": [{"base64": pixel, "name": "a.png"}]}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let sent = courier
+        .send_and_wait(&json!({"to": to, "attachments": [{"base64": "aGVsbG8=", "name": "a.txt"}]}))?;
+    ensure!(sent["state"] == "failed" && text(&sent, "error").contains("send a link"), "{sent}");
+
+    let failed = courier.send_and_wait(&json!({"to": "teams:19:nobody@thread.tacv2", "message": "Hello"}))?;
+    ensure!(failed["state"] == "failed" && text(&failed, "error").contains("service_url"), "{failed}");
+    let refused = courier.post("/v1/messages", &json!({"to": "teams:general", "message": "Hello"}))?;
+    ensure!(
+        refused.status == 400 && text(&refused.body, "hint").contains("conversation's id"),
+        "{refused:?}"
+    );
+    ensure!(server.login.took().len() <= 2, "a token is asked for once an account");
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -> Result<()> {
+    let workflow = Taker::start(&json!({}))?;
+    let secrets = tempfile::tempdir()?;
+    let address = format!("{}/workflows/1/invoke?api-version=1&sig=hush-sig", workflow.base_url());
+    fs::write(secrets.path().join("webhook"), address)?;
+    let channel =
+        format!("[channels.teams.home]\nwebhook = \"file:{}\"\n", secrets.path().join("webhook").display());
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({"to": "teams:webhook", "message": "The **oven** is on."}))?;
+    ensure!(held["state"] == "held" && workflow.took().is_empty(), "{held}");
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let took = workflow.took();
+    ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
+    let (head, body) = &took[0];
+    let wire: Value = serde_json::from_str(&parts[0].wire)?;
+    ensure!(
+        head.starts_with("POST /workflows/1/invoke?api-version=1&sig=hush-sig ") && *body == wire["message"]
+    );
+    let card = &body["attachments"][0]["content"];
+    ensure!(text(&card["body"][0], "text").contains("**oven**"), "{card}");
+    ensure!(cards_check(std::slice::from_ref(card))? == [Vec::<String>::new()]);
+    ensure!(!sent.to_string().contains("hush") && !wire.to_string().contains("hush"));
+    let refused =
+        agent.post("/v1/messages", &json!({"to": "teams:19:abc@thread.tacv2", "message": "Hello"}))?;
+    ensure!(refused.status == 400 && text(&refused.body, "hint").contains("teams:webhook"), "{refused:?}");
+    house.audit_is_whole().await
+}
+
+/// What goes with a text, at its bounds.
+fn extras(adapter: &dyn Adapter) -> Result<Extras> {
+    let rules = adapter.capabilities().buttons.context("buttons")?;
+    let button = |n: usize| Button {
+        text: "x".repeat(rules.text),
+        press: if n.is_multiple_of(2) && rules.data > 0 {
+            Press::Data("d".repeat(rules.data))
+        } else {
+            Press::Url("https://a.test/".into())
+        },
+    };
+    let card = json!({
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [
+            { "type": "TextBlock", "text": "x".repeat(5_000), "wrap": true },
+            { "type": "FactSet", "facts": [{ "title": "Oven", "value": "off" }] },
+            { "type": "ColumnSet", "columns": [
+                { "type": "Column", "width": "auto", "items": [{ "type": "Image", "url": "https://a.test/i.png" }] },
+            ] },
+            { "type": "Input.Text", "id": "why", "placeholder": "Why?" },
+        ],
+        "actions": [{ "type": "Action.Submit", "title": "Send", "data": { "x": 1 } }],
+    });
+    let row = |_| (0..rules.per_row).map(button).collect();
+    Ok(Extras {
+        buttons: (0..rules.in_all / rules.per_row).map(row).collect(),
+        card: Some(card),
+        ..Extras::default()
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_the_connector() -> Result<()>
+{
+    let server = House::build()?;
+    let (_folder, adapter) = opened(&server.channel())?;
+    let personal = server.playground.personal();
+    let all = extras(&*adapter)?;
+    let check = adapter.capabilities().cards.context("cards")?.check;
+    ensure!((check)(all.card.as_ref().context("a card")?) == Ok(()));
+    let mut wires = Vec::new();
+    let long = "A word, *another* and a [link](https://a.test/x). ".repeat(200);
+    for part in render::render(&render::parse(&long), &adapter.flavour())? {
+        wires.push(adapter.compose(&Letter {
+            address: personal,
+            thread: None,
+            reply_to: None,
+            silent: false,
+            headline: "A word",
+            part: &part,
+            files: &[],
+            extras: &all,
+            index: 0,
+            of: 1,
+        }));
+    }
+    let rules = adapter.capabilities().polls.context("polls")?;
+    for multiple in [false, true] {
+        let poll = Poll {
+            question: "q".repeat(rules.question),
+            options: (0..rules.options).map(|_| "o".repeat(rules.option)).collect(),
+            multiple,
+            seconds: None,
+            anonymous: None,
+        };
+        wires.push(act(&*adapter, personal, &Deed::Poll(poll))?);
+    }
+    let cards: Vec<Value> =
+        wires.iter().map(|wire| wire["activity"]["attachments"][0]["content"].clone()).collect();
+    ensure!(cards.len() > 3);
+    for (card, against) in cards.iter().zip(cards_check(&cards)?) {
+        ensure!(against.is_empty(), "{against:?} against {card}");
+    }
+    for wire in &wires {
+        let id = adapter.deliver(wire, &PartKey(new_part_key())).await?;
+        ensure!(!id.starts_with("accepted"), "one message each: {wire}");
+    }
+
+    // The parser can say no, and what it refuses we refuse before it.
+    let card = |body: Value| json!({ "type": "AdaptiveCard", "version": "1.4", "body": body });
+    let bad = [
+        card(json!([{ "type": "Video", "url": "https://a.test/" }])),
+        card(json!([{ "type": "Input.ChoiceSet" }])),
+        card(json!([{ "type": "Container", "items": [{ "type": "Nothing" }] }])),
+        card(json!([{ "type": "ActionSet", "actions": [{ "type": "Action.Dance" }] }])),
+    ];
+    for (card, against) in bad.iter().zip(cards_check(&bad)?) {
+        ensure!(!against.is_empty() && check(card).is_err(), "{card}: {against:?}, {:?}", check(card));
+    }
+    Ok(())
+}
