@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    email, local, matrix,
+    email, local, matrix, signal,
 };
 use crate::{render::Flavour, settings::Key};
 
@@ -26,6 +26,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "local", keys: local::KEYS, flavour: local::flavour, open: local::open },
     Kind { name: "email", keys: email::KEYS, flavour: email::flavour, open: email::open },
     Kind { name: "matrix", keys: matrix::KEYS, flavour: matrix::flavour, open: matrix::open },
+    Kind { name: "signal", keys: signal::KEYS, flavour: signal::flavour, open: signal::open },
 ];
 
 /// The channel of this name.

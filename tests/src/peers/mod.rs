@@ -19,6 +19,7 @@ mod mime;
 mod mosquitto;
 mod ports;
 pub mod qemu;
+mod signal_cli;
 mod synapse;
 
 pub use cable::Cable;
@@ -28,6 +29,7 @@ pub use mail::Mail;
 pub use mime::Mime;
 pub use mosquitto::{Credentials, Mosquitto};
 pub use ports::free as free_port;
+pub use signal_cli::SignalCli;
 pub use synapse::{Account, Synapse};
 
 use std::{
