@@ -22,6 +22,7 @@ pub mod registry;
 #[cfg(test)]
 mod sample;
 pub mod signal;
+pub mod whatsapp;
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    email, local, matrix, signal,
+    email, local, matrix, signal, whatsapp,
 };
 use crate::{render::Flavour, settings::Key};
 
@@ -27,6 +27,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "email", keys: email::KEYS, flavour: email::flavour, open: email::open },
     Kind { name: "matrix", keys: matrix::KEYS, flavour: matrix::flavour, open: matrix::open },
     Kind { name: "signal", keys: signal::KEYS, flavour: signal::flavour, open: signal::open },
+    Kind { name: "whatsapp", keys: whatsapp::KEYS, flavour: whatsapp::flavour, open: whatsapp::open },
 ];
 
 /// The channel of this name.

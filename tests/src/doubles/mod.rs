@@ -5,7 +5,9 @@
 //! beforehand ([`Desk::next`]); any documented error can be had that way.
 
 mod desk;
+pub mod evolution;
 pub mod signal;
+pub mod whatsapp;
 
 pub use desk::{Answer, Desk, Request};
 
