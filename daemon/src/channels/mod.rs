@@ -15,6 +15,7 @@ pub mod email;
 pub mod formats;
 pub mod heard;
 pub mod http;
+pub mod imessage;
 pub mod limits;
 pub mod local;
 pub mod matrix;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    email, local, matrix, signal, whatsapp,
+    email, imessage, local, matrix, signal, whatsapp,
 };
 use crate::{render::Flavour, settings::Key};
 
@@ -28,6 +28,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "matrix", keys: matrix::KEYS, flavour: matrix::flavour, open: matrix::open },
     Kind { name: "signal", keys: signal::KEYS, flavour: signal::flavour, open: signal::open },
     Kind { name: "whatsapp", keys: whatsapp::KEYS, flavour: whatsapp::flavour, open: whatsapp::open },
+    Kind { name: "imessage", keys: imessage::KEYS, flavour: imessage::flavour, open: imessage::open },
 ];
 
 /// The channel of this name.

@@ -4,6 +4,7 @@
 //! documentation forbids is refused, and an unknown field fails the test. What a test wants refused for once, it says
 //! beforehand ([`Desk::next`]); any documented error can be had that way.
 
+pub mod bluebubbles;
 mod desk;
 pub mod evolution;
 pub mod signal;
