@@ -19,10 +19,14 @@ pub mod imessage;
 pub mod limits;
 pub mod local;
 pub mod matrix;
+pub mod ntfy;
 pub mod registry;
 #[cfg(test)]
 mod sample;
 pub mod signal;
+#[cfg(test)]
+mod small;
+pub mod webhook;
 pub mod whatsapp;
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    email, imessage, local, matrix, signal, whatsapp,
+    email, imessage, local, matrix, ntfy, signal, webhook, whatsapp,
 };
 use crate::{render::Flavour, settings::Key};
 
@@ -29,6 +29,8 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "signal", keys: signal::KEYS, flavour: signal::flavour, open: signal::open },
     Kind { name: "whatsapp", keys: whatsapp::KEYS, flavour: whatsapp::flavour, open: whatsapp::open },
     Kind { name: "imessage", keys: imessage::KEYS, flavour: imessage::flavour, open: imessage::open },
+    Kind { name: "webhook", keys: webhook::KEYS, flavour: webhook::flavour, open: webhook::open },
+    Kind { name: "ntfy", keys: ntfy::KEYS, flavour: ntfy::flavour, open: ntfy::open },
 ];
 
 /// The channel of this name.
