@@ -72,12 +72,13 @@ impl Code {
 }
 
 /// Why a call was refused, and what the caller can do about it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize)]
 #[error("{error}")]
 pub struct Refusal {
     /// The kind.
     pub code: Code,
     /// A finer word where one code has several causes, such as `not_allowed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// What is wrong, as a sentence.
     pub error: String,

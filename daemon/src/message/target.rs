@@ -76,6 +76,17 @@ impl Destination {
     }
 }
 
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Address { channel, address, thread } = self else { return f.write_str("current") };
+        if let Some(channel) = channel {
+            write!(f, "{channel}:")?;
+        }
+        f.write_str(address)?;
+        thread.as_ref().map_or(Ok(()), |thread| write!(f, "#{thread}"))
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.channel, self.address)?;

@@ -10,6 +10,7 @@ use axum::{
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
+pub(super) use super::super::desk::broken;
 use super::{Door, problem};
 use crate::{
     agents::{self, Caller, Role},
@@ -18,9 +19,6 @@ use crate::{
 
 /// How long a body may take to come.
 const BODY: Duration = Duration::from_secs(20);
-
-/// The agent as which the operator's own messages are judged.
-pub(super) const SHELL: &str = "shell";
 
 impl Door {
     /// Recognises the caller, checks its role, and only then runs `work`, which may read the body. Refusals become
@@ -105,16 +103,6 @@ impl Door {
     }
 }
 
-impl Caller {
-    /// The agent that this caller's messages are judged as.
-    pub(super) fn agent(&self) -> &str {
-        match self.role {
-            Role::Operator => SHELL,
-            Role::Agent | Role::Bridge | Role::Monitor => &self.name,
-        }
-    }
-}
-
 /// A request's query parameters.
 pub(super) fn query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
     Query::try_from_uri(request.uri()).map(|Query(query)| query).map_err(|error| {
@@ -146,16 +134,6 @@ fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
         };
         Refusal::input(error, "send a JSON object, UTF-8").because(reason)
     })
-}
-
-/// The database does not answer.
-pub(super) fn broken(error: impl std::fmt::Display) -> Refusal {
-    tracing::error!(%error, "the database failed");
-    Refusal::new(
-        Code::ExecutionFailed,
-        "the hub cannot use its database",
-        "nothing was changed; try again later",
-    )
 }
 
 fn wrong_role(caller: &Caller, roles: &[Role]) -> Refusal {

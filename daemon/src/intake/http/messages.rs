@@ -8,18 +8,14 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use gatepost_link::Digest;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Door, caller, views};
 use crate::{
     agents::{Caller, Role},
-    channels::registry::KINDS,
-    delivery::submit::Idempotency,
+    intake::desk::Incoming,
     message::{
-        call::Call,
-        receipt::Receipt,
         refusal::{Code, Refusal},
         state::{Actor, State as MessageState},
     },
@@ -31,8 +27,6 @@ use crate::{
     store::now_ms,
 };
 
-/// The longest idempotency key, in bytes.
-const MAX_KEY: usize = 200;
 /// Rows in a listing when the caller does not say, and at most.
 const LISTED: u32 = 50;
 const MOST_LISTED: u32 = 1_000;
@@ -62,24 +56,11 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
         let wait: Wait = caller::query(&request)?;
         let key = request.headers().get("idempotency-key").cloned();
         let value: Value = door.json(request).await?;
-        let call = Call::parse(&value, &KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())?;
-        let pipeline = &door.0.pipeline;
-        if call.dry_run {
-            return Ok(Json(pipeline.dry_run(caller.agent(), call).await?).into_response());
-        }
         let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
-        // The value and not the bytes: the same call with other white space is the same call.
-        let fingerprint = Digest::of(value.to_string().as_bytes()).0;
-        let receipt = pipeline.submit(caller.agent(), call, Idempotency { key, fingerprint }).await?;
-        let receipt = match wait.wait {
-            Some(seconds) if !receipt.state.is_final() => {
-                let message = own(&door, &caller, &receipt.id.0).await?;
-                let wait = Duration::from_secs(seconds);
-                pipeline.wait(message.seq, wait).await.map_err(caller::broken)?
-            }
-            _ => receipt,
-        };
-        Ok(answer(receipt))
+        let wait = Duration::from_secs(wait.wait.unwrap_or(0));
+        let answer = Incoming { caller: &caller, call: &value, key, wait }.take(&door.0.pipeline).await?;
+        let status = if answer.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED };
+        Ok((status, Json(answer)).into_response())
     })
     .await
 }
@@ -251,14 +232,9 @@ async fn own(door: &Door, caller: &Caller, id: &str) -> Result<MessageRow, Refus
     })
 }
 
-fn answer(receipt: Receipt) -> Response {
-    let status = if receipt.state.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    (status, Json(receipt)).into_response()
-}
-
 fn idempotency_key(key: Option<&str>) -> Result<String, Refusal> {
-    key.filter(|key| (1..=MAX_KEY).contains(&key.len())).map(str::to_owned).ok_or_else(|| {
-        let hint = format!("use 1 to {MAX_KEY} printable characters");
+    key.map(str::to_owned).ok_or_else(|| {
+        let hint = "use printable characters";
         Refusal::input("the Idempotency-Key cannot be used", hint).because("idempotency_key")
     })
 }

@@ -1,0 +1,194 @@
+//! What every door does with a call of the `message` tool: read it, take it, wait for its end if asked to.
+//!
+//! A call may name several targets. Each becomes a message of its own with a receipt of its own: what one refuses or
+//! loses is no reason to say nothing of the others.
+
+use std::time::Duration;
+
+use gatepost_link::Digest;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::{
+    agents::{Caller, Role},
+    channels::registry::KINDS,
+    delivery::{
+        Pipeline,
+        submit::{DryRun, Idempotency},
+    },
+    message::{
+        call::Call,
+        receipt::Receipt,
+        refusal::{Code, Refusal},
+    },
+};
+
+/// The agent as which the operator's own messages are judged.
+pub(super) const SHELL: &str = "shell";
+/// The longest idempotency key, in bytes.
+const MAX_KEY: usize = 200;
+
+/// A call as it came in.
+pub(super) struct Incoming<'a> {
+    /// Who is calling.
+    pub caller: &'a Caller,
+    /// The tool's parameters.
+    pub call: &'a Value,
+    /// The caller's own name for the call.
+    pub key: Option<String>,
+    /// How long to wait for its end.
+    pub wait: Duration,
+}
+
+/// What became of a call.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Answer {
+    /// It has one target, and was taken.
+    One(Receipt),
+    /// It has one target, and was only looked at.
+    Looked(DryRun),
+    /// It has several.
+    Several {
+        /// Whether all were taken, and none of them has ended other than sent.
+        ok: bool,
+        /// How many were not, or have.
+        failed: usize,
+        /// Each, in the order in which the call names them.
+        targets: Vec<Told>,
+    },
+}
+
+/// What became of a call at one of several targets.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Told {
+    /// It was taken.
+    Taken(Receipt),
+    /// It was only looked at.
+    Looked(DryRun),
+    /// It was refused.
+    Refused {
+        /// Always false.
+        ok: bool,
+        /// The target as the call has it.
+        to: String,
+        /// Why.
+        #[serde(flatten)]
+        refusal: Refusal,
+    },
+}
+
+impl Answer {
+    /// Whether nothing more will happen to what was taken.
+    pub(super) fn is_final(&self) -> bool {
+        let over = |told: &Told| !matches!(told, Told::Taken(receipt) if !receipt.state.is_final());
+        match self {
+            Self::One(receipt) => receipt.state.is_final(),
+            Self::Looked(_) => true,
+            Self::Several { targets, .. } => targets.iter().all(over),
+        }
+    }
+}
+
+impl Told {
+    fn is_ok(&self) -> bool {
+        match self {
+            Self::Taken(receipt) => receipt.ok,
+            Self::Looked(_) => true,
+            Self::Refused { .. } => false,
+        }
+    }
+}
+
+impl Caller {
+    /// The agent that this caller's messages are judged as.
+    pub(super) fn agent(&self) -> &str {
+        match self.role {
+            Role::Operator => SHELL,
+            Role::Agent | Role::Bridge | Role::Monitor => &self.name,
+        }
+    }
+}
+
+impl Incoming<'_> {
+    /// Takes the call.
+    ///
+    /// # Errors
+    /// It cannot be read, or it has one target and is refused there.
+    pub(super) async fn take(self, pipeline: &Pipeline) -> Result<Answer, Refusal> {
+        let channels: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let mut calls = Call::parse_all(self.call, &channels)?;
+        if let Some(key) = &self.key
+            && !(1..=MAX_KEY).contains(&key.len())
+        {
+            let hint = format!("use 1 to {MAX_KEY} printable characters");
+            return Err(Refusal::input("the Idempotency-Key cannot be used", hint).because("idempotency_key"));
+        }
+        // The value and not the bytes: the same call with other white space is the same call.
+        let fingerprint = Digest::of(self.call.to_string().as_bytes()).0;
+        let agent = self.caller.agent();
+        if calls.len() == 1
+            && let Some(call) = calls.pop()
+        {
+            if call.dry_run {
+                return pipeline.dry_run(agent, call).await.map(Answer::Looked);
+            }
+            let receipt = pipeline.submit(agent, call, Idempotency { key: self.key, fingerprint }).await?;
+            return wait(pipeline, receipt, Instant::now() + self.wait).await.map(Answer::One);
+        }
+        let mut targets = Vec::with_capacity(calls.len());
+        for call in calls {
+            let to = named(&call);
+            let key = self.key.as_ref().map(|key| format!("{key}\n{to}"));
+            let taken = match call.dry_run {
+                true => pipeline.dry_run(agent, call).await.map(Told::Looked),
+                false => {
+                    pipeline.submit(agent, call, Idempotency { key, fingerprint }).await.map(Told::Taken)
+                }
+            };
+            targets.push(taken.unwrap_or_else(|refusal| Told::Refused { ok: false, to, refusal }));
+        }
+        let until = Instant::now() + self.wait;
+        for told in &mut targets {
+            if let Told::Taken(receipt) = told {
+                *receipt = wait(pipeline, receipt.clone(), until).await?;
+            }
+        }
+        let failed = targets.iter().filter(|told| !told.is_ok()).count();
+        Ok(Answer::Several { ok: failed == 0, failed, targets })
+    }
+}
+
+/// Waits for a message's end; the receipt says how far it has come by then.
+async fn wait(pipeline: &Pipeline, receipt: Receipt, until: Instant) -> Result<Receipt, Refusal> {
+    let left = until.saturating_duration_since(Instant::now());
+    if receipt.state.is_final() || left.is_zero() {
+        return Ok(receipt);
+    }
+    let message = pipeline.outbox().find(&receipt.id.0).await.map_err(broken)?;
+    match message {
+        Some(message) => pipeline.wait(message.seq, left).await.map_err(broken),
+        None => Ok(receipt),
+    }
+}
+
+/// A target as its call has it, for whoever wrote that.
+fn named(call: &Call) -> String {
+    let to = call.destination.to_string();
+    match &call.channel {
+        Some(channel) if !to.starts_with(&format!("{channel}:")) => format!("{channel}:{to}"),
+        _ => to,
+    }
+}
+
+/// The database does not answer.
+pub(super) fn broken(error: impl std::fmt::Display) -> Refusal {
+    tracing::error!(%error, "the database failed");
+    Refusal::new(
+        Code::ExecutionFailed,
+        "the hub cannot use its database",
+        "nothing was changed; try again later",
+    )
+}
