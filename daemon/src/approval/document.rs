@@ -76,7 +76,7 @@ pub(super) fn write(
         channel: &message.channel,
         account: &message.account,
         address: &message.address,
-        known_as: None,
+        known_as: message.known_as.as_deref(),
         thread: message.thread.as_deref(),
         reply_to: message.reply_to.as_deref(),
         options: message.silent.then_some("silent").into_iter().collect(),

@@ -33,6 +33,7 @@ impl Config {
                 return Err(invalid(format!("{key}.hold"), format!("there is no channel {channel:?}")));
             }
         }
+        self.book().map_err(|(name, problem)| invalid(format!("book.{name}"), problem))?;
         for (name, hook) in &self.hooks {
             let key = format!("hooks.{name}");
             if !is_name(name) {

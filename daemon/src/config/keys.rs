@@ -19,6 +19,17 @@ pub const HUB: &[Key] = &[
     ),
     key("max_body", "262144", "The longest request body that is read, in bytes."),
     key(
+        "allowlists",
+        "\"messaging.json\"",
+        "A file of allowlists as other houses have it, {\"agent\": [\"slack:C0123ABC\", \"*\"]}, relative to this file: its entries are \
+         added to `allow`, and its agents need no section here.",
+    ),
+    key(
+        "hosts",
+        "[\"hub.example.org\"]",
+        "Names by which agents reach /mcp, where it is not by this machine's own: others are refused, so that no page in a browser gets in by a name of its own.",
+    ),
+    key(
         "ttl",
         "\"24h\"",
         "How long a message may try to arrive when its sender does not say, and the most that a sender may say.",
@@ -36,6 +47,12 @@ pub const QUEUE: &[Key] = &[
         "max_bytes",
         "268435456",
         "Bytes of their texts, all together. Over it, callers are told queue_full.",
+    ),
+    key(
+        "dedup",
+        "\"30s\"",
+        "For how long the same message again, from the same agent to the same place, is answered with the first one's receipt \
+         and not sent; \"0s\" for not at all. A call with an Idempotency-Key says itself which are the same.",
     ),
     key(
         "backup_every",
@@ -139,7 +156,25 @@ pub const AGENT: &[Key] = &[
         "Hosts from which it may have files fetched, \"*\" for any public one. What it asks a host for is a message too, \
          and nobody is asked before it: no entry, no fetching.",
     ),
+    key(
+        "blocks_only",
+        "false",
+        "Sends of its turns only what stands in <message to=\"name\"> blocks; all other text is scratch paper, and logged.",
+    ),
+    key(
+        "per_minute",
+        "600",
+        "How many messages it may hand in within a minute; 0 for as many as come. What is over it is refused.",
+    ),
 ];
+
+/// `[reply]`.
+pub const REPLY: &[Key] = &[key(
+    "quiet",
+    "[\"NO_REPLY\", \"HEARTBEAT_OK\"]",
+    "Words by which an agent says that there is nothing to say. A turn of nothing else sends nothing, and at either end of a text they \
+     are taken off.",
+)];
 
 /// `[approval]`.
 pub const APPROVAL: &[Key] = &[

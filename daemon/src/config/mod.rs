@@ -7,6 +7,7 @@
 //! [`Config::load`] reads the [`sections`] and holds them against each other ([`mod@check`]); [`template`] writes the file
 //! that `gatepost init` gives a newcomer.
 
+mod book;
 mod check;
 pub mod hooks;
 pub mod keys;
@@ -23,7 +24,7 @@ use std::{
 
 use serde::Deserialize;
 
-pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue};
+pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply};
 pub use span::Span;
 pub use template::template;
 
@@ -75,6 +76,10 @@ pub struct Config {
     pub broker: Broker,
     /// `[agents.NAME]`.
     pub agents: BTreeMap<String, Agent>,
+    /// `[book]`: names for targets.
+    pub book: BTreeMap<String, String>,
+    /// `[reply]`.
+    pub reply: Reply,
     /// `[approval]`.
     pub approval: Approval,
     /// `[contexts]`.
@@ -92,6 +97,10 @@ impl Config {
         let mut config = Self::parse(&text, path)?;
         if let Some(parent) = path.parent() {
             config.hub.data_dir = parent.join(&config.hub.data_dir);
+            if let Some(file) = &config.hub.allowlists {
+                book::import(&parent.join(file), &mut config.agents)?;
+                config.check()?;
+            }
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
                 *folder = parent.join(&*folder);
             }

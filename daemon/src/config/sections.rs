@@ -26,6 +26,10 @@ pub struct Hub {
     pub listen: SocketAddr,
     /// Bytes.
     pub max_body: usize,
+    /// The seeds' allowlists, as they are.
+    pub allowlists: Option<PathBuf>,
+    /// Names by which the hub is reached, beside those of this machine itself.
+    pub hosts: Vec<String>,
     /// The longest time to live of a message, and the default.
     pub ttl: Span,
 }
@@ -38,6 +42,8 @@ pub struct Queue {
     pub max_messages: u64,
     /// Bytes of their texts.
     pub max_bytes: u64,
+    /// For how long the same message again is the first one.
+    pub dedup: Span,
     /// Between two backups.
     pub backup_every: Span,
     /// Backups to keep.
@@ -104,6 +110,24 @@ pub struct Agent {
     pub attach_from: Option<PathBuf>,
     /// Hosts of files that it may have fetched.
     pub attach_urls: Vec<String>,
+    /// Whether of its turns only message blocks are sent.
+    pub blocks_only: bool,
+    /// How many messages it may hand in within a minute.
+    pub per_minute: u32,
+}
+
+/// `[reply]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Reply {
+    /// Words by which an agent says nothing.
+    pub quiet: Vec<String>,
+}
+
+impl Default for Reply {
+    fn default() -> Self {
+        Self { quiet: ["NO_REPLY", "HEARTBEAT_OK"].map(str::to_owned).into() }
+    }
 }
 
 /// `[approval]`.
@@ -146,6 +170,8 @@ impl Default for Hub {
             data_dir: "gatepost-data".into(),
             listen: ([127, 0, 0, 1], 8787).into(),
             max_body: 256 * 1024,
+            allowlists: None,
+            hosts: Vec::new(),
             ttl: DAY,
         }
     }
@@ -157,6 +183,7 @@ impl Default for Queue {
         Self {
             max_messages: messages,
             max_bytes: bytes,
+            dedup: Span(Duration::from_secs(30)),
             backup_every: DAY,
             backups: 7,
             retention: Span(Duration::from_hours(30 * 24)),
@@ -204,6 +231,8 @@ impl Default for Agent {
             accounts: BTreeMap::new(),
             attach_from: None,
             attach_urls: vec![],
+            blocks_only: false,
+            per_minute: 600,
         }
     }
 }

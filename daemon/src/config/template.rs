@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, FILES, HOOK, HUB, QUEUE};
+use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, FILES, HOOK, HUB, QUEUE, REPLY};
 use crate::{
     channels::{account, registry::KINDS},
     settings::Key,
@@ -26,6 +26,13 @@ pub fn template() -> String {
     section(&mut file, "broker", BROKER, true);
     section(&mut file, "approval", APPROVAL, true);
     section(&mut file, "contexts", CONTEXTS, true);
+    section(&mut file, "reply", REPLY, true);
+    comment(
+        &mut file,
+        "Names for targets: an agent may write to \"ann\" where it would write to the target behind it. The allowlists count for that \
+         target, and whoever approves sees both.",
+    );
+    file.push_str("[book]\n#: ann = \"telegram:123456\"\n\n");
     comment(
         &mut file,
         "Agents. Each has a token (gatepost agent add NAME) and a section here; without a section it may send nothing. \

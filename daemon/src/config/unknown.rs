@@ -14,8 +14,9 @@ use crate::{
     spelling::nearest,
 };
 
-const SECTIONS: &[&str] =
-    &["hub", "queue", "files", "broker", "agents", "approval", "contexts", "hooks", "channels"];
+const SECTIONS: &[&str] = &[
+    "hub", "queue", "files", "broker", "agents", "book", "reply", "approval", "contexts", "hooks", "channels",
+];
 
 struct Check<'a> {
     text: &'a str,
@@ -34,6 +35,7 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
             "queue" => check.keys("queue", inner, keys::QUEUE)?,
             "files" => check.keys("files", inner, keys::FILES)?,
             "broker" => check.keys("broker", inner, keys::BROKER)?,
+            "reply" => check.keys("reply", inner, keys::REPLY)?,
             "approval" => check.keys("approval", inner, keys::APPROVAL)?,
             "contexts" => check.keys("contexts", inner, keys::CONTEXTS)?,
             "agents" => {

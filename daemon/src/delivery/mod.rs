@@ -28,15 +28,18 @@ mod tests;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use hooks::Hooks;
+use serde_json::Value;
 
 use crate::{
     approval::Approvals,
-    channels::account::Accounts,
+    channels::{account::Accounts, registry::KINDS},
     files::{Files, Sources},
+    message::{call::Call, target::Target},
     outbox::Outbox,
-    policy::Rights,
+    policy::{Origin, Rights, rate::Rates},
 };
 use pace::Pace;
+use plan::Book;
 
 /// Everything that the stages share. Clones share it.
 #[derive(Clone)]
@@ -58,6 +61,10 @@ pub struct Shared {
     pub hooks: Hooks,
     /// How fast requests leave.
     pub pace: Pace,
+    /// How many messages each agent has left.
+    pub rates: Rates,
+    /// Names for targets.
+    pub book: Book,
     /// Files that go along.
     pub files: Files,
 }
@@ -73,6 +80,32 @@ pub struct AgentRules {
     pub accounts: BTreeMap<String, String>,
     /// Where its files may come from.
     pub sources: Sources,
+    /// How many messages it may hand in within a minute; 0 for as many as come.
+    pub per_minute: u32,
+    /// What of its turns is sent.
+    pub manners: Manners,
+}
+
+/// What of an agent's turns is sent on the automatic path.
+#[derive(Debug, Clone, Default)]
+pub struct Manners {
+    /// Message blocks, and nothing beside them.
+    pub blocks_only: bool,
+    /// Words by which it says nothing.
+    pub quiet: Vec<String>,
+}
+
+/// Where a call would go.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The account it would go from.
+    pub account: String,
+    /// Where it would go.
+    pub target: Target,
+    /// Whether there are threads there.
+    pub threads: bool,
+    /// Whether a message there can answer another one.
+    pub replies: bool,
 }
 
 impl Pipeline {
@@ -99,6 +132,28 @@ impl Pipeline {
     /// The open accounts.
     pub fn accounts(&self) -> &Accounts {
         &self.0.accounts
+    }
+
+    /// What of an agent's turns is sent.
+    pub fn manners(&self, agent: &str) -> Manners {
+        self.0.agents.get(agent).map(|rules| rules.manners.clone()).unwrap_or_default()
+    }
+
+    /// Where a call would go; nothing, where it would be refused.
+    pub fn place(&self, agent: &str, call: &Value, origin: Option<&Origin>) -> Option<Place> {
+        let channels: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let call = Call::parse(call, &channels).ok()?;
+        let rules = self.0.agents.get(agent)?;
+        let plan::Resolved { account, target, .. } =
+            plan::resolve(&call, origin, rules, &self.0.accounts, &self.0.book).ok()?;
+        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).ok()?;
+        let can = adapter.capabilities();
+        Some(Place { account, target, threads: can.threads, replies: can.replies })
+    }
+
+    /// What an agent may do, if the configuration has a section for it.
+    pub fn rights(&self, agent: &str) -> Option<&Rights> {
+        self.0.agents.get(agent).map(|rules| &rules.rights)
     }
 
     /// Whether the configuration has a section for this agent.

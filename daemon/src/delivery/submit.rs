@@ -99,6 +99,7 @@ impl Pipeline {
         {
             return self.0.outbox.receipt(seq).await.map_err(unavailable);
         }
+        self.pace_of(agent)?;
         let origin = self.origin(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
         // Only for who may send it, and where it can go.
@@ -117,6 +118,7 @@ impl Pipeline {
             deed: call.deed,
             target: resolved.target,
             account: resolved.account,
+            known_as: resolved.known_as,
             reply_to: call.reply_to,
             silent: call.silent,
             origin,
@@ -179,6 +181,7 @@ impl Pipeline {
                 Ok(receipt)
             }
             Accepted::Before(seq) => outbox.receipt(seq).await.map_err(unavailable),
+            Accepted::Same(seq) => self.same(seq).await,
         }
     }
 
@@ -205,10 +208,19 @@ impl Pipeline {
         };
         let prepared = tokio::spawn(prepared.instrument(span));
         let accepted = accepted.await.map_err(|_| unavailable(StoreError::Closed))?;
-        let (Accepted::New(seq) | Accepted::Before(seq)) = accepted.map_err(not_accepted)?;
+        let seq = match accepted.map_err(not_accepted)? {
+            Accepted::New(seq) | Accepted::Before(seq) => seq,
+            Accepted::Same(seq) => return self.same(seq).await,
+        };
         // It goes on after this; the receipt then says `accepted`.
         let _ = tokio::time::timeout(PREPARED, prepared).await;
         self.0.outbox.receipt(seq).await.map_err(unavailable)
+    }
+
+    /// The receipt of a message, for a call that repeats it.
+    async fn same(&self, seq: i64) -> Result<Receipt, Refusal> {
+        let receipt = self.0.outbox.receipt(seq).await.map_err(unavailable)?;
+        Ok(Receipt { deduplicated: true, ..receipt })
     }
 
     /// Takes the files of a call, and looks whether they fit where it goes.
@@ -230,7 +242,7 @@ impl Pipeline {
         let resolved = self.admit(agent, &call, origin.as_ref())?;
         let staged = self.stage(agent, &mut call, &resolved).await?;
         let attachments = attachments(&staged);
-        let Resolved { target, account } = resolved;
+        let Resolved { target, account, .. } = resolved;
         let rules = self.rules(agent)?;
         let (verdict, reason) = match policy::judge(&rules.rights, origin.as_ref(), &account, &target) {
             Verdict::Allow(reason) => ("allow", reason.to_owned()),
@@ -293,11 +305,21 @@ impl Pipeline {
     /// What is refused here leaves nothing in the queue.
     fn admit(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
         let rules = self.rules(agent)?;
-        let resolved = plan::resolve(call, origin, rules, &self.0.accounts)?;
+        let resolved = plan::resolve(call, origin, rules, &self.0.accounts, &self.0.book)?;
         match policy::judge(&rules.rights, origin, &resolved.account, &resolved.target) {
             Verdict::Deny(refusal) => Err(refusal),
             Verdict::Allow(_) | Verdict::Hold(_) => Ok(resolved),
         }
+    }
+
+    /// Refuses an agent that hands in more than it may.
+    fn pace_of(&self, agent: &str) -> Result<(), Refusal> {
+        let per_minute = self.rules(agent)?.per_minute;
+        self.0.rates.take(agent, per_minute, std::time::Instant::now()).map_err(|left| {
+            let error = format!("{agent} may hand in {per_minute} messages a minute, and has");
+            let hint = format!("wait {} s, and put what you have to say into fewer", left.as_secs() + 1);
+            Refusal::new(Code::RateLimited, error, hint).because("agent_rate")
+        })
     }
 
     pub(super) fn rules(&self, agent: &str) -> Result<&super::AgentRules, Refusal> {

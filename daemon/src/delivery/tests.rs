@@ -14,7 +14,9 @@ use gatepost_link::decision::PublicKey;
 use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
 
-use super::{AgentRules, Hooks, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, submit::Idempotency};
+use super::{
+    AgentRules, Hooks, Manners, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, plan::Book, submit::Idempotency,
+};
 use crate::{
     approval::Approvals,
     channels::{
@@ -28,7 +30,7 @@ use crate::{
     files::{Bounds, Files, Sources, reach::Private},
     message::{action::Action, call::Call, receipt::Receipt, state::State},
     outbox::{Outbox, row::MessageRow},
-    policy::{Allowlist, Crossing, Rights},
+    policy::{Allowlist, Crossing, Rights, rate::Rates},
     render::Flavour,
     store::{Store, now_ms},
 };
@@ -183,6 +185,8 @@ impl House {
             decorate: cross_context == Crossing::Allow && one.files.is_some(),
             accounts: BTreeMap::new(),
             sources: Sources::default(),
+            per_minute: 0,
+            manners: Manners::default(),
         };
         let pipeline = Pipeline::new(Shared {
             approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
@@ -193,6 +197,8 @@ impl House {
                 .into(),
             ttl: Duration::from_hours(24),
             pace: Pace::default(),
+            rates: Rates::default(),
+            book: Book::default(),
             files,
             hooks: Hooks::new(vec![], vec![]),
         });

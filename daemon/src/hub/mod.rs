@@ -34,13 +34,14 @@ use crate::{
         tls::Trust,
     },
     config::Config,
-    delivery::{AgentRules, Pipeline, Shared, pace::Pace},
+    delivery::{AgentRules, Manners, Pipeline, Shared, pace::Pace, plan::Book},
     events::Events,
     files::{Files, error::StageError},
     intake::http::{Behind, Door},
     message::target::Destination,
     metrics::Metrics,
     outbox::{Outbox, bounds::Bounds, transition::TransitionError},
+    policy::rate::Rates,
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };
@@ -200,7 +201,9 @@ impl Hub {
 
         store.space().guard();
         let outbox = Outbox::new(store.clone())
-            .bounded(Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes });
+            .bounded(Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes })
+            .deduplicating(config.queue.dedup.0)
+            .await?;
         let software = config.approval.allow_software_companion;
         let terms = config.approval.terms();
         let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
@@ -215,6 +218,8 @@ impl Hub {
             ttl: config.hub.ttl.0,
             hooks: hooks::build(config)?,
             pace: Pace::default(),
+            rates: Rates::default(),
+            book: Book::new(config.book().expect("checked when the configuration was read")),
             files: files.clone(),
         });
         pipeline.recover().await.map_err(|error| match error {
@@ -255,6 +260,7 @@ impl Hub {
             companions,
             context_ttl: config.contexts.ttl.0,
             max_body: config.hub.max_body,
+            hosts: config.hub.hosts.clone(),
         });
         let routes = door.routes();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -363,8 +369,15 @@ fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, Agent
         rights.allow = rights.allow.respelt(spell).map_err(failed)?;
         rights.hold = rights.hold.respelt(spell).map_err(failed)?;
         let sources = agent.sources().expect("checked when the configuration was read");
-        let rules =
-            AgentRules { rights, decorate: agent.decorate, accounts: agent.accounts.clone(), sources };
+        let manners = Manners { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
+        let rules = AgentRules {
+            rights,
+            decorate: agent.decorate,
+            accounts: agent.accounts.clone(),
+            sources,
+            per_minute: agent.per_minute,
+            manners,
+        };
         agents.insert(name.clone(), rules);
     }
     Ok(agents)

@@ -120,6 +120,7 @@ impl Incoming<'_> {
     pub(super) async fn take(self, pipeline: &Pipeline) -> Result<Answer, Refusal> {
         let channels: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         let mut calls = Call::parse_all(self.call, &channels)?;
+        let patience = calls.first().and_then(|call| call.wait).unwrap_or(self.wait);
         if let Some(key) = &self.key
             && !(1..=MAX_KEY).contains(&key.len())
         {
@@ -136,7 +137,7 @@ impl Incoming<'_> {
                 return pipeline.dry_run(agent, call).await.map(Answer::Looked);
             }
             let receipt = pipeline.submit(agent, call, Idempotency { key: self.key, fingerprint }).await?;
-            return wait(pipeline, receipt, Instant::now() + self.wait).await.map(Answer::One);
+            return wait(pipeline, receipt, Instant::now() + patience).await.map(Answer::One);
         }
         let mut targets = Vec::with_capacity(calls.len());
         for call in calls {
@@ -150,7 +151,7 @@ impl Incoming<'_> {
             };
             targets.push(taken.unwrap_or_else(|refusal| Told::Refused { ok: false, to, refusal }));
         }
-        let until = Instant::now() + self.wait;
+        let until = Instant::now() + patience;
         for told in &mut targets {
             if let Told::Taken(receipt) = told {
                 *receipt = wait(pipeline, receipt.clone(), until).await?;

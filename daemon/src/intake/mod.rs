@@ -1,11 +1,16 @@
 //! The doors: where calls come in.
 //!
-//! - [`http`]: what agents, bridges and the command line speak.
-//! - [`desk`]: what each of them does with a call of the `message` tool.
+//! - [`http`]: what agents, bridges and the command line speak, and [`mcp`]: what models speak;
+//! - [`reply`]: the text of an agent's turn, which goes where the turn came from;
+//! - [`desk`]: what each of them does with a call of the `message` tool, and [`tool`]: the tools as models are told of them.
 //!
 //! A door knows who is calling and what they said, bounded and well-formed; everything else is the pipeline's. What a
 //! door refuses leaves a line in the audit and nothing in the queue.
 
 mod desk;
 pub mod http;
+pub mod mcp;
 mod refused;
+mod reply;
+pub mod tool;
+mod views;

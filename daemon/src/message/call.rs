@@ -49,6 +49,8 @@ pub struct Call {
     pub dry_run: bool,
     /// The token of the conversation that the turn came from.
     pub context: Option<String>,
+    /// How long to wait for its end, where the call says.
+    pub wait: Option<Duration>,
     /// How long the message may try to arrive.
     pub ttl: Option<Duration>,
     /// Try once, and drop it where it would have to be tried again.
@@ -143,6 +145,7 @@ impl Call {
             silent: given.flag("silent")?,
             dry_run: given.flag("dryRun")?,
             context: given.short("context")?,
+            wait: given.number("wait")?.map(Duration::from_secs),
             ttl: given.number("ttlSeconds")?.map(Duration::from_secs),
             best_effort: given.flag("bestEffort")?,
             resend: on_unknown(given)?,

@@ -94,6 +94,8 @@ const DRESSED: &[Action] = &[Send, Broadcast, Reply, ThreadReply];
 const LONGEST_TIMEOUT: u64 = 28 * 24 * 60;
 /// The longest poll: what Discord takes, 32 days.
 const LONGEST_POLL: u64 = 32 * 24;
+/// The longest that a call may wait for its end.
+pub const LONGEST_WAIT: u64 = 600;
 /// The longest time to live.
 const LONGEST_TTL: u64 = 366 * 86_400;
 
@@ -198,6 +200,12 @@ pub const PARAMETERS: &[Parameter] = &[
     parameter(&["silent"], Holds::Flag, ANSWERING, "Without a notification."),
     parameter(&["dryRun"], Holds::Flag, &[], "Say exactly what would be sent, and send nothing."),
     parameter(&["context"], Holds::Short, &[], "The token of the conversation that the turn came from."),
+    parameter(
+        &["wait"],
+        Holds::Number(0, LONGEST_WAIT),
+        &[],
+        "For how many seconds to wait for its end; what is not over by then is told later.",
+    ),
     parameter(
         &["ttlSeconds"],
         Holds::Number(1, LONGEST_TTL),

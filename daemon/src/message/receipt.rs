@@ -32,6 +32,9 @@ pub struct Receipt {
     /// `k of n` parts confirmed, once it is split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
+    /// Whether it is the receipt of a message that was taken a moment before, of which the call was a repetition.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deduplicated: bool,
     /// Each part.
     pub parts: Vec<PartReceipt>,
     /// The files that go along, as the hub found them.

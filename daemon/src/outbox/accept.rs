@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{
     Outbox,
     bounds::{Bounds, Full},
+    recent::Recent,
     row::{self, MessageRow},
     transition::{self, Change, NewPart, TransitionError},
 };
@@ -36,6 +37,8 @@ pub struct NewMessage {
     pub target: Target,
     /// The account it goes from.
     pub account: String,
+    /// The name in the house's address book under which the target was meant.
+    pub known_as: Option<String>,
     /// The message it answers.
     pub reply_to: Option<String>,
     /// Without a notification.
@@ -68,6 +71,7 @@ impl NewMessage {
             deed: Deed::default(),
             target: Target { channel: "local".into(), address: "ann".into(), thread: None },
             account: "home".into(),
+            known_as: None,
             reply_to: None,
             silent: false,
             origin: None,
@@ -121,6 +125,8 @@ pub enum Accepted<T = i64> {
     New(T),
     /// The same call was taken before, under the same idempotency key.
     Before(i64),
+    /// The same message was taken a moment ago.
+    Same(i64),
 }
 
 impl<T> Accepted<T> {
@@ -129,6 +135,7 @@ impl<T> Accepted<T> {
         match self {
             Self::New(new) => Accepted::New(make(new)),
             Self::Before(seq) => Accepted::Before(seq),
+            Self::Same(seq) => Accepted::Same(seq),
         }
     }
 }
@@ -145,9 +152,11 @@ impl Outbox {
         new: NewMessage,
         next: impl FnOnce(&Transaction<'_>, MessageRow) -> Result<T, TransitionError> + Send + 'static,
     ) -> Result<Accepted<T>, AcceptError> {
+        let recent = self.recent.clone();
         self.write(move |tx, id, bounds| {
-            Ok(match insert(tx, id, new, None, bounds)? {
+            Ok(match insert(tx, id, new, None, bounds, &recent)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
+                Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
                     let seq = message.seq;
                     (Accepted::New(next(tx, message)?), Some(seq))
@@ -163,10 +172,12 @@ impl Outbox {
         new: NewMessage,
         parts: Vec<NewPart>,
     ) -> Result<Accepted<MessageRow>, AcceptError> {
+        let recent = self.recent.clone();
         self.write(move |tx, id, bounds| {
             let change = Change::hub(Event::Allow, None);
-            Ok(match insert(tx, id, new, Some(&change), bounds)? {
+            Ok(match insert(tx, id, new, Some(&change), bounds, &recent)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
+                Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
                     transition::store_parts(tx, message.seq, &parts)?;
                     let seq = message.seq;
@@ -243,6 +254,7 @@ fn insert(
     new: NewMessage,
     released: Option<&Change<'_>>,
     bounds: Bounds,
+    recent: &Recent,
 ) -> Result<Accepted<MessageRow>, AcceptError> {
     if let Some(key) = &new.idempotency_key
         && let Some(seq) = before(tx, &new.agent, key, new.fingerprint)?
@@ -250,6 +262,9 @@ fn insert(
         return Ok(Accepted::Before(seq));
     }
     let now = now_ms();
+    if let Some(seq) = recent.same(tx, &new, now)? {
+        return Ok(Accepted::Same(seq));
+    }
     let origin =
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
     let attachments = (!new.attachments.is_empty())
@@ -267,8 +282,8 @@ fn insert(
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments, deed)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed, known_as)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
@@ -293,6 +308,7 @@ fn insert(
         place,
         attachments,
         deed,
+        new.known_as,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
@@ -314,7 +330,7 @@ fn insert(
             audit::append_all(tx, &[accepted, released])?;
         }
     }
-    Ok(Accepted::New(MessageRow {
+    let message = MessageRow {
         seq,
         id: id.0,
         agent: new.agent,
@@ -324,6 +340,7 @@ fn insert(
         channel: new.target.channel,
         account: new.account,
         address: new.target.address,
+        known_as: new.known_as,
         thread: new.target.thread,
         reply_to: new.reply_to,
         silent: new.silent,
@@ -341,7 +358,9 @@ fn insert(
         best_effort: new.best_effort,
         resend: new.resend,
         attachments: new.attachments,
-    }))
+    };
+    recent.note(&message);
+    Ok(Accepted::New(message))
 }
 
 #[cfg(test)]

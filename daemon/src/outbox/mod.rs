@@ -6,7 +6,7 @@
 //! expired messages keep their payload and their reason like all others, until their retention is over.
 //!
 //! - [`row`]: messages and parts as they lie in the database;
-//! - [`accept`]: the write that precedes the answer, within [`bounds`];
+//! - [`accept`]: the write that precedes the answer, within [`bounds`], and not of what was taken a moment ago ([`recent`]);
 //! - [`transition`]: every later change;
 //! - [`notices`]: what agents are told;
 //! - [`pauses`]: when platforms take something again;
@@ -19,6 +19,7 @@ pub mod accept;
 pub mod bounds;
 pub mod notices;
 pub mod pauses;
+mod recent;
 pub mod restored;
 pub mod retention;
 pub mod row;
@@ -41,10 +42,11 @@ use crate::{
         receipt::{PartReceipt, Receipt},
         state::{PartState, State},
     },
-    store::{Store, StoreError},
+    store::{Store, StoreError, now_ms},
 };
 use bounds::Bounds;
 use pauses::Pauses;
+use recent::Recent;
 use row::{Head, Lane, MessageRow, PartRow};
 use transition::TransitionError;
 
@@ -61,6 +63,7 @@ pub struct Outbox {
     changes: broadcast::Sender<i64>,
     arrivals: Arc<Mutex<Arrivals>>,
     bounds: Bounds,
+    recent: Arc<Recent>,
 }
 
 /// Figures for a person's eyes.
@@ -100,12 +103,21 @@ impl Outbox {
             changes: broadcast::channel(WATCH).0,
             arrivals: Arc::default(),
             bounds: Bounds::default(),
+            recent: Arc::new(Recent::within(Duration::ZERO)),
         }
     }
 
     /// The same with other bounds.
     pub fn bounded(self, bounds: Bounds) -> Self {
         Self { bounds, ..self }
+    }
+
+    /// The same, where a message that comes again within this time is the first one.
+    pub async fn deduplicating(self, window: Duration) -> Result<Self, StoreError> {
+        let recent = Arc::new(Recent::within(window));
+        let loading = recent.clone();
+        self.store.read(move |db| loading.load(db, now_ms())).await?;
+        Ok(Self { recent, ..self })
     }
 
     /// The database, for modules whose rows change together with a message's.
@@ -305,6 +317,7 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         state: message.state,
         hint: Receipt::hint(message.state, message.code.as_deref()),
         code: message.code,
+        deduplicated: false,
         error: message.reason,
         attachments: message.attachments,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),

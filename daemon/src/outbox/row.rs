@@ -17,7 +17,7 @@ macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
          accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
-         best_effort, resend, attachments, deed FROM messages "
+         best_effort, resend, attachments, deed, known_as FROM messages "
     };
 }
 
@@ -85,6 +85,8 @@ pub(super) const SAID: &str = concat!(
      AND EXISTS (SELECT 1 FROM parts WHERE parts.message = messages.seq AND parts.state = 'confirmed') \
      ORDER BY ended_seq LIMIT ?4"
 );
+/// From the newest back.
+pub(super) const NEWEST: &str = concat!(columns!(), "ORDER BY seq DESC LIMIT ?");
 pub(super) const ALL: &str = concat!(columns!(), "WHERE ?2 IS NULL OR state = ?2 ORDER BY seq DESC LIMIT ?3");
 pub(super) const OF_AGENT: &str =
     concat!(columns!(), "WHERE agent = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3");
@@ -110,6 +112,8 @@ pub struct MessageRow {
     pub account: String,
     /// The address it goes to.
     pub address: String,
+    /// The name in the house's address book under which that was meant.
+    pub known_as: Option<String>,
     /// The thread it goes to.
     pub thread: Option<String>,
     /// The message it answers.
@@ -175,6 +179,7 @@ impl MessageRow {
             resend: row.get(24)?,
             attachments: attachments(row)?,
             deed: deed(row)?,
+            known_as: row.get(27)?,
         })
     }
 

@@ -78,6 +78,11 @@ impl fmt::Display for Pattern {
 pub struct Allowlist(Vec<Pattern>);
 
 impl Allowlist {
+    /// Whether some target on this channel may match.
+    pub fn touches(&self, channel: &str) -> bool {
+        self.0.iter().any(|pattern| pattern.channel().is_none_or(|named| named == channel))
+    }
+
     /// Reads a list of entries.
     pub fn parse(entries: impl IntoIterator<Item = String>) -> Result<Self, PatternError> {
         entries.into_iter().map(|text| Pattern::parse(&text)).collect::<Result<_, _>>().map(Self)

@@ -6,6 +6,7 @@
 //! was allowed by default. A turn outside any conversation (a timer, the shell) crosses with everything it sends.
 
 mod allowlist;
+pub mod rate;
 
 pub use allowlist::{Allowlist, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,16 @@ pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target) -> bool 
 }
 
 impl Rights {
+    /// Whether some target on this channel may be on either list.
+    pub fn reach(&self, channel: &str) -> bool {
+        self.allow.touches(channel) || self.hold.touches(channel)
+    }
+
+    /// The entries of both lists, as they are written.
+    pub fn entries(&self) -> impl Iterator<Item = String> {
+        self.allow.iter().chain(self.hold.iter()).map(ToString::to_string)
+    }
+
     /// Whether a target is on either list.
     pub fn permits(&self, target: &Target) -> bool {
         self.allow.contains(target) || self.hold.contains(target)

@@ -48,7 +48,7 @@ pub(super) fn swaps(pen: Pen, text: Text<'_>, longest: usize) -> Vec<Swap> {
     let mut addresses = addresses(all).into_iter().filter(|address| address.len() <= longest).peekable();
     let mut breakable = breakable(pen, text, longest).into_iter().peekable();
     for (start, slice, look) in text.located(0..all.len()) {
-        let in_link = look.link().is_some_and(|link| pen.links(&text.links()[link]));
+        let link = look.link().map(|link| &text.links()[link]).filter(|link| pen.links(link));
         let mut offset = 0;
         while let Some(skipped) = slice.as_bytes()[offset..].iter().position(|b| is_fresh || is_sign(*b)) {
             offset += skipped;
@@ -60,7 +60,8 @@ pub(super) fn swaps(pen: Pen, text: Text<'_>, longest: usize) -> Vec<Swap> {
             let is_inner = is_whole && offset > 0 && offset + c.len_utf8() < slice.len();
             let in_address = addresses.peek().is_some_and(|address| address.start <= at);
             let before = all[..at].chars().next_back();
-            let place = Place { before, c, rest: &all[at..], is_inner, in_link, in_address };
+            let edges = link.map(|link| [link.range.start == at, link.range.end == at + c.len_utf8()]);
+            let place = Place { before, c, rest: &all[at..], is_inner, in_link: edges, in_address };
             let mut swap = place.swap(notation, look);
             swap.at = at;
             if is_fresh && swap.before.is_empty() && !look.has(Tag::Code) {
@@ -108,7 +109,7 @@ pub(super) fn code_swaps(pen: Pen, code: &str) -> Vec<Swap> {
     let (mut backticks, mut behind) = (0, 0);
     for (at, b) in code.bytes().enumerate().filter(|(_, b)| is_sign(*b)) {
         let (before, c, rest) = (code[..at].chars().next_back(), char::from(b), &code[at..]);
-        let place = Place { before, c, rest, is_inner: true, in_link: false, in_address: false };
+        let place = Place { before, c, rest, is_inner: true, in_link: None, in_address: false };
         let mut swap = place.swap(notation, Look::new([Tag::Code]));
         swap.at = at;
         if c == '`' {
@@ -214,7 +215,8 @@ struct Place<'a> {
     rest: &'a str,
     /// Whether neither a mark of ours nor the edge of a part can be beside it.
     is_inner: bool,
-    in_link: bool,
+    /// Whether it is the first sign of a label that marks of ours are around, and the last.
+    in_link: Option<[bool; 2]>,
     in_address: bool,
 }
 
@@ -228,7 +230,7 @@ impl Place<'_> {
                 if !in_code
                     && !self.in_address
                     && matches!(self.c, '\\' | '*' | '_' | '~' | '`' | '|' | '[' | '<')
-                    || (self.in_link && self.c == ']')
+                    || (self.in_link.is_some() && self.c == ']')
                 {
                     swap.before = "\\";
                 }
@@ -273,8 +275,10 @@ impl Place<'_> {
         if self.is_inner && in_word(self.before) && in_word(next) && self.c != '`' {
             return ("", "");
         }
-        let closes = self.before.is_some_and(|c| !c.is_whitespace());
-        let opens = next.is_some_and(|c| !c.is_whitespace());
+        // Beside it at the edge of a label stands a mark of ours, whatever the text goes on with.
+        let [starts, ends] = self.in_link.unwrap_or_default();
+        let closes = starts || self.before.is_some_and(|c| !c.is_whitespace());
+        let opens = ends || next.is_some_and(|c| !c.is_whitespace());
         (if closes { INERT } else { "" }, if opens { INERT } else { "" })
     }
 

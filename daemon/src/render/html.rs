@@ -282,6 +282,9 @@ pub(super) fn escape(text: &str, out: &mut String) {
 }
 
 pub(super) fn escape_attribute(text: &str, out: &mut String) {
+    if memchr::memchr(b'"', text.as_bytes()).is_none() {
+        return escape(text, out);
+    }
     for (n, piece) in text.split('"').enumerate() {
         if n > 0 {
             out.push_str("&quot;");
@@ -292,11 +295,13 @@ pub(super) fn escape_attribute(text: &str, out: &mut String) {
 
 /// The bytes of `text` as an attribute.
 pub(super) fn escaped_len(text: &str) -> usize {
-    let more = |b| match b {
-        b'&' => "&amp;".len() - 1,
-        b'<' | b'>' => "&lt;".len() - 1,
-        b'"' => "&quot;".len() - 1,
+    let more = |b: &u8| match b {
+        b'&' => 4,
+        b'<' | b'>' => 3,
+        b'"' => 5,
         _ => 0,
     };
-    text.len() + text.bytes().map(more).sum::<usize>()
+    // Sums that fit in a byte: the compiler makes vector instructions of it.
+    let more = |block: &[u8]| usize::from(block.iter().map(more).sum::<u8>());
+    text.len() + text.as_bytes().chunks(32).map(more).sum::<usize>()
 }

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use super::glance::first_unprintable;
+
 /// A link; its label is the text at `range`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
@@ -30,10 +32,8 @@ pub(super) enum LinkKind {
 impl LinkKind {
     pub(super) fn of(url: &str) -> Self {
         let behind = |scheme| behind_scheme(url, scheme);
-        let has_space = match url.is_ascii() {
-            true => url.bytes().any(|b| matches!(b, b'\t'..=b'\r' | b' ')),
-            false => url.contains(char::is_whitespace),
-        };
+        let may_have_space = first_unprintable(url.as_bytes()).is_some();
+        let has_space = may_have_space && url.contains(char::is_whitespace);
         if has_space {
             return Self::Other;
         }
@@ -56,16 +56,24 @@ pub(super) fn behind_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
 fn is_public(rest: &str) -> bool {
     let end = memchr::memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
     let authority = &rest[..end];
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if let Some((_, port)) = host.split_once(']').filter(|_| host.starts_with('[')) {
+    let host = &authority[memchr::memrchr(b'@', authority.as_bytes()).map_or(0, |at| at + 1)..];
+    if let Some((_, port)) = host.strip_prefix('[').and_then(|host| host.split_once(']')) {
         return port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
     }
-    let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
-    let is_label = |label: &str| {
-        !label.is_empty()
-            && label.bytes().all(|b| !b.is_ascii() || b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-    };
-    name.contains('.') && name.split('.').all(is_label) && port.is_none_or(is_port)
+    let bytes = host.as_bytes();
+    let colon = memchr::memchr(b':', bytes);
+    let name = &bytes[..colon.unwrap_or(bytes.len())];
+    let is_sign = |b: u8| !b.is_ascii() || b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    // The sign before tells an empty label; there is none before the first, as if a dot were there.
+    let (mut dots, mut before) = (0, b'.');
+    for b in name {
+        let is_dot = *b == b'.';
+        if !(is_sign(*b) || is_dot && before != b'.') {
+            return false;
+        }
+        (dots, before) = (dots + usize::from(is_dot), *b);
+    }
+    dots > 0 && before != b'.' && colon.is_none_or(|colon| is_port(&host[colon + 1..]))
 }
 
 fn is_port(port: &str) -> bool {

@@ -76,9 +76,24 @@ impl Look {
         self.kinds == 0
     }
 
+    /// Whether nothing but being code is special about it.
+    #[inline]
+    pub(super) fn is_code(self) -> bool {
+        self.kinds == CODE
+    }
+
     #[inline]
     pub(super) fn tags(self) -> impl DoubleEndedIterator<Item = Tag> + ExactSizeIterator {
-        (0..self.len() as usize).map(move |place| match (self.kinds >> (4 * place)) & 0xf {
+        self.tags_within(0)
+    }
+
+    /// The tags inside the outermost so many.
+    #[inline]
+    pub(super) fn tags_within(
+        self,
+        outer: usize,
+    ) -> impl DoubleEndedIterator<Item = Tag> + ExactSizeIterator {
+        (outer..self.len() as usize).map(move |place| match (self.kinds >> (4 * place)) & 0xf {
             LINK => Tag::Link(self.link as usize),
             STRONG => Tag::Strong,
             EMPHASIS => Tag::Emphasis,
@@ -90,12 +105,21 @@ impl Look {
     /// How many of the outermost tags two looks have in common.
     #[inline]
     pub(super) fn shared(self, other: Self) -> usize {
-        self.tags().zip(other.tags()).take_while(|(a, b)| a == b).count()
+        let same = (self.kinds ^ other.kinds).trailing_zeros() / 4;
+        let same = same.min(self.len()).min(other.len());
+        let same = match self.link == other.link {
+            true => same,
+            false => self.place(LINK).map_or(same, |link| link.min(same)),
+        };
+        same as usize
     }
 
     #[inline]
     pub(super) fn has(self, tag: Tag) -> bool {
-        self.tags().any(|other| other == tag)
+        match tag {
+            Tag::Link(link) => self.link() == Some(link),
+            tag => self.place(tag.kind()).is_some(),
+        }
     }
 
     /// Index of the link that the text belongs to.

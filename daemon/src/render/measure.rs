@@ -8,9 +8,13 @@ use std::ops::{Add, AddAssign, Range, Sub};
 use gatepost_chunk::Unit;
 
 use super::escape::{self, Swap};
+use super::glance::are_letters;
 use super::look::{Look, Tag};
 use super::pen::Pen;
 use super::text::Text;
+
+/// Whether a slice is all letters is asked of those that have no more bytes.
+const SHORT: usize = 20;
 
 /// What a platform counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,7 +90,11 @@ impl Measure {
     /// What `range` costs as it stands, with its swaps and with indentation behind its line breaks.
     pub(super) fn slice(&self, all: &str, swaps: &[Swap], range: Range<usize>) -> Cost {
         let slice = &all[range.clone()];
-        let breaks = if self.newline == 0 { 0 } else { slice.bytes().filter(|b| *b == b'\n').count() };
+        // So most words are priced.
+        if swaps.is_empty() && slice.len() <= SHORT && are_letters(slice) {
+            return Cost::units(slice.len());
+        }
+        let breaks = if self.newline == 0 { 0 } else { memchr::memchr_iter(b'\n', slice.as_bytes()).count() };
         let mut cost = Cost::units(self.unit.count(slice) + self.newline * breaks);
         let first = if swaps.is_empty() { 0 } else { swaps.partition_point(|swap| swap.at < range.start) };
         for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
@@ -125,23 +133,20 @@ impl Measure {
 
     /// What `range` costs, with the marks inside it.
     pub(super) fn inside(&self, text: Text<'_>, swaps: &[Swap], range: Range<usize>) -> Cost {
-        let mut before: Option<Look> = None;
-        let mut cost = Cost::default();
-        // A mark takes a cluster apart; all other units are what they are.
-        let is_one = self.unit != Unit::Graphemes;
-        if is_one {
-            cost = self.slice(text.as_str(), swaps, range.clone());
-            if text.is_plain() {
-                return cost;
+        let mut cost = match self.unit {
+            // A mark takes a cluster apart.
+            Unit::Graphemes => {
+                let slices = text.located(range.clone());
+                slices.map(|(at, slice, _)| self.slice(text.as_str(), swaps, at..at + slice.len())).sum()
             }
-        }
-        for (at, slice, look) in text.located(range) {
-            if let Some(before) = before.replace(look) {
-                cost += self.change(text, before, look);
-            }
-            if !is_one {
-                cost += self.slice(text.as_str(), swaps, at..at + slice.len());
-            }
+            // All other units are what they are.
+            _ => self.slice(text.as_str(), swaps, range.clone()),
+        };
+        let mut looks = text.looks(range);
+        let Some(mut before) = looks.next() else { return cost };
+        for look in looks {
+            cost += self.change(text, before, look);
+            before = look;
         }
         cost
     }
@@ -167,22 +172,35 @@ impl Measure {
 
     /// What it costs that a part ends at `at`.
     pub(super) fn closing(&self, text: Text<'_>, at: usize) -> Cost {
-        text.look_before(at).into_iter().flat_map(Look::tags).map(|tag| self.close(text, tag)).sum()
+        let look = text.look_before(at).filter(|look| self.counts_end(*look));
+        look.into_iter().flat_map(Look::tags).map(|tag| self.close(text, tag)).sum()
     }
 
+    #[inline]
     fn change(&self, text: Text<'_>, before: Look, behind: Look) -> Cost {
-        if before == behind {
-            return Cost::default();
-        }
+        let is_free = before == behind || behind.is_plain() && !self.counts_end(before);
+        if is_free { Cost::default() } else { self.marks(text, before, behind) }
+    }
+
+    /// What the marks between two different looks cost.
+    fn marks(&self, text: Text<'_>, before: Look, behind: Look) -> Cost {
         let shared = before.shared(behind);
         let mut cost = Cost::default();
-        for tag in before.tags().skip(shared) {
-            cost += self.close(text, tag);
+        if self.counts_end(before) {
+            for tag in before.tags_within(shared) {
+                cost += self.close(text, tag);
+            }
         }
-        for tag in behind.tags().skip(shared) {
+        for tag in behind.tags_within(shared) {
             cost += self.open(text, tag);
         }
         cost
+    }
+
+    /// Whether it may cost something that `look` ends: without marks, only the address of a link does.
+    #[inline]
+    fn counts_end(&self, look: Look) -> bool {
+        self.pen.has_marks() || look.link().is_some()
     }
 
     fn open(&self, text: Text<'_>, tag: Tag) -> Cost {

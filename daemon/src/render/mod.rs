@@ -14,6 +14,7 @@
 
 mod atoms;
 mod escape;
+mod glance;
 mod html;
 mod layout;
 mod link;

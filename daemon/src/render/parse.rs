@@ -19,10 +19,20 @@ pub fn parse(markdown: &str) -> Document {
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES;
-    let markdown = &*with_one_line_end(markdown);
+    // The one look for control characters finds carriage returns too.
+    let (markdown, has_controls) = match has_controls(markdown) {
+        false => (Cow::Borrowed(markdown), false),
+        true => {
+            let markdown = with_one_line_end(markdown);
+            let has_controls = has_controls(&markdown);
+            (markdown, has_controls)
+        }
+    };
+    let markdown = &*markdown;
     // Text is hardly ever longer than what it was written as.
     let document = Document { texts: Texts::with_capacity(markdown.len()), ..Document::default() };
-    let mut builder = Builder { is_suspect: is_suspect(markdown), document, ..Builder::default() };
+    let mut builder =
+        Builder { is_suspect: has_controls || is_suspect(markdown), document, ..Builder::default() };
     for event in Parser::new_ext(markdown, options) {
         builder.event(event);
     }
@@ -38,6 +48,15 @@ fn with_one_line_end(markdown: &str) -> Cow<'_, str> {
     markdown.replace("\r\n", "\n").replace('\r', "\n").into()
 }
 
+/// Whether there is a control character other than tabs and line feeds.
+fn has_controls(markdown: &str) -> bool {
+    const BLOCK: usize = 1024;
+    let is_control = |b: u8| (b < b' ') & (b != b'\t') & (b != b'\n') | (b == 0x7f);
+    // Without a way out of the inner loop, the compiler makes vector instructions of it.
+    let controls = |block: &[u8]| block.iter().fold(false, |any, b| any | is_control(*b));
+    markdown.as_bytes().chunks(BLOCK).any(controls)
+}
+
 /// The same text with U+FFFD in place of what is no text: control characters other than tabs and line ends, and what
 /// Unicode promises never to be a character. HTML has no place for them, and nobody could read them.
 fn printable(text: &str, is_suspect: bool) -> Cow<'_, str> {
@@ -51,26 +70,19 @@ fn printable(text: &str, is_suspect: bool) -> Cow<'_, str> {
     if text.contains(is_no_text) { text.replace(is_no_text, "\u{fffd}").into() } else { text.into() }
 }
 
-/// Whether [`printable`] may have something to do in a part of `markdown`: a control character, two bytes that end what
-/// is no character, or a reference that may stand for one.
+/// Whether [`printable`] may have something to do in a part of `markdown`, which has no control characters of ASCII: two
+/// bytes that end what is no character, or a reference that may stand for one. One that stands for a line end counts too.
 fn is_suspect(markdown: &str) -> bool {
-    const BLOCK: usize = 1024;
     let bytes = markdown.as_bytes();
-    let is_control = |b: u8| (b < b' ') & (b != b'\t') & (b != b'\n') | (b == 0x7f);
-    let ends_none = |a: u8, b: u8| {
-        (a == 0xc2) & (b < 0xa0) | (a == 0xef) & (b == 0xb7) | (a == 0xbf) & (b & 0xfe == 0xbe)
+    let behind = |at: usize| &bytes[at + 1..];
+    let ends_none = |at: usize| match (bytes[at], behind(at).first()) {
+        (0xc2, Some(next)) => *next < 0xa0,
+        (0xef, Some(next)) => *next == 0xb7,
+        (_, next) => matches!(next, Some(0xbe | 0xbf)),
     };
-    // Without a way out of the inner loops, the compiler makes vector instructions of them.
-    let controls = |block: &[u8]| block.iter().fold(false, |any, b| any | is_control(*b));
-    let pairs = |(a, b): (&[u8], &[u8])| a.iter().zip(b).fold(false, |any, (a, b)| any | ends_none(*a, *b));
-    // In blocks that stay at hand from one look to the next; a pair may lie across two.
-    let mut before = 0;
-    let is_suspect = bytes.chunks(BLOCK).any(|block| {
-        let first = std::mem::replace(&mut before, block.last().copied().unwrap_or_default());
-        let has_pairs = || ends_none(first, block[0]) || pairs((block, &block[1..]));
-        controls(block) || !block.is_ascii() && has_pairs()
-    });
-    is_suspect || memchr::memchr_iter(b'&', bytes).any(|at| bytes.get(at + 1) == Some(&b'#'))
+    let refers = |at: usize| behind(at).starts_with(b"#") || behind(at).starts_with(b"NewLine;");
+    memchr::memchr3_iter(0xc2, 0xef, 0xbf, bytes).any(ends_none)
+        || memchr::memchr_iter(b'&', bytes).any(refers)
 }
 
 #[derive(Default)]
@@ -105,12 +117,13 @@ impl Builder {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
+            Event::Text(text) => self.push(&text),
+            Event::Html(text) | Event::InlineHtml(text) => self.push_raw(&text),
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 let look = Look::new(self.look.tags().chain([look::Tag::Code]));
                 self.document.texts.push(&printable(&text, self.is_suspect), look);
             }
-            Event::FootnoteReference(label) => self.push(&format!("[^{label}]")),
+            Event::FootnoteReference(label) => self.push_raw(&format!("[^{label}]")),
             // A link stays on one line, so that its cost does not depend on where it stands.
             Event::SoftBreak | Event::HardBreak if !self.links.is_empty() => self.push(" "),
             Event::SoftBreak | Event::HardBreak => self.push("\n"),
@@ -150,7 +163,7 @@ impl Builder {
             }
             Tag::FootnoteDefinition(label) => {
                 self.end_text(Content::Paragraph);
-                self.push(&format!("[^{label}]: "));
+                self.push_raw(&format!("[^{label}]: "));
             }
             Tag::Heading { .. } | Tag::HtmlBlock => self.end_text(Content::Paragraph),
             Tag::Strong => self.style(look::Tag::Strong),
@@ -237,13 +250,23 @@ impl Builder {
         }
     }
 
+    /// Adds text that has been read as such: only a reference can have put the end of a line in it.
+    #[inline]
     fn push(&mut self, text: &str) {
-        // A row and a link are one line each, also where a reference stands for the end of one.
-        let is_one_line = self.table.is_some() || !self.links.is_empty();
-        if is_one_line && memchr::memchr(b'\n', text.as_bytes()).is_some() {
-            return self.push(&text.replace('\n', " "));
+        match self.is_suspect {
+            true => self.push_raw(text),
+            false => self.document.texts.push(text, self.look),
         }
-        self.document.texts.push(&printable(text, self.is_suspect), self.look);
+    }
+
+    /// Adds text that may have ends of lines in it. A row and a link are one line each.
+    fn push_raw(&mut self, text: &str) {
+        let is_one_line = self.table.is_some() || !self.links.is_empty();
+        let text = match is_one_line && memchr::memchr(b'\n', text.as_bytes()).is_some() {
+            true => Cow::Owned(text.replace('\n', " ")),
+            false => Cow::Borrowed(text),
+        };
+        self.document.texts.push(&printable(&text, self.is_suspect), self.look);
     }
 
     fn open_link(&mut self, url: String) {

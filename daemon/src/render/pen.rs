@@ -117,6 +117,7 @@ impl Pen {
     }
 
     /// The tags around `tag` in Telegram's HTML; `None` for a link that is none.
+    #[inline]
     pub(super) fn html(self, text: Text<'_>, tag: Tag) -> Option<Html<'_>> {
         Some(match tag {
             Tag::Link(link) => {
@@ -227,6 +228,7 @@ impl Html<'_> {
     }
 
     /// The bytes of both tags.
+    #[inline]
     pub(super) fn len(&self) -> usize {
         let url = self.url.map_or(0, |url| escaped_len(url) + BEHIND_URL.len());
         self.open.len() + url + self.close.len()

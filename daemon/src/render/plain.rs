@@ -12,12 +12,11 @@ pub(super) const RULE: &str = "---";
 pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> String {
     let links = Links::Angle;
     let mut out = String::with_capacity(layout.bytes(pieces));
-    let (mut before, mut indents, mut newline) = (None, Indents::default(), String::new());
-    for piece in pieces {
-        if let Some(before) = before {
-            out.push_str(&layout.separator_by(before, piece.leaf, Pen::Plain));
+    let (mut indents, mut newline) = (Indents::default(), String::new());
+    for (n, piece) in pieces.iter().enumerate() {
+        if n > 0 {
+            out.push_str(&layout.separator_by(piece.leaf, Pen::Plain));
         }
-        before = Some(piece.leaf);
         let laid = &layout.leaves[piece.leaf];
         layout.indent(&mut indents, laid.parent, piece.leaf, Pen::Plain);
         newline.clear();

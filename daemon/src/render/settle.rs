@@ -24,7 +24,7 @@ pub(super) fn settle(pen: Pen, held: Held<'_>) -> Held<'_> {
         Pen::Telegram => {
             let slices = || text.slices(0..text.as_str().len());
             let settled = |look| without_nested_code(pen, text, look);
-            if slices().all(|(_, look)| settled(look) == look) {
+            if text.looks(0..text.as_str().len()).all(|look| settled(look) == look) {
                 return held;
             }
             text.with_looks(slices().map(|(slice, look)| (slice, settled(look)))).into()
@@ -34,8 +34,9 @@ pub(super) fn settle(pen: Pen, held: Held<'_>) -> Held<'_> {
 }
 
 /// Telegram takes nothing within code, and code within nothing.
+#[inline]
 fn without_nested_code(pen: Pen, text: Text<'_>, look: Look) -> Look {
-    if !look.has(Tag::Code) {
+    if look.is_code() || !look.has(Tag::Code) {
         return look;
     }
     let is_linked = look.link().is_some_and(|link| pen.links(&text.links()[link]));

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::atoms::{Atom, Span, atoms, closing, opening, span};
+use super::atoms::{Atom, Atoms, Span, atoms, closing, opening, span};
 use super::layout::{Block, Layout};
 use super::measure::Cost;
 use super::words::Grade;
@@ -82,7 +82,7 @@ struct Parts<'a> {
     layout: &'a Layout<'a>,
     leaves: Vec<Whole>,
     /// The atoms of each leaf that was looked at so closely.
-    atoms: Vec<Option<Rc<Vec<Atom>>>>,
+    atoms: Vec<Option<Rc<Atoms>>>,
 }
 
 impl<'a> Parts<'a> {
@@ -95,11 +95,11 @@ impl<'a> Parts<'a> {
             let (mut join, mut sum, mut grade) = (Cost::default(), Cost::default(), Grade::Block);
             if let Some(before) = leaves.last() {
                 let laid_before = &layout.leaves[at - 1];
-                let separator = layout.unit.count(&layout.separator(at - 1, at));
+                let separator = layout.unit.count(&layout.separator(at));
                 let gap = Cost::units(laid_before.tail + separator + laid.lead);
                 join = before.close + gap + laid.wrap + open;
                 sum = before.sum;
-                grade = match (&laid_before.block, layout.common(at - 1, at)) {
+                grade = match (&laid_before.block, laid.common) {
                     (Block::Text { heading: Some(_), .. }, _) => Grade::Heading,
                     (_, Some(_)) => Grade::Item,
                     (_, None) => Grade::Block,
@@ -117,8 +117,13 @@ impl<'a> Parts<'a> {
         Place::leaf(self.leaves.len())
     }
 
-    fn atoms(&mut self, leaf: usize) -> Rc<Vec<Atom>> {
+    fn atoms(&mut self, leaf: usize) -> Rc<Atoms> {
         Rc::clone(self.atoms[leaf].get_or_insert_with(|| Rc::new(atoms(self.layout, leaf))))
+    }
+
+    fn atom(&mut self, place: Place) -> Atom {
+        let atom = self.atoms(place.leaf).get(place.atom);
+        atom.expect("a place in a leaf is before an atom of it")
     }
 
     fn begin_of(&self, leaf: usize) -> Begin {
@@ -133,14 +138,14 @@ impl<'a> Parts<'a> {
         }
         let laid = &self.layout.leaves[place.leaf];
         let around = Cost::units(laid.lead) + laid.wrap;
-        let atom = &self.atoms(place.leaf)[place.atom];
+        let atom = self.atom(place);
         let open = opening(self.layout, place.leaf, atom.range().start);
         Begin { place, start: atom.range().start, before: atom.from(), around: around + open }
     }
 
     fn end(&mut self, place: Place) -> End {
         let Some(last) = place.atom.checked_sub(1) else { return self.end_of(place.leaf - 1) };
-        let atom = &self.atoms(place.leaf)[last];
+        let atom = self.atom(Place { atom: last, ..place });
         let around = Cost::units(self.layout.leaves[place.leaf].tail);
         let close = closing(self.layout, place.leaf, atom.range().end);
         End { leaf: place.leaf, stop: atom.range().end, upto: atom.to(), around: around + close }
@@ -266,11 +271,13 @@ impl<'a> Parts<'a> {
         let floor = floor.unwrap_or(reach).min(reach);
         let leaves = floor.leaf..=reach.leaf;
         for leaf in leaves.rev() {
-            let atoms = self.atoms(leaf);
+            let atoms = self.atoms(leaf).len();
             let first = if leaf == floor.leaf { floor.atom } else { 0 };
-            let last = if leaf == reach.leaf { reach.atom } else { atoms.len() - 1 };
+            let last = if leaf == reach.leaf { reach.atom } else { atoms - 1 };
             for atom in (first.max(1)..=last).rev() {
-                best.weigh(self, atoms[atom].grade, Place { leaf, atom });
+                let place = Place { leaf, atom };
+                let grade = self.atom(place).grade;
+                best.weigh(self, grade, place);
             }
         }
         best.found.map_or(reach, |(.., place)| place)

@@ -160,7 +160,7 @@ impl<'a> Table<'a> {
 }
 
 /// Adds `count` bytes of `some`, which is one sign of ASCII over and over.
-fn fill(out: &mut String, some: &str, count: usize) {
+pub(super) fn fill(out: &mut String, some: &str, count: usize) {
     for _ in 0..count / some.len() {
         out.push_str(some);
     }

@@ -195,6 +195,18 @@ fn a_line_of_code_that_is_cut_keeps_its_indentation() {
 }
 
 #[test]
+fn indentation_that_no_part_has_room_for_is_in_none() {
+    let flavour = Flavour { markup: Markup::Html(Dialect::Telegram), limit: Some(16), ..PLAIN };
+    let code = format!("- a\n\n  ```\n{}bc {}\n  ```", " ".repeat(20), "d".repeat(20));
+    let parts = parts(&code, flavour);
+    assert!(parts.iter().all(|part| part.units <= 16), "{parts:?}");
+    assert_eq!(
+        letters(&parts.iter().map(|part| &*part.text).collect::<String>()),
+        "abc".to_owned() + &"d".repeat(20)
+    );
+}
+
+#[test]
 fn no_part_is_made_of_the_blanks_in_a_line_of_code() {
     let parts = texts(&format!("```\nabc{}def\n```", " ".repeat(90)), 19);
     assert_eq!(parts, ["```\nabc\n```", "```\ndef\n```"]);
@@ -237,6 +249,15 @@ fn what_is_no_text_is_shown_as_missing() {
         html("[a&#127;](https://a.example/&#1;)"),
         "<p><a href=\"https://a.example/\u{fffd}\">a\u{fffd}</a></p>"
     );
+}
+
+#[test]
+fn a_space_in_the_cluster_of_the_sign_before_it_stays_there() {
+    assert_eq!(text("year \u{603}\u{2000}"), "year \u{603}\u{2000}");
+    // Nor is a part ended there.
+    assert_eq!(texts("a year like \u{600} 1447 and", 16), ["a year like", "\u{600} 1447 and"]);
+    let parts = ["any years \u{600}\u{2000}", "like them"];
+    assert_eq!(texts(&parts.join(" "), 16), parts);
 }
 
 #[test]

@@ -111,6 +111,14 @@ impl<'a> Text<'a> {
         })
     }
 
+    /// The looks in `range`, no two neighbours equal.
+    #[inline]
+    pub(super) fn looks(self, range: Range<usize>) -> impl Iterator<Item = Look> {
+        let runs = self.runs();
+        let first = runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
+        runs[first..].iter().take_while(move |(start, _)| *start < range.end).map(|(_, look)| *look)
+    }
+
     /// The stretch around the sign before `at` that looks like it.
     #[inline]
     pub(super) fn run_before(self, at: usize) -> Range<usize> {
@@ -122,15 +130,21 @@ impl<'a> Text<'a> {
     /// How the sign at `at` looks.
     #[inline]
     pub(super) fn look_at(self, at: usize) -> Option<Look> {
-        let run = self.runs().partition_point(|(start, _)| *start <= at).checked_sub(1)?;
-        (at < self.text.len()).then(|| self.runs()[run].1)
+        if self.runs.is_empty() {
+            return (at < self.text.len()).then_some(Look::PLAIN);
+        }
+        let run = self.runs.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        (at < self.text.len()).then(|| self.runs[run].1)
     }
 
     /// How the sign before `at` looks.
     #[inline]
     pub(super) fn look_before(self, at: usize) -> Option<Look> {
-        let run = self.runs().partition_point(|(start, _)| *start < at).checked_sub(1)?;
-        Some(self.runs()[run].1)
+        if self.runs.is_empty() {
+            return (at > 0).then_some(Look::PLAIN);
+        }
+        let run = self.runs.partition_point(|(start, _)| *start < at).checked_sub(1)?;
+        Some(self.runs[run].1)
     }
 
     /// Writes `range` to `out` with `newline` for each line break, each whole link followed by its address.
@@ -175,12 +189,16 @@ pub(super) struct Texts {
     links: Vec<Link>,
     /// Where each text ends and the next begins.
     ends: Vec<Place>,
+    /// How the open text looks at its end.
+    look: Look,
 }
 
 impl Texts {
-    /// No text, with room for some bytes.
+    /// No text, with room for some bytes, and for as many texts and looks as those commonly have.
     pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes), ..Self::default() }
+        let text = String::with_capacity(bytes);
+        let (runs, ends) = (Vec::with_capacity(bytes / 64), Vec::with_capacity(bytes / 64));
+        Self { text, runs, ends, ..Self::default() }
     }
 
     /// How many are written.
@@ -233,6 +251,7 @@ impl Texts {
     /// Ends the open text, and begins the next. Its number.
     pub(super) fn end(&mut self) -> usize {
         self.ends.push(self.behind());
+        self.look = Look::PLAIN;
         self.ends.len() - 1
     }
 
@@ -243,22 +262,28 @@ impl Texts {
         self.text.truncate(begin.text);
         self.runs.truncate(begin.runs);
         self.links.truncate(begin.links);
+        self.look = Look::PLAIN;
     }
 
     pub(super) fn push(&mut self, text: &str, look: Look) {
         if text.is_empty() {
             return;
         }
-        let begin = self.begin();
-        let at = self.text.len() - begin.text;
-        let last = self.runs[begin.runs..].last().map_or(Look::PLAIN, |(_, last)| *last);
-        if last != look {
-            if self.runs.len() == begin.runs && at > 0 {
-                self.runs.push((0, Look::PLAIN));
-            }
-            self.runs.push((at, look));
+        if self.look != look {
+            self.turn(look);
         }
         self.text.push_str(text);
+    }
+
+    /// Lets what is pushed next look otherwise.
+    fn turn(&mut self, look: Look) {
+        let begin = self.begin();
+        let at = self.text.len() - begin.text;
+        if self.runs.len() == begin.runs && at > 0 {
+            self.runs.push((0, Look::PLAIN));
+        }
+        self.runs.push((at, look));
+        self.look = look;
     }
 
     /// Begins a link to `url`; the text pushed next with the returned index is its label.
@@ -300,11 +325,15 @@ impl Texts {
 
     /// Takes line breaks from the end of the open text.
     pub(super) fn trim_end(&mut self) {
+        if !self.text.ends_with('\n') {
+            return;
+        }
         let begin = self.begin();
         let end = self.text[begin.text..].trim_end_matches('\n').len();
         self.text.truncate(begin.text + end);
         let runs = self.runs[begin.runs..].partition_point(|(start, _)| *start < end);
         self.runs.truncate(begin.runs + runs);
+        self.look = self.runs[begin.runs..].last().map_or(Look::PLAIN, |(_, last)| *last);
         for link in &mut self.links[begin.links..] {
             link.range.end = link.range.end.min(end);
         }

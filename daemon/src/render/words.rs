@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use gatepost_chunk::display_width;
+use gatepost_chunk::{Unit, display_width};
 
+use super::glance::first_unprintable;
 use super::text::Text;
 
 /// How good a place is to cut, worst first.
@@ -48,13 +49,30 @@ pub(super) fn words(text: Text<'_>) -> impl Iterator<Item = (Range<usize>, Grade
 
 /// The stretch from the first word to the end of the last.
 pub(super) fn extent(text: Text<'_>) -> Range<usize> {
-    let start = words(text).next().map_or(0, |(word, _)| word.start);
-    let end = text.as_str().trim_end_matches(is_space).len();
+    // Only white space at the beginning is no part of the first word.
+    let start = match text.as_str().starts_with(is_space) {
+        true => words(text).next().map_or(0, |(word, _)| word.start),
+        false => 0,
+    };
+    let end = behind_joined(text.as_str(), text.as_str().trim_end_matches(is_space).len());
     start..end.max(text.links().last().map_or(0, |link| link.range.end)).max(start)
 }
 
 fn is_space(c: char) -> bool {
     c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{2007}' | '\u{202f}')
+}
+
+/// `at`, or what is behind the white space there that is in one cluster with the sign before it, as it is behind the
+/// number sign of Arabic.
+fn behind_joined(text: &str, at: usize) -> usize {
+    let (head, rest) = text.split_at(at);
+    let (Some(before), Some(space)) = (head.chars().next_back(), rest.chars().next()) else { return at };
+    // The number sign is the first that joins what follows; and none joins the end of a line.
+    if before < '\u{600}' || !is_space(space) || space.is_control() {
+        return at;
+    }
+    let both = at - before.len_utf8()..at + space.len_utf8();
+    if Unit::Graphemes.count(&text[both.clone()]) == 1 { both.end } else { at }
 }
 
 /// The next place behind `from` where a line may be broken: white space, or a Chinese or Japanese full stop or comma.
@@ -64,12 +82,13 @@ fn next_gap(text: &str, from: usize) -> Option<(Range<usize>, Grade)> {
     let found = |c: char| is_space(c) || is_stop(c) || is_comma(c);
     let mut from = from;
     loop {
-        // Most signs are letters of ASCII: those are passed over without being decoded.
-        let at = from + text.as_bytes()[from..].iter().position(|b| *b <= b' ' || *b >= 0x80)?;
-        if let [before, b' ', behind, ..] = text.as_bytes()[at.saturating_sub(1)..]
-            && before.is_ascii_alphanumeric()
-            && behind.is_ascii_graphic()
-        {
+        let bytes = text.as_bytes();
+        let at = from + first_unprintable(&bytes[from..])?;
+        let is_between_letters = || {
+            let before = at.checked_sub(1).is_some_and(|before| bytes[before].is_ascii_alphanumeric());
+            before && bytes.get(at + 1).is_some_and(u8::is_ascii_graphic)
+        };
+        if bytes[at] == b' ' && is_between_letters() {
             return Some((at..at + 1, Grade::Word));
         }
         let c = text[at..].chars().next()?;
@@ -94,10 +113,11 @@ fn next_gap(text: &str, from: usize) -> Option<(Range<usize>, Grade)> {
         if text[end..].chars().next().is_some_and(is_mark) {
             // The last space carries the mark.
             end -= text[..end].chars().next_back().map_or(0, char::len_utf8);
-            if end == at {
-                from = after;
-                continue;
-            }
+        }
+        let at = behind_joined(text, at);
+        if end <= at {
+            from = after;
+            continue;
         }
         let closers = ['"', '\'', ')', ']', '”', '’', '»', '」', '』', '）', '】'];
         let ends_sentence =

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use super::escape::{self, Swap};
+use super::glance::has_signs;
 use super::html::{escape, is_language};
 use super::layout::{Block, Form, Layout};
 use super::link::Links;
@@ -27,12 +28,19 @@ pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Written {
     let bytes = layout.bytes(pieces);
     let html = String::with_capacity(if layout.pen == Pen::Telegram { bytes + bytes / 4 } else { 0 });
     let written = Written { text: String::with_capacity(bytes), html, styles: Vec::new() };
-    let mut writer =
-        Writer { pen: layout.pen, layout, written, escaped: 0, utf16: 0, begun: Vec::new(), quote: None };
-    let mut before = None;
-    for piece in pieces {
-        writer.between(before, piece.leaf);
-        before = Some(piece.leaf);
+    let mut writer = Writer {
+        pen: layout.pen,
+        layout,
+        written,
+        escaped: 0,
+        has_signs: false,
+        is_clean: false,
+        utf16: 0,
+        begun: Vec::new(),
+        quote: None,
+    };
+    for (n, piece) in pieces.iter().enumerate() {
+        writer.before(piece.leaf, n > 0);
         writer.piece(piece);
     }
     writer.end_quote();
@@ -47,6 +55,10 @@ struct Writer<'a> {
     written: Written,
     /// How much of the text is in the HTML already: the rest goes there at once, before the next tag.
     escaped: usize,
+    /// Whether the rest may have signs that are escaped there.
+    has_signs: bool,
+    /// Whether what is added now has none, which was found out by one look at all of it.
+    is_clean: bool,
     /// UTF-16 units of the text so far.
     utf16: usize,
     /// Where the styles that are open began.
@@ -56,14 +68,14 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// What is between two leaves, or before the first.
-    fn between(&mut self, before: Option<usize>, leaf: usize) {
+    /// What is before a leaf, which may follow another one.
+    fn before(&mut self, leaf: usize, follows: bool) {
         let quote = self.layout.outer_quote(leaf);
         if quote != self.quote {
             self.end_quote();
         }
-        if let Some(before) = before {
-            self.literal(&self.layout.separator(before, leaf));
+        if follows {
+            self.literal(&self.layout.separator(leaf));
         }
         if quote != self.quote {
             self.markup("<blockquote>");
@@ -79,13 +91,15 @@ impl Writer<'_> {
 
     fn piece(&mut self, piece: &Piece) {
         let laid = &self.layout.leaves[piece.leaf];
-        let newline = newline(&laid.indent);
-        self.literal(if piece.begins { &laid.marked } else { &laid.indent });
+        let layout = self.layout;
+        let indent = layout.indent_of(laid);
+        let newline = newline(indent);
+        self.literal(if piece.begins { layout.marked_of(laid) } else { indent });
         match &laid.block {
             Block::Text { text, swaps, .. } => {
                 let newline = match self.pen.line_end() {
                     "\n" => newline,
-                    end => [end, &laid.indent].concat().into(),
+                    end => [end, indent].concat().into(),
                 };
                 self.text(text.text(), swaps, piece, &newline);
             }
@@ -123,7 +137,7 @@ impl Writer<'_> {
         if is_language(language) {
             self.markup(&format!("<code class=\"language-{language}\">"));
         }
-        self.begun.push((StyleKind::Monospace, self.utf16));
+        self.begin_style(StyleKind::Monospace);
     }
 
     fn end_code(&mut self, fence: &str, language: &str, newline: &str) {
@@ -142,11 +156,16 @@ impl Writer<'_> {
             // Between a mark and its text it would take the mark's power too.
             self.literal(std::mem::take(&mut mark));
         }
+        let has_no_signs = || !has_signs(&text.as_str()[piece.range.clone()]);
+        self.is_clean = self.pen == Pen::Telegram && newline == "\n" && has_no_signs();
         let mut slice = |writer: &mut Self, (at, slice, look): (usize, &str, Look)| {
             writer.turn(text, open, look);
             open = look;
             writer.literal(std::mem::take(&mut mark));
-            writer.swapped(text.as_str(), swaps, at..at + slice.len(), newline);
+            match swaps.is_empty() {
+                true => writer.lines(slice, newline),
+                false => writer.swapped(text.as_str(), swaps, at..at + slice.len(), newline),
+            }
         };
         if self.pen.disarms() {
             settled_within(self.pen, text, &piece.range).into_iter().for_each(|settled| slice(self, settled));
@@ -154,12 +173,20 @@ impl Writer<'_> {
             text.located(piece.range.clone()).for_each(|located| slice(self, located));
         }
         self.turn(text, open, Look::default());
+        self.is_clean = false;
     }
 
     /// Closes and opens what differs between two looks.
+    #[inline]
     fn turn(&mut self, text: Text<'_>, before: Look, behind: Look) {
+        if before != behind {
+            self.turn_over(text, before, behind);
+        }
+    }
+
+    fn turn_over(&mut self, text: Text<'_>, before: Look, behind: Look) {
         let shared = before.shared(behind);
-        for tag in before.tags().skip(shared).rev() {
+        for tag in before.tags_within(shared).rev() {
             if let Some(html) = self.html(text, tag) {
                 self.markup(html.close);
             }
@@ -171,7 +198,7 @@ impl Writer<'_> {
                 }
             }
         }
-        for tag in behind.tags().skip(shared) {
+        for tag in behind.tags_within(shared) {
             if let Some(html) = self.html(text, tag) {
                 self.catch_up();
                 html.write_open(&mut self.written.html);
@@ -180,7 +207,7 @@ impl Writer<'_> {
                 Tag::Link(link) => self.around_link(text, link, |(begin, _)| begin),
                 tag => {
                     self.literal(self.pen.mark(tag));
-                    self.begun.push((style(tag), self.utf16));
+                    self.begin_style(style(tag));
                 }
             }
         }
@@ -194,14 +221,24 @@ impl Writer<'_> {
     fn around_link(&mut self, text: Text<'_>, link: usize, side: impl FnOnce((String, String)) -> String) {
         if let Some(link) = text.links().get(link) {
             let around = side(self.pen.link(text, link));
+            let is_clean = std::mem::take(&mut self.is_clean);
             self.literal(&around);
+            self.is_clean = is_clean;
         }
     }
 
+    #[inline]
+    fn begin_style(&mut self, kind: StyleKind) {
+        if self.pen == Pen::Styles {
+            self.begun.push((kind, self.utf16));
+        }
+    }
+
+    #[inline]
     fn end_style(&mut self, kind: StyleKind) {
         let Some(at) = self.begun.iter().rposition(|(begun, _)| *begun == kind) else { return };
         let (_, start) = self.begun.remove(at);
-        if self.pen == Pen::Styles && start < self.utf16 {
+        if start < self.utf16 {
             self.written.styles.push(Style { start, len: self.utf16 - start, kind });
         }
     }
@@ -219,11 +256,15 @@ impl Writer<'_> {
         self.lines(&all[at..range.end], newline);
     }
 
+    #[inline]
     fn literal(&mut self, text: &str) {
-        self.lines(text, "\n");
+        if !text.is_empty() {
+            self.lines(text, "\n");
+        }
     }
 
     fn lines(&mut self, text: &str, newline: &str) {
+        self.has_signs |= !self.is_clean && (newline.len() > 1 || may_have_signs(text));
         let begin = self.written.text.len();
         push_lines(text, newline, &mut self.written.text);
         if self.pen == Pen::Styles {
@@ -241,11 +282,21 @@ impl Writer<'_> {
 
     /// Adds to the HTML what was added to the text.
     fn catch_up(&mut self) {
-        if self.pen == Pen::Telegram {
-            escape(&self.written.text[self.escaped..], &mut self.written.html);
+        if self.pen == Pen::Telegram && self.escaped < self.written.text.len() {
+            let rest = &self.written.text[self.escaped..];
+            match std::mem::take(&mut self.has_signs) {
+                true => escape(rest, &mut self.written.html),
+                false => self.written.html.push_str(rest),
+            }
             self.escaped = self.written.text.len();
         }
     }
+}
+
+/// As [`has_signs`], but true of any longer text: what is between leaves is looked at a byte at a time.
+#[inline]
+fn may_have_signs(text: &str) -> bool {
+    text.len() > 8 || text.bytes().any(|b| matches!(b, b'&' | b'<' | b'>'))
 }
 
 /// A line break and the indentation of the next line.

@@ -95,6 +95,40 @@ pub async fn receive(
     Ok(token)
 }
 
+/// Where the latest message of a conversation stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Latest {
+    /// The thread in it.
+    pub thread: Option<String>,
+    /// The platform's id of it.
+    pub platform_id: Option<String>,
+}
+
+/// The latest message that `agent` was told of from a conversation.
+pub async fn latest(
+    store: &Store,
+    agent: &str,
+    account: &str,
+    place: &Target,
+) -> Result<Option<Latest>, StoreError> {
+    let (agent, account, place) = (agent.to_owned(), account.to_owned(), place.clone());
+    store
+        .read(move |db| {
+            Ok(db
+                .prepare_cached(LATEST)?
+                .query_row(params![place.channel, account, place.address, agent], |row| {
+                    Ok(Latest { thread: row.get(0)?, platform_id: row.get(1)? })
+                })
+                .optional()?)
+        })
+        .await
+}
+
+const LATEST: &str = "SELECT thread, platform_id FROM inbound
+     WHERE channel = ?1 AND account = ?2 AND peer = ?3
+         AND EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq AND contexts.agent = ?4)
+     ORDER BY seq DESC LIMIT 1";
+
 /// The conversation that a context stands for, if it is this agent's and still valid.
 pub async fn origin(
     store: &Store,

@@ -307,6 +307,11 @@ ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
 ","
 -- What a message does where that is more than to bring a text and files.
 ALTER TABLE messages ADD COLUMN deed TEXT;
+","
+-- The name in the house's address book under which a target was meant, for whoever approves.
+ALTER TABLE messages ADD COLUMN known_as TEXT;
+-- The latest message of a conversation.
+CREATE INDEX inbound_of ON inbound (channel, account, peer, seq);
 "];
 
 /// How many migrations a database has seen.

@@ -13,7 +13,22 @@ use unicode_width::UnicodeWidthStr as _;
 /// none for a combining mark on its own. Any other text works too.
 pub fn display_width(cluster: &str) -> usize {
     // Printable ASCII, which most text is, takes one column a byte.
-    if cluster.bytes().all(|b| matches!(b, b' '..=b'~')) { cluster.len() } else { cluster.width() }
+    if is_printable_ascii(cluster.as_bytes()) { cluster.len() } else { cluster.width() }
+}
+
+/// Whether all of `text` is between the space and the tilde; eight bytes are looked at in one go.
+fn is_printable_ascii(text: &[u8]) -> bool {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let Some(last) = text.last_chunk::<8>() else {
+        return text.iter().all(|b| matches!(b, b' '..=b'~'));
+    };
+    // The last eight may overlap with those before. The highest bit of a byte is set where it is, where adding one sets
+    // it, or where taking 0x20 away borrows.
+    let others = text.as_chunks::<8>().0.iter().chain([last]).fold(0, |others, block| {
+        let block = u64::from_le_bytes(*block);
+        others | block | block.wrapping_add(EACH) | block.wrapping_sub(EACH * 0x20)
+    });
+    others & (EACH * 0x80) == 0
 }
 
 /// Lays `text` out on a display of `columns` × `rows` (each taken as at least one).

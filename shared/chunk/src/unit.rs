@@ -28,7 +28,10 @@ impl Unit {
             Self::CodePoints => text.chars().count(),
             // Most text is, and this takes one look at several bytes.
             Self::Utf16 if text.is_ascii() => text.len(),
-            Self::Utf16 => text.as_bytes().chunks(BLOCK).map(utf16_units).sum(),
+            Self::Utf16 => {
+                let (blocks, rest) = text.as_bytes().as_chunks::<BLOCK>();
+                blocks.iter().map(|block| utf16_units(block)).sum::<usize>() + utf16_units(rest)
+            }
             Self::Graphemes => clusters::measure(text, usize::MAX).1,
         }
     }

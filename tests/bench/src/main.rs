@@ -1,7 +1,8 @@
 //! Measures the budgets of the splitter, of the renderer, of the start and of the queue, and prints them as ratios to
 //! something in the same run.
 //!
-//! Machines differ, and so do a machine's minutes: what is compared is measured in turns, and each figure is a median, or a minimum where growth is meant.
+//! Machines differ, and so do a machine's minutes: what is compared is measured in turns, and each figure is a median,
+//! or the least of many where growth is meant, as noise only ever adds.
 //! Read [`plain`], [`render`], [`start`] and [`queue`] for what is measured, [`document`] for the text that it is measured on.
 
 mod document;
@@ -16,9 +17,10 @@ usage: tests/bench/run [plain | render | start | queue [PART] | --document [BYTE
 
 Builds in release and prints, for the plain split: GB/s by unit and mode, the ratio to text-splitter's TextSplitter, and
 how the cost grows with the input. For the renderer: the ratio to pulldown-cmark's own rate, the time of a reply to all
-channels, how the cost grows, and peak memory. For the start: from nothing to ready, with 100,000 messages in the queue. For the queue: accepting beside a bare
-SQLite loop and a bare HTTP endpoint, the time to the platform, messages delivered per second, memory. It takes some minutes;
-nothing else should run beside it.
+channels, how the cost grows, and peak memory. For the start: from nothing to ready, with 100,000 messages in the queue.
+For the queue: accepting beside a bare SQLite loop and a bare HTTP endpoint, the time to the platform, messages delivered
+per second, memory. How a cost grows is told by the fastest of many runs, as noise only ever adds; all else by medians. It
+takes some minutes; nothing else should run beside it.
 
   render               the renderer only
   plain                the plain split only

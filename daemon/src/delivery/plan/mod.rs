@@ -15,6 +15,8 @@ pub use able::actions;
 pub(super) use files::fits;
 pub use parts::{Content, parts};
 
+use std::collections::BTreeMap;
+
 use super::AgentRules;
 use crate::{
     channels::account::{Accounts, NoAccount},
@@ -27,6 +29,30 @@ use crate::{
     policy::Origin,
 };
 
+/// Names for targets, as the house has written them down.
+#[derive(Debug, Clone, Default)]
+pub struct Book(BTreeMap<String, Destination>);
+
+impl Book {
+    /// A book of these names.
+    pub fn new(names: BTreeMap<String, Destination>) -> Self {
+        Self(names)
+    }
+
+    /// What a destination means that is nothing but a name in it, and that name.
+    fn look(&self, destination: &Destination) -> Option<(Destination, &str)> {
+        let Destination::Address { channel: None, address, thread } = destination else { return None };
+        let (name, meant) = self.0.get_key_value(address)?;
+        let mut meant = meant.clone();
+        if let Destination::Address { thread: own, .. } = &mut meant
+            && thread.is_some()
+        {
+            own.clone_from(thread);
+        }
+        Some((meant, name))
+    }
+}
+
 /// A call's target, resolved against the open accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
@@ -34,6 +60,8 @@ pub struct Resolved {
     pub target: Target,
     /// The account it goes from.
     pub account: String,
+    /// The name in the address book by which it was meant.
+    pub known_as: Option<String>,
 }
 
 /// Finds the target and account that a call means.
@@ -42,8 +70,13 @@ pub fn resolve(
     origin: Option<&Origin>,
     rules: &AgentRules,
     accounts: &Accounts,
+    book: &Book,
 ) -> Result<Resolved, Refusal> {
-    let (channel, address, asked_thread) = match (&call.destination, origin) {
+    let (destination, known_as) = match book.look(&call.destination) {
+        Some((destination, name)) => (destination, Some(name)),
+        None => (call.destination.clone(), None),
+    };
+    let (channel, address, asked_thread) = match (&destination, origin) {
         (Destination::Current, None) => {
             let hint = "give the context that came with the message you answer, or name a target";
             return Err(Refusal::input("\"current\" needs a context, and this call has none", hint)
@@ -62,7 +95,7 @@ pub fn resolve(
             (channel, address.clone(), thread.as_ref())
         }
     };
-    let current = call.destination == Destination::Current;
+    let current = destination == Destination::Current;
     let inherited = origin.filter(|_| current);
     let account = call
         .account
@@ -87,7 +120,11 @@ pub fn resolve(
         None => inherited.and_then(|origin| origin.place.thread.clone()).filter(|_| can.threads),
     };
     able::check(can, call)?;
-    Ok(Resolved { target: Target { channel, address, thread }, account: account.to_owned() })
+    Ok(Resolved {
+        target: Target { channel, address, thread },
+        account: account.to_owned(),
+        known_as: known_as.map(str::to_owned),
+    })
 }
 
 /// The one value that two places give, if they do not contradict each other.

@@ -34,21 +34,31 @@ impl Door {
         F: Future<Output = Result<Response, Refusal>>,
         W: FnOnce(Caller, Request) -> F,
     {
-        let (caller, result) = match self.caller(request.headers()).await {
-            Err(refusal) => (None, Err(refusal)),
-            Ok(caller) => {
-                let result = match roles.contains(&caller.role) {
-                    true => work(caller.clone(), request).await,
-                    false => Err(wrong_role(&caller, roles)),
-                };
-                (Some(caller), result)
-            }
+        let (caller, result) = match self.let_in(request.headers(), roles).await {
+            Err((caller, refusal)) => (caller, Err(refusal)),
+            Ok(caller) => (Some(caller.clone()), work(caller, request).await),
         };
         match result {
             Ok(response) => response,
             Err(refusal) => {
                 self.0.refused.note(caller.as_ref(), door, &refusal).await;
                 problem::response(&refusal)
+            }
+        }
+    }
+
+    /// Recognises the caller, and checks its role; the refusal of one that was recognised names it.
+    pub(super) async fn let_in(
+        &self,
+        headers: &HeaderMap,
+        roles: &[Role],
+    ) -> Result<Caller, (Option<Caller>, Refusal)> {
+        let caller = self.caller(headers).await.map_err(|refusal| (None, refusal))?;
+        match roles.contains(&caller.role) {
+            true => Ok(caller),
+            false => {
+                let refusal = wrong_role(&caller, roles);
+                Err((Some(caller), refusal))
             }
         }
     }

@@ -12,11 +12,12 @@ use gatepost_link::topic;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Door, caller, views::time};
+use super::{Door, caller};
 use crate::{
     agents::Role,
     approval::registry::{DeviceError, Registered},
     companion::pairing::{CONFIRM, PairError, Shown},
+    intake::views::time,
     message::refusal::{Code, Refusal},
     random::to_hex,
 };

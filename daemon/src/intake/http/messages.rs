@@ -11,10 +11,10 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Door, caller, views};
+use super::{Door, caller};
 use crate::{
     agents::{Caller, Role},
-    intake::desk::Incoming,
+    intake::{desk::Incoming, views},
     message::{
         refusal::{Code, Refusal},
         state::{Actor, State as MessageState},

@@ -8,7 +8,12 @@
 //! | `GET /v1/messages/{id}[?wait=S]` | agent (its own), operator | one message and its receipt |
 //! | `POST /v1/messages/{id}/cancel` | agent (its own), operator | takes it back |
 //! | `POST /v1/messages/{id}/retry[?mayDuplicate=true]` | operator | sends what has not arrived of it again |
+//! | `GET /v1/tools[?context=C]` | agent, operator | the tools in its hand, described for it |
+//! | `POST /v1/tools/{name}` | agent, operator | calls one; waits up to 20 s for the end of what it sends |
+//! | `POST /v1/resource` | agent, operator | what stands at a resource's address, as over MCP |
+//! | `GET /v1/guide/{channel}` | agent, operator | how to write for a channel |
 //! | `POST /v1/purge[?id=I&state=S&olderThan=SECONDS]` | operator | lets go of ended messages before their retention is over |
+//! | `POST /v1/reply` | agent | takes the text of its turn: it goes where the turn came from, its blocks to whom they name |
 //! | `GET /v1/inbox[?after=N]` | agent | what the hub has to tell it |
 //! | `GET /v1/transcript[?session=S&after=N]` | agent (its own), operator (`&agent=A`) | what arrived of what it has said |
 //! | `GET /v1/events[?after=N]` | agent (its own), operator | what happens, as server-sent events; goes on after `Last-Event-ID` |
@@ -19,6 +24,7 @@
 //! | `POST /v1/companions/{name or key}/rename`, `DELETE /v1/companions/{name or key}` | operator | another name; no right to decide any more |
 //! | `POST /v1/pairing` | operator | waits for a device that wants to be paired; the number that it should show |
 //! | `POST /v1/pairing/{code}` | operator | whether it shows that number; waits until it is paired |
+//! | `/mcp` | agent, operator | the Model Context Protocol, streamable HTTP |
 //! | `GET /metrics` | monitor, operator | figures, for Prometheus |
 //! | `GET /healthz`, `/readyz` | anybody | whether the hub lives, and whether it takes messages |
 
@@ -29,10 +35,12 @@ mod events;
 mod files;
 mod inbound;
 mod local;
+mod mcp;
 mod messages;
 mod metrics;
 mod problem;
-mod views;
+mod reply;
+mod tools;
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,7 +52,7 @@ use axum::{
     routing::{delete, get, post},
 };
 
-use super::refused::Refused;
+use super::{refused::Refused, tool::Guides};
 use crate::{
     companion::register::Companions,
     delivery::Pipeline,
@@ -72,6 +80,8 @@ pub struct Behind {
     pub context_ttl: Duration,
     /// Bodies over so many bytes are refused.
     pub max_body: usize,
+    /// The names by which the hub is reached, beside those of this machine itself.
+    pub hosts: Vec<String>,
 }
 
 struct Shared {
@@ -81,14 +91,16 @@ struct Shared {
     metrics: Metrics,
     companions: Companions,
     refused: Refused,
+    guides: Guides,
     context_ttl: Duration,
     max_body: usize,
+    hosts: Vec<String>,
 }
 
 impl Door {
     /// A door to what is behind it.
     pub fn new(behind: Behind) -> Self {
-        let Behind { pipeline, events, metrics, companions, context_ttl, max_body } = behind;
+        let Behind { pipeline, events, metrics, companions, context_ttl, max_body, hosts } = behind;
         let store = pipeline.outbox().store().clone();
         let refused = Refused::new(store.clone());
         Self(Arc::new(Shared {
@@ -98,8 +110,10 @@ impl Door {
             metrics,
             companions,
             refused,
+            guides: Guides::default(),
             context_ttl,
             max_body,
+            hosts,
         }))
     }
 
@@ -111,7 +125,12 @@ impl Door {
             .route("/v1/messages/{id}", get(messages::show))
             .route("/v1/messages/{id}/cancel", post(messages::cancel))
             .route("/v1/messages/{id}/retry", post(messages::retry))
+            .route("/v1/tools", get(tools::list))
+            .route("/v1/tools/{tool}", post(tools::call))
+            .route("/v1/resource", post(tools::resource))
+            .route("/v1/guide/{channel}", get(tools::guide))
             .route("/v1/purge", post(messages::purge))
+            .route("/v1/reply", post(reply::take))
             .route("/v1/inbox", get(messages::inbox))
             .route("/v1/transcript", get(messages::transcript))
             .route("/v1/events", get(events::stream))
@@ -124,6 +143,7 @@ impl Door {
             .route("/v1/companions/{which}/rename", post(companions::rename))
             .route("/v1/pairing", post(companions::pair))
             .route("/v1/pairing/{code}", post(companions::answer))
+            .merge(mcp::routes(&self, &self.0.hosts))
             .route("/metrics", get(metrics::read))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))

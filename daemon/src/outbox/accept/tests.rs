@@ -7,7 +7,7 @@ fn letter(text: &str) -> NewMessage {
 
 async fn accept(outbox: &Outbox, text: &str) -> Result<i64, Full> {
     match outbox.accept(letter(text)).await {
-        Ok(Accepted::New(seq) | Accepted::Before(seq)) => Ok(seq),
+        Ok(Accepted::New(seq) | Accepted::Before(seq) | Accepted::Same(seq)) => Ok(seq),
         Err(AcceptError::Full(full)) => Err(full),
         Err(error) => panic!("{error}"),
     }
@@ -47,4 +47,38 @@ async fn texts_are_bounded_together_and_counted_in_bytes_also_after_a_restart() 
     accept(&outbox, "ab").await.unwrap();
     end(&outbox, first).await;
     accept(&outbox, "abcdefgh").await.unwrap();
+}
+
+/// Within the window the same message is the first one, also after a restart; one that failed is none.
+#[tokio::test]
+async fn the_same_message_again_is_the_first_one_while_that_lives() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = async |window| {
+        let store = Store::open(directory.path()).unwrap();
+        (store.clone(), Outbox::new(store).deduplicating(window).await.unwrap())
+    };
+    let minute = std::time::Duration::from_mins(1);
+    let (store, outbox) = open(minute).await;
+    let say = async |outbox: &Outbox, text: &str| outbox.accept(NewMessage::example(text)).await.unwrap();
+    let Accepted::New(first) = say(&outbox, "one").await else { panic!() };
+    assert_eq!(say(&outbox, "one").await, Accepted::Same(first));
+    assert!(matches!(say(&outbox, "two").await, Accepted::New(_)));
+    // Whoever names a call says itself which are the same.
+    assert!(matches!(outbox.accept(letter("one")).await.unwrap(), Accepted::New(_)));
+    let mut others = NewMessage::example("one");
+    others.agent = "b".into();
+    assert!(matches!(outbox.accept(others).await.unwrap(), Accepted::New(_)), "another agent's receipt");
+    store.close();
+    drop(outbox);
+
+    let (store, outbox) = open(minute).await;
+    assert!(matches!(say(&outbox, "one").await, Accepted::Same(_)), "after a restart");
+    let Accepted::Same(last) = say(&outbox, "one").await else { panic!() };
+    end(&outbox, last).await;
+    assert!(matches!(say(&outbox, "one").await, Accepted::New(_)), "the first one failed");
+    store.close();
+    drop(outbox);
+
+    let (_, outbox) = open(std::time::Duration::ZERO).await;
+    assert!(matches!(say(&outbox, "one").await, Accepted::New(_)));
 }

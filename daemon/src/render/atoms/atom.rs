@@ -1,4 +1,5 @@
-//! One atom, kept small: a text of a megabyte without a blank line has two hundred thousand of them.
+//! Atoms, kept small: a text of a megabyte without a blank line has two hundred thousand of them. Where every byte costs
+//! one unit and nothing else, as in most prose, what they cost follows from where they are and is not kept at all.
 
 use std::ops::Range;
 
@@ -27,6 +28,15 @@ impl Atom {
         Self { start: small(range.start), end: small(range.end), from: from.into(), to: to.into(), grade }
     }
 
+    /// The next one behind this one, where every byte of it and of the gap between costs one unit and nothing else.
+    #[inline]
+    pub(super) fn next(&self, range: Range<usize>, grade: Grade) -> Self {
+        let (start, end) = (small(range.start), small(range.end));
+        let [units, tags, markup] = self.to.0;
+        let at = |place: u32| Packed([units.saturating_add(place - self.end), tags, markup]);
+        Self { start, end, from: at(start), to: at(end), grade }
+    }
+
     #[inline]
     pub(in super::super) fn range(&self) -> Range<usize> {
         self.start as usize..self.end as usize
@@ -40,6 +50,59 @@ impl Atom {
     #[inline]
     pub(in super::super) fn to(&self) -> Cost {
         self.to.into()
+    }
+}
+
+/// The atoms of a leaf, in order.
+#[derive(Debug, Clone, Default)]
+pub(in super::super) struct Atoms {
+    places: Vec<(u32, u32, Grade)>,
+    /// What each costs up to its beginning and to its end, unless that is as many units as there are bytes.
+    costs: Vec<[Packed; 2]>,
+    is_even: bool,
+}
+
+impl Atoms {
+    /// None, with room for some; whether every byte of the leaf costs one unit and nothing else.
+    pub(super) fn new(is_even: bool, some: usize) -> Self {
+        let costs = Vec::with_capacity(if is_even { 0 } else { some });
+        Self { places: Vec::with_capacity(some), costs, is_even }
+    }
+
+    /// Adds one behind those that are there.
+    pub(super) fn push(&mut self, atom: Atom) {
+        self.places.push((atom.start, atom.end, atom.grade));
+        if !self.is_even {
+            self.costs.push([atom.from, atom.to]);
+        }
+    }
+
+    pub(in super::super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    #[inline]
+    pub(in super::super) fn get(&self, at: usize) -> Option<Atom> {
+        let (start, end, grade) = *self.places.get(at)?;
+        let [from, to] = match self.is_even {
+            true => {
+                let (first, ..) = self.places[0];
+                [start, end].map(|place| Packed([place - first, 0, 0]))
+            }
+            false => self.costs[at],
+        };
+        Some(Atom { start, end, from, to, grade })
+    }
+
+    pub(super) fn last(&self) -> Option<Atom> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// Says how good the place before atom `at` is, if there is one.
+    pub(super) fn regrade(&mut self, at: usize, grade: Grade) {
+        if let Some((_, _, before)) = self.places.get_mut(at) {
+            *before = grade;
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::escape::{Swap, addresses};
 use super::super::measure::{Cost, Measure};
 use super::super::text::Text;
 use super::super::words::{Grade, words};
-use super::atom::Atom;
+use super::atom::{Atom, Atoms};
 
 /// An oversized word is broken into so many runs a part, so that a part can be filled whatever it begins with.
 const RUNS: usize = 16;
@@ -32,7 +32,7 @@ pub(super) struct Leaf<'a> {
     run: Range<usize>,
     /// Whether every byte of that is a unit and nothing else.
     is_simple_run: bool,
-    atoms: &'a mut Vec<Atom>,
+    atoms: Atoms,
 }
 
 impl<'a> Leaf<'a> {
@@ -41,9 +41,11 @@ impl<'a> Leaf<'a> {
         most: Cost,
         (all, styled): (&'a str, Option<Text<'a>>),
         swaps: &'a [Swap],
-        atoms: &'a mut Vec<Atom>,
     ) -> Self {
         let is_simple = measure.is_simple(all, swaps);
+        let is_even = is_simple && styled.is_none_or(Text::is_plain);
+        // More than words commonly need.
+        let atoms = Atoms::new(is_even, if styled.is_some() { all.len() / 5 } else { 0 });
         Self { measure, most, styled, all, swaps, is_simple, run: 0..0, is_simple_run: is_simple, atoms }
     }
 
@@ -56,10 +58,7 @@ impl<'a> Leaf<'a> {
 
     /// What `range` costs, which looks the same throughout.
     fn even(&self, range: Range<usize>) -> Cost {
-        // So most words are priced at a glance.
-        let are_letters = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b' ');
-        let is_glanced_at = range.len() <= SHORT && self.swaps.is_empty();
-        match self.is_simple_run || is_glanced_at && are_letters(&self.all.as_bytes()[range.clone()]) {
+        match self.is_simple_run {
             true => Cost::units(range.len()),
             false => self.measure.slice(self.all, self.swaps, range),
         }
@@ -91,12 +90,15 @@ impl<'a> Leaf<'a> {
 
     /// Adds an atom behind those that are there.
     fn push(&mut self, range: Range<usize>, grade: Grade) {
-        let Some((before, to)) = self.atoms.last().map(|last| (last.range(), last.to())) else {
+        let Some(last) = self.atoms.last() else {
             let to = self.cost(range.clone());
             return self.atoms.push(Atom::new(range, Cost::default(), to, grade));
         };
-        let (mut from, gap) = (to, before.end..range.start);
+        let (mut from, gap) = (last.to(), last.range().end..range.start);
         if self.is_even(&(gap.start..range.end)) {
+            if self.is_simple_run {
+                return self.atoms.push(last.next(range, grade));
+            }
             from += self.even(gap);
             let to = from + self.even(range.clone());
             return self.atoms.push(Atom::new(range, from, to, grade));
@@ -119,16 +121,10 @@ impl<'a> Leaf<'a> {
         is_short || self.alone(word.clone()).fits(self.most)
     }
 
-    /// Says how good the place before atom `at` is, which was pushed since.
-    fn regrade(&mut self, at: usize, grade: Grade) {
-        if let Some(first) = self.atoms.get_mut(at) {
-            first.grade = grade;
-        }
-    }
-
-    pub(super) fn text(&mut self, text: Text<'_>) {
+    pub(super) fn text(mut self, text: Text<'_>) -> Atoms {
         if self.is_simple && text.is_plain() {
-            return self.simple_text(text);
+            self.simple_text(text);
+            return self.atoms;
         }
         for (word, grade) in words(text) {
             if self.stays_whole(text, &word) {
@@ -143,8 +139,9 @@ impl<'a> Leaf<'a> {
                 self.push(whole, Grade::Cluster);
             }
             self.runs(at..word.end);
-            self.regrade(begin, grade);
+            self.atoms.regrade(begin, grade);
         }
+        self.atoms
     }
 
     /// As [`Leaf::text`], where every place costs as many units as there are bytes before it.
@@ -159,7 +156,7 @@ impl<'a> Leaf<'a> {
             }
             let begin = self.atoms.len();
             self.runs(word);
-            self.regrade(begin, grade);
+            self.atoms.regrade(begin, grade);
         }
     }
 
@@ -182,7 +179,7 @@ impl<'a> Leaf<'a> {
     }
 
     /// Lines of code. Empty lines belong to the gaps between them: they are dropped where a part ends.
-    pub(super) fn code(&mut self) {
+    pub(super) fn code(mut self) -> Atoms {
         let mut at = 0;
         for line in self.all.split('\n') {
             let range = at..at + line.len();
@@ -196,8 +193,9 @@ impl<'a> Leaf<'a> {
             }
             let begin = self.atoms.len();
             self.runs_of_line(range);
-            self.regrade(begin, Grade::Line);
+            self.atoms.regrade(begin, Grade::Line);
         }
+        self.atoms
     }
 
     /// Breaks up a line of code, but not its indentation: that goes with the first sign, or where a part ends.

@@ -19,7 +19,7 @@ use super::measure::{Cost, Measure};
 use super::words::{Grade, extent};
 use leaf::Leaf;
 
-pub(super) use atom::Atom;
+pub(super) use atom::{Atom, Atoms};
 
 /// All atoms of a leaf as one.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
         // A cluster may reach over the edge of a word: only the sum of all is safe.
         Block::Text { .. } | Block::Code { .. } if layout.unit == Unit::Graphemes => {
             let atoms = atoms(layout, at);
-            let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return Span::default() };
+            let (Some(first), Some(last)) = (atoms.get(0), atoms.last()) else { return Span::default() };
             (first.range().start..last.range().end, last.to())
         }
         Block::Text { text, swaps, .. } => {
@@ -44,7 +44,12 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
             (range.clone(), measure.inside(text, swaps, range))
         }
         Block::Code { text, swaps, .. } => {
-            let range = code_extent(text);
+            let mut range = code_extent(text);
+            let first = text[range.clone()].find('\n').map_or(range.end, |end| range.start + end);
+            // A line that is cut may be without its indentation.
+            if !measure.slice(text, swaps, range.start..first).fits(most(layout, at)) {
+                range.start = atoms(layout, at).get(0).map_or(range.start, |first| first.range().start);
+            }
             (range.clone(), measure.slice(text, swaps, range))
         }
         Block::Table(table) => {
@@ -67,41 +72,38 @@ pub(super) fn span(layout: &Layout<'_>, at: usize) -> Span {
 }
 
 /// The atoms of a leaf; one that is never cut has a single one.
-pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Vec<Atom> {
+pub(super) fn atoms(layout: &Layout<'_>, at: usize) -> Atoms {
     let laid = &layout.leaves[at];
-    let most = Cost { units: layout.room(at), ..layout.most() - laid.wrap };
-    let measure = measure(layout, at);
-    let mut atoms = Vec::new();
+    let (most, measure) = (most(layout, at), measure(layout, at));
     match &laid.block {
         Block::Text { text, swaps, .. } => {
             let text = text.text();
-            // More than words commonly need.
-            atoms.reserve(text.as_str().len() / 5);
-            Leaf::new(measure, most, (text.as_str(), Some(text)), swaps, &mut atoms).text(text);
+            Leaf::new(measure, most, (text.as_str(), Some(text)), swaps).text(text)
         }
-        Block::Code { text, swaps, .. } => {
-            Leaf::new(measure, most, (text, None), swaps, &mut atoms).code();
-        }
+        Block::Code { text, swaps, .. } => Leaf::new(measure, most, (text, None), swaps).code(),
         Block::Table(table) if table.rows() > 0 => {
             let join = Cost::units(1 + measure.newline);
+            let mut atoms = Atoms::new(false, table.rows());
             for row in 0..table.rows() {
-                let from = atoms.last().map_or(Cost::default(), |last: &Atom| last.to() + join);
+                let from = atoms.last().map_or(Cost::default(), |last| last.to() + join);
                 let to = from + row_cost(layout, &measure, table, row);
                 atoms.push(Atom::new(row..row + 1, from, to, Grade::Line));
             }
+            atoms
         }
         Block::Table(_) | Block::Rule => {
             let Span { range, cost } = span(layout, at);
+            let mut atoms = Atoms::new(false, 1);
             atoms.push(Atom::new(range, Cost::default(), cost, Grade::Line));
+            atoms
         }
     }
-    atoms
 }
 
 /// What it costs that a part begins at `place` in a leaf.
 pub(super) fn opening(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
     match &layout.leaves[at].block {
-        Block::Text { text, swaps, .. } => measure(layout, at).opening(text.text(), swaps, place),
+        Block::Text { text, swaps, .. } => edges(layout).opening(text.text(), swaps, place),
         _ => Cost::default(),
     }
 }
@@ -109,14 +111,24 @@ pub(super) fn opening(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
 /// What it costs that a part ends at `place` in a leaf.
 pub(super) fn closing(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
     match &layout.leaves[at].block {
-        Block::Text { text, .. } => measure(layout, at).closing(text.text(), place),
+        Block::Text { text, .. } => edges(layout).closing(text.text(), place),
         _ => Cost::default(),
     }
 }
 
+/// What prices the marks where a part begins or ends, none of which is a line break.
+fn edges(layout: &Layout<'_>) -> Measure {
+    Measure { pen: layout.pen, unit: layout.unit, newline: 0 }
+}
+
+/// The most that an atom of a leaf may cost.
+fn most(layout: &Layout<'_>, at: usize) -> Cost {
+    Cost { units: layout.room(at), ..layout.most() - layout.leaves[at].wrap }
+}
+
 fn measure(layout: &Layout<'_>, at: usize) -> Measure {
     let laid = &layout.leaves[at];
-    let indent = layout.unit.count(&laid.indent);
+    let indent = layout.unit.count(layout.indent_of(laid));
     let newline = match &laid.block {
         Block::Text { .. } => indent + layout.pen.line_end().len() - 1,
         _ => indent,

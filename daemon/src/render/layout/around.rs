@@ -1,8 +1,8 @@
 //! What is written around and between leaves: quote marks, the marks of items, indentation, empty lines.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
+use super::super::table::fill;
 use super::super::tree::{Container, DEEPEST};
 use super::{Layout, Pen};
 
@@ -76,11 +76,14 @@ impl Layout<'_> {
                 Container::List { .. } => continue,
                 Container::Item { number } => {
                     match number {
-                        Some(number) => _ = write!(marked, "{number}. "),
+                        Some(number) => {
+                            push_number(number, marked);
+                            marked.push_str(". ");
+                        }
                         None => marked.push_str(pen.bullet()),
                     }
                     let mark = marked[before.1..].chars().count();
-                    indent.extend(std::iter::repeat_n(' ', mark));
+                    fill(indent, "                ", mark);
                     if self.first.get(*node).is_some_and(|first| *first < at) {
                         marked.truncate(before.1);
                         marked.push_str(&indent[before.0..]);
@@ -95,14 +98,21 @@ impl Layout<'_> {
         }
     }
 
-    /// What is written between two leaves that follow each other, before the second one's indentation.
-    pub(in super::super) fn separator(&self, before: usize, after: usize) -> Cow<'static, str> {
-        self.separator_by(before, after, self.pen)
+    /// What is written between a leaf and the one before it, before its indentation.
+    pub(in super::super) fn separator(&self, leaf: usize) -> Cow<'static, str> {
+        self.separator_by(leaf, self.pen)
     }
 
     /// The same as another pen writes it.
-    pub(in super::super) fn separator_by(&self, before: usize, after: usize, pen: Pen) -> Cow<'static, str> {
-        let Some(common) = self.common(before, after) else { return "\n\n".into() };
+    #[inline]
+    pub(in super::super) fn separator_by(&self, leaf: usize, pen: Pen) -> Cow<'static, str> {
+        match self.leaves[leaf].common {
+            Some(common) => self.separator_within(common, pen),
+            None => "\n\n".into(),
+        }
+    }
+
+    fn separator_within(&self, common: usize, pen: Pen) -> Cow<'static, str> {
         let tight = |node: usize| matches!(self.nodes[node].kind, Container::List { tight: true, .. });
         if tight(common) || self.nodes[common].parent.is_some_and(tight) {
             return "\n".into();
@@ -111,9 +121,9 @@ impl Layout<'_> {
         format!("\n{}\n", indent.trim_end()).into()
     }
 
-    /// The innermost container that two leaves share.
-    pub(in super::super) fn common(&self, before: usize, after: usize) -> Option<usize> {
-        let (mut a, mut b) = (self.leaves[before].parent?, self.leaves[after].parent?);
+    /// The innermost container that two leaves share, which are in these.
+    pub(super) fn common(&self, before: Option<usize>, after: Option<usize>) -> Option<usize> {
+        let (mut a, mut b) = (before?, after?);
         while a != b {
             // Never the shallower one: what they share is around both.
             if self.nodes[a].depth >= self.nodes[b].depth {
@@ -124,4 +134,17 @@ impl Layout<'_> {
         }
         Some(a)
     }
+}
+
+/// Adds a number in decimal, without the machinery of a format: half of all items have one.
+fn push_number(number: u64, out: &mut String) {
+    // As long as the longest.
+    let mut digits = [0; 20];
+    let (mut rest, mut first) = (number, digits.len());
+    while rest > 0 || first == digits.len() {
+        first -= 1;
+        digits[first] = (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend(digits[first..].iter().map(|digit| char::from(b'0' + digit)));
 }

@@ -44,12 +44,13 @@ impl<'a> Layout<'a> {
     /// Adds up what the fence of a leaf costs; whether half a part is left.
     fn fence(&mut self, at: usize, first_line: &str) -> bool {
         let unit = self.unit;
-        let laid = &mut self.leaves[at];
-        let (indent, fence) = (unit.count(&laid.indent), laid.fence.len());
-        let first = indent.max(unit.count(&laid.marked));
+        let laid = &self.leaves[at];
+        let (indent, fence) = (unit.count(self.indent_of(laid)), laid.fence.len());
+        let first = indent.max(unit.count(self.marked_of(laid)));
         let (lead, tail) = (first + fence + unit.count(first_line) + 1 + indent, 1 + indent + fence);
         let fits = lead + tail <= self.limit / 2;
         if fits {
+            let laid = &mut self.leaves[at];
             (laid.lead, laid.tail) = (lead, tail);
         }
         fits

@@ -11,6 +11,7 @@ mod code;
 mod table;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use gatepost_chunk::Unit;
 
@@ -43,16 +44,21 @@ pub(super) struct Layout<'a> {
     pub(super) limit: usize,
     /// The first leaf in each container.
     first: Vec<usize>,
+    /// What is written before the lines of all leaves, one behind the other: thousands of items have a few bytes each.
+    margins: String,
+    /// The last leaf's of them, as they are put together.
+    margin: Indents,
 }
 
 /// A leaf and what is written around it in plain text.
 pub(super) struct Laid<'a> {
     pub(super) parent: Option<usize>,
+    /// The innermost container that it shares with the leaf before it.
+    pub(super) common: Option<usize>,
     pub(super) block: Block<'a>,
-    /// Quote marks and indentation before each of its lines.
-    pub(super) indent: String,
-    /// The same with the marks of the items that it begins.
-    pub(super) marked: String,
+    /// Where among the margins its [`Layout::indent_of`] and its [`Layout::marked_of`] are.
+    indent: Range<usize>,
+    marked: Range<usize>,
     /// The backticks around it; none where empty.
     pub(super) fence: String,
     /// Backticks for approvers, whatever the platform has.
@@ -77,7 +83,8 @@ impl<'a> Layout<'a> {
         let nodes = Cow::Borrowed(document.nodes.as_slice());
         let (pen, unit) = (Pen::from(flavour.markup), flavour.unit);
         let leaves = Vec::with_capacity(document.leaves.len());
-        let mut layout = Self { nodes, leaves, pen, unit, limit, first: Vec::new() };
+        let (first, margins, margin) = Default::default();
+        let mut layout = Self { nodes, leaves, pen, unit, limit, first, margins, margin };
         for leaf in &document.leaves {
             layout.add(document, leaf, flavour.tables);
         }
@@ -116,9 +123,11 @@ impl<'a> Layout<'a> {
         let mut text = text;
         match heading.map(|level| pen.heading(level)) {
             Some(Some(mark)) => {
+                self.margin.indent.push_str(mark);
+                self.margin.marked.push_str(mark);
+                let (indent, marked) = self.keep_margin();
                 let laid = &mut self.leaves[at];
-                laid.indent.push_str(mark);
-                laid.marked.push_str(mark);
+                (laid.indent, laid.marked) = (indent, marked);
                 laid.lead += mark.len();
             }
             Some(None) => text = embolden(text.text()).into(),
@@ -159,17 +168,44 @@ impl<'a> Layout<'a> {
         let at = self.leaves.len();
         self.first.resize(self.nodes.len(), usize::MAX);
         let mut node = parent;
-        while let Some(inner) = node {
-            self.first[inner] = self.first[inner].min(at);
+        // Leaves come in order: where one was first, it was around.
+        while let Some(inner) = node.filter(|inner| self.first[*inner] == usize::MAX) {
+            self.first[inner] = at;
             node = self.nodes[inner].parent;
         }
-        let Indents { indent, marked } = self.indents(parent, at, self.pen);
-        let lead = self.unit.count(&indent).max(self.unit.count(&marked));
-        let (fence, backticks) = Default::default();
+        let mut margin = std::mem::take(&mut self.margin);
+        self.indent(&mut margin, parent, at, self.pen);
+        self.margin = margin;
+        let (indent, marked) = self.keep_margin();
+        let lead = match parent {
+            Some(_) => self.unit.count(&self.margin.indent).max(self.unit.count(&self.margin.marked)),
+            None => 0,
+        };
         let in_quote = self.pen.quotes_by_tag() && self.in_quote(parent);
         let quote = Cost { units: 0, tags: 1, markup: "<blockquote></blockquote>".len() };
         let wrap = if in_quote { quote } else { Cost::default() };
-        self.leaves.push(Laid { parent, block, indent, marked, fence, backticks, lead, tail: 0, wrap });
+        let common = self.leaves.last().and_then(|before| self.common(before.parent, parent));
+        let (fence, backticks, tail) = Default::default();
+        self.leaves.push(Laid { parent, common, block, indent, marked, fence, backticks, lead, tail, wrap });
+    }
+
+    /// Puts the margin of the last leaf to the others. Where its two halves are there.
+    fn keep_margin(&mut self) -> (Range<usize>, Range<usize>) {
+        let start = self.margins.len();
+        self.margins.push_str(&self.margin.indent);
+        let middle = self.margins.len();
+        self.margins.push_str(&self.margin.marked);
+        (start..middle, middle..self.margins.len())
+    }
+
+    /// Quote marks and indentation before each line of a leaf.
+    pub(super) fn indent_of(&self, laid: &Laid<'_>) -> &str {
+        &self.margins[laid.indent.clone()]
+    }
+
+    /// The same with the marks of the items that the leaf begins.
+    pub(super) fn marked_of(&self, laid: &Laid<'_>) -> &str {
+        &self.margins[laid.marked.clone()]
     }
 
     /// Counts a tag around a leaf, besides that of the quote it is in.

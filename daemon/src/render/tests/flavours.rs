@@ -109,6 +109,14 @@ fn a_label_that_google_chat_would_end_too_soon_shows_its_address() {
 }
 
 #[test]
+fn a_sign_at_the_edge_of_a_label_is_no_mark() {
+    let slack = marked(Notation::Slack, "a_ [b_](https://a.example/) c");
+    assert_eq!(slack, "a\u{200b}_ <https://a.example/|b\u{200b}_\u{200b}> c");
+    let slack = marked(Notation::Slack, "_a [_ b](https://a.example/)");
+    assert_eq!(slack, "_\u{200b}a <https://a.example/|\u{200b}_ b>");
+}
+
+#[test]
 fn a_style_beside_what_takes_its_marks_power_has_none() {
     assert_eq!(marked(Notation::WhatsApp, "_a b\u{200b}_ and `c\u{200b}`"), "a b\u{200b} and c\u{200b}");
     assert_eq!(marked(Notation::WhatsApp, "a\u{200b}`b`"), "a\u{200b}b");

@@ -47,8 +47,10 @@ pub(super) enum Cuts {
 /// code, rows. A line of code or an address that is too long for a part is in runs, as the splitter has it.
 fn smallest(layout: &Layout<'_>, cuts: Cuts) -> Vec<(usize, std::ops::Range<usize>)> {
     let mut smallest = Vec::new();
-    let all = (0..layout.leaves.len())
-        .flat_map(|leaf| atoms(layout, leaf).into_iter().map(move |atom| (leaf, atom)));
+    let all = (0..layout.leaves.len()).flat_map(|leaf| {
+        let atoms = atoms(layout, leaf);
+        (0..atoms.len()).filter_map(move |at| Some((leaf, atoms.get(at)?)))
+    });
     for (leaf, atom) in all {
         let text = match &layout.leaves[leaf].block {
             Block::Text { text, .. } if cuts == Cuts::Clusters => text.text(),

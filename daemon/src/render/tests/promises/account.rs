@@ -397,11 +397,15 @@ impl Account {
                 breaks = breaks.map(|breaks| breaks + 1);
                 continue;
             }
-            let indent = &line[..line.len() - line.trim_start().len()];
+            // What nobody sees does not end the indentation.
+            let bare = trimmed.trim_start_matches(|c: char| c.is_whitespace() || c == INERT);
+            let trimmed = if bare.is_empty() { trimmed } else { bare };
+            let begin = line.trim_end().len() - trimmed.len();
+            let indent: String = line[..begin].chars().filter(|c| *c != INERT).collect();
             if let Some(breaks) = breaks {
                 let mut behind = places.clone();
                 for n in 0..=breaks {
-                    behind = self.line(&behind, margin, if n == breaks { indent } else { "" });
+                    behind = self.line(&behind, margin, if n == breaks { &indent } else { "" });
                 }
                 behind.extend(self.edge(&places, margin, fence));
                 places = behind;

@@ -1,0 +1,96 @@
+//! The MCP door in the hub: streamable HTTP at `/mcp`, behind the same tokens as every other call.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::request::Parts,
+    middleware::{self, Next},
+    response::Response,
+};
+use rmcp::{
+    ErrorData, RoleServer,
+    service::RequestContext,
+    transport::streamable_http_server::{
+        StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+    },
+};
+use serde_json::{Value, json};
+
+use super::{Door, messages::SENDERS, problem};
+use crate::{
+    agents::Caller,
+    intake::{
+        mcp::{Hands, Mcp},
+        tool::{self, Described},
+    },
+};
+
+/// The hub that the door stands in.
+#[derive(Clone)]
+struct Here(Door);
+
+/// The routes. Only these names of the hub are answered to in `Host`, and nothing that a browser sends: a page that
+/// points its own name at this machine gets nothing.
+pub(super) fn routes(door: &Door, hosts: &[String]) -> Router<Door> {
+    let here = Here(door.clone());
+    let names = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(names.into_iter().chain(hosts.iter().cloned()))
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(door.0.max_body);
+    let service = StreamableHttpService::new(
+        move || Ok(Mcp(here.clone())),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    Router::new()
+        .route_service("/mcp", service)
+        .layer(middleware::from_fn_with_state(door.clone(), recognise))
+}
+
+/// Lets in who has a token, and notes whose request it is.
+async fn recognise(State(door): State<Door>, mut request: Request, next: Next) -> Response {
+    match door.let_in(request.headers(), SENDERS).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err((caller, refusal)) => {
+            door.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
+            problem::response(&refusal)
+        }
+    }
+}
+
+impl Hands for Here {
+    type Caller = Caller;
+
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let parts = context.extensions.get::<Parts>();
+        parts
+            .and_then(|parts| parts.extensions.get::<Caller>())
+            .cloned()
+            .ok_or_else(|| ErrorData::internal_error("the request has lost its caller", None))
+    }
+
+    async fn tools(&self, caller: &Caller) -> Result<Vec<Described>, Value> {
+        self.0.tools(caller).list(None).await.map_err(|refusal| tool::refused(&refusal))
+    }
+
+    async fn call(&self, caller: &Caller, name: &str, arguments: &Value) -> Value {
+        match self.0.tools(caller).call(name, arguments, None).await {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                self.0.0.refused.note(Some(caller), "/mcp", &refusal).await;
+                tool::mistaken(&refusal, arguments)
+            }
+        }
+    }
+
+    async fn read(&self, caller: &Caller, uri: &str) -> Result<Value, Value> {
+        let refused = |refusal| json!(tool::refused(&refusal));
+        self.0.tools(caller).read(uri).await.map_err(refused)
+    }
+}

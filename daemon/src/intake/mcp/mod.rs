@@ -1,0 +1,168 @@
+//! The door for agents that speak the Model Context Protocol (<https://modelcontextprotocol.io/specification>).
+//!
+//! The protocol is somebody else's (rmcp); what stands here is which tools and resources there are, and how a call
+//! follows its message: progress while it waits, and what is cancelled is taken back. The same door stands in the hub, at
+//! `/mcp`, and in `gatepost mcp`, which reaches a running hub: [`Hands`] is what differs.
+
+mod following;
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+        ServerCapabilities, ServerConfig, Tool,
+    },
+    service::RequestContext,
+};
+use serde_json::{Map, Value};
+
+use super::tool::{Described, WAIT, simple};
+use crate::message::parameters::LONGEST_WAIT;
+
+/// What a client is told to begin with.
+const INSTRUCTIONS: &str = "Gatepost sends messages to people, on the channels that its operator has set up. Call `message` \
+(or `send_message`) with Markdown; it is formatted and split for the channel. A message that leaves its own conversation may \
+wait for a person's approval: then the answer says held, and it must not be sent a second time. Ask later with `receipt`; what \
+became of everything else stands in `inbox`.";
+
+/// What the door reaches: the hub that it stands in, or one elsewhere.
+pub trait Hands: Clone + Send + Sync + 'static {
+    /// Who calls.
+    type Caller: Send + Sync;
+
+    /// Whose request this is.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Self::Caller, ErrorData>;
+
+    /// The tools in this caller's hand.
+    fn tools(&self, caller: &Self::Caller) -> impl Future<Output = Result<Vec<Described>, Value>> + Send;
+
+    /// Calls a tool; what it answers, refusals included.
+    fn call(
+        &self,
+        caller: &Self::Caller,
+        tool: &str,
+        arguments: &Value,
+    ) -> impl Future<Output = Value> + Send;
+
+    /// The content of a resource, if there is one of this address.
+    fn read(&self, caller: &Self::Caller, uri: &str) -> impl Future<Output = Result<Value, Value>> + Send;
+}
+
+/// The door.
+#[derive(Clone)]
+pub struct Mcp<H>(pub H);
+
+impl<H: Hands> ServerHandler for Mcp<H> {
+    fn get_info(&self) -> ServerConfig {
+        let can = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(can)
+            .with_server_info(Implementation::new("gatepost", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let caller = self.0.caller(&context)?;
+        let tools = self.0.tools(&caller).await.map_err(refused)?;
+        Ok(ListToolsResult::with_all_items(tools.into_iter().map(tool).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let caller = self.0.caller(&context)?;
+        let mut arguments = request.arguments.unwrap_or_default();
+        let sends = matches!(&*request.name, "message" | "send_message");
+        // This door waits itself, so that it can say how things stand meanwhile.
+        let wait = if sends { patience(&mut arguments) } else { Duration::ZERO };
+        // What the simple tool answers is shortened last: its receipt is followed by the whole one.
+        let tool = if sends { "message" } else { &request.name };
+        let mut answer = self.0.call(&caller, tool, &arguments.into()).await;
+        if sends {
+            following::to_its_end(&self.0, &caller, &mut answer, wait, &context).await;
+        }
+        if request.name == "send_message" {
+            answer = simple(&answer);
+        }
+        // Held and pending are no errors; every end other than sent is one.
+        let ok = answer["ok"] == true;
+        let mut result = CallToolResult::structured(answer);
+        result.is_error = Some(!ok);
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let queue = Resource::new("gatepost://queue", "queue")
+            .with_title("Your messages")
+            .with_description("Your messages, newest first, with their states and why.")
+            .with_mime_type("application/json");
+        Ok(ListResourcesResult::with_all_items(vec![queue]))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let guide = ResourceTemplate::new("gatepost://guide/{channel}", "guide")
+            .with_title("How to write for a channel")
+            .with_description("What a channel shows of Markdown, and its limits.")
+            .with_mime_type("application/json");
+        let receipt = ResourceTemplate::new("gatepost://receipt/{id}", "receipt")
+            .with_title("A message's receipt")
+            .with_description("Where a message is, and how far it came.")
+            .with_mime_type("application/json");
+        Ok(ListResourceTemplatesResult::with_all_items(vec![guide, receipt]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = self.0.caller(&context)?;
+        let missing = |why: Value| {
+            let error = why["error"].as_str().unwrap_or("there is no such resource").to_owned();
+            ErrorData::resource_not_found(error, None)
+        };
+        let content = self.0.read(&caller, &request.uri).await.map_err(missing)?;
+        let text =
+            ResourceContents::text(content.to_string(), request.uri).with_mime_type("application/json");
+        Ok(ReadResourceResult::new(vec![text]).into())
+    }
+}
+
+/// How long a call waits, taken out of its arguments: what cannot be a time is left in, for the refusal that it earns.
+fn patience(arguments: &mut Map<String, Value>) -> Duration {
+    let asked = arguments.get("wait").and_then(Value::as_u64).filter(|&wait| wait <= LONGEST_WAIT);
+    if asked.is_some() || !arguments.contains_key("wait") {
+        arguments.insert("wait".into(), 0.into());
+    }
+    asked.map_or(WAIT, Duration::from_secs)
+}
+
+fn tool(described: Described) -> Tool {
+    let schema = match described.input_schema {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    };
+    Tool::new(described.name, described.description, Arc::new(schema))
+}
+
+fn refused(why: Value) -> ErrorData {
+    let error = why["error"].as_str().unwrap_or("the hub refused").to_owned();
+    ErrorData::invalid_request(error, Some(why))
+}

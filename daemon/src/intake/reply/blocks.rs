@@ -1,0 +1,174 @@
+//! What stands in the text of a turn: words for others in `<message to="name">…</message>`, words for nobody in
+//! `<internal>…</internal>`, and bare text.
+//!
+//! Inside a fence of code nothing is a block: a text about such blocks is not sent to whom it names. What is never meant for
+//! anybody is taken out first, also within a block, and to the text's end where it is left open.
+
+/// The most blocks of one text.
+pub(super) const MOST: usize = 32;
+
+const OPEN: &str = "<message";
+const CLOSE: &str = "</message>";
+const INTERNAL: (&str, &str) = ("<internal>", "</internal>");
+
+/// Words for somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    /// For whom, as it is written.
+    pub to: String,
+    /// The words.
+    pub text: String,
+}
+
+/// A text, taken apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// The blocks, in their order; past [`MOST`], one more stands for all others.
+    pub blocks: Vec<Block>,
+    /// All that stands in no block.
+    pub bare: String,
+    /// A block was begun and not ended, or names nobody: what it says is in `bare`.
+    pub broken: bool,
+}
+
+/// Takes a text apart.
+pub(super) fn parse(text: &str) -> Parsed {
+    let text = without_internal(text);
+    let mut parsed = Parsed::default();
+    let mut rest = text.as_str();
+    while let Some(at) = find_outside_code(rest, OPEN) {
+        let Some((to, length)) = opening(&rest[at..]) else {
+            parsed.broken = true;
+            break;
+        };
+        let inside = &rest[at + length..];
+        let Some(end) = find_outside_code(inside, CLOSE) else {
+            parsed.broken = true;
+            break;
+        };
+        parsed.bare.push_str(&rest[..at]);
+        parsed.blocks.push(Block { to, text: inside[..end].trim().to_owned() });
+        rest = &inside[end + CLOSE.len()..];
+        if parsed.blocks.len() > MOST {
+            break;
+        }
+    }
+    parsed.bare.push_str(rest);
+    parsed.bare = parsed.bare.trim().to_owned();
+    parsed
+}
+
+/// The name in an opening tag, and the tag's length in bytes.
+fn opening(text: &str) -> Option<(String, usize)> {
+    let end = text.find('>')?;
+    let attribute = text[OPEN.len()..end].strip_prefix([' ', '\t'])?.trim();
+    let value = attribute.strip_prefix("to")?.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
+    let name = value.strip_prefix(quote)?.strip_suffix(quote)?.trim();
+    (!name.is_empty() && !name.contains(quote)).then(|| (name.to_owned(), end + 1))
+}
+
+fn without_internal(text: &str) -> String {
+    let (open, close) = INTERNAL;
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = find_outside_code(rest, open) {
+        kept.push_str(&rest[..at]);
+        let inside = &rest[at + open.len()..];
+        rest = inside.find(close).map_or("", |end| &inside[end + close.len()..]);
+    }
+    kept + rest
+}
+
+/// The first place of `tag` that is not inside a fence of code.
+fn find_outside_code(text: &str, tag: &str) -> Option<usize> {
+    let mut fence: Option<(char, usize)> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim_start_matches([' ', '>']);
+        let sign = trimmed.chars().next().filter(|sign| ['`', '~'].contains(sign));
+        let run = sign.map_or(0, |sign| trimmed.chars().take_while(|&c| c == sign).count());
+        match (fence, sign) {
+            (None, Some(sign)) if run >= 3 => fence = Some((sign, run)),
+            (Some((open, length)), Some(sign))
+                if sign == open && run >= length && trimmed[run..].trim().is_empty() =>
+            {
+                fence = None;
+            }
+            (None, _) => {
+                if let Some(inside) = line.find(tag) {
+                    return Some(at + inside);
+                }
+            }
+            _ => {}
+        }
+        at += line.len();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn blocks(text: &str) -> Vec<(String, String)> {
+        parse(text).blocks.into_iter().map(|block| (block.to, block.text)).collect()
+    }
+
+    fn pair(to: &str, text: &str) -> (String, String) {
+        (to.into(), text.into())
+    }
+
+    #[test]
+    fn each_block_goes_to_whom_it_names_and_the_rest_is_bare() {
+        let text = "Thinking.\n<message to=\"ann\">Hello\n*Ann*</message> then <message to='team'>Hi</message>\nDone.";
+        assert_eq!(blocks(text), [pair("ann", "Hello\n*Ann*"), pair("team", "Hi")]);
+        assert_eq!(parse(text).bare, "Thinking.\n then \nDone.");
+        assert!(!parse(text).broken);
+    }
+
+    #[test]
+    fn what_is_internal_is_in_nothing_that_is_left_also_when_it_does_not_end() {
+        let text = "a <internal>secret</internal> b <message to=\"x\">c<internal>d</internal>e</message> <internal>open";
+        let parsed = parse(text);
+        assert_eq!(parsed.bare, "a  b");
+        assert_eq!(parsed.blocks[0].text, "ce");
+        assert!(!format!("{parsed:?}").contains("secret") && !format!("{parsed:?}").contains("open"));
+    }
+
+    #[test]
+    fn code_is_sent_to_nobody() {
+        let text = "Write:\n```xml\n<message to=\"ann\">Hi</message>\n```\n";
+        assert_eq!(blocks(text), []);
+        assert_eq!(parse(text).bare, text.trim());
+        let inside = "<message to=\"ann\">See\n```\n</message>\n```\nend</message>";
+        assert_eq!(blocks(inside), [pair("ann", "See\n```\n</message>\n```\nend")]);
+    }
+
+    #[test]
+    fn a_block_that_does_not_end_or_names_nobody_is_said_to_be_broken() {
+        for text in
+            ["<message to=\"ann\">Hi", "<message>Hi</message>", "<message to=\"\">Hi</message>", "<messages>"]
+        {
+            let parsed = parse(text);
+            assert!(parsed.broken && parsed.blocks.is_empty(), "{text}");
+            assert_eq!(parsed.bare, text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_apart_without_loss_of_a_block(words in proptest::collection::vec("[a-z ]{0,9}", 0..8)) {
+            let text: String = words.iter().map(|word| format!("x<message to=\"n\">{word}</message>")).collect();
+            prop_assert_eq!(parse(&text).blocks.len(), words.len());
+        }
+
+        #[test]
+        fn no_text_is_too_strange(text in "(<message to=\"|<internal>|</internal>|\">|</message>|```|\n|[a-zä ]){0,20}") {
+            let parsed = parse(&text);
+            prop_assert!(parsed.bare.len() <= text.len());
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The automatic path: the text of a turn goes to where the turn came from, and its blocks to whom they name.
+//!
+//! The agent writes no call and needs no tool. What is sent is one thing only: the response where there is one, else the
+//! text; nothing else is looked at, and nothing here touches the agent's own history. Every message of a turn is taken like
+//! a call of the `message` tool, by the same checks.
+
+mod blocks;
+mod quiet;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::desk::{self, Answer, Incoming};
+use crate::{
+    agents::Caller,
+    delivery::Pipeline,
+    message::{
+        refusal::{Code, Refusal},
+        target::Target,
+    },
+    policy::Origin,
+    sessions,
+};
+
+/// What a runner hands over at the end of a turn.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Turn {
+    /// The context of the turn.
+    context: String,
+    /// What the model wrote.
+    #[serde(default)]
+    text: Option<String>,
+    /// What is to be sent, where the runner has decided that; the text then counts for nothing.
+    #[serde(default)]
+    response: Option<Response>,
+    /// The turn goes on elsewhere: nothing is sent.
+    #[serde(default)]
+    skill_transition: Option<Value>,
+}
+
+/// All that a turn sends.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct Response {
+    text: String,
+    voice_requested: bool,
+    voice_text: String,
+    attachments: Vec<Value>,
+    skip_assistant_history: Option<bool>,
+}
+
+/// Hands a turn's words over.
+pub(super) struct Reply<'a> {
+    pub pipeline: &'a Pipeline,
+    pub caller: &'a Caller,
+}
+
+impl Reply<'_> {
+    /// Takes what a turn says; what became of each message of it.
+    pub(super) async fn take(&self, turn: Turn) -> Result<Value, Refusal> {
+        let origin = self.origin(&turn.context).await?;
+        // A turn that goes on elsewhere says there what it has to say.
+        if turn
+            .skill_transition
+            .as_ref()
+            .is_some_and(|transition| !transition.is_null() && *transition != false)
+        {
+            return Ok(json!({"ok": true, "sent": [], "quiet": "a skill transition sends nothing"}));
+        }
+        let response = match turn.response {
+            Some(response) if response.skip_assistant_history == Some(false) => {
+                let error = "the hub writes nobody's history but its own transcript";
+                return Err(Refusal::input(error, "leave skipAssistantHistory out").because("history"));
+            }
+            Some(response) => response,
+            None => Response { text: turn.text.unwrap_or_default(), ..Response::default() },
+        };
+        let manners = self.pipeline.manners(self.caller.agent());
+        let parsed = blocks::parse(&response.text);
+        if parsed.blocks.len() > blocks::MOST {
+            let error = format!("the text has more than {} message blocks", blocks::MOST);
+            return Err(Refusal::input(error, "write fewer").because("too_many"));
+        }
+        let scratch = !parsed.blocks.is_empty() || manners.blocks_only;
+        let mut calls = Vec::new();
+        for block in &parsed.blocks {
+            if let Some(text) = quiet::said(&block.text, &manners.quiet) {
+                calls.push(self.addressed(&block.to, text, &turn.context, &origin).await);
+            }
+        }
+        let said = quiet::said(&parsed.bare, &manners.quiet);
+        if scratch && said.is_some() {
+            tracing::info!(agent = self.caller.agent(), scratchpad = parsed.bare, "bare text is not sent");
+        }
+        let own = own(said.filter(|_| !scratch), &response, &turn.context);
+        let asked_for_voice = response.voice_requested && own.is_some();
+        calls.extend(own);
+
+        let mut sent = Vec::with_capacity(calls.len());
+        for call in calls {
+            let incoming =
+                Incoming { caller: self.caller, call: &call, key: None, wait: std::time::Duration::ZERO };
+            sent.push(match incoming.take(self.pipeline).await {
+                Ok(Answer::One(receipt)) => json!(receipt),
+                Ok(other) => json!(other),
+                Err(refusal) => {
+                    let mut told = json!(refusal);
+                    (told["ok"], told["to"]) = (false.into(), call["to"].clone());
+                    told
+                }
+            });
+        }
+        let ok = sent.iter().all(|told| told["ok"] == true) && !parsed.broken;
+        let mut answer = json!({"ok": ok, "sent": sent});
+        if sent_nothing(&answer) && !parsed.broken {
+            answer["quiet"] = "there was nothing to say".into();
+        }
+        if asked_for_voice {
+            answer["voice"] = "no voice is set up: it was sent as text".into();
+        }
+        if parsed.broken {
+            answer["error"] = "a message block does not end, or names nobody: nothing of it was sent".into();
+            answer["hint"] = "write <message to=\"name\">…</message>".into();
+        }
+        Ok(answer)
+    }
+
+    /// The call for a block: in the thread, and as an answer to the latest, that its destination has written; where it never
+    /// wrote, and it is the conversation of the turn, in the turn's own thread.
+    async fn addressed(&self, to: &str, text: String, context: &str, origin: &Origin) -> Value {
+        let mut call = json!({"to": to, "message": text, "context": context});
+        let Some(place) = self.pipeline.place(self.caller.agent(), &call, Some(origin)) else { return call };
+        let latest = sessions::latest(
+            self.pipeline.outbox().store(),
+            self.caller.agent(),
+            &place.account,
+            &place.target,
+        );
+        let routing = match latest.await {
+            Ok(Some(latest)) => latest,
+            Ok(None) => sessions::Latest {
+                thread: same(origin, &place.account, &place.target)
+                    .then(|| origin.place.thread.clone())
+                    .flatten(),
+                platform_id: None,
+            },
+            Err(error) => {
+                tracing::error!(%error, "cannot look for the latest message of a destination");
+                return call;
+            }
+        };
+        if let Some(thread) = routing.thread.filter(|_| place.threads && place.target.thread.is_none()) {
+            call["threadId"] = thread.into();
+        }
+        if let Some(id) = routing.platform_id.filter(|_| place.replies) {
+            call["replyToId"] = id.into();
+        }
+        call
+    }
+
+    async fn origin(&self, context: &str) -> Result<Origin, Refusal> {
+        let store = self.pipeline.outbox().store();
+        let found = sessions::origin(store, self.caller.agent(), context).await.map_err(desk::broken)?;
+        found.map_err(|error| {
+            let hint = "give the context that came with the message of this turn";
+            Refusal::new(Code::Forbidden, error.to_string(), hint).because("context")
+        })
+    }
+}
+
+fn same(origin: &Origin, account: &str, target: &Target) -> bool {
+    origin.account == account
+        && origin.place.channel == target.channel
+        && origin.place.address == target.address
+}
+
+/// The call for the conversation of the turn, where there is something to say there.
+fn own(said: Option<String>, response: &Response, context: &str) -> Option<Value> {
+    // Words to be spoken are words: a voice that cannot be had must not lose them.
+    let spoken = Some(response.voice_text.trim())
+        .filter(|text| response.voice_requested && !text.is_empty())
+        .map(str::to_owned);
+    let text = said.or(spoken);
+    if text.is_none() && response.attachments.is_empty() {
+        return None;
+    }
+    let mut call = Map::new();
+    call.insert("to".into(), "current".into());
+    call.insert("context".into(), context.into());
+    if let Some(text) = text {
+        call.insert("message".into(), text.into());
+    }
+    if !response.attachments.is_empty() {
+        call.insert("attachments".into(), response.attachments.clone().into());
+    }
+    Some(call.into())
+}
+
+fn sent_nothing(answer: &Value) -> bool {
+    answer["sent"].as_array().is_some_and(Vec::is_empty)
+}

@@ -1,0 +1,63 @@
+//! Tokens by which an agent says that there is nothing to say.
+//!
+//! A text that is nothing but such a token is not sent; one at either end of a text is taken off, for elsewhere
+//! HEARTBEAT_OK reached people.
+
+/// Around a token, what models put there: marks of Markdown, quotes, a full stop.
+const AROUND: &[char] = &['*', '_', '`', '~', '"', '\'', '.', '!'];
+
+/// The text without the tokens at its ends; nothing, where nothing is left.
+pub(super) fn said(text: &str, tokens: &[String]) -> Option<String> {
+    let mut text = text.trim();
+    loop {
+        let shorter = tokens.iter().find_map(|token| without(text, token));
+        match shorter {
+            Some(shorter) => text = shorter.trim(),
+            None => return (!text.is_empty()).then(|| text.to_owned()),
+        }
+    }
+}
+
+/// The text without `token` at one of its ends, where it stands as a word of its own.
+fn without<'a>(text: &'a str, token: &str) -> Option<&'a str> {
+    if token.is_empty() {
+        return None;
+    }
+    let bare = text.trim_matches(AROUND);
+    if bare == token {
+        return Some("");
+    }
+    let own_word = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    if let Some(after) = text.strip_prefix(token).filter(|after| own_word(after.chars().next())) {
+        return Some(after);
+    }
+    text.strip_suffix(token).filter(|before| own_word(before.chars().next_back()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(text: &str) -> Option<String> {
+        said(text, &["NO_REPLY".to_owned(), "HEARTBEAT_OK".to_owned()])
+    }
+
+    #[test]
+    fn a_token_alone_says_nothing() {
+        for text in
+            ["NO_REPLY", " HEARTBEAT_OK\n", "**HEARTBEAT_OK**", "`NO_REPLY`.", "HEARTBEAT_OK NO_REPLY", ""]
+        {
+            assert_eq!(heard(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_at_an_end_is_taken_off_and_one_within_is_text() {
+        assert_eq!(heard("All is well.\n\nHEARTBEAT_OK").as_deref(), Some("All is well."));
+        assert_eq!(heard("NO_REPLY\nBut: the door is open").as_deref(), Some("But: the door is open"));
+        for text in ["NO_REPLYING is a word", "Say HEARTBEAT_OK if all is well", "MY_NO_REPLY"] {
+            assert_eq!(heard(text).as_deref(), Some(text));
+        }
+        assert_eq!(said("NO_REPLY", &[]).as_deref(), Some("NO_REPLY"));
+    }
+}

@@ -1,0 +1,264 @@
+//! Descriptions and schemas, made for who asks: from the parameters' one table, the capabilities of the channels that
+//! the caller may write to, and its allowlist.
+
+use serde_json::{Map, Value, json};
+
+use super::Described;
+use crate::{
+    channels::{Capabilities, formats},
+    delivery::{Pipeline, plan},
+    message::{
+        action::Action,
+        parameters::{Holds, PARAMETERS, Parameter},
+    },
+    policy::Origin,
+};
+
+/// Targets that a description names, at most.
+const MOST_TARGETS: usize = 20;
+
+/// A channel that the caller may write to.
+struct Reach {
+    can: &'static Capabilities,
+    accounts: Vec<String>,
+}
+
+/// All tools, for a turn of `agent` that came from `origin`.
+pub(super) fn all(pipeline: &Pipeline, agent: &str, origin: Option<&Origin>) -> Vec<Described> {
+    let rights = pipeline.rights(agent);
+    let mut reach: Vec<Reach> = Vec::new();
+    for (channel, account, adapter) in pipeline.accounts().iter() {
+        if rights.is_none_or(|rights| !rights.reach(channel)) {
+            continue;
+        }
+        match reach.iter_mut().find(|known| known.can.channel == channel) {
+            Some(known) => known.accounts.push(account.to_owned()),
+            None => {
+                reach.push(Reach { can: adapter.capabilities(), accounts: vec![account.to_owned()] });
+            }
+        }
+    }
+    let targets: Vec<String> = rights.map(|rights| rights.entries().collect()).unwrap_or_default();
+    let channels: Vec<&str> = reach.iter().map(|reach| reach.can.channel).collect();
+    vec![
+        Described {
+            name: "message".into(),
+            description: description(&reach, &targets, origin),
+            input_schema: schema(&reach),
+        },
+        Described {
+            name: "send_message".into(),
+            description: format!(
+                "Post a text to a channel. {} The answer says whether it was sent, or is held until a person approves.",
+                allowed(&targets)
+            ),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "platform": {"type": "string", "enum": channels, "description": "The channel."},
+                    "target": {"type": "string", "description": "The address on it."},
+                    "body": {"type": "string", "description": "The text, in Markdown."},
+                },
+                "required": ["platform", "target", "body"],
+                "additionalProperties": false,
+            }),
+        },
+        Described {
+            name: "receipt".into(),
+            description: "What has become of a message since: sent, held, denied, failed, and why.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "description": "The id of its receipt."},
+                    "wait": {"type": "integer", "minimum": 0, "maximum": 600, "description": "For how many seconds to wait for its end."},
+                },
+                "required": ["id"],
+                "additionalProperties": false,
+            }),
+        },
+        Described {
+            name: "cancel".into(),
+            description: "Take a message back that has not left yet.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {"id": {"type": "string", "description": "The id of its receipt."}},
+                "required": ["id"],
+                "additionalProperties": false,
+            }),
+        },
+        Described {
+            name: "inbox".into(),
+            description: "What the hub has to tell you: every message that did not arrive, and why.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "after": {"type": "integer", "description": "The number of the last notice that you have read."},
+                },
+                "additionalProperties": false,
+            }),
+        },
+    ]
+}
+
+fn description(reach: &[Reach], targets: &[String], origin: Option<&Origin>) -> String {
+    let mut lines = vec!["Send, delete, and manage messages via channel adapters.".to_owned()];
+    let current = origin.map(|origin| origin.place.channel.as_str());
+    let (here, elsewhere): (Vec<&Reach>, Vec<&Reach>) =
+        reach.iter().partition(|reach| Some(reach.can.channel) == current);
+    for reach in here {
+        let (channel, actions) = (reach.can.channel, plan::actions(reach.can).join(", "));
+        lines.push(format!("Current channel ({channel}) supports: {actions}. Answer there with to=current."));
+        lines.extend(more(reach.can).map(str::to_owned));
+    }
+    for reach in elsewhere {
+        let (channel, actions) = (reach.can.channel, plan::actions(reach.can).join(", "));
+        lines.push(format!("{channel} supports: {actions}. An address there is {}.", reach.can.address_hint));
+        if current.is_none() {
+            lines.extend(more(reach.can).map(str::to_owned));
+        }
+    }
+    lines.push(allowed(targets));
+    lines.push(
+        "A message that leaves its own conversation may wait for a person's approval: then the answer says held, and it must not be sent a second time."
+            .into(),
+    );
+    lines.join("\n")
+}
+
+fn more(can: &Capabilities) -> impl Iterator<Item = &'static str> {
+    let buttons = can.buttons.map(|_| "Inline buttons available with buttons=[[{text,callback_data}]].");
+    let polls = can.polls.map(|_| "Polls available with action=poll.");
+    buttons.into_iter().chain(polls)
+}
+
+fn allowed(targets: &[String]) -> String {
+    match targets {
+        [] => "No target is allowed to you: ask the operator.".into(),
+        _ if targets.iter().any(|target| target == "*") => "You may write to any target.".into(),
+        _ => {
+            let shown = targets.iter().take(MOST_TARGETS).cloned().collect::<Vec<_>>().join(", ");
+            let left = targets.len().saturating_sub(MOST_TARGETS);
+            let more = if left > 0 { format!(" and {left} more") } else { String::new() };
+            format!("You may write to: {shown}{more}.")
+        }
+    }
+}
+
+fn schema(reach: &[Reach]) -> Value {
+    let actions: Vec<Action> = Action::ALL
+        .iter()
+        .copied()
+        .filter(|action| reach.iter().any(|reach| plan::actions(reach.can).contains(&action.word())))
+        .collect();
+    let mut properties = Map::new();
+    for parameter in PARAMETERS {
+        let of_use = actions.iter().any(|&action| parameter.goes_with(action));
+        if of_use && reach.iter().any(|reach| has(reach, parameter)) {
+            properties.insert(parameter.names[0].into(), property(parameter, &actions, reach));
+        }
+    }
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+/// Whether a channel has what a parameter is for.
+fn has(reach: &Reach, parameter: &Parameter) -> bool {
+    let can = reach.can;
+    match parameter.names[0] {
+        "threadId" => can.threads,
+        "replyToId" => can.replies,
+        "silent" => can.silent,
+        "voice" | "attachments" | "media" => can.files.is_some(),
+        "buttons" => can.buttons.is_some(),
+        "selects" => can.selects.is_some(),
+        "card" => can.cards.is_some(),
+        "pollMulti" => can.polls.is_some_and(|polls| polls.multiple),
+        "pollDurationHours" | "pollDurationSeconds" => can.polls.is_some_and(|polls| polls.seconds > 0),
+        "pollAnonymous" => can.polls.is_some_and(|polls| polls.anonymous),
+        "accountId" => reach.accounts.len() > 1,
+        _ => true,
+    }
+}
+
+fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value {
+    let most = |of: fn(&Capabilities) -> usize| reach.iter().map(|reach| of(reach.can)).max().unwrap_or(0);
+    let mut about = parameter.about.to_owned();
+    let mut property = match parameter.holds {
+        Holds::Action => json!({
+            "type": "string",
+            "enum": actions.iter().map(|action| action.word()).collect::<Vec<_>>(),
+        }),
+        Holds::Text | Holds::Short => json!({"type": "string"}),
+        Holds::Flag => json!({"type": "boolean"}),
+        Holds::Number(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Holds::Word(words) => json!({"type": "string", "enum": words}),
+        Holds::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        Holds::File => json!({"type": ["object", "string"]}),
+        Holds::Files => json!({"type": "array", "items": {"type": ["object", "string"]}}),
+        Holds::Buttons => json!({
+            "type": "array",
+            "items": {"type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string"},
+                    "callback_data": {"type": "string"},
+                    "url": {"type": "string"},
+                },
+                "required": ["text"],
+                "additionalProperties": false,
+            }},
+        }),
+        Holds::Selects => json!({
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string"},
+                    "placeholder": {"type": "string"},
+                    "options": {"type": "array", "items": {
+                        "type": "object",
+                        "properties": {"label": {"type": "string"}, "value": {"type": "string"}},
+                        "required": ["label", "value"],
+                    }},
+                },
+                "required": ["id", "options"],
+                "additionalProperties": false,
+            },
+        }),
+        Holds::Object => json!({"type": "object"}),
+    };
+    match parameter.names[0] {
+        "channel" => property["enum"] = reach.iter().map(|reach| reach.can.channel).collect(),
+        "accountId" => {
+            let named = reach.iter().filter(|reach| reach.accounts.len() > 1);
+            let named = named.map(|reach| format!("{}: {}", reach.can.channel, reach.accounts.join(", ")));
+            about = format!("{about} {}.", named.collect::<Vec<_>>().join("; "));
+        }
+        "effect" => {
+            let effects: Vec<&str> = reach.iter().flat_map(|reach| reach.can.effects).copied().collect();
+            property["enum"] = effects.into();
+        }
+        "pollOption" => {
+            property["minItems"] = 2.into();
+            property["maxItems"] = most(|can| can.polls.map_or(0, |polls| polls.options)).into();
+        }
+        "card" => {
+            let kinds = reach
+                .iter()
+                .filter_map(|reach| Some(format!("{} on {}", reach.can.cards?.what, reach.can.channel)));
+            about = format!("{about} It is {}.", kinds.collect::<Vec<_>>().join(", "));
+        }
+        "message" => {
+            let limit = |reach: &Reach| {
+                let format = formats::format(reach.can.channel)?;
+                Some(format!("{} {}", reach.can.channel, format.flavour.limit?))
+            };
+            let limits: Vec<String> = reach.iter().filter_map(limit).collect();
+            if !limits.is_empty() {
+                about = format!("{about} Longer ones arrive in parts: {}.", limits.join(", "));
+            }
+        }
+        _ => {}
+    }
+    property["description"] = about.into();
+    property
+}

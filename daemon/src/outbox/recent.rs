@@ -1,0 +1,219 @@
+//! What was taken a moment ago: the same message again is answered with the first one's receipt.
+//!
+//! Agents repeat themselves when an answer is slow. The same means the same agent, account, target, thread, action and
+//! payload; only a message that is on its way or was sent counts, for one that failed may well be meant to go again. It is
+//! asked within the transaction that would write the second one, so two at once cannot both be the first.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OptionalExtension as _};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    accept::NewMessage,
+    row::{self, MessageRow},
+};
+use crate::{
+    message::{attachment::Attachment, deed::Deed, state::State},
+    store::StoreError,
+};
+
+/// The most that are remembered, however many come: about 4 MB.
+const MOST: usize = 65_536;
+
+/// The messages of the last moments.
+pub(super) struct Recent {
+    /// Milliseconds.
+    window: i64,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The message that had this payload last, and when it came.
+    by: HashMap<u128, (i64, i64)>,
+    /// When each came, oldest first.
+    order: VecDeque<(i64, u128)>,
+}
+
+impl Recent {
+    pub(super) fn within(window: Duration) -> Self {
+        Self { window: i64::try_from(window.as_millis()).unwrap_or(i64::MAX), seen: Mutex::default() }
+    }
+
+    /// What was taken before a restart, from the newest back.
+    pub(super) fn load(&self, db: &Connection, now: i64) -> Result<(), StoreError> {
+        if self.window == 0 {
+            return Ok(());
+        }
+        let mut rows = db.prepare(row::NEWEST)?;
+        let rows = rows.query_map([MOST as i64], MessageRow::read)?;
+        let mut found = Vec::new();
+        for message in rows {
+            let message = message?;
+            if message.accepted_at < now.saturating_sub(self.window) {
+                break;
+            }
+            found.push((message.accepted_at, of_row(&message), message.seq));
+        }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, payload, seq) in found.into_iter().rev() {
+            seen.remember(at, payload, seq);
+        }
+        Ok(())
+    }
+
+    /// The message that this one repeats, if it does.
+    pub(super) fn same(
+        &self,
+        db: &Connection,
+        new: &NewMessage,
+        now: i64,
+    ) -> Result<Option<i64>, StoreError> {
+        // Whoever names a call says itself which are the same.
+        if self.window == 0 || new.idempotency_key.is_some() {
+            return Ok(None);
+        }
+        let payload = of_new(new);
+        let seq = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.forget(now.saturating_sub(self.window));
+            seen.by.get(&payload).map(|&(seq, _)| seq)
+        };
+        let Some(seq) = seq else { return Ok(None) };
+        // A transaction that came to nothing leaves a number here that another message may have now.
+        let first = db.prepare_cached(row::BY_SEQ)?.query_row([seq], MessageRow::read).optional()?;
+        Ok(first.filter(|first| counts(first.state) && of_row(first) == payload).map(|first| first.seq))
+    }
+
+    /// Notes a message that is being written.
+    pub(super) fn note(&self, message: &MessageRow) {
+        if self.window > 0 {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.remember(message.accepted_at, of_row(message), message.seq);
+        }
+    }
+}
+
+impl Seen {
+    fn remember(&mut self, at: i64, payload: u128, seq: i64) {
+        if self.order.len() == MOST {
+            self.forget_oldest();
+        }
+        self.order.push_back((at, payload));
+        self.by.insert(payload, (seq, at));
+    }
+
+    fn forget(&mut self, before: i64) {
+        while self.order.front().is_some_and(|(at, _)| *at < before) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        // One that came again later is remembered by that.
+        if let Some((at, payload)) = self.order.pop_front()
+            && self.by.get(&payload).is_some_and(|&(_, last)| last <= at)
+        {
+            self.by.remove(&payload);
+        }
+    }
+}
+
+fn counts(state: State) -> bool {
+    matches!(state, State::Accepted | State::Held | State::Ready | State::Sending | State::Sent)
+}
+
+fn of_new(new: &NewMessage) -> u128 {
+    payload(
+        [
+            Some(&*new.agent),
+            Some(&*new.account),
+            Some(&*new.target.channel),
+            Some(&*new.target.address),
+            new.target.thread.as_deref(),
+            new.reply_to.as_deref(),
+            Some(new.action),
+            Some(&*new.text),
+        ],
+        &new.deed,
+        &new.attachments,
+        new.silent,
+    )
+}
+
+fn of_row(message: &MessageRow) -> u128 {
+    payload(
+        [
+            Some(&*message.agent),
+            Some(&*message.account),
+            Some(&*message.channel),
+            Some(&*message.address),
+            message.thread.as_deref(),
+            message.reply_to.as_deref(),
+            Some(&*message.action),
+            // What the agent wrote, whatever the hooks made of it.
+            Some(message.written.as_deref().unwrap_or(&message.text)),
+        ],
+        &message.deed,
+        &message.attachments,
+        message.silent,
+    )
+}
+
+fn payload(fields: [Option<&str>; 8], deed: &Deed, files: &[Attachment], silent: bool) -> u128 {
+    let mut hash = Sha256::new();
+    for field in fields {
+        // Its length before each, so that no two lists of fields read the same.
+        hash.update((field.map_or(u64::MAX, |field| field.len() as u64)).to_le_bytes());
+        hash.update(field.unwrap_or_default());
+    }
+    hash.update([u8::from(silent)]);
+    if !deed.is_plain() {
+        hash.update(serde_json::to_vec(deed).expect("a deed is plain data with text for keys"));
+    }
+    for file in files {
+        hash.update(file.sha256.0);
+        hash.update(file.caption.as_deref().unwrap_or_default());
+    }
+    let digest: [u8; 32] = hash.finalize().into();
+    let (half, _) = digest.split_first_chunk::<16>().expect("32 bytes have a first half");
+    u128::from_le_bytes(*half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_older_than_the_window_is_forgotten_unless_it_came_again() {
+        let mut seen = Seen::default();
+        seen.remember(1, 7, 1);
+        seen.remember(2, 8, 2);
+        seen.remember(3, 7, 3);
+        seen.forget(3);
+        assert_eq!(seen.by.get(&7), Some(&(3, 3)));
+        assert_eq!(seen.by.get(&8), None);
+        seen.forget(4);
+        assert!(seen.by.is_empty() && seen.order.is_empty());
+    }
+
+    #[test]
+    fn another_word_agent_or_place_is_another_message() {
+        let one = NewMessage::example("Hello");
+        let same = of_new(&one);
+        assert_eq!(of_new(&NewMessage::example("Hello")), same);
+        assert_ne!(of_new(&NewMessage::example("Hello!")), same);
+        assert_ne!(of_new(&NewMessage { agent: "b".into(), ..one.clone() }), same);
+        assert_ne!(of_new(&NewMessage { silent: true, ..one.clone() }), same);
+        let deed = Deed::Delete { message: "5".into() };
+        assert_ne!(of_new(&NewMessage { deed, ..one.clone() }), same);
+        let mut thread = one.clone();
+        thread.target.thread = Some("1".into());
+        assert_ne!(of_new(&thread), same);
+    }
+}
