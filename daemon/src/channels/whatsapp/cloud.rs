@@ -39,6 +39,9 @@ pub(super) fn compose(letter: &Letter<'_>, previews: bool, template: Option<&Tem
     }
     let buttons: Vec<_> = letter.extras.buttons.iter().flatten().collect();
     if let Some(file) = letter.files.first() {
+        if letter.part.text.chars().count() > MAX_BODY {
+            return refused("a caption has 1,024 characters at most: put the rest into the message's text");
+        }
         add_file(&mut message, file, &letter.part.text);
     } else if buttons.is_empty() {
         message["type"] = json!("text");

@@ -175,6 +175,9 @@ fn a_file_is_what_whatsapp_takes_it_as() {
         assert_eq!(wire["path"], "message/sendMedia");
         assert_eq!(wire["body"]["mediatype"], on_evolution, "{kind}");
     }
+    let (long, file) = (part(&"x".repeat(1025)), [files.add("a.txt", "text/plain", b"x")]);
+    let wire = cloud.compose(&Letter { files: &file, ..letter(ANNA, &long) });
+    assert!(wire["refused"].is_string(), "no caption is cut: {wire}");
     let mut voice = files.add("v.ogg", "audio/ogg", b"x");
     voice.voice = true;
     let voice = [voice];
