@@ -218,9 +218,32 @@ pub const TEAMS: Format = Format {
             - Text past 4,000 characters arrives as several messages.\n",
 };
 
+/// A webhook: whoever receives it reads plain text, in one piece.
+pub const WEBHOOK: Format = Format {
+    channel: "webhook",
+    flavour: Flavour { markup: Markup::Plain, limit: None, unit: Unit::CodePoints, tables: Tables::Code },
+    caption_limit: None,
+    tool_results: ToolResults::Plain,
+    guide: "- A program receives it, as plain text in one piece: say what it needs, and no more.\n\
+            - Headings, lists and tables become tidy lines; a link's address follows its text.\n",
+};
+
+/// ntfy: 4,096 bytes a message, beyond which it becomes a file (<https://docs.ntfy.sh/publish/#limitations>).
+pub const NTFY: Format = Format {
+    channel: "ntfy",
+    flavour: Flavour { markup: Markup::Plain, limit: Some(4096), unit: Unit::Bytes, tables: Tables::Plain },
+    caption_limit: None,
+    tool_results: ToolResults::Plain,
+    guide: "- A notification on a phone: a line that says what it is about, and a sentence or two.\n\
+            - Only plain text arrives. The first visible line is the title as well.\n\
+            - Past 4,096 bytes a text arrives as several notifications.\n",
+};
+
 /// All channels.
-pub const FORMATS: &[Format] =
-    &[LOCAL, EMAIL, MATRIX, DISCORD, TELEGRAM, SLACK, WHATSAPP, SIGNAL, IMESSAGE, GOOGLECHAT, TEAMS];
+pub const FORMATS: &[Format] = &[
+    LOCAL, EMAIL, MATRIX, DISCORD, TELEGRAM, SLACK, WHATSAPP, SIGNAL, IMESSAGE, GOOGLECHAT, TEAMS, WEBHOOK,
+    NTFY,
+];
 
 #[cfg(test)]
 mod tests {

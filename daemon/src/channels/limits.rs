@@ -119,6 +119,10 @@ pub const LIMITS: &[Limits] = &[
         account: &[rate(10, Duration::from_millis(25))],
         ..unlimited("teams")
     },
+    // Whoever receives it says 429.
+    unlimited("webhook"),
+    // 60 at once and one every five seconds a visitor (<https://docs.ntfy.sh/publish/#limitations>).
+    Limits { account: &[rate(30, Duration::from_secs(5))], ..unlimited("ntfy") },
 ];
 
 const NONE: Limits = unlimited("");

@@ -17,13 +17,22 @@ pub mod formats;
 pub mod googlechat;
 pub mod heard;
 pub mod http;
+pub mod imessage;
 pub mod limits;
 pub mod local;
 pub mod matrix;
+pub mod ntfy;
 pub mod registry;
+#[cfg(test)]
+mod sample;
+pub mod signal;
 pub mod slack;
+#[cfg(test)]
+mod small;
 pub mod teams;
 pub mod telegram;
+pub mod webhook;
+pub mod whatsapp;
 
 use std::time::Duration;
 
@@ -131,6 +140,23 @@ pub struct TargetError {
     pub hint: &'static str,
 }
 
+impl TargetError {
+    /// With the hint that the capabilities have.
+    pub fn of(can: &'static Capabilities, address: &str) -> Self {
+        Self { channel: can.channel, address: address.to_owned(), hint: can.address_hint }
+    }
+}
+
+/// An address that is a name of at most 64 letters, digits and `signs`, for channels whose addresses are no more than that.
+///
+/// # Errors
+/// It is none.
+pub fn plain_name(can: &'static Capabilities, address: &str, signs: &str) -> Result<String, TargetError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
+    let is_one = (1..=64).contains(&address.len()) && address.chars().all(fits);
+    is_one.then(|| address.to_owned()).ok_or_else(|| TargetError::of(can, address))
+}
+
 /// Why a channel is not ready, in words for the person who set it up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -163,8 +189,10 @@ pub trait Adapter: Send + Sync + 'static {
     /// `wire` is a value that [`compose`](Self::compose) or [`act`](Self::act) made, maybe before a restart.
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure>;
 
-    /// What makes a second delivery of a composed request harmless.
-    fn redelivery(&self, wire: &Value) -> Redelivery;
+    /// What makes a second delivery of a composed request harmless: nothing, where the channel does not say.
+    fn redelivery(&self, _wire: &Value) -> Redelivery {
+        Redelivery::Never
+    }
 
     /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
     /// certain that it did not arrive. Only where [`redelivery`](Self::redelivery) says [`Redelivery::Ask`].

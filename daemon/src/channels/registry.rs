@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    discord, email, googlechat, local, matrix, slack, teams, telegram,
+    discord, email, googlechat, imessage, local, matrix, ntfy, signal, slack, teams, telegram, webhook,
+    whatsapp,
 };
 use crate::{render::Flavour, settings::Key};
 
@@ -31,6 +32,11 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "slack", keys: slack::KEYS, flavour: slack::flavour, open: slack::open },
     Kind { name: "googlechat", keys: googlechat::KEYS, flavour: googlechat::flavour, open: googlechat::open },
     Kind { name: "teams", keys: teams::KEYS, flavour: teams::flavour, open: teams::open },
+    Kind { name: "signal", keys: signal::KEYS, flavour: signal::flavour, open: signal::open },
+    Kind { name: "whatsapp", keys: whatsapp::KEYS, flavour: whatsapp::flavour, open: whatsapp::open },
+    Kind { name: "imessage", keys: imessage::KEYS, flavour: imessage::flavour, open: imessage::open },
+    Kind { name: "webhook", keys: webhook::KEYS, flavour: webhook::flavour, open: webhook::open },
+    Kind { name: "ntfy", keys: ntfy::KEYS, flavour: ntfy::flavour, open: ntfy::open },
 ];
 
 /// The channel of this name.

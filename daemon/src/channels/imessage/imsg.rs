@@ -1,0 +1,250 @@
+//! `imsg`: a program on a Mac, which hands a message to Messages and looks for it in its database.
+//!
+//! A run that was lost is settled by asking: whether the conversation's history has a message of ours with this text since
+//! the part was made ([`PartKey`]s begin with that time). A message that an earlier part became is not taken for this one.
+//! After a restart the earlier ones are forgotten; then the same text, sent twice within moments, could be told apart no
+//! more, and the second would count as arrived. A file cannot be asked about: a lost one is unknown.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::program::{Program, Run};
+use crate::{
+    channels::{Failure, PartKey},
+    files::kept::{Checked, Kept},
+    message::attachment::{clean_name, referred},
+};
+
+/// For a run that sends: Messages is given ten seconds or so to write the message down, by `imsg` itself.
+const SENDING: Duration = Duration::from_secs(90);
+/// For a run that only reads.
+const READING: Duration = Duration::from_secs(30);
+/// How long Messages may take to write down what it has taken.
+const SETTLING: Duration = Duration::from_secs(20);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(4);
+/// Messages that are remembered as earlier parts'.
+const REMEMBERED: usize = 512;
+/// How much earlier than ours the Mac's clock may be.
+const CLOCKS: Duration = Duration::from_secs(120);
+/// The longest words that are passed on, in characters.
+const MAX_WORDS: usize = 300;
+
+/// The program, and where it finds files.
+pub(super) struct Imsg {
+    program: Program,
+    /// Where a file stands under its name while it is sent.
+    folder: PathBuf,
+    known: Mutex<VecDeque<String>>,
+    settling: Duration,
+}
+
+impl Imsg {
+    /// The program; `folder` is the account's own.
+    pub(super) fn new(program: Program, folder: PathBuf) -> Self {
+        Self { program, folder, known: Mutex::default(), settling: SETTLING }
+    }
+
+    /// One that gives Messages no time.
+    #[cfg(test)]
+    pub(super) fn hasty(program: Program, folder: PathBuf) -> Self {
+        Self { settling: Duration::ZERO, ..Self::new(program, folder) }
+    }
+
+    /// Performs a run; the message's GUID.
+    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
+        let broken = || Failure::Permanent("the stored run cannot be made".into());
+        let list = wire["arguments"].as_array().ok_or_else(broken)?;
+        let mut arguments: Vec<String> = list.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let mut folder = None;
+        if let Some(file) = wire["file"]["file"].as_str() {
+            let file = referred(file).ok_or_else(broken)?;
+            let checked = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
+            let (place, path) = self
+                .lay_out(key, wire["file"]["name"].as_str().unwrap_or("file"), checked)
+                .await
+                .map_err(|error| Failure::Retry(format!("cannot lay the file out for imsg: {error}")))?;
+            folder = Some(place);
+            arguments.extend(["--file".to_owned(), path.display().to_string()]);
+        }
+        let run = self.program.run(&arguments, SENDING).await;
+        drop(folder);
+        let written = self.judge(run)?;
+        let answer: Value =
+            written.lines().rev().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+        if answer["status"] != "sent" {
+            return Err(Failure::Unknown(
+                "imsg did well, but did not say that it has sent the message".into(),
+            ));
+        }
+        let guid = answer["guid"].as_str().or(answer["message_id"].as_str());
+        // An imsg without access to the database knows no more.
+        let id = guid.map_or_else(|| key.0.clone(), str::to_owned);
+        self.remember(&id);
+        Ok(id)
+    }
+
+    /// Whether a text arrived, after its run was lost.
+    pub(super) async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+        let text = wire["text"].as_str().unwrap_or_default();
+        let to = wire["to"].as_str().unwrap_or_default();
+        let begins = tokio::time::Instant::now();
+        loop {
+            let found = match self.chat(to).await? {
+                Some(chat) => self.look(chat, text, made(key)).await?,
+                // There is no such conversation: nothing of it arrived.
+                None => None,
+            };
+            if found.is_some() || begins.elapsed() >= self.settling {
+                found.iter().for_each(|id| self.remember(id));
+                return Ok(found);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// The number that `imsg` has for a conversation.
+    async fn chat(&self, to: &str) -> Result<Option<i64>, Failure> {
+        let arguments = ["chats", "--limit", "500", "--json"].map(str::to_owned);
+        let written = harmless(self.judge(self.program.run(&arguments, READING).await))?;
+        let chats = written.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        Ok(chats
+            .filter(|chat| chat["identifier"] == to || chat["guid"] == to)
+            .find_map(|chat| chat["id"].as_i64()))
+    }
+
+    async fn look(&self, chat: i64, text: &str, since: jiff::Timestamp) -> Result<Option<String>, Failure> {
+        let (chat, since) = (chat.to_string(), since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        let arguments =
+            ["history", "--chat-id", &chat, "--limit", "50", "--start", &since, "--json"].map(str::to_owned);
+        let written = harmless(self.judge(self.program.run(&arguments, READING).await))?;
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = written.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        Ok(lines
+            .filter(|message| {
+                message["is_from_me"] == true && message["text"].as_str().map(str::trim) == Some(text.trim())
+            })
+            .find_map(|message| {
+                message["guid"].as_str().map(str::to_owned).filter(|guid| !known.contains(guid))
+            }))
+    }
+
+    fn remember(&self, id: &str) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.pop_front();
+        }
+        known.push_back(id.to_owned());
+    }
+
+    /// Puts a file where it has its name, for as long as the folder lives.
+    async fn lay_out(&self, key: &PartKey, name: &str, file: Checked) -> std::io::Result<(Folder, PathBuf)> {
+        let (place, name) = (self.folder.join(&key.0), clean_name(name).unwrap_or_else(|| "file".into()));
+        tokio::task::spawn_blocking(move || {
+            // What a hub that was killed left of the same part.
+            let _ = fs::remove_dir_all(&place);
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
+            let folder = Folder(place);
+            let path = folder.0.join(name);
+            let mut copy = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            let mut file = file.file;
+            std::io::copy(&mut file, &mut copy)?;
+            Ok((folder, path))
+        })
+        .await
+        .map_err(std::io::Error::other)?
+    }
+
+    /// What a run wrote, or what its end means for a message.
+    fn judge(&self, run: Run) -> Result<String, Failure> {
+        let short = |said: String| {
+            let said = said.replace(char::is_control, " ");
+            said.chars().take(MAX_WORDS).collect::<String>()
+        };
+        Err(match run {
+            Run::Well(written) => return Ok(written),
+            Run::NotStarted(why) => Failure::Retry(why),
+            Run::Lost(why) => Failure::Unknown(why),
+            Run::Ill(status, said) => {
+                let is = |words: &[&str]| words.iter().any(|word| said.to_lowercase().contains(word));
+                // ssh(1): 255 if an error occurred in ssh itself.
+                let never_there = !self.program.ssh.is_empty()
+                    && status == Some(255)
+                    && is(&[
+                        "resolve",
+                        "refused",
+                        "denied",
+                        "no route",
+                        "timed out",
+                        "host key",
+                        "unreachable",
+                    ]);
+                let refused = is(&[
+                    "invalid",
+                    "missing",
+                    "unknown chat",
+                    "unknown option",
+                    "not authorized",
+                    "permission",
+                ]);
+                let said = short(format!("imsg failed: {said}"));
+                match (never_there, refused) {
+                    (true, _) => Failure::Retry(said),
+                    (false, true) => Failure::Permanent(said),
+                    (false, false) => Failure::Unknown(said),
+                }
+            }
+        })
+    }
+
+    /// Whether it runs and may read.
+    pub(super) async fn who_am_i(&self) -> Result<String, String> {
+        let arguments = ["chats", "--limit", "1", "--json"].map(str::to_owned);
+        match self.judge(self.program.run(&arguments, READING).await) {
+            Ok(_) if self.program.ssh.is_empty() => Ok("imsg on this machine".into()),
+            Ok(_) => Ok("imsg by ssh".into()),
+            Err(failure) => Err(format!(
+                "{failure}; on the Mac, imsg needs Full Disk Access and leave to control Messages"
+            )),
+        }
+    }
+}
+
+/// A folder that goes when this does.
+struct Folder(PathBuf);
+
+impl AsRef<Path> for Folder {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left is taken away when the part is tried again.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a question's failure means for the message: nothing.
+fn harmless<T>(asked: Result<T, Failure>) -> Result<T, Failure> {
+    asked.map_err(|failure| match failure {
+        Failure::Unknown(why) => Failure::Retry(why),
+        failure => failure,
+    })
+}
+
+/// A little before a part was made: its key begins with the time in milliseconds (RFC 9562, version 7).
+fn made(key: &PartKey) -> jiff::Timestamp {
+    let time = key.0.get(..12).and_then(|digits| i64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+    let time = jiff::Timestamp::from_millisecond(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    time.checked_sub(jiff::SignedDuration::try_from(CLOCKS).unwrap_or_default()).unwrap_or(time)
+}

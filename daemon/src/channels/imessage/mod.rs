@@ -1,0 +1,236 @@
+//! iMessage: an account on a Mac, by a BlueBubbles server or by the program `imsg`.
+//!
+//! Both drive Apple's Messages; neither recognises a message that comes twice. BlueBubbles cannot be asked with certainty
+//! what arrived, so a lost answer is unknown; `imsg` can, for texts ([`imsg`] says how certain that is).
+//!
+//! - `target`: addresses; `wire`: what a message becomes for either;
+//! - `bluebubbles`: the server; `imsg` and `program`: the program, here or by ssh.
+
+mod bluebubbles;
+#[cfg(test)]
+mod dialogue;
+mod imsg;
+mod program;
+mod target;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::{bluebubbles::Server, imsg::Imsg, program::Program};
+use super::{
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
+    account::{OpenError, Opening},
+    capabilities::DeliveryMode,
+    http::{base::Base, token::Token},
+};
+use crate::{
+    files::kept::Kept,
+    message::action::Action,
+    render::Flavour,
+    settings::{Key, key, secret::SecretSource},
+};
+
+/// `[channels.imessage.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key("kind", "\"bluebubbles\"", "\"bluebubbles\": a BlueBubbles server. \"imsg\": the program imsg."),
+    key(
+        "url",
+        "\"https://mac.example.org:1234\"",
+        "BlueBubbles: its address. With http:// its password crosses the network unprotected.",
+    ),
+    key("password", "\"file:/run/credentials/bluebubbles\"", "BlueBubbles: the server's password."),
+    key(
+        "private_api",
+        "true",
+        "BlueBubbles: whether its Private API is set up. Replies, reactions, edits, removals and effects need it.",
+    ),
+    key("command", "[\"/opt/homebrew/bin/imsg\"]", "imsg: the program, and arguments that come first."),
+    key(
+        "ssh",
+        "[\"ssh\", \"-o\", \"BatchMode=yes\", \"-o\", \"ConnectTimeout=10\", \"me@mac.local\"]",
+        "imsg: what brings the command to the Mac, where the hub runs elsewhere. Files cannot go that way.",
+    ),
+];
+
+const INSTEAD: &[(Action, &str)] = &[
+    (Action::Poll, "ask in a message"),
+    (Action::Thread, "iMessage has no threads: use reply where the account has replies"),
+    (Action::ThreadReply, "iMessage has no threads: use reply where the account has replies"),
+    (Action::React, "answer in a message"),
+    (Action::Edit, "send the correction as a message"),
+    (Action::Delete, "send a correction as a message"),
+    (Action::SendWithEffect, "send it without an effect"),
+    (Action::Pin, "send it again"),
+];
+
+/// Messages takes files of 100 MB or so (<https://support.apple.com/guide/messages>); what is larger it refuses itself.
+const FILES: FileRules =
+    FileRules { max_size: 100 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned };
+
+const PLAIN: Capabilities = Capabilities {
+    channel: "imessage",
+    address_hint: target::HINT,
+    files: Some(FILES),
+    instead: INSTEAD,
+    mode: DeliveryMode::Gateway,
+    ..Capabilities::PLAIN
+};
+
+const PRIVATE: Capabilities = Capabilities {
+    replies: true,
+    actions: &[Action::React, Action::Edit, Action::Delete],
+    effects: wire::EFFECTS,
+    ..PLAIN
+};
+
+const REMOTE: Capabilities = Capabilities { files: None, ..PLAIN };
+
+/// What is done to a message twice is done once; for as long as the queue keeps anything.
+const AGAIN: Duration = Duration::from_hours(7 * 24);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    #[default]
+    Bluebubbles,
+    Imsg,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    #[serde(default)]
+    kind: Kind,
+    url: Option<String>,
+    password: Option<SecretSource>,
+    #[serde(default = "yes")]
+    private_api: bool,
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default)]
+    ssh: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+enum Bridge {
+    Server { server: Server, private: bool },
+    Program { imsg: Imsg, remote: bool },
+}
+
+struct IMessage {
+    bridge: Bridge,
+    kept: Kept,
+}
+
+/// Plain text.
+pub fn flavour() -> Flavour {
+    crate::channels::formats::IMESSAGE.flavour
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let missing =
+        |key: &str| OpenError::Invalid(format!("{key} is missing, which this kind of account needs"));
+    let bridge = match settings.kind {
+        Kind::Bluebubbles => {
+            let url = Base::parse("url", &settings.url.ok_or_else(|| missing("url"))?)
+                .map_err(OpenError::Invalid)?;
+            let password = Token::read(settings.password.ok_or_else(|| missing("password"))?)?;
+            Bridge::Server { server: Server::new(opening.http, url, password), private: settings.private_api }
+        }
+        Kind::Imsg => {
+            if settings.command.first().is_none_or(String::is_empty) {
+                return Err(missing("command"));
+            }
+            let remote = !settings.ssh.is_empty();
+            let program = Program { command: settings.command, ssh: settings.ssh };
+            let folder = opening.store.directory().join("imsg").join(opening.account);
+            Bridge::Program { imsg: Imsg::new(program, folder), remote }
+        }
+    };
+    Ok(Arc::new(IMessage { bridge, kept: Kept::of(&opening.store) }))
+}
+
+#[async_trait]
+impl Adapter for IMessage {
+    fn capabilities(&self) -> &'static Capabilities {
+        match self.bridge {
+            Bridge::Server { private: true, .. } => &PRIVATE,
+            Bridge::Server { .. } | Bridge::Program { remote: false, .. } => &PLAIN,
+            Bridge::Program { remote: true, .. } => &REMOTE,
+        }
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        target::canonical(address).map_err(|hint| TargetError {
+            channel: PLAIN.channel,
+            address: address.to_owned(),
+            hint,
+        })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        match self.bridge {
+            Bridge::Server { private, .. } => wire::bluebubbles(letter, private),
+            Bridge::Program { .. } => wire::imsg(letter),
+        }
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        match self.bridge {
+            Bridge::Server { private: true, .. } => wire::act(act),
+            _ => None,
+        }
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        if let Some(why) = wire["refused"].as_str() {
+            return Err(Failure::Permanent(why.into()));
+        }
+        match (&self.bridge, wire["by"].as_str()) {
+            (Bridge::Server { server, .. }, Some("bluebubbles")) => server.send(wire, key, &self.kept).await,
+            (Bridge::Program { imsg, .. }, Some("imsg")) => imsg.send(wire, key, &self.kept).await,
+            _ => Err(Failure::Permanent(
+                "the account has changed its kind since this message was stored".into(),
+            )),
+        }
+    }
+
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        if wire["of"].is_string() || wire["refused"].is_string() {
+            Redelivery::Keyed(AGAIN)
+        } else if wire["by"] == "imsg" && wire["text"].is_string() && wire["file"].is_null() {
+            Redelivery::Ask
+        } else {
+            Redelivery::Never
+        }
+    }
+
+    async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+        match &self.bridge {
+            Bridge::Program { imsg, .. } => imsg.find(wire, key).await,
+            Bridge::Server { .. } => Err(Failure::Unknown("BlueBubbles cannot be asked what arrived".into())),
+        }
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        match &self.bridge {
+            Bridge::Server { server, private } => server.who_am_i(*private).await,
+            Bridge::Program { imsg, .. } => imsg.who_am_i().await,
+        }
+        .map_err(NotReady)
+    }
+}

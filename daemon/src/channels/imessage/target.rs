@@ -1,0 +1,84 @@
+//! Who is written to: a person's handle, or a conversation by its GUID.
+//!
+//! `iMessage;-;HANDLE` is the conversation with a person, so it is the handle; all others (`iMessage;+;chat123`, `SMS;-;…`)
+//! keep their GUID.
+
+/// What an address may look like.
+pub(super) const HINT: &str = "a number such as +4915112345678, an e-mail address, or a conversation's GUID such as iMessage;+;chat123456";
+
+/// The longest GUID or handle, in bytes.
+const MAX: usize = 254;
+
+/// The one spelling of an address.
+pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+    if address.len() > MAX || address.chars().any(char::is_control) {
+        return Err(HINT);
+    }
+    let bare = address.strip_prefix("phone:").unwrap_or(address);
+    match bare.split(';').collect::<Vec<_>>().as_slice() {
+        [one] => handle(one).ok_or(HINT),
+        ["iMessage", "-", one] => handle(one).ok_or(HINT),
+        [service @ ("iMessage" | "SMS" | "RCS" | "any"), sign @ ("-" | "+"), id]
+            if !id.is_empty() && id.bytes().all(|b| b.is_ascii_graphic()) =>
+        {
+            Ok(format!("{service};{sign};{id}"))
+        }
+        _ => Err(HINT),
+    }
+}
+
+fn handle(text: &str) -> Option<String> {
+    if let Some(number) = text.strip_prefix('+') {
+        let digits: String = number.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();
+        let fits = (7..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        return fits.then(|| format!("+{digits}"));
+    }
+    let (name, domain) = text.split_once('@')?;
+    let graphic = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && b != b';');
+    // Nothing that a program could take for an option.
+    let fits = graphic(name)
+        && graphic(domain)
+        && domain.contains('.')
+        && !domain.contains('@')
+        && !name.starts_with('-');
+    fits.then(|| text.to_lowercase())
+}
+
+/// A conversation's GUID.
+pub(super) fn guid(address: &str) -> String {
+    if address.contains(';') { address.to_owned() } else { format!("iMessage;-;{address}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_spelling() {
+        for (given, is) in [
+            ("+49 151 1234-5678", "+4915112345678"),
+            ("phone:+15551234567", "+15551234567"),
+            ("Anna@Example.org", "anna@example.org"),
+            ("iMessage;-;+15551234567", "+15551234567"),
+            ("iMessage;+;chat123456", "iMessage;+;chat123456"),
+            ("SMS;-;+15551234567", "SMS;-;+15551234567"),
+        ] {
+            assert_eq!(canonical(given).unwrap(), is, "{given}");
+        }
+        for other in [
+            "",
+            "anna",
+            "15551234567",
+            "--to@a.b",
+            "iMessage;+;",
+            "iMessage;+;a b",
+            "X;-;a",
+            "a@b",
+            "a\n@b.c",
+        ] {
+            assert!(canonical(other).is_err(), "{other:?}");
+        }
+        assert_eq!(guid("+15551234567"), "iMessage;-;+15551234567");
+        assert_eq!(guid("iMessage;+;chat1"), "iMessage;+;chat1");
+    }
+}

@@ -1,0 +1,165 @@
+//! What a message becomes: a request to BlueBubbles, or a run of `imsg`.
+//!
+//! BlueBubbles' requests are those of its version 1
+//! (<https://documenter.getpostman.com/view/765844/UV5RnfwM>; its own checks are in
+//! <https://github.com/BlueBubblesApp/bluebubbles-server>, `messageValidator.ts`); `imsg`'s options those of `imsg send`
+//! (<https://github.com/openclaw/imsg>). A file stands in either by its reference.
+
+use serde_json::{Value, json};
+
+use super::target::guid;
+use crate::{
+    channels::{Act, Letter},
+    message::deed::Deed,
+};
+
+/// By the names that agents know; Apple's ids are the bundles' of Messages.
+pub(super) const EFFECTS: &[&str] = &[
+    "slam",
+    "loud",
+    "gentle",
+    "invisible-ink",
+    "echo",
+    "spotlight",
+    "balloons",
+    "confetti",
+    "love",
+    "heart",
+    "lasers",
+    "fireworks",
+    "celebration",
+];
+
+fn effect(name: &str) -> &'static str {
+    match name {
+        "slam" => "com.apple.MobileSMS.expressivesend.impact",
+        "loud" => "com.apple.MobileSMS.expressivesend.loud",
+        "gentle" => "com.apple.MobileSMS.expressivesend.gentle",
+        "invisible-ink" => "com.apple.MobileSMS.expressivesend.invisibleink",
+        "echo" => "com.apple.messages.effect.CKEchoEffect",
+        "spotlight" => "com.apple.messages.effect.CKSpotlightEffect",
+        "balloons" => "com.apple.messages.effect.CKHappyBirthdayEffect",
+        "love" | "heart" => "com.apple.messages.effect.CKHeartEffect",
+        "lasers" => "com.apple.messages.effect.CKLasersEffect",
+        "fireworks" => "com.apple.messages.effect.CKFireworksEffect",
+        "celebration" => "com.apple.messages.effect.CKSparklesEffect",
+        _ => "com.apple.messages.effect.CKConfettiEffect",
+    }
+}
+
+/// The six tapbacks, by name or as the sign that people know them by.
+fn tapback(emoji: &str) -> Option<&'static str> {
+    // With and without the selector that asks for a picture.
+    Some(match emoji.trim_end_matches('\u{fe0f}') {
+        "love" | "❤" | "♥" => "love",
+        "like" | "👍" => "like",
+        "dislike" | "👎" => "dislike",
+        "laugh" | "😂" | "🤣" => "laugh",
+        "emphasize" | "‼" | "❗" => "emphasize",
+        "question" | "❓" | "❔" => "question",
+        _ => return None,
+    })
+}
+
+/// A new message by BlueBubbles; `private` says that its helper is there.
+pub(super) fn bluebubbles(letter: &Letter<'_>, private: bool) -> Value {
+    let mut body = json!({
+        "chatGuid": guid(letter.address),
+        "method": if private { "private-api" } else { "apple-script" },
+    });
+    if let Some(message) = letter.reply_to {
+        body["selectedMessageGuid"] = json!(message);
+        body["partIndex"] = json!(0);
+    }
+    if let Some(name) = &letter.extras.effect {
+        body["effectId"] = json!(effect(name));
+    }
+    let Some(file) = letter.files.first() else {
+        body["message"] = json!(letter.part.text);
+        return request("message/text", body);
+    };
+    let caption = (!letter.part.text.is_empty()).then(|| {
+        let mut caption = body.clone();
+        caption["message"] = json!(letter.part.text);
+        caption
+    });
+    body["name"] = json!(file.name);
+    if file.voice {
+        body["isAudioMessage"] = json!(true);
+    }
+    let mut wire = request("message/attachment", body);
+    wire["file"] = json!({ "file": file.reference(), "kind": file.kind });
+    if let Some(caption) = caption {
+        wire["caption"] = caption;
+    }
+    wire
+}
+
+/// Anything else by BlueBubbles.
+pub(super) fn act(act: &Act<'_>) -> Option<Value> {
+    Some(match act.deed {
+        Deed::React { message, emoji, remove } => {
+            let Some(tapback) = tapback(emoji) else {
+                return Some(json!({
+                    "refused": "iMessage has six reactions: love, like, dislike, laugh, emphasize and question"
+                }));
+            };
+            let mut wire = request(
+                "message/react",
+                json!({
+                    "chatGuid": guid(act.address),
+                    "selectedMessageGuid": message,
+                    "reaction": format!("{}{tapback}", if *remove { "-" } else { "" }),
+                    "partIndex": 0,
+                }),
+            );
+            wire["of"] = json!(message);
+            wire
+        }
+        Deed::Edit { message } => {
+            let text = &act.part?.text;
+            // What those read whose devices know no edits.
+            let instead = format!("Edited to “{text}”");
+            of(
+                message,
+                "edit",
+                json!({ "editedMessage": text, "backwardsCompatibilityMessage": instead, "partIndex": 0 }),
+            )
+        }
+        Deed::Delete { message } => of(message, "unsend", json!({ "partIndex": 0 })),
+        _ => return None,
+    })
+}
+
+fn request(path: &str, body: Value) -> Value {
+    json!({ "by": "bluebubbles", "path": path.split('/').collect::<Vec<_>>(), "body": body })
+}
+
+fn of(message: &str, what: &str, body: Value) -> Value {
+    json!({ "by": "bluebubbles", "path": ["message", message, what], "body": body, "of": message })
+}
+
+/// A new message by `imsg`.
+pub(super) fn imsg(letter: &Letter<'_>) -> Value {
+    let (option, whom) =
+        if letter.address.contains(';') { ("--chat-guid", letter.address) } else { ("--to", letter.address) };
+    // Nothing that somebody writes may be taken for an option.
+    let safe = |text: &str| if text.starts_with('-') { format!(" {text}") } else { text.to_owned() };
+    let mut arguments = vec!["send".to_owned(), option.to_owned(), whom.to_owned()];
+    if option == "--to" {
+        arguments.extend(["--service".to_owned(), "imessage".to_owned()]);
+    }
+    let mut wire = json!({ "by": "imsg" });
+    if !letter.part.text.is_empty() {
+        let text = safe(&letter.part.text);
+        arguments.extend(["--text".to_owned(), text.clone()]);
+        wire["text"] = json!(text);
+    }
+    arguments.push("--json".to_owned());
+    wire["to"] = json!(letter.address);
+    wire["arguments"] = json!(arguments);
+    if let Some(file) = letter.files.first() {
+        wire["file"] = json!({ "file": file.reference(), "name": safe(&file.name) });
+    }
+    wire
+}

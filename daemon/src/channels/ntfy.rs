@@ -1,0 +1,118 @@
+//! ntfy: notifications on phones and desktops, by <https://ntfy.sh> or a server of one's own.
+//!
+//! Published as JSON (<https://docs.ntfy.sh/publish/#publish-as-json>): the message's first line is the title, silent is the
+//! lowest priority. A server knows nothing of a message that comes again, so a lost answer is unknown, as the trait has it where nothing else is said.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, TargetError,
+    account::{OpenError, Opening},
+    http::{Http, base::Base, token::Token},
+    limits::Scope,
+};
+use crate::{
+    render::Flavour,
+    settings::{
+        Key, key,
+        secret::{Secret, SecretSource},
+    },
+};
+
+/// `[channels.ntfy.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key("url", "\"https://ntfy.sh\"", "The server."),
+    key("token", "\"file:/run/credentials/ntfy\"", "An access token, for topics that want one."),
+    key("priority", "3", "From 1 to 5, for what is not silent."),
+];
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "ntfy",
+    silent: true,
+    address_hint: "a topic: 1 to 64 letters, digits, dashes or underscores",
+    ..Capabilities::PLAIN
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    url: String,
+    token: Option<SecretSource>,
+    priority: Option<u8>,
+}
+
+struct Ntfy {
+    http: Http,
+    url: Base,
+    priority: u8,
+}
+
+/// Plain text.
+pub fn flavour() -> Flavour {
+    super::formats::NTFY.flavour
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let url = Base::parse("url", &settings.url).map_err(OpenError::Invalid)?;
+    let priority = settings.priority.unwrap_or(3);
+    if !(1..=5).contains(&priority) {
+        return Err(OpenError::Invalid("priority: write a number from 1 to 5".into()));
+    }
+    let token = settings.token.map_or_else(|| Ok(Secret::from("").into()), Token::read)?;
+    Ok(Arc::new(Ntfy { http: Http::new(opening.http, "ntfy", token), url, priority }))
+}
+
+impl Ntfy {
+    async fn ask(&self, request: reqwest::RequestBuilder) -> Result<Value, Failure> {
+        let token = self.http.token();
+        let request = if token.expose().is_empty() { request } else { request.bearer_auth(token.expose()) };
+        let answer = self.http.ask(request).await?;
+        let said = answer.body["error"].as_str().unwrap_or("it gave no reason");
+        match answer.status.as_u16() {
+            200..=299 => Ok(answer.body),
+            401 | 403 => Err(self.http.refused(format!("ntfy refused the token: {}", self.http.words(said)))),
+            _ => Err(self.http.judge(&answer, said, Scope::Account)),
+        }
+    }
+}
+
+#[async_trait]
+impl Adapter for Ntfy {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        super::plain_name(&CAPABILITIES, address, "-_")
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        let priority = if letter.silent { 1 } else { self.priority };
+        json!({ "topic": letter.address, "title": letter.headline, "message": letter.part.text, "priority": priority })
+    }
+
+    async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
+        let answer = self.ask(self.http.client.post(self.url.at(&[])).json(wire)).await?;
+        let id = answer["id"].as_str().map(str::to_owned);
+        id.ok_or_else(|| Failure::Unknown("ntfy said yes, but not as which message".into()))
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        let health = self.ask(self.http.client.get(self.url.at(&["v1", "health"]))).await;
+        match health.map(|health| health["healthy"] == true) {
+            Ok(true) => Ok(format!("ntfy at {}", self.url.host())),
+            Ok(false) => Err(NotReady("the server is not healthy, or no ntfy; check url".into())),
+            Err(failure) => Err(NotReady(failure.to_string())),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What adapters are handed, for their tests.
+
+use gatepost_link::Digest;
+use tempfile::TempDir;
+
+use super::{Act, Letter, PartKey};
+use crate::{
+    files::kept::Kept,
+    message::{
+        attachment::Attachment,
+        deed::{Deed, Extras},
+    },
+    render::Part,
+    store::Store,
+};
+
+/// A part of plain text.
+pub(super) fn part(text: &str) -> Part {
+    let units = text.encode_utf16().count();
+    Part { text: text.into(), html: None, styles: vec![], units, shown: text.into() }
+}
+
+/// The only part of a message.
+pub(super) fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
+    Letter {
+        address,
+        thread: None,
+        reply_to: None,
+        silent: false,
+        headline: "Hello",
+        part,
+        files: &[],
+        extras: Extras::NONE,
+        index: 0,
+        of: 1,
+    }
+}
+
+/// A deed.
+pub(super) fn act<'a>(address: &'a str, deed: &'a Deed, part: Option<&'a Part>) -> Act<'a> {
+    Act { address, thread: None, reply_to: None, silent: false, deed, part }
+}
+
+/// A part's key.
+pub(super) fn key() -> PartKey {
+    PartKey("00112233445566778899aabbccddeeff".into())
+}
+
+/// Staged files, in a folder that lasts as long as this.
+pub(super) struct Files {
+    _folder: TempDir,
+    store: Store,
+}
+
+impl Files {
+    /// None yet.
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        std::fs::create_dir_all(folder.path().join("files")).unwrap();
+        Self { _folder: folder, store }
+    }
+
+    /// Stages one.
+    pub(super) fn add(&self, name: &str, kind: &str, bytes: &[u8]) -> Attachment {
+        let sha256 = Digest::of(bytes);
+        std::fs::write(self.store.directory().join("files").join(sha256.to_string()), bytes).unwrap();
+        Attachment {
+            sha256,
+            name: name.into(),
+            kind: kind.into(),
+            said_to_be: None,
+            size: bytes.len() as u64,
+            caption: None,
+            voice: false,
+        }
+    }
+
+    /// Takes them all away.
+    pub(super) fn clear(&self) {
+        std::fs::remove_dir_all(self.store.directory().join("files")).unwrap();
+    }
+
+    /// Where an adapter reads them.
+    pub(super) fn kept(&self) -> Kept {
+        Kept::of(&self.store)
+    }
+}

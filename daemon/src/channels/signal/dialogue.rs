@@ -1,0 +1,312 @@
+//! Tests of whole dialogues with a signal-cli that follows a script.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{CAPABILITIES, Client, KEYS, Settings, Signal};
+use crate::{
+    channels::{
+        Adapter, Failure, Letter, Redelivery, heard,
+        http::{
+            base::Base,
+            double::{Double, Reply, http},
+        },
+        limits::{Allowance, Scope},
+        sample::{Files, act, key, letter, part},
+    },
+    message::{action::Action, deed::Deed},
+    render::{Style, StyleKind},
+};
+
+const ANNA: &str = "+4915112345679";
+const GROUP: &str = "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
+
+fn signal(port: u16, files: &Files) -> Signal {
+    let url = Base::parse("url", &format!("http://127.0.0.1:{port}")).unwrap();
+    let account = "+4915112345678".to_owned();
+    Signal { client: Client::new(http(), url, account.clone()), account, kept: files.kept() }
+}
+
+async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {
+    let double = Double::start(script);
+    let signal = signal(double.port, &Files::new());
+    let part = part("Hello");
+    let wire = signal.compose(&letter(ANNA, &part));
+    (signal.deliver(&wire, &key()).await, double.heard())
+}
+
+fn body(heard: &str) -> Value {
+    serde_json::from_str(heard.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+const SENT: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"jsonrpc":"2.0","result":{"timestamp":1700000000000,"results":[{"recipientAddress":{"uuid":null,"number":"+4915112345679"},"type":"SUCCESS"}]},"id":"k"}"#,
+);
+
+#[test]
+fn a_letter_becomes_this_request() {
+    let files = Files::new();
+    let signal = signal(1, &files);
+    let mut part = part("Hello you");
+    part.styles = vec![Style { start: 6, len: 3, kind: StyleKind::Bold }];
+    assert_eq!(
+        signal.compose(&letter(ANNA, &part)),
+        json!({"method": "send", "params": {
+            "account": "+4915112345678", "recipient": [ANNA], "message": "Hello you", "textStyle": ["6:3:BOLD"],
+        }})
+    );
+    let mut voice = files.add("a b;ö.ogg", "audio/ogg", b"x");
+    voice.voice = true;
+    let whole = Letter {
+        reply_to: Some("+4915112345670/1700000000001"),
+        files: std::slice::from_ref(&voice),
+        ..letter(GROUP, &part)
+    };
+    assert_eq!(
+        signal.compose(&whole)["params"],
+        json!({
+            "account": "+4915112345678",
+            "groupId": ["Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI="],
+            "message": "Hello you",
+            "textStyle": ["6:3:BOLD"],
+            "attachment": [format!("data:audio/ogg;filename=a%20b%3B%C3%B6.ogg;base64,{}", voice.reference())],
+            "voiceNote": true,
+            "quoteTimestamp": 1_700_000_000_001_u64,
+            "quoteAuthor": "+4915112345670",
+        })
+    );
+    let own = Letter { reply_to: Some("1700000000002"), ..letter(ANNA, &part) };
+    assert_eq!(signal.compose(&own)["params"]["quoteAuthor"], "+4915112345678");
+}
+
+#[test]
+fn what_is_done_to_a_message_may_be_done_twice_and_a_new_one_not() {
+    let signal = signal(1, &Files::new());
+    let text = part("Better");
+    let message = || "1700000000000".to_owned();
+    let own = "+4915112345678";
+    for (deed, method, params) in [
+        (
+            Deed::React { message: format!("{ANNA}/5"), emoji: "👍".into(), remove: false },
+            "sendReaction",
+            json!({"account": own, "recipient": [ANNA], "emoji": "👍", "remove": false, "targetAuthor": ANNA, "targetTimestamp": 5}),
+        ),
+        (
+            Deed::Edit { message: message() },
+            "send",
+            json!({"account": own, "recipient": [ANNA], "message": "Better", "editTimestamp": 1_700_000_000_000_u64}),
+        ),
+        (
+            Deed::Delete { message: message() },
+            "remoteDelete",
+            json!({"account": own, "recipient": [ANNA], "targetTimestamp": 1_700_000_000_000_u64}),
+        ),
+    ] {
+        let wire = signal.act(&act(ANNA, &deed, Some(&text))).unwrap();
+        assert_eq!(wire, json!({"method": method, "params": params}));
+        assert!(matches!(signal.redelivery(&wire), Redelivery::Keyed(_)));
+    }
+    assert_eq!(signal.redelivery(&signal.compose(&letter(ANNA, &text))), Redelivery::Never);
+}
+
+#[tokio::test]
+async fn what_it_lacks_it_does_not_do_and_says_what_to_do_instead() {
+    let signal = signal(1, &Files::new());
+    for deed in [
+        Deed::Pin { message: "1".into() },
+        Deed::Thread { name: "x".into(), message: None },
+        Deed::Kick { user: ANNA.into(), reason: None },
+    ] {
+        assert_eq!(signal.act(&act(ANNA, &deed, None)), None);
+    }
+    for action in [Action::Poll, Action::Pin, Action::Thread] {
+        assert!(!CAPABILITIES.does(action) && CAPABILITIES.instead.iter().any(|(of, _)| *of == action));
+    }
+    // Ids that mean nothing, and somebody else's message.
+    let nobodys = Deed::React { message: "x".into(), emoji: "👍".into(), remove: false };
+    let elses = Deed::Delete { message: format!("{ANNA}/5") };
+    for deed in [nobodys, elses] {
+        let wire = signal.act(&act(ANNA, &deed, None)).unwrap();
+        assert!(matches!(signal.deliver(&wire, &key()).await, Err(Failure::Permanent(_))), "{wire}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_sent_and_known_by_its_time() {
+    let (sent, heard) = deliver(&[SENT]).await;
+    assert_eq!(sent.unwrap(), "1700000000000");
+    assert!(heard[0].starts_with("POST /api/v1/rpc HTTP/1.1\r\n"), "{}", heard[0]);
+    assert_eq!(
+        body(&heard[0]),
+        json!({"jsonrpc": "2.0", "id": key().0, "method": "send", "params": {
+            "account": "+4915112345678", "recipient": [ANNA], "message": "Hello",
+        }})
+    );
+    let double = Double::start(&[SENT]);
+    let signal = signal(double.port, &Files::new());
+    let deed = Deed::React { message: format!("{ANNA}/5"), emoji: "👍".into(), remove: true };
+    let wire = signal.act(&act(ANNA, &deed, None)).unwrap();
+    assert_eq!(signal.deliver(&wire, &key()).await.unwrap(), format!("{ANNA}/5"));
+}
+
+#[tokio::test]
+async fn a_file_stands_in_the_request_and_one_that_is_gone_is_not_sent() {
+    let files = Files::new();
+    let file = files.add("a.txt", "text/plain", b"hello");
+    let double = Double::start(&[SENT]);
+    let signal = signal(double.port, &files);
+    let part = part("See");
+    let wire = signal.compose(&Letter { files: &[file], ..letter(ANNA, &part) });
+    signal.deliver(&wire, &key()).await.unwrap();
+    let params = body(&double.heard()[0])["params"].clone();
+    assert_eq!(params["attachment"], json!(["data:text/plain;filename=a.txt;base64,aGVsbG8="]));
+    files.clear();
+    let failure = signal.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
+    let broken = json!({"method": "send", "params": {"attachment": ["/etc/passwd"]}});
+    assert!(matches!(signal.deliver(&broken, &key()).await, Err(Failure::Permanent(_))));
+    assert_eq!(double.heard().len(), 1);
+}
+
+macro_rules! error {
+    ($code:literal, $message:literal, $data:literal) => {
+        Reply::Says(
+            200,
+            "",
+            concat!(
+                r#"{"jsonrpc":"2.0","error":{"code":"#,
+                $code,
+                r#","message":""#,
+                $message,
+                r#"","data":"#,
+                $data,
+                r#"},"id":"k"}"#
+            ),
+        )
+    };
+}
+
+#[tokio::test]
+async fn an_error_is_judged_by_its_number_and_its_results() {
+    const FAILED: &str = "Failed to send message";
+    type Judged = fn(&Failure) -> bool;
+    let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
+    let unknown: Judged = |failure| matches!(failure, Failure::Unknown(_));
+    let retry: Judged = |failure| matches!(failure, Failure::Retry(_));
+    let cases: [(&'static [Reply], Judged, &str); 12] = [
+        (
+            &[error!("-32602", "Specified account does not exist", "null")],
+            permanent,
+            "no account +4915112345678",
+        ),
+        (&[error!("-32601", "Method not implemented", "null")], permanent, "has no send"),
+        (&[error!("-32700", "Unexpected end-of-input", "null")], permanent, "-32700"),
+        (
+            &[error!(
+                "-1",
+                "Failed to send message", r#"{"response":{"results":[{"type":"UNREGISTERED_FAILURE"}]}}"#
+            )],
+            permanent,
+            "not on Signal",
+        ),
+        (
+            &[error!(
+                "-1",
+                "Failed to send message", r#"{"response":{"results":[{"type":"NETWORK_FAILURE"}]}}"#
+            )],
+            unknown,
+            FAILED,
+        ),
+        (&[error!("-1", "Invalid group id: abc", "null")], permanent, "Invalid group id"),
+        (
+            &[error!("-4", "Failed to send message due to untrusted identities", "null")],
+            permanent,
+            "safety number",
+        ),
+        (&[error!("-5", "Failed to send message due to rate limiting", "null")], retry, "rate limiting"),
+        (&[error!("-32603", "Failed to send message: refused (ConnectException)", "null")], retry, "refused"),
+        (
+            &[error!("-32603", "Failed to send message: x (AttachmentInvalidException)", "null")],
+            permanent,
+            "x",
+        ),
+        (&[error!("-32603", "Failed to send message: closed (IOException)", "null")], unknown, "closed"),
+        (&[error!("-3", "closed", "null")], unknown, "closed"),
+    ];
+    for (script, judged, words) in cases {
+        let failure = deliver(script).await.0.unwrap_err();
+        assert!(judged(&failure) && failure.to_string().contains(words), "{words}: {failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_with_a_time_is_waited_for_and_one_with_a_captcha_says_what_to_do() {
+    const LIMITED: Reply = error!(
+        "-5",
+        "Failed to send message due to rate limiting",
+        r#"{"response":{"timestamp":1,"results":[{"type":"RATE_LIMIT_FAILURE","token":"t","retryAfterSeconds":86400}]}}"#
+    );
+    let ((failure, _), noted) = heard::listening(deliver(&[LIMITED])).await;
+    let after = Duration::from_secs(86_400);
+    assert!(
+        matches!(&failure, Err(Failure::Wait { after: wait, why }) if *wait == after && why.contains("submitRateLimitChallenge")),
+        "{failure:?}"
+    );
+    assert_eq!(noted, [Allowance::none(Scope::Account, after)]);
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_unknown_and_a_daemon_that_is_not_there_is_tried_again() {
+    for script in [
+        &[Reply::Close] as &'static [Reply],
+        &[Reply::Says(200, "", "<p>hello</p>")],
+        &[Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":{},"id":"k"}"#)],
+        &[Reply::Says(502, "", "")],
+        &[Reply::Endless],
+    ] {
+        let failure = deliver(script).await.0.unwrap_err();
+        assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
+    }
+    for script in [&[Reply::Says(500, "", "")] as &'static [Reply], &[Reply::Says(429, "", "")]] {
+        let failure = deliver(script).await.0.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+    }
+    let failure = deliver(&[Reply::Says(429, "Retry-After: 7\r\n", "")]).await.0.unwrap_err();
+    assert!(matches!(failure, Failure::Wait { after, .. } if after == Duration::from_secs(7)), "{failure:?}");
+    let failure = deliver(&[Reply::Says(404, "", "")]).await.0.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("check url")), "{failure:?}");
+    let signal = signal(1, &Files::new());
+    let part = part("Hello");
+    let failure = signal.deliver(&signal.compose(&letter(ANNA, &part)), &key()).await.unwrap_err();
+    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+}
+
+#[tokio::test]
+async fn readiness_needs_the_account() {
+    let ready = |script| async move { signal(Double::start(script).port, &Files::new()).check_ready().await };
+    let said = ready(&[Reply::Says(
+        200,
+        "",
+        r#"{"jsonrpc":"2.0","result":[{"number":"+4915112345678"}],"id":"r"}"#,
+    )])
+    .await;
+    assert_eq!(said.unwrap(), "+4915112345678");
+    let said = ready(&[Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[],"id":"r"}"#)]).await;
+    assert!(said.unwrap_err().0.starts_with("signal-cli has no account +4915112345678"));
+    let said = ready(&[error!("-32601", "Method not implemented", "null")]).await;
+    assert!(said.unwrap().contains("one account"));
+    for other in [&[Reply::Says(200, "", "{}")] as &'static [Reply], &[Reply::Says(404, "", "")]] {
+        assert!(ready(other).await.unwrap_err().0.contains("check url"));
+    }
+}
+
+#[test]
+fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+    let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
+    let all: Settings = toml::from_str(&all).unwrap();
+    assert_eq!((all.url.as_str(), all.account.as_str()), ("http://127.0.0.1:8080", "+4915112345678"));
+    assert!(toml::from_str::<Settings>("url = \"h\"\naccount = \"a\"\nfiles = 3").is_err());
+}

@@ -1,0 +1,159 @@
+//! Signal: one account of a signal-cli daemon, over its JSON-RPC interface on HTTP.
+//!
+//! A message's id is the time at which signal-cli sent it; until it answers nobody knows that time, and nothing finds the
+//! message again. So a lost answer to a new message is unknown. What is done to a message that is there (a reaction, another
+//! text, its removal) comes to the same when it is done twice.
+//!
+//! The daemon has no login of its own: whoever reaches it writes as its accounts. Let it listen on this machine, or put
+//! something in front of it that asks who comes.
+
+mod client;
+#[cfg(test)]
+mod dialogue;
+mod target;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::client::Client;
+use super::{
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
+    account::{OpenError, Opening},
+    capabilities::DeliveryMode,
+    http::base::Base,
+};
+use crate::{
+    files::kept::Kept,
+    message::action::Action,
+    render::Flavour,
+    settings::{Key, key},
+};
+
+/// `[channels.signal.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "url",
+        "\"http://127.0.0.1:8080\"",
+        "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080. It asks nobody who they are, so let it listen on this machine only.",
+    ),
+    key(
+        "account",
+        "\"+4915112345678\"",
+        "The account's number, or its UUID, as signal-cli listAccounts shows it.",
+    ),
+];
+
+/// signal-cli reads no text of JSON that is longer than 20,000,000 characters (Jackson's `StreamReadConstraints`; 0.13.19
+/// answers -32603 to one that is), and a file in base64 takes four for each three bytes.
+const MAX_FILE: u64 = 14 * 1024 * 1024;
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "signal",
+    replies: true,
+    address_hint: target::HINT,
+    files: Some(FileRules { max_size: MAX_FILE, max_together: u64::MAX, form: FileForm::Captioned }),
+    actions: &[Action::React, Action::Edit, Action::Delete],
+    instead: &[
+        (Action::ThreadReply, "Signal has no threads: use reply"),
+        (Action::Thread, "Signal has no threads: use reply"),
+        (Action::Poll, "ask in a message, and let people answer with reactions"),
+        (Action::Pin, "send it again, or quote it with reply"),
+        (Action::SendWithEffect, "send it without an effect"),
+    ],
+    mode: DeliveryMode::Gateway,
+    ..Capabilities::PLAIN
+};
+
+/// What is done to a message twice is done once; for as long as the queue keeps anything.
+const AGAIN: Duration = Duration::from_hours(7 * 24);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    url: String,
+    account: String,
+}
+
+struct Signal {
+    client: Client,
+    account: String,
+    kept: Kept,
+}
+
+/// Plain text with ranges of styles.
+pub fn flavour() -> Flavour {
+    crate::channels::formats::SIGNAL.flavour
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let url = Base::parse("url", &settings.url).map_err(OpenError::Invalid)?;
+    let account = target::canonical(&settings.account)
+        .ok()
+        .filter(|account| !account.starts_with("group:") && !account.starts_with("u:"))
+        .ok_or_else(|| {
+            OpenError::Invalid("account: write a number such as +4915112345678, or a UUID".into())
+        })?;
+    Ok(Arc::new(Signal {
+        client: Client::new(opening.http, url, account.clone()),
+        account,
+        kept: Kept::of(&opening.store),
+    }))
+}
+
+#[async_trait]
+impl Adapter for Signal {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        flavour()
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        target::canonical(address).map_err(|hint| TargetError {
+            channel: CAPABILITIES.channel,
+            address: address.to_owned(),
+            hint,
+        })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        wire::compose(&self.account, letter)
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        wire::act(&self.account, act)
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        let result = self.client.perform(&key.0, wire, &self.kept).await?;
+        let params = &wire["params"];
+        let acted_on = ["targetTimestamp", "editTimestamp"].iter().find_map(|name| params[name].as_u64());
+        match acted_on.or(result["timestamp"].as_u64()) {
+            Some(time) => {
+                Ok(match params["targetAuthor"].as_str().filter(|author| *author != self.account) {
+                    Some(author) => format!("{author}/{time}"),
+                    None => time.to_string(),
+                })
+            }
+            None => Err(Failure::Unknown("signal-cli said yes, but not as which message".into())),
+        }
+    }
+
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        let new = wire["method"] == "send" && wire["params"]["editTimestamp"].is_null();
+        if new { Redelivery::Never } else { Redelivery::Keyed(AGAIN) }
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.who_am_i().await.map_err(NotReady)
+    }
+}

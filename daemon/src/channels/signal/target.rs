@@ -1,0 +1,137 @@
+//! Who is written to, and which message is meant.
+//!
+//! An address has one spelling, under which it is stored, shown and compared. A message's id is the time at which it was
+//! sent, in milliseconds; since that is unique for its author only, a message that somebody else wrote is `author/time`.
+
+use serde_json::{Value, json};
+
+/// What an address may look like.
+pub(super) const HINT: &str = "a number such as +4915112345678, an account's UUID, u:name.01, or group:ID";
+
+/// The longest number (ITU-T E.164: 15 digits).
+const MAX_DIGITS: usize = 15;
+/// A group's id is 32 bytes, in base64.
+const GROUP_ID: usize = 44;
+
+/// The one spelling of an address.
+pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+    if let Some(id) = address.strip_prefix("group:") {
+        let base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
+        // An id may have come out of an address of the web.
+        let id = id.replace('-', "+").replace('_', "/");
+        let digits = id.trim_end_matches('=');
+        let fits = digits.len() == GROUP_ID - 1 && id.len() <= GROUP_ID && digits.bytes().all(base64);
+        return if fits {
+            Ok(format!("group:{digits}="))
+        } else {
+            Err("a group's id has 44 characters of base64: signal-cli listGroups shows it")
+        };
+    }
+    if let Some(name) = address.strip_prefix("u:") {
+        return if is_username(name) { Ok(format!("u:{}", name.to_lowercase())) } else { Err(HINT) };
+    }
+    person(address).ok_or(HINT)
+}
+
+/// A number or a UUID.
+fn person(address: &str) -> Option<String> {
+    let bare = address.strip_prefix("phone:").or_else(|| address.strip_prefix("uuid:")).unwrap_or(address);
+    if let Some(number) = bare.strip_prefix('+') {
+        let digits: String = number.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();
+        let fits = (7..=MAX_DIGITS).contains(&digits.len())
+            && digits.bytes().all(|b| b.is_ascii_digit())
+            && !digits.starts_with('0');
+        return fits.then(|| format!("+{digits}"));
+    }
+    let uuid = uuid::Uuid::try_parse(bare).ok().filter(|_| bare.len() == 36)?;
+    Some(uuid.to_string())
+}
+
+/// `name.01`: letters, digits and underscores, then a point and two digits or more.
+fn is_username(name: &str) -> bool {
+    name.len() <= 48
+        && name.split_once('.').is_some_and(|(name, digits)| {
+            name.len() >= 3
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && digits.len() >= 2
+                && digits.bytes().all(|b| b.is_ascii_digit())
+        })
+}
+
+/// A request's parameters for an address.
+pub(super) fn parameters(account: &str, address: &str) -> Value {
+    match address.strip_prefix("group:") {
+        Some(group) => json!({ "account": account, "groupId": [group] }),
+        None => json!({ "account": account, "recipient": [address] }),
+    }
+}
+
+/// Who wrote a message, if somebody else than the account did, and when.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct MessageId {
+    pub(super) author: Option<String>,
+    pub(super) time: u64,
+}
+
+impl MessageId {
+    /// Reads `time` or `author/time`.
+    pub(super) fn read(id: &str) -> Option<Self> {
+        let (author, time) = match id.rsplit_once('/') {
+            Some((author, time)) => (Some(person(author)?), time),
+            None => (None, id),
+        };
+        let digits = !time.is_empty() && time.len() <= 16 && time.bytes().all(|b| b.is_ascii_digit());
+        Some(Self { author, time: time.parse().ok().filter(|_| digits)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_spelling() {
+        let group = "Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
+        for (given, is) in [
+            ("+4915112345678", "+4915112345678"),
+            ("+49 151 1234-5678", "+4915112345678"),
+            ("phone:+15551234567", "+15551234567"),
+            ("AAAAAAAA-0000-4000-8000-00000000000B", "aaaaaaaa-0000-4000-8000-00000000000b"),
+            ("uuid:aaaaaaaa-0000-4000-8000-00000000000b", "aaaaaaaa-0000-4000-8000-00000000000b"),
+            ("u:Anna_B.01", "u:anna_b.01"),
+        ] {
+            assert_eq!(canonical(given).unwrap(), is, "{given}");
+        }
+        let is = format!("group:{group}");
+        for given in [is.clone(), is.replace('+', "-"), is.trim_end_matches('=').to_owned()] {
+            assert_eq!(canonical(&given).unwrap(), is, "{given}");
+        }
+        for other in [
+            "",
+            "4915112345678",
+            "+49",
+            "+0151123456",
+            "u:a.1",
+            "u:1a_.01",
+            "anna",
+            "group:",
+            "group:abc=",
+            "+49x",
+        ] {
+            assert!(canonical(other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_its_time_and_its_author_unless_the_account_wrote_it() {
+        let id = |author: Option<&str>| {
+            Some(MessageId { author: author.map(Into::into), time: 1_700_000_000_000 })
+        };
+        assert_eq!(MessageId::read("1700000000000"), id(None));
+        assert_eq!(MessageId::read("+4915112345678/1700000000000"), id(Some("+4915112345678")));
+        for other in ["", "/1", "x/1", "12a", "+4915112345678/", "-1", "99999999999999999999"] {
+            assert_eq!(MessageId::read(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a message becomes: a method of signal-cli's JSON-RPC interface and its parameters.
+//!
+//! Methods are commands, parameters their options in camel case
+//! (<https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>,
+//! <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>). A file stands in its data URI as a reference
+//! until the request leaves. What can never be done is stored as `refused` with its reason, and fails when its turn comes.
+
+use serde_json::{Value, json};
+
+use super::target::{MessageId, parameters};
+use crate::{
+    channels::{Act, Letter},
+    message::{attachment::Attachment, deed::Deed},
+    render::Part,
+};
+
+/// A message whose id cannot be read.
+const NO_MESSAGE: &str = "there is no such message: write its time in milliseconds, or author/time for one that somebody else wrote";
+
+/// A new message.
+pub(super) fn compose(account: &str, letter: &Letter<'_>) -> Value {
+    let mut params = text(account, letter.address, letter.part);
+    if let Some(file) = letter.files.first() {
+        params["attachment"] = json!([data_uri(file)]);
+        if file.voice {
+            // Since 0.14.2 (<https://github.com/AsamK/signal-cli/pull/1973>); what is older sends it as a file.
+            params["voiceNote"] = json!(true);
+        }
+    }
+    if let Some(id) = letter.reply_to {
+        let Some(message) = MessageId::read(id) else { return refused(NO_MESSAGE) };
+        params["quoteTimestamp"] = json!(message.time);
+        params["quoteAuthor"] = json!(message.author.as_deref().unwrap_or(account));
+    }
+    request("send", params)
+}
+
+/// Anything else.
+pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
+    let (Deed::React { message, .. } | Deed::Edit { message } | Deed::Delete { message }) = act.deed else {
+        return None;
+    };
+    let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
+    let mut params = parameters(account, act.address);
+    let own = id.author.as_deref().is_none_or(|author| author == account);
+    Some(match act.deed {
+        Deed::React { emoji, remove, .. } => {
+            params["emoji"] = json!(emoji);
+            params["remove"] = json!(remove);
+            params["targetAuthor"] = json!(id.author.as_deref().unwrap_or(account));
+            params["targetTimestamp"] = json!(id.time);
+            request("sendReaction", params)
+        }
+        _ if !own => refused("only messages of the account itself can be changed or removed"),
+        Deed::Edit { .. } => {
+            params = text(account, act.address, act.part?);
+            params["editTimestamp"] = json!(id.time);
+            request("send", params)
+        }
+        _ => {
+            params["targetTimestamp"] = json!(id.time);
+            request("remoteDelete", params)
+        }
+    })
+}
+
+fn request(method: &str, params: Value) -> Value {
+    json!({ "method": method, "params": params })
+}
+
+fn refused(why: &str) -> Value {
+    json!({ "refused": why })
+}
+
+fn text(account: &str, address: &str, part: &Part) -> Value {
+    let mut params = parameters(account, address);
+    params["message"] = json!(part.text);
+    if !part.styles.is_empty() {
+        let styles =
+            part.styles.iter().map(|style| format!("{}:{}:{}", style.start, style.len, style.kind.name()));
+        params["textStyle"] = json!(styles.collect::<Vec<_>>());
+    }
+    params
+}
+
+/// RFC 2397, with the file's name as signal-cli reads it: decoded as a form's value is.
+fn data_uri(file: &Attachment) -> String {
+    let name: String = url_encoded(&file.name);
+    format!("data:{};filename={name};base64,{}", file.kind, file.reference())
+}
+
+fn url_encoded(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}

@@ -1,0 +1,196 @@
+//! The Cloud API: the requests that sending takes, and what their answers mean.
+//!
+//! It recognises no message that comes a second time, so a lost answer is unknown; the part's key goes along as
+//! `biz_opaque_callback_data`, comes back in the notification of its status, and settles it there ([`super::status`]). An
+//! upload alone reaches nobody, and may be tried again. What a refusal means, its code says
+//! (<https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reqwest::{
+    RequestBuilder,
+    multipart::{Form, Part},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    channels::{
+        Failure, PartKey,
+        http::{Answer, Http, Silence, base::Base, token::Token},
+        limits::Scope,
+    },
+    files::kept::Kept,
+    message::attachment::referred,
+};
+
+/// More than 24 hours have passed since the person wrote last.
+const OUTSIDE_WINDOW: u64 = 131_047;
+
+/// A number.
+pub(super) struct Graph {
+    http: Http,
+    url: Base,
+    number: String,
+    /// As far as is known.
+    ready: AtomicBool,
+}
+
+impl Graph {
+    /// The number with this id, behind an address that has the version in it.
+    pub(super) fn new(http: reqwest::Client, url: Base, number: String, token: impl Into<Token>) -> Self {
+        Self { http: Http::new(http, "the Cloud API", token), url, number, ready: AtomicBool::new(true) }
+    }
+
+    /// Whether it could send, when something was last heard of it.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Performs a request, and the one that may stand in for it; the message's id.
+    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
+        let mut message = wire["message"].clone();
+        self.hand_over(&mut message, kept).await?;
+        let first = self.post(message, key).await?;
+        match (first, &wire["outside_window"]) {
+            (Ok(id), _) => Ok(id),
+            (Err(answer), instead) if code(&answer) == OUTSIDE_WINDOW && instead.is_object() => {
+                self.post(instead.clone(), key).await?.map_err(|answer| self.judge(&answer))
+            }
+            (Err(answer), _) => Err(self.judge(&answer)),
+        }
+    }
+
+    /// Posts a message: its id, or the answer that said no.
+    async fn post(&self, mut message: Value, key: &PartKey) -> Result<Result<String, Answer>, Failure> {
+        message["biz_opaque_callback_data"] = json!(key.0);
+        let request = self.http.client.post(self.url.at(&[&self.number, "messages"])).json(&message);
+        let answer = self.ask(request).await?;
+        if !answer.status.is_success() {
+            return Ok(Err(answer));
+        }
+        self.ready.store(true, Ordering::Relaxed);
+        match answer.body["messages"][0]["id"].as_str() {
+            Some(id) => Ok(Ok(id.to_owned())),
+            None => Err(Failure::Unknown("the Cloud API said yes, but not as which message".into())),
+        }
+    }
+
+    async fn ask(&self, request: RequestBuilder) -> Result<Answer, Silence> {
+        let asked = self.http.ask(request.bearer_auth(self.http.token().expose())).await;
+        if matches!(asked, Err(Silence::NotSent(_))) {
+            self.ready.store(false, Ordering::Relaxed);
+        }
+        asked
+    }
+
+    /// Uploads the file of a message, if it has one, and puts its id in.
+    ///
+    /// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#upload-media>
+    async fn hand_over(&self, message: &mut Value, kept: &Kept) -> Result<(), Failure> {
+        let broken = || Failure::Permanent("the stored message names its file by no hash".into());
+        let Some(file) = message.as_object_mut().and_then(|message| message.remove("file")) else {
+            return Ok(());
+        };
+        let kind = message["type"].as_str().unwrap_or_default().to_owned();
+        let digest = message[&kind]["id"].as_str().and_then(referred).ok_or_else(broken)?;
+        let (name, mime) =
+            (file["name"].as_str().unwrap_or("file"), file["kind"].as_str().unwrap_or_default());
+        let checked = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
+        let (size, longest) = (checked.size, Http::longest(checked.size));
+        let part = Part::stream_with_length(Http::body(checked), size)
+            .file_name(name.to_owned())
+            .mime_str(mime)
+            .map_err(|_| broken())?;
+        let form = Form::new()
+            .text("messaging_product", "whatsapp")
+            .text("type", mime.to_owned())
+            .part("file", part);
+        let request = self.http.client.post(self.url.at(&[&self.number, "media"])).multipart(form);
+        let request = request.bearer_auth(self.http.token().expose());
+        // It is in no conversation, whether it arrived or not.
+        let answer = self.http.ask_within(request, longest).await.map_err(Silence::harmless)?;
+        if !answer.status.is_success() {
+            return Err(match self.judge(&answer) {
+                Failure::Unknown(why) => Failure::Retry(why),
+                failure => failure,
+            });
+        }
+        let id = answer.body["id"].as_str();
+        let id =
+            id.ok_or_else(|| Failure::Retry("the Cloud API took the file, but did not say as what".into()))?;
+        message[&kind]["id"] = json!(id);
+        Ok(())
+    }
+
+    /// What an answer that says no means for the message.
+    fn judge(&self, answer: &Answer) -> Failure {
+        let error = &answer.body["error"];
+        let message = error["message"].as_str().unwrap_or_default();
+        let details = error["error_data"]["details"].as_str().unwrap_or_default();
+        let words = match (code(answer), message.is_empty()) {
+            (0, true) => answer.status.to_string(),
+            _ if details.is_empty() => message.to_owned(),
+            _ => format!("{message}: {details}"),
+        };
+        let said = format!("the Cloud API answered {}, {}", answer.status.as_u16(), self.http.words(&words));
+        match code(answer) {
+            0 | 190 if answer.status.as_u16() == 401 || error["code"].is_u64() => {
+                self.ready.store(false, Ordering::Relaxed);
+                self.http.refused(said)
+            }
+            // Too much of the app, the account, the number, or between the two.
+            4 | 80_007 | 130_429 | 131_048 | 131_056 => {
+                let scope = if code(answer) == 131_056 { Scope::Chat } else { Scope::Account };
+                self.limited(answer, &words, scope)
+            }
+            // Trouble of theirs: API unknown, API service, something went wrong, service unavailable, maintenance.
+            1 | 2 | 131_000 | 131_016 | 131_057 | 133_004 => Failure::Retry(said),
+            OUTSIDE_WINDOW => Failure::Permanent(format!(
+                "{said}; more than 24 hours have passed since the person wrote: configure a template, or wait until \
+                 they write"
+            )),
+            131_030 => Failure::Permanent(format!("{said}; add the number to the test number's list")),
+            368 | 131_031 | 33 | 133_010 => {
+                self.ready.store(false, Ordering::Relaxed);
+                Failure::Permanent(said)
+            }
+            0 => self.http.judge(answer, &words, Scope::Account),
+            _ if answer.status.is_server_error() => self.http.judge(answer, &words, Scope::Account),
+            _ => Failure::Permanent(said),
+        }
+    }
+
+    fn limited(&self, answer: &Answer, words: &str, scope: Scope) -> Failure {
+        // Some of these come with 400.
+        let limited = Answer { status: reqwest::StatusCode::TOO_MANY_REQUESTS, ..answer.clone() };
+        self.http.judge(&limited, words, scope)
+    }
+
+    /// The number, or why it cannot send.
+    ///
+    /// <https://developers.facebook.com/docs/whatsapp/business-management-api/manage-phone-numbers>
+    pub(super) async fn who_am_i(&self) -> Result<String, String> {
+        let mut url = self.url.at(&[&self.number]);
+        url.query_pairs_mut().append_pair("fields", "display_phone_number,verified_name,status");
+        let answer = match self.ask(self.http.client.get(url)).await {
+            Ok(answer) => answer,
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
+        };
+        if !answer.status.is_success() {
+            self.ready.store(false, Ordering::Relaxed);
+            return Err(self.judge(&answer).to_string());
+        }
+        let status = answer.body["status"].as_str().unwrap_or("CONNECTED");
+        self.ready.store(status == "CONNECTED", Ordering::Relaxed);
+        let number = answer.body["display_phone_number"].as_str().unwrap_or("the number");
+        if status == "CONNECTED" {
+            Ok(number.to_owned())
+        } else {
+            Err(format!("phone {}: {number} cannot send", self.http.words(&status.to_lowercase())))
+        }
+    }
+}
+
+fn code(answer: &Answer) -> u64 {
+    answer.body["error"]["code"].as_u64().unwrap_or(0)
+}

@@ -1,0 +1,302 @@
+//! WhatsApp: one number, by Meta's Cloud API, by an Evolution API that holds a phone's session, or by both.
+//!
+//! Of both, `hybrid` takes the Cloud API while that is ready as far as is known, and the Evolution API otherwise; the way is
+//! fixed in the stored request when a message is composed and does not change after. Neither recognises a message that comes
+//! twice, so a lost answer is unknown; the Cloud API's notifications can settle it later ([`status`]).
+//!
+//! - `target`: addresses and ids; `wire`: which way, and `cloud` and `evolution`: what a message becomes on each;
+//! - `graph` and `instance`: their clients; [`status`]: the Cloud API's notifications.
+
+mod cloud;
+#[cfg(test)]
+mod dialogue;
+mod evolution;
+mod graph;
+mod instance;
+pub mod status;
+mod target;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::{graph::Graph, instance::Instance, wire::Ways};
+use super::{
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
+    account::{OpenError, Opening},
+    capabilities::{ButtonRules, DeliveryMode, PollRules},
+    http::{base::Base, token::Token},
+};
+use crate::{
+    files::kept::Kept,
+    message::action::Action,
+    render::Flavour,
+    settings::{Key, key, secret::SecretSource},
+};
+
+/// `[channels.whatsapp.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key(
+        "kind",
+        "\"cloud\"",
+        "\"cloud\": Meta's Cloud API. \"evolution\": an Evolution API (version 2) with a phone's session. \"hybrid\": the first, or the second while the first is not ready.",
+    ),
+    key("phone_number_id", "\"106540352242922\"", "Cloud API: the number's id, not the number itself."),
+    key("token", "\"file:/run/credentials/whatsapp\"", "Cloud API: a system user's access token."),
+    key("graph_url", "\"https://graph.facebook.com/v24.0\"", "Cloud API: its address, with the version."),
+    key(
+        "template",
+        "\"update\"",
+        "Cloud API: a template with one variable, which takes a short text's place where more than 24 hours have passed since the person wrote. Without it such a message fails.",
+    ),
+    key("template_language", "\"en\"", "Cloud API: the template's language."),
+    key("evolution_url", "\"http://127.0.0.1:8080\"", "Evolution API: its address."),
+    key("instance", "\"home\"", "Evolution API: the instance's name."),
+    key("api_key", "\"file:/run/credentials/evolution\"", "Evolution API: the instance's key."),
+    key(
+        "previews",
+        "false",
+        "Whether links are shown with a preview, which WhatsApp's servers or the phone fetch.",
+    ),
+];
+
+const CLOUD: Capabilities = Capabilities {
+    channel: "whatsapp",
+    replies: true,
+    address_hint: target::HINT,
+    // <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
+    files: Some(FileRules { max_size: 100 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned }),
+    actions: &[Action::React],
+    // <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>
+    buttons: Some(ButtonRules { rows: 3, per_row: 3, in_all: 3, text: 20, data: 256, urls: false }),
+    instead: &[
+        (Action::Poll, "ask with up to three buttons"),
+        (Action::Edit, "send the correction as a reply"),
+        (Action::Delete, "send a correction as a reply: the Cloud API cannot remove a message"),
+        (Action::Thread, "WhatsApp has no threads: use reply"),
+        (Action::ThreadReply, "WhatsApp has no threads: use reply"),
+        (Action::Pin, "send it again, or quote it with reply"),
+    ],
+    ..Capabilities::PLAIN
+};
+
+const EVOLUTION: Capabilities = Capabilities {
+    address_hint: target::GROUP_HINT,
+    // Its bodies may have 136 MB (`src/main.ts`), of which base64 takes a quarter.
+    files: Some(FileRules { max_size: 64 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned }),
+    actions: &[Action::React, Action::Poll, Action::Delete],
+    buttons: None,
+    // `pollMessageSchema`; the lengths are WhatsApp's own.
+    polls: Some(PollRules {
+        options: 10,
+        question: 255,
+        option: 100,
+        multiple: true,
+        seconds: 0,
+        anonymous: false,
+        stand_in: None,
+    }),
+    instead: &[
+        (Action::Edit, "send the correction as a reply"),
+        (Action::Thread, "WhatsApp has no threads: use reply"),
+        (Action::ThreadReply, "WhatsApp has no threads: use reply"),
+        (Action::Pin, "send it again, or quote it with reply"),
+    ],
+    mode: DeliveryMode::Gateway,
+    ..CLOUD
+};
+
+const HYBRID: Capabilities = Capabilities { buttons: CLOUD.buttons, mode: DeliveryMode::Hybrid, ..EVOLUTION };
+
+/// For an Evolution API, whose own limit is lower.
+const EVOLUTION_LIMIT: usize = 4000;
+
+/// What is done to a message twice is done once; for as long as the queue keeps anything.
+const AGAIN: Duration = Duration::from_hours(7 * 24);
+
+/// A way to WhatsApp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Cloud,
+    Evolution,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    #[default]
+    Cloud,
+    Evolution,
+    Hybrid,
+}
+
+/// What may be sent where a person has not written for a day.
+#[derive(Debug, Clone)]
+struct Template {
+    name: String,
+    language: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    #[serde(default)]
+    kind: Kind,
+    phone_number_id: Option<String>,
+    token: Option<SecretSource>,
+    #[serde(default = "default_graph")]
+    graph_url: String,
+    template: Option<String>,
+    template_language: Option<String>,
+    evolution_url: Option<String>,
+    instance: Option<String>,
+    api_key: Option<SecretSource>,
+    #[serde(default)]
+    previews: bool,
+}
+
+fn default_graph() -> String {
+    "https://graph.facebook.com/v24.0".into()
+}
+
+struct WhatsApp {
+    graph: Option<Graph>,
+    instance: Option<Instance>,
+    kept: Kept,
+    previews: bool,
+    template: Option<Template>,
+}
+
+/// WhatsApp's own marks.
+pub fn flavour() -> Flavour {
+    crate::channels::formats::WHATSAPP.flavour
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let missing =
+        |key: &str| OpenError::Invalid(format!("{key} is missing, which this kind of account needs"));
+    let graph = match settings.kind {
+        Kind::Evolution => None,
+        Kind::Cloud | Kind::Hybrid => {
+            let number = settings.phone_number_id.ok_or_else(|| missing("phone_number_id"))?;
+            if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(OpenError::Invalid(
+                    "phone_number_id: write its digits, as the app's page shows them".into(),
+                ));
+            }
+            let url = Base::parse("graph_url", &settings.graph_url).map_err(OpenError::Invalid)?;
+            let token = Token::read(settings.token.ok_or_else(|| missing("token"))?)?;
+            Some(Graph::new(opening.http.clone(), url, number, token))
+        }
+    };
+    let instance = match settings.kind {
+        Kind::Cloud => None,
+        Kind::Evolution | Kind::Hybrid => {
+            let url = settings.evolution_url.ok_or_else(|| missing("evolution_url"))?;
+            let url = Base::parse("evolution_url", &url).map_err(OpenError::Invalid)?;
+            let name =
+                settings.instance.filter(|name| !name.is_empty()).ok_or_else(|| missing("instance"))?;
+            let key = Token::read(settings.api_key.ok_or_else(|| missing("api_key"))?)?;
+            Some(Instance::new(opening.http, url, name, key))
+        }
+    };
+    let template = settings
+        .template
+        .map(|name| Template { name, language: settings.template_language.unwrap_or_else(|| "en".into()) });
+    let kept = Kept::of(&opening.store);
+    Ok(Arc::new(WhatsApp { graph, instance, kept, previews: settings.previews, template }))
+}
+
+impl WhatsApp {
+    /// As they are known now.
+    fn ways(&self) -> Ways {
+        let ready = self.graph.as_ref().is_some_and(Graph::is_ready);
+        Ways {
+            cloud: self.graph.is_some(),
+            evolution: self.instance.is_some(),
+            first: if ready || self.instance.is_none() { Way::Cloud } else { Way::Evolution },
+        }
+    }
+}
+
+#[async_trait]
+impl Adapter for WhatsApp {
+    fn capabilities(&self) -> &'static Capabilities {
+        match (&self.graph, &self.instance) {
+            (_, None) => &CLOUD,
+            (None, Some(_)) => &EVOLUTION,
+            (Some(_), Some(_)) => &HYBRID,
+        }
+    }
+
+    fn flavour(&self) -> Flavour {
+        match self.instance {
+            None => flavour(),
+            Some(_) => Flavour { limit: Some(EVOLUTION_LIMIT), ..flavour() },
+        }
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        target::canonical(address, self.instance.is_some()).map_err(|hint| TargetError {
+            channel: CLOUD.channel,
+            address: address.to_owned(),
+            hint,
+        })
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        wire::compose(self.ways(), letter, self.previews, self.template.as_ref())
+    }
+
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        wire::act(self.ways(), act)
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        if let Some(why) = wire["refused"].as_str() {
+            return Err(Failure::Permanent(why.into()));
+        }
+        let gone =
+            || Failure::Permanent("the account no longer has the way that this message was to go".into());
+        match wire["way"].as_str() {
+            Some("cloud") => {
+                let sent = self.graph.as_ref().ok_or_else(gone)?.send(wire, key, &self.kept).await?;
+                // What was reacted to, for a reaction has nothing that could be done to it.
+                Ok(wire["message"]["reaction"]["message_id"].as_str().map_or(sent, str::to_owned))
+            }
+            Some("evolution") => self.instance.as_ref().ok_or_else(gone)?.send(wire, &self.kept).await,
+            _ => Err(Failure::Permanent("the stored message goes no way that there is".into())),
+        }
+    }
+
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        let done_to_one = wire["message"]["type"] == "reaction"
+            || wire["path"] == "message/sendReaction"
+            || wire["method"] == "DELETE";
+        if done_to_one { Redelivery::Keyed(AGAIN) } else { Redelivery::Never }
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        let cloud = match &self.graph {
+            Some(graph) => Some(graph.who_am_i().await),
+            None => None,
+        };
+        let ready = match (cloud, &self.instance) {
+            (Some(cloud), None) => cloud,
+            (None, Some(instance)) => instance.who_am_i().await,
+            (None, None) => Err("the account has no way to WhatsApp".into()),
+            (Some(Ok(number)), Some(_)) => Ok(number),
+            (Some(Err(why)), Some(instance)) => match instance.who_am_i().await {
+                Ok(name) => Ok(format!("{name}, since the Cloud API is not ready: {why}")),
+                Err(other) => Err(format!("{why}; and {other}")),
+            },
+        };
+        ready.map_err(NotReady)
+    }
+}

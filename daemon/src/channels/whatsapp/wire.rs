@@ -1,0 +1,80 @@
+//! Which way a message goes, and what it becomes there.
+//!
+//! The way is chosen when the message is composed, from what is known then, and is part of what is stored: whoever approves
+//! sees it, and nothing changes it afterwards. What only one way has goes that way; so does what is done to a message that
+//! came that way.
+
+use serde_json::{Value, json};
+
+use super::{Template, Way, cloud, evolution, target::MessageId};
+use crate::{
+    channels::{Act, Letter},
+    message::deed::Deed,
+};
+
+/// A message whose id cannot be read.
+pub(super) const NO_MESSAGE: &str =
+    "there is no such message: write its id, or number/id for one that somebody else wrote";
+
+/// What can never be done; it fails when its turn comes.
+pub(super) fn refused(why: &str) -> Value {
+    json!({ "refused": why })
+}
+
+/// Which ways there are, and which is taken where nothing else decides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) cloud: bool,
+    pub(super) evolution: bool,
+    pub(super) first: Way,
+}
+
+impl Ways {
+    /// The way of a message, and whether there is that one.
+    fn pick(self, wanted: Option<Way>) -> Result<Way, Value> {
+        let way = wanted.unwrap_or(self.first);
+        let there = match way {
+            Way::Cloud => self.cloud,
+            Way::Evolution => self.evolution,
+        };
+        if there { Ok(way) } else { Err(refused("that message did not come by a way that this account has")) }
+    }
+}
+
+/// A new message.
+pub(super) fn compose(ways: Ways, letter: &Letter<'_>, previews: bool, template: Option<&Template>) -> Value {
+    let group = letter.address.ends_with("@g.us");
+    let answered = letter.reply_to.and_then(MessageId::read).map(|id| id.way());
+    let wanted = if group {
+        Some(Way::Evolution)
+    } else if letter.extras.buttons.is_empty() {
+        answered
+    } else {
+        Some(Way::Cloud)
+    };
+    match ways.pick(wanted) {
+        Ok(Way::Cloud) => cloud::compose(letter, previews, template),
+        Ok(Way::Evolution) => evolution::compose(letter, previews),
+        Err(refused) => refused,
+    }
+}
+
+/// Anything else.
+pub(super) fn act(ways: Ways, act: &Act<'_>) -> Option<Value> {
+    let wanted = match act.deed {
+        Deed::Poll(_) if ways.evolution => Some(Way::Evolution),
+        Deed::React { message, .. } => MessageId::read(message).map(|id| id.way()),
+        Deed::Delete { message } if ways.evolution => match MessageId::read(message).map(|id| id.way()) {
+            Some(Way::Cloud) => {
+                return Some(refused("the Cloud API cannot remove a message that it has sent"));
+            }
+            _ => Some(Way::Evolution),
+        },
+        _ => return None,
+    };
+    match ways.pick(wanted) {
+        Ok(Way::Cloud) => cloud::act(act),
+        Ok(Way::Evolution) => evolution::act(act),
+        Err(refused) => Some(refused),
+    }
+}

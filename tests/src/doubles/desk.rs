@@ -1,0 +1,206 @@
+//! Where a double receives: requests in, answers out, all of it written down.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{Shutdown, TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// No request here is longer, in bytes.
+const MAX_REQUEST: usize = 32 * 1024 * 1024;
+/// A client that says nothing for so long has gone.
+const SILENT: Duration = Duration::from_secs(60);
+
+/// A request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// Behind the host, without what follows a `?`.
+    pub path: String,
+    /// What follows it, decoded no further.
+    pub query: String,
+    /// By their names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// As it came.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// A header; empty where there is none.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+
+    /// The body as JSON; null where it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// A status and a JSON body.
+    Says(u16, Value),
+    /// The same with a header line.
+    With(u16, &'static str, Value),
+    /// The connection is closed without one, and nothing was done.
+    Nothing,
+    /// It is done, and the connection is closed.
+    Lost,
+}
+
+type Handle = dyn Fn(&Request) -> (u16, Value) + Send + Sync;
+
+struct Shared {
+    handle: Box<Handle>,
+    next: Mutex<VecDeque<Answer>>,
+    heard: Mutex<Vec<Request>>,
+    closed: AtomicBool,
+}
+
+/// An open port on loopback. It closes when this is dropped.
+pub struct Desk {
+    port: u16,
+    shared: Arc<Shared>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Desk {
+    /// Opens one that answers as `handle` says.
+    ///
+    /// # Errors
+    /// There is no port to listen on.
+    pub fn open(handle: impl Fn(&Request) -> (u16, Value) + Send + Sync + 'static) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Shared {
+            handle: Box::new(handle),
+            next: Mutex::default(),
+            heard: Mutex::default(),
+            closed: AtomicBool::new(false),
+        });
+        let serving = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if serving.closed.load(Ordering::Relaxed) {
+                    break;
+                }
+                let shared = Arc::clone(&serving);
+                thread::spawn(move || {
+                    // A client that goes is its own matter.
+                    let _ = shared.serve(stream);
+                });
+            }
+        });
+        Ok(Self { port, shared })
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What the next requests are answered, one each, before the double thinks for itself again.
+    pub fn next(&self, answers: impl IntoIterator<Item = Answer>) {
+        locked(&self.shared.next).extend(answers);
+    }
+
+    /// All requests so far.
+    pub fn heard(&self) -> Vec<Request> {
+        locked(&self.shared.heard).clone()
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::Relaxed);
+        // Wakes the one who listens; if nobody does, that is as well.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+impl Shared {
+    fn serve(&self, mut stream: TcpStream) -> Result<()> {
+        stream.set_read_timeout(Some(SILENT))?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        while let Some(request) = read(&mut reader)? {
+            locked(&self.heard).push(request.clone());
+            let next = locked(&self.next).pop_front();
+            let (status, header, body) = match next {
+                None => {
+                    let (status, body) = (self.handle)(&request);
+                    (status, "", body)
+                }
+                Some(Answer::Says(status, body)) => (status, "", body),
+                Some(Answer::With(status, header, body)) => (status, header, body),
+                Some(Answer::Lost) => {
+                    (self.handle)(&request);
+                    return Ok(stream.shutdown(Shutdown::Both)?);
+                }
+                Some(Answer::Nothing) => return Ok(stream.shutdown(Shutdown::Both)?),
+            };
+            let body = if body.is_null() { String::new() } else { body.to_string() };
+            let line = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
+            let head = format!(
+                "HTTP/1.1 {status} x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{line}\r\n",
+                body.len()
+            );
+            stream.write_all((head + &body).as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>> {
+    let mut first = String::new();
+    if reader.read_line(&mut first)? == 0 {
+        return Ok(None);
+    }
+    let mut words = first.split_whitespace();
+    let method = words.next().context("a method")?.to_owned();
+    let target = words.next().context("a path")?;
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let mut body = Vec::new();
+    if headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+        loop {
+            let mut size = String::new();
+            reader.read_line(&mut size)?;
+            let size = usize::from_str_radix(size.trim(), 16)?;
+            ensure!(body.len() + size <= MAX_REQUEST, "too long");
+            let at = body.len();
+            body.resize(at + size, 0);
+            reader.read_exact(&mut body[at..])?;
+            reader.read_line(&mut String::new())?;
+            if size == 0 {
+                break;
+            }
+        }
+    } else {
+        let length = headers.get("content-length").map_or(Ok(0), |length| length.parse::<usize>())?;
+        ensure!(length <= MAX_REQUEST, "too long");
+        body.resize(length, 0);
+        reader.read_exact(&mut body)?;
+    }
+    Ok(Some(Request { method, path: path.to_owned(), query: query.to_owned(), headers, body }))
+}

@@ -1,0 +1,122 @@
+//! signal-cli with an account, as its manual says
+//! (<https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>): the real program without one cannot send.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::{Desk, Request, members};
+
+/// The account that it has.
+pub const ACCOUNT: &str = "+4915112345678";
+/// When the first message is sent, in milliseconds; each further one is a millisecond later.
+pub const BEGINS: u64 = 1_700_000_000_000;
+
+/// Starts one.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start() -> Result<Desk> {
+    let clock = Arc::new(AtomicU64::new(BEGINS));
+    Desk::open(move |request| match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "/api/v1/check") => (200, Value::Null),
+        ("POST", "/api/v1/rpc") => (200, answer(request, &clock)),
+        _ => (404, Value::Null),
+    })
+}
+
+fn answer(request: &Request, clock: &AtomicU64) -> Value {
+    let call = request.json();
+    let id = &call["id"];
+    let said = members(&call, &["jsonrpc", "id", "method"], &["params"])
+        .map_err(|why| (-32600, why))
+        .and_then(|()| result(&call, clock));
+    match said {
+        Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": id}),
+        Err((code, message)) => {
+            json!({"jsonrpc": "2.0", "error": {"code": code, "message": message, "data": null}, "id": id})
+        }
+    }
+}
+
+fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
+    let (method, params) = (call["method"].as_str().unwrap_or_default(), &call["params"]);
+    if method == "listAccounts" {
+        return Ok(json!([{ "number": ACCOUNT }]));
+    }
+    if !["send", "sendReaction", "remoteDelete"].contains(&method) {
+        return Err((-32601, "Method not implemented".into()));
+    }
+    if params["account"] != ACCOUNT {
+        return Err((-32602, "Specified account does not exist".into()));
+    }
+    let user = |why: String| (-1, why);
+    let to = if params["groupId"].is_null() { "recipient" } else { "groupId" };
+    let person = params[to].as_array().filter(|list| list.len() == 1).and_then(|list| list[0].as_str());
+    let person = person.ok_or_else(|| user("No recipients given".into()))?;
+    match method {
+        "send" => sent(params, to),
+        "sendReaction" => {
+            members(params, &["account", to, "emoji", "targetAuthor", "targetTimestamp"], &["remove"])
+        }
+        _ => members(params, &["account", to, "targetTimestamp"], &[]),
+    }
+    .map_err(user)?;
+    if ["targetTimestamp", "editTimestamp", "quoteTimestamp"]
+        .iter()
+        .any(|name| !params[name].is_null() && !params[name].is_u64())
+    {
+        return Err(user("a timestamp is a number".into()));
+    }
+    let time = clock.fetch_add(1, Ordering::Relaxed);
+    Ok(json!({
+        "timestamp": time,
+        "results": [{ "recipientAddress": { "uuid": null, "number": person }, "type": "SUCCESS" }],
+    }))
+}
+
+fn sent(params: &Value, to: &str) -> Result<(), String> {
+    let may =
+        ["message", "textStyle", "attachment", "voiceNote", "quoteTimestamp", "quoteAuthor", "editTimestamp"];
+    members(params, &["account", to], &may)?;
+    let message = params["message"].as_str().unwrap_or_default();
+    let attachments = params["attachment"].as_array().cloned().unwrap_or_default();
+    if message.is_empty() && attachments.is_empty() {
+        return Err(
+            "Sending empty message is not allowed, either a message, attachment or sticker must be given."
+                .into(),
+        );
+    }
+    let units = message.encode_utf16().count();
+    for style in params["textStyle"].as_array().cloned().unwrap_or_default() {
+        let style = style.as_str().unwrap_or_default();
+        let parts: Vec<&str> = style.splitn(3, ':').collect();
+        let range = || Some((parts.first()?.parse::<usize>().ok()?, parts.get(1)?.parse::<usize>().ok()?));
+        let Some((start, length)) = range() else {
+            return Err(format!("Invalid textStyle syntax ({style}) expected 'start:length:STYLE'"));
+        };
+        if !["BOLD", "ITALIC", "STRIKETHROUGH", "MONOSPACE"].contains(&parts[2]) {
+            return Err(format!("Invalid style: {}", parts[2]));
+        }
+        if length == 0 || start + length > units {
+            return Err(format!("{style} is beyond the text's {units} units"));
+        }
+    }
+    for attachment in attachments {
+        let uri = attachment.as_str().unwrap_or_default();
+        let (head, data) = uri.split_once(";base64,").ok_or("no data URI with base64")?;
+        if !head.starts_with("data:") || head.contains([' ', ',']) {
+            return Err(format!("{head} is no head of a data URI"));
+        }
+        base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data)
+            .map_err(|why| format!("Failed to send message: {why} (AttachmentInvalidException)"))?;
+    }
+    if params["quoteTimestamp"].is_null() != params["quoteAuthor"].is_null() {
+        return Err("a quote has a time and an author".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Signal: with the real signal-cli, which has no account here and says so, and with a double that has one.
+
+use anyhow::{Result, ensure};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    doubles::{Answer, signal},
+    hub::{SpawnedHub, TestHub, client::text},
+    main_job,
+    peers::SignalCli,
+};
+use serde_json::{Value, json};
+
+const AGENTS: &str = "
+[agents.engineer]
+allow = [\"signal:*\"]
+
+[agents.courier]
+allow = [\"signal:*\"]
+cross_context = \"allow\"
+decorate = false
+
+[approval]
+allow_software_companion = true
+";
+
+fn channel(url: &str) -> String {
+    format!("[channels.signal.home]\nurl = \"{url}\"\naccount = \"{}\"\n", signal::ACCOUNT)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -> Result<()> {
+    let daemon = SignalCli::start()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&daemon.base_url()))).await?;
+    let agent = house.agent("courier").await?;
+    let to = "signal:+4915112345679";
+    let calls = [
+        json!({"to": to, "message": "The **oven** is on.", "replyTo": "1700000000000"}),
+        json!({"to": "signal:group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=", "message": "Hello"}),
+        json!({"to": to, "attachments": [{"base64": "aGVsbG8=", "name": "a.txt"}]}),
+        json!({"action": "react", "to": to, "messageId": "1700000000000", "emoji": "👍"}),
+        json!({"action": "edit", "to": to, "messageId": "1700000000000", "message": "Better"}),
+        json!({"action": "delete", "to": to, "messageId": "1700000000000"}),
+    ];
+    for call in calls {
+        // A method that it did not know would be -32601, whatever the account.
+        let failed = agent.send_and_wait(&call)?;
+        ensure!(failed["state"] == "failed", "{failed}");
+        ensure!(text(&failed, "error").contains("signal-cli has no account +4915112345678"), "{failed}");
+    }
+    // The longest file that the adapter takes is one that the daemon reads.
+    let file = "A".repeat(14 * 1024 * 1024 / 3 * 4);
+    let long = json!({"jsonrpc": "2.0", "id": "1", "method": "send", "params": {
+        "account": signal::ACCOUNT, "recipient": ["+4915112345679"], "attachment": [format!("data:a/b;base64,{file}")],
+    }});
+    let mut answer = ureq::post(format!("{}/api/v1/rpc", daemon.base_url()))
+        .header("content-type", "application/json")
+        .send(long.to_string())?;
+    let answer: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
+    ensure!(answer["error"]["code"] == -32602, "{answer}");
+
+    let ready =
+        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&daemon.base_url()))?.cli(&["check"])?;
+    ensure!(ready.status == 1 && ready.stdout.contains("signal-cli has no account"), "{ready:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not() -> Result<()> {
+    let desk = signal::start()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
+    let agent = house.agent("engineer").await?;
+    let to = "signal:+49 151 12345679";
+
+    let held = agent.send(&json!({"to": to, "message": main_job::report()}))?;
+    ensure!(held["state"] == "held" && desk.heard().is_empty(), "{held}");
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let heard = desk.heard();
+    ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
+    for (n, (part, request)) in parts.iter().zip(&heard).enumerate() {
+        let (wire, call) = (serde_json::from_str::<Value>(&part.wire)?, request.json());
+        ensure!(wire["method"] == call["method"] && wire["params"] == call["params"], "{wire} and {call}");
+        ensure!(sent["parts"][n]["platform_id"] == (signal::BEGINS + n as u64).to_string(), "{sent}");
+    }
+    let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
+    house.decide(Verdict::Deny).await?;
+    agent.ended(text(&held, "id"), "denied")?;
+    ensure!(desk.heard().len() == parts.len());
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_takes() -> Result<()> {
+    let desk = signal::start()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
+    let agent = house.agent("courier").await?;
+    let to = "signal:+4915112345679";
+    let sent = agent.send_and_wait(&json!({
+        "to": to,
+        "message": "See 👨‍👩‍👧 **both** and `code`:",
+        "replyTo": "+4915112345679/1700000000000",
+        "attachments": [{"base64": "aGVsbG8=", "name": "ä b.txt", "caption": "*the* list"}],
+    }))?;
+    ensure!(sent["state"] == "sent" && sent["sent"] == "2 of 2", "{sent}");
+    let params: Vec<Value> = desk.heard().iter().map(|request| request.json()["params"].clone()).collect();
+    ensure!(params[0]["quoteAuthor"] == "+4915112345679" && params[1]["quoteAuthor"].is_null(), "{params:?}");
+    ensure!(
+        params[1]["message"] == "the list" && params[1]["textStyle"] == json!(["0:3:ITALIC"]),
+        "{params:?}"
+    );
+    let id = text(&sent["parts"][0], "platform_id");
+    for call in [
+        json!({"action": "react", "to": to, "messageId": id, "emoji": "👍"}),
+        json!({"action": "edit", "to": to, "messageId": id, "message": "See _this_"}),
+        json!({"action": "delete", "to": to, "messageId": id}),
+    ] {
+        let done = agent.send_and_wait(&call)?;
+        ensure!(done["state"] == "sent" && done["parts"][0]["platform_id"] == id, "{done}");
+    }
+    let refused = agent.post("/v1/messages", &json!({"action": "pin", "to": to, "messageId": id}))?;
+    ensure!(refused.status == 400 && text(&refused.body, "hint").contains("reply"), "{refused:?}");
+
+    // What was asked for is not sent twice where nobody knows; what is done to a message may be done again.
+    desk.next([Answer::Lost]);
+    let unknown = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
+    ensure!(unknown["state"] == "unknown", "{unknown}");
+    Ok(())
+}

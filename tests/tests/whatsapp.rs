@@ -1,0 +1,187 @@
+//! WhatsApp with doubles of both of its ways: nothing of the real ones runs on loopback.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    doubles::{Answer, Desk, evolution, whatsapp},
+    hub::{SpawnedHub, TestHub, client::text},
+    main_job,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const AGENTS: &str = "
+[agents.engineer]
+allow = [\"whatsapp:*\"]
+
+[agents.courier]
+allow = [\"whatsapp:*\"]
+cross_context = \"allow\"
+decorate = false
+
+[approval]
+allow_software_companion = true
+";
+
+fn cloud(desk: &Desk, secrets: &TempDir) -> Result<String> {
+    let token = secrets.path().join("token");
+    fs::write(&token, whatsapp::TOKEN)?;
+    Ok(format!(
+        "phone_number_id = \"{}\"\ntoken = \"file:{}\"\ngraph_url = \"{}/v24.0\"\n",
+        whatsapp::NUMBER,
+        token.display(),
+        desk.url()
+    ))
+}
+
+fn evolution(desk: &Desk, secrets: &TempDir) -> Result<String> {
+    let key = secrets.path().join("key");
+    fs::write(&key, evolution::KEY)?;
+    Ok(format!(
+        "evolution_url = \"{}\"\ninstance = \"home\"\napi_key = \"file:{}\"\n",
+        desk.url(),
+        key.display()
+    ))
+}
+
+/// What was sent, without questions.
+fn messages(desk: &Desk) -> Vec<Value> {
+    let sent = |path: &str| path.ends_with("/messages") || path.starts_with("/message/");
+    desk.heard().iter().filter(|request| sent(&request.path)).map(|request| request.json()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_arrives_by_the_cloud_api_as_it_was_shown() -> Result<()> {
+    let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
+    let channel = format!("[channels.whatsapp.home]\n{}", cloud(&desk, &secrets)?);
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("engineer").await?;
+    let to = "whatsapp:+49 151 12345679";
+    let held = agent.send(&json!({"to": to, "message": main_job::report()}))?;
+    ensure!(held["state"] == "held" && desk.heard().is_empty(), "{held}");
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let heard = messages(&desk);
+    ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
+    for (part, mut message) in parts.iter().zip(heard) {
+        ensure!(message["biz_opaque_callback_data"] == part.key, "{message}");
+        message.as_object_mut().map(|message| message.remove("biz_opaque_callback_data"));
+        ensure!(serde_json::from_str::<Value>(&part.wire)?["message"] == message, "{message}");
+        ensure!(!text(&message["text"], "body").starts_with(char::is_whitespace), "{message}");
+    }
+    let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
+    house.decide(Verdict::Deny).await?;
+    agent.ended(text(&held, "id"), "denied")?;
+    ensure!(messages(&desk).len() == parts.len());
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cloud_api_takes_files_replies_buttons_and_reactions_and_its_refusals_are_told() -> Result<()> {
+    let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
+    let channel = format!("[channels.whatsapp.home]\n{}template = \"update\"\n", cloud(&desk, &secrets)?);
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let to = "whatsapp:4915112345679";
+    let sent = agent.send_and_wait(&json!({
+        "to": to,
+        "message": "See **this**:",
+        "replyTo": "wamid.HBgL",
+        "attachments": [{"base64": "aGVsbG8=", "name": "a.txt", "caption": "*the* list"}],
+    }))?;
+    ensure!(sent["state"] == "sent" && sent["sent"] == "2 of 2", "{sent}");
+    let heard = messages(&desk);
+    ensure!(
+        heard[0]["text"]["body"] == "See *this*:" && heard[0]["text"]["preview_url"] == false,
+        "{heard:?}"
+    );
+    ensure!(heard[0]["context"]["message_id"] == "wamid.HBgL" && heard[1]["context"].is_null(), "{heard:?}");
+    ensure!(heard[1]["document"]["caption"] == "_the_ list", "{heard:?}");
+    let id = text(&sent["parts"][0], "platform_id").to_owned();
+    let done = agent.send_and_wait(&json!({"action": "react", "to": to, "messageId": id, "emoji": "👍"}))?;
+    ensure!(done["state"] == "sent" && done["parts"][0]["platform_id"] == id, "{done}");
+    let asked = agent.send_and_wait(&json!({
+        "to": to, "message": "Tea?", "buttons": [[{"text": "Yes", "callback_data": "y"}, {"text": "No", "callback_data": "n"}]],
+    }))?;
+    ensure!(asked["state"] == "sent", "{asked}");
+
+    // The template that stands beside the text goes where the text may not.
+    desk.next([whatsapp::refusal(400, 131_047, "more than 24 hours have passed")]);
+    let late = agent.send_and_wait(&json!({"to": to, "message": "Late."}))?;
+    ensure!(late["state"] == "sent", "{late}");
+    let last = messages(&desk).pop().unwrap_or_default();
+    ensure!(last["type"] == "template" && last.to_string().contains("Late."), "{last}");
+
+    for (code, words) in
+        [(131_026, "undeliverable"), (131_051, "unsupported"), (131_030, "test number's list")]
+    {
+        desk.next([whatsapp::refusal(400, code, "undeliverable, unsupported")]);
+        let failed = agent.send_and_wait(&json!({"to": to, "message": format!("Refused {code}")}))?;
+        ensure!(failed["state"] == "failed" && text(&failed, "error").contains(words), "{failed}");
+    }
+    // 400 as it is, the code says that it was too much.
+    let slower = json!({"error": {"code": 131_056, "message": "slower"}});
+    desk.next([Answer::With(400, "Retry-After: 1", slower)]);
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "Patience."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    desk.next([Answer::Lost]);
+    let unknown = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
+    ensure!(unknown["state"] == "unknown", "{unknown}");
+    let refused = agent.post("/v1/messages", &json!({"action": "delete", "to": to, "messageId": id}))?;
+    ensure!(refused.status == 400 && text(&refused.body, "hint").contains("correction"), "{refused:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> {
+    let (desk, secrets) = (evolution::start()?, tempfile::tempdir()?);
+    let channel = format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&desk, &secrets)?);
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let to = "whatsapp:120363012345678901@g.us";
+    let sent = agent.send_and_wait(&json!({
+        "to": to,
+        "message": "See this:",
+        "replyTo": "3EB0AA",
+        "attachments": [{"base64": "aGVsbG8=", "name": "a.txt", "caption": "a list"}],
+    }))?;
+    ensure!(sent["state"] == "sent" && sent["sent"] == "2 of 2", "{sent}");
+    let id = text(&sent["parts"][0], "platform_id");
+    for call in [
+        json!({"action": "react", "to": to, "messageId": id, "emoji": "👍"}),
+        json!({"action": "poll", "to": to, "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}),
+        json!({"action": "delete", "to": to, "messageId": id}),
+    ] {
+        let done = agent.send_and_wait(&call)?;
+        ensure!(done["state"] == "sent", "{done}");
+    }
+    let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
+    ensure!(ready.contains("instance home"), "{ready}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hybrid_account_goes_on_by_the_second_way_when_the_first_is_refused() -> Result<()> {
+    let (first, second, secrets) = (whatsapp::start()?, evolution::start()?, tempfile::tempdir()?);
+    let channel = format!(
+        "[channels.whatsapp.home]\nkind = \"hybrid\"\n{}{}",
+        cloud(&first, &secrets)?,
+        evolution(&second, &secrets)?
+    );
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let to = "whatsapp:4915112345679";
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "One."}))?;
+    ensure!(sent["state"] == "sent" && messages(&first).len() == 1 && messages(&second).is_empty(), "{sent}");
+    first.next([whatsapp::refusal(401, 190, "the token has expired")]);
+    let failed = agent.send_and_wait(&json!({"to": to, "message": "Two."}))?;
+    // It was to go by the first, and nothing changes that.
+    ensure!(failed["state"] == "failed" && messages(&second).is_empty(), "{failed}");
+    ensure!(!failed.to_string().contains(whatsapp::TOKEN), "{failed}");
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "Three."}))?;
+    ensure!(sent["state"] == "sent" && messages(&second).len() == 1, "{sent}");
+    Ok(())
+}
