@@ -41,6 +41,7 @@ use anyhow::{Result, bail};
 pub fn agents(inbox: &str) -> String {
     const AGENTS: &str = r#"
 [agents.courier]
+per_minute = 0
 allow = ["local:*", "email:*"]
 cross_context = "allow"
 decorate = false

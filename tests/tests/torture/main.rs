@@ -30,6 +30,7 @@ use gatepost_tests::{
 const KEYED: &str = "keyed";
 const AGENTS: &str = "
 [agents.courier]
+per_minute = 0
 allow = [\"*\"]
 cross_context = \"allow\"
 decorate = false

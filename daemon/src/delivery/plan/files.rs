@@ -5,7 +5,7 @@ use super::{
     parts::{Piece, rendered},
 };
 use crate::{
-    channels::{Adapter, FileForm, FileRules},
+    channels::{Adapter, FileForm, FileRules, formats},
     message::{
         attachment::Attachment,
         refusal::{Code, Refusal},
@@ -43,10 +43,12 @@ pub(super) fn add<'a>(
             pieces.push(Piece { part: whole, files });
         }
         FileForm::Captioned => {
+            let limit = formats::format(channel).and_then(|format| format.caption_limit);
+            let most = limit.unwrap_or(usize::MAX);
             for (file, caption) in files.iter().zip(captions) {
                 let mut caption = caption?;
                 let part = match caption.len() {
-                    1 => caption.remove(0),
+                    1 if caption[0].units <= most => caption.remove(0),
                     // Too long to stand with it here: it goes before it.
                     _ => {
                         pieces.extend(caption.into_iter().map(|part| Piece { part, files: &[] }));

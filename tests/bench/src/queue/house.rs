@@ -70,7 +70,7 @@ impl House {
         let text = format!(
             "[hub]\ndata_dir = {data:?}\nlisten = \"{listen}\"\n\
              [broker]\nlisten = \"{broker}\"\n\
-             [agents.{AGENT}]\nallow = [\"*\"]\ncross_context = \"allow\"\ndecorate = false\n\
+             [agents.{AGENT}]\nper_minute = 0\nallow = [\"*\"]\ncross_context = \"allow\"\ndecorate = false\n\
              [channels.local.home]\n\
              [channels.email.home]\nhost = \"localhost\"\nfrom = \"hub@example.org\"\n\
              [channels.matrix.home]\nhomeserver = \"http://{platform}\"\ntoken = \"file:{token}\"\n",
