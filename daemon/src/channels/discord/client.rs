@@ -1,8 +1,7 @@
 //! Discord's answers, and what they mean.
 //!
-//! A refusal has a code and words (<https://docs.discord.com/developers/topics/opcodes-and-status-codes#json>), and with
-//! them the members of the request that it is about; all of that is passed on. How long to wait stands in the body, in
-//! seconds with decimals, and what the buckets have left in the headers, which the shared client reads.
+//! A refusal is passed on in Discord's words (`said`). How long to wait stands in the body, in seconds with decimals, and
+//! what the buckets have left in the headers, which the shared client reads.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -16,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{
     media,
     places::{Places, kind},
+    said::said,
     target, voice,
     wire::{Request, Wire},
 };
@@ -45,9 +45,6 @@ const AGENT: &str = concat!("DiscordBot (gatepost, ", env!("CARGO_PKG_VERSION"),
 
 /// "API resource is currently overloaded. Try again a little later", under several statuses.
 const OVERLOADED: u64 = 130_000;
-
-/// The most members that are named of those that a refusal is about.
-const MAX_NAMED: usize = 4;
 
 /// A bot.
 pub(super) struct Client {
@@ -352,34 +349,4 @@ fn seconds(seconds: f64) -> Option<Duration> {
         |_| (seconds > 0.0).then_some(quota::LONGEST),
         |seconds| Some(seconds.min(quota::LONGEST)),
     )
-}
-
-/// Discord's words: the code, what it says, and which members it is about.
-fn said(body: &Value) -> String {
-    let Some(message) = body["message"].as_str() else { return String::new() };
-    let mut said = match body["code"].as_u64() {
-        Some(code) if code > 0 => format!("{code}: {message}"),
-        _ => message.to_owned(),
-    };
-    let mut named = vec![];
-    members(&body["errors"], "", &mut named);
-    named.iter().for_each(|member| said.push_str(&format!("; {member}")));
-    said
-}
-
-/// <https://docs.discord.com/developers/reference#error-messages>.
-fn members(errors: &Value, path: &str, named: &mut Vec<String>) {
-    let Some(object) = errors.as_object() else { return };
-    for (name, inner) in object {
-        if named.len() >= MAX_NAMED {
-            return;
-        }
-        if name == "_errors" {
-            let first = inner[0]["message"].as_str().unwrap_or_default();
-            named.push(if path.is_empty() { first.to_owned() } else { format!("{path}: {first}") });
-        } else {
-            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            members(inner, &path, named);
-        }
-    }
 }

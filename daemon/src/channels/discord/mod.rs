@@ -16,6 +16,7 @@ mod client;
 mod dialogue;
 mod media;
 mod places;
+mod said;
 mod target;
 mod voice;
 mod wire;
