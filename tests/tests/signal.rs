@@ -81,7 +81,8 @@ async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not()
     for (n, (part, request)) in parts.iter().zip(&heard).enumerate() {
         let (wire, call) = (serde_json::from_str::<Value>(&part.wire)?, request.json());
         ensure!(wire["method"] == call["method"] && wire["params"] == call["params"], "{wire} and {call}");
-        ensure!(sent["parts"][n]["platform_id"] == (signal::BEGINS + n as u64).to_string(), "{sent}");
+        let id = (signal::BEGINS + n as u64).to_string();
+        ensure!(text(&sent["parts"][n], "platform_id") == id, "{sent}");
     }
     let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
     house.decide(Verdict::Deny).await?;
