@@ -51,14 +51,15 @@ impl House {
     }
 
     fn heard(&self, address: &str) -> Result<Vec<String>> {
-        Ok(self.hub.arrived(address)?)
+        self.hub.arrived(address)
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turns_text_goes_to_where_the_turn_came_from() -> Result<()> {
-    let house = House::of("engineer").await?;
-    let answer = house.reply(&json!({"text": "All is **well**.<internal>or is it?</internal>\n\nHEARTBEAT_OK"}))?;
+    let mut house = House::of("engineer").await?;
+    let answer =
+        house.reply(&json!({"text": "All is **well**.<internal>or is it?</internal>\n\nHEARTBEAT_OK"}))?;
     ensure!(answer["ok"] == true, "{answer}");
     ensure!(house.heard("ann")? == ["All is well."], "{:?}", house.heard("ann")?);
     for quiet in ["NO_REPLY", "**HEARTBEAT_OK**", " ", "<internal>nothing</internal>"] {
@@ -66,12 +67,13 @@ async fn a_turns_text_goes_to_where_the_turn_came_from() -> Result<()> {
         ensure!(answer["ok"] == true && answer["sent"] == json!([]), "{quiet}: {answer}");
     }
     ensure!(house.heard("ann")?.len() == 1, "a quiet turn said something");
-    house.hub.close().await
+    house.hub.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_go_to_whom_they_name_and_bare_text_beside_them_to_nobody() -> Result<()> {
-    let house = House::of("engineer").await?;
+    let mut house = House::of("engineer").await?;
     let turn = "Let me see.\n<message to=\"team\">Tea?</message>\n<message to=\"local:ann\">Asked them.</message>\
                 <message to=\"nobody-known\">Lost?</message>";
     let answer = house.reply(&json!({"text": turn}))?;
@@ -83,22 +85,24 @@ async fn blocks_go_to_whom_they_name_and_bare_text_beside_them_to_nobody() -> Re
     let broken = house.reply(&json!({"text": "<message to=\"team\">never ends"}))?;
     ensure!(broken["ok"] == false && text(&broken, "hint").contains("</message>"), "{broken}");
     ensure!(house.heard("colleagues")?.len() == 1, "a broken block was sent");
-    house.hub.close().await
+    house.hub.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_block_mode_bare_text_is_scratch_paper() -> Result<()> {
-    let house = House::of("strict").await?;
+    let mut house = House::of("strict").await?;
     let answer = house.reply(&json!({"text": "Only thinking."}))?;
     ensure!(answer["sent"] == json!([]) && house.heard("ann")?.is_empty(), "{answer}");
     house.reply(&json!({"text": "Thinking. <message to=\"ann\">Done.</message>"}))?;
     ensure!(house.heard("ann")? == ["Done."], "{:?}", house.heard("ann")?);
-    house.hub.close().await
+    house.hub.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_is_the_only_source_and_a_transition_sends_nothing() -> Result<()> {
-    let house = House::of("engineer").await?;
+    let mut house = House::of("engineer").await?;
     let response = json!({"text": "The response.", "voiceRequested": true, "voiceText": "Spoken."});
     let answer = house.reply(&json!({"text": "The text.", "response": response}))?;
     ensure!(house.heard("ann")? == ["The response."], "{answer}");
@@ -106,7 +110,11 @@ async fn a_response_is_the_only_source_and_a_transition_sends_nothing() -> Resul
     ensure!(text(&answer, "voice").contains("text"), "{answer}");
     let spoken = json!({"response": {"voiceRequested": true, "voiceText": "Only spoken."}});
     house.reply(&spoken)?;
-    ensure!(house.heard("ann")?.last().is_some_and(|last| last == "Only spoken."), "{:?}", house.heard("ann")?);
+    ensure!(
+        house.heard("ann")?.last().is_some_and(|last| last == "Only spoken."),
+        "{:?}",
+        house.heard("ann")?
+    );
     let before = house.heard("ann")?.len();
     let away = house.reply(&json!({"text": "Leaving.", "skillTransition": {"to": "other"}}))?;
     ensure!(away["sent"] == json!([]) && house.heard("ann")?.len() == before, "{away}");
@@ -117,5 +125,6 @@ async fn a_response_is_the_only_source_and_a_transition_sends_nothing() -> Resul
     ensure!(history.status == 400 && history.body["reason"] == "history", "{history:?}");
     let foreign = house.agent.post("/v1/reply", &json!({"context": "gpc_00", "text": "x"}))?;
     ensure!(foreign.status == 403, "{foreign:?}");
-    house.hub.close().await
+    house.hub.stop().await;
+    Ok(())
 }

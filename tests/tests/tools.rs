@@ -59,7 +59,8 @@ async fn a_tool_is_described_for_who_asks() -> Result<()> {
     let mute = tools(&house.agent("mute").await?)?;
     ensure!(text(&mute[0], "description").contains("No target is allowed to you"), "{mute:?}");
     ensure!(mute[0]["inputSchema"]["properties"]["action"].is_null(), "{mute:?}");
-    house.close().await
+    house.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +70,10 @@ async fn the_same_message_again_is_answered_with_the_first_receipt_and_says_so()
     let say = json!({"platform": "local", "target": "ann", "body": "**Green**"});
     let first = call(&agent, "send_message", &say)?;
     ensure!(first["ok"] == true && first["state"] == "sent" && first["deduplicated"].is_null(), "{first}");
-    ensure!(text(&first, "guide").contains("Markdown"), "the first use of a channel brings its guide: {first}");
+    ensure!(
+        text(&first, "guide").contains("Markdown"),
+        "the first use of a channel brings its guide: {first}"
+    );
     let again = call(&agent, "send_message", &say)?;
     ensure!(again["id"] == first["id"] && again["deduplicated"] == true, "{again}");
     ensure!(again["guide"].is_null(), "a guide is given once: {again}");
@@ -77,15 +81,15 @@ async fn the_same_message_again_is_answered_with_the_first_receipt_and_says_so()
     // Another thread, another word or a name of its own for the call is another message.
     let other = call(&agent, "message", &json!({"to": "local:ann", "message": "**Green** again"}))?;
     ensure!(other["id"] != first["id"], "{other}");
-    house.close().await
+    house.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broadcast_has_a_receipt_for_each_target_and_tells_what_failed() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
     let agent = house.agent("engineer").await?;
-    let broadcast =
-        json!({"action": "broadcast", "targets": ["local:ann", "local:bob", "colleagues"], "message": "Tea?"});
+    let broadcast = json!({"action": "broadcast", "targets": ["local:ann", "local:bob", "colleagues"], "message": "Tea?"});
     let told = call(&agent, "message", &broadcast)?;
     ensure!(told["ok"] == false && told["failed"] == 1, "{told}");
     let targets = told["targets"].as_array().context("targets")?;
@@ -95,7 +99,8 @@ async fn a_broadcast_has_a_receipt_for_each_target_and_tells_what_failed() -> Re
     let dry = json!({"action": "broadcast", "targets": ["local:ann"], "message": "Tea?", "dryRun": true});
     let dry = call(&agent, "message", &dry)?;
     ensure!(dry["verdict"] == "allow" && house.arrived("ann")?.len() == 1, "{dry}");
-    house.close().await
+    house.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,7 +119,8 @@ async fn whoever_approves_sees_the_name_and_the_target_behind_it() -> Result<()>
     let gone = call(&agent, "message", &json!({"to": "colleagues", "message": "Or coffee?", "wait": 0}))?;
     let cancelled = call(&agent, "cancel", &json!({"id": gone["id"]}))?;
     ensure!(cancelled["state"] == "cancelled", "{cancelled}");
-    house.close().await
+    house.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,5 +134,6 @@ async fn an_agent_that_hands_in_too_much_is_told_to_wait() -> Result<()> {
     let refused = agent.post("/v1/tools/message", &say(3))?;
     ensure!(refused.status == 429 && refused.body["reason"] == "agent_rate", "{refused:?}");
     ensure!(text(&refused.body, "hint").contains("wait"), "{refused:?}");
-    house.close().await
+    house.stop().await;
+    Ok(())
 }
