@@ -11,6 +11,8 @@ pub struct Capabilities {
     pub threads: bool,
     /// Whether a message can answer another one.
     pub replies: bool,
+    /// Whether an answer is a thread there, so that each part of it is one; elsewhere only the first part is.
+    pub answers_are_threads: bool,
     /// Whether a message can arrive without a notification.
     pub silent: bool,
     /// How an address looks, for error messages.
@@ -42,6 +44,7 @@ impl Capabilities {
         channel: "",
         threads: false,
         replies: false,
+        answers_are_threads: false,
         silent: false,
         address_hint: "",
         files: None,

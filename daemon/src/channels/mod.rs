@@ -55,7 +55,7 @@ pub struct Letter<'a> {
     pub address: &'a str,
     /// The thread within the conversation.
     pub thread: Option<&'a str>,
-    /// The platform id of the message being answered. Given for the first part only.
+    /// The platform id of the message being answered. Given for the first part only, but where answers are threads.
     pub reply_to: Option<&'a str>,
     /// Without a notification.
     pub silent: bool,
@@ -173,6 +173,11 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Checks an address and returns its one canonical spelling, under which it is stored, shown and compared.
     fn resolve(&self, address: &str) -> Result<String, TargetError>;
+
+    /// The same for the id of a person, where that is told from a conversation's.
+    fn resolve_person(&self, id: &str) -> Result<String, TargetError> {
+        self.resolve(id)
+    }
 
     /// The platform request that a part becomes: all of it but credentials and the part's key. A file stands in it by its
     /// [reference](Attachment::reference).

@@ -34,7 +34,7 @@ use crate::{
     approval::Approvals,
     channels::{account::Accounts, registry::KINDS},
     files::{Files, Sources},
-    message::{call::Call, target::Target},
+    message::{call::Call, deed::Deed, target::Target},
     outbox::Outbox,
     policy::{Origin, Rights, rate::Rates},
 };
@@ -149,6 +149,13 @@ impl Pipeline {
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).ok()?;
         let can = adapter.capabilities();
         Some(Place { account, target, threads: can.threads, replies: can.replies })
+    }
+
+    /// What stands in for a deed on a channel that has none of its own.
+    pub fn stand_in(&self, channel: &str, deed: &Deed) -> Option<&'static str> {
+        let Deed::Poll(_) = deed else { return None };
+        let (_, _, adapter) = self.0.accounts.iter().find(|(open, ..)| *open == channel)?;
+        adapter.capabilities().polls?.stand_in
     }
 
     /// What an agent may do, if the configuration has a section for it.

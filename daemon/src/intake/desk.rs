@@ -136,8 +136,12 @@ impl Incoming<'_> {
             if call.dry_run {
                 return pipeline.dry_run(agent, call).await.map(Answer::Looked);
             }
+            let deed = call.deed.clone();
             let receipt = pipeline.submit(agent, call, Idempotency { key: self.key, fingerprint }).await?;
-            return wait(pipeline, receipt, Instant::now() + patience).await.map(Answer::One);
+            let deduplicated = receipt.deduplicated;
+            let receipt = wait(pipeline, receipt, Instant::now() + patience).await?;
+            let stand_in = pipeline.stand_in(receipt.to.split(':').next().unwrap_or_default(), &deed);
+            return Ok(Answer::One(Receipt { deduplicated, stand_in, ..receipt }));
         }
         let mut targets = Vec::with_capacity(calls.len());
         for call in calls {

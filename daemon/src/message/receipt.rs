@@ -35,6 +35,9 @@ pub struct Receipt {
     /// Whether it is the receipt of a message that was taken a moment before, of which the call was a repetition.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deduplicated: bool,
+    /// What stands in for what was asked for, where the platform has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<&'static str>,
     /// Each part.
     pub parts: Vec<PartReceipt>,
     /// The files that go along, as the hub found them.

@@ -36,6 +36,8 @@ pub enum Destination {
         channel: Option<String>,
         /// The address.
         address: String,
+        /// Whether `user:` stood before it: on some channels a person's id looks like a conversation's.
+        person: bool,
         /// The thread behind a `#`.
         thread: Option<String>,
     },
@@ -58,8 +60,9 @@ impl Destination {
             Some((head, rest)) if channels.contains(&head) => (Some(head.to_owned()), rest),
             _ => (None, text),
         };
-        let rest =
-            KINDS_OF_ID.iter().find_map(|kind| rest.strip_prefix(kind)?.strip_prefix(':')).unwrap_or(rest);
+        let of_kind = |kind: &str| rest.strip_prefix(kind)?.strip_prefix(':');
+        let person = of_kind("user").is_some();
+        let rest = KINDS_OF_ID.iter().find_map(|kind| of_kind(kind)).unwrap_or(rest);
         // A room alias starts with '#'; only a '#' further in begins a thread.
         let thread_at = rest.char_indices().skip(1).find(|&(_, c)| c == '#').map(|(at, _)| at);
         let (address, thread) = match thread_at {
@@ -72,16 +75,17 @@ impl Destination {
         if !usable(address) || thread.is_some_and(|thread| !usable(thread)) {
             return Err(refused());
         }
-        Ok(Self::Address { channel, address: address.to_owned(), thread: thread.map(str::to_owned) })
+        Ok(Self::Address { channel, address: address.to_owned(), person, thread: thread.map(str::to_owned) })
     }
 }
 
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Address { channel, address, thread } = self else { return f.write_str("current") };
+        let Self::Address { channel, address, person, thread } = self else { return f.write_str("current") };
         if let Some(channel) = channel {
             write!(f, "{channel}:")?;
         }
+        f.write_str(if *person { "user:" } else { "" })?;
         f.write_str(address)?;
         thread.as_ref().map_or(Ok(()), |thread| write!(f, "#{thread}"))
     }
@@ -106,6 +110,7 @@ mod tests {
         Destination::Address {
             channel: channel.map(Into::into),
             address: address.into(),
+            person: false,
             thread: thread.map(Into::into),
         }
     }
@@ -115,7 +120,9 @@ mod tests {
         assert_eq!(parse("current"), Ok(Destination::Current));
         assert_eq!(parse("telegram:-100123"), Ok(address(Some("telegram"), "-100123", None)));
         assert_eq!(parse("telegram:chat:-100123#7"), Ok(address(Some("telegram"), "-100123", Some("7"))));
-        assert_eq!(parse("user:ann"), Ok(address(None, "ann", None)));
+        let Ok(Destination::Address { person: true, address: ann, .. }) = parse("user:ann") else { panic!() };
+        assert_eq!(ann, "ann");
+        assert_eq!(parse("telegram:user:5").unwrap().to_string(), "telegram:user:5");
         assert_eq!(parse("matrix:!abc:hub.test"), Ok(address(Some("matrix"), "!abc:hub.test", None)));
         assert_eq!(parse("matrix:#room:hub.test"), Ok(address(Some("matrix"), "#room:hub.test", None)));
         assert_eq!(parse("!abc:hub.test"), Ok(address(None, "!abc:hub.test", None)));

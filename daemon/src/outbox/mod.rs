@@ -318,6 +318,7 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         hint: Receipt::hint(message.state, message.code.as_deref()),
         code: message.code,
         deduplicated: false,
+        stand_in: None,
         error: message.reason,
         attachments: message.attachments,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),

@@ -47,6 +47,11 @@ impl Client {
         Self { http, base: base.to_owned(), token: token.map(str::to_owned) }
     }
 
+    /// Where the hub is, such as `http://127.0.0.1:8787`.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// The token.
     pub fn token(&self) -> &str {
         self.token.as_deref().unwrap_or("")

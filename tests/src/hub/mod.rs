@@ -26,7 +26,7 @@ pub use board::Board;
 pub use broker::{Eavesdropper, Impostor};
 pub use client::{Answer, Client};
 pub use inside::{Guest, TestHub};
-pub use program::{Ended, gatepost, gatepost_at_a_terminal};
+pub use program::{Ended, gatepost, gatepost_at_a_terminal, program};
 pub use spawned::SpawnedHub;
 
 use std::{

@@ -49,7 +49,11 @@ fn build() -> Result<PathBuf> {
         .context("cargo built no gatepost")
 }
 
-fn program() -> Result<&'static Path> {
+/// The program that the tests run, built as this workspace has it.
+///
+/// # Errors
+/// It cannot be built.
+pub fn program() -> Result<&'static Path> {
     PROGRAM.as_deref().map_err(|error| anyhow!("{error}"))
 }
 

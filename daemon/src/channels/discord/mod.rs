@@ -182,6 +182,10 @@ impl Adapter for Discord {
         })
     }
 
+    fn resolve_person(&self, id: &str) -> Result<String, TargetError> {
+        self.resolve(&format!("@{}", target::user(id)))
+    }
+
     fn compose(&self, letter: &Letter<'_>) -> Value {
         wire::compose(letter, self.manners).stored()
     }
@@ -211,6 +215,13 @@ impl Adapter for Discord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn user_before_an_id_means_a_person() {
+        let discord = dialogue::discord(1, crate::settings::secret::Secret::from("t"));
+        assert_eq!(discord.resolve_person("42").unwrap(), "@42");
+        assert_eq!(discord.resolve_person("@42").unwrap(), "@42");
+    }
 
     #[test]
     fn every_setting_is_documented_and_every_documented_key_is_a_setting() {

@@ -64,6 +64,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     channel: "slack",
     threads: true,
     replies: true,
+    answers_are_threads: true,
     address_hint: "a conversation's or person's id such as C012AB3CD or U012AB3CD",
     // <https://slack.com/help/articles/201330736>: 1 GB a file. Each is shared by a request of its own, for a text with its
     // key, its buttons and its blocks cannot stand in that request.

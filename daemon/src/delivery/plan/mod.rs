@@ -41,7 +41,9 @@ impl Book {
 
     /// What a destination means that is nothing but a name in it, and that name.
     fn look(&self, destination: &Destination) -> Option<(Destination, &str)> {
-        let Destination::Address { channel: None, address, thread } = destination else { return None };
+        let Destination::Address { channel: None, address, person: false, thread } = destination else {
+            return None;
+        };
         let (name, meant) = self.0.get_key_value(address)?;
         let mut meant = meant.clone();
         if let Destination::Address { thread: own, .. } = &mut meant
@@ -86,7 +88,7 @@ pub fn resolve(
             agree("channel", Some(&origin.place.channel), call.channel.as_ref())?;
             (origin.place.channel.clone(), origin.place.address.clone(), None)
         }
-        (Destination::Address { channel, address, thread }, origin) => {
+        (Destination::Address { channel, address, thread, .. }, origin) => {
             let named = agree("channel", channel.as_ref(), call.channel.as_ref())?;
             let inferred = || origin.map(|origin| origin.place.channel.clone());
             let channel = named.cloned().or_else(inferred).ok_or_else(|| {
@@ -106,6 +108,9 @@ pub fn resolve(
     let address = match call.deed {
         // It is done to the account itself.
         Deed::Presence { .. } => address,
+        _ if matches!(destination, Destination::Address { person: true, .. }) => adapter
+            .resolve_person(&address)
+            .map_err(|error| Refusal::input(error.to_string(), error.hint).because("bad_address"))?,
         _ => adapter
             .resolve(&address)
             .map_err(|error| Refusal::input(error.to_string(), error.hint).because("bad_address"))?,

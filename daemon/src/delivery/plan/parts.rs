@@ -120,7 +120,7 @@ fn letters(
         let wire = adapter.compose(&Letter {
             address: &content.target.address,
             thread: content.target.thread.as_deref(),
-            reply_to: content.reply_to.filter(|_| index == 0),
+            reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
             silent: content.silent,
             headline: &headline,
             part,

@@ -61,10 +61,13 @@ fn open(answer: &Value) -> Option<(String, String)> {
 /// Puts a newer receipt in the place of the one of the same message; what else the answer says stays.
 fn put(answer: &mut Value, id: &str, receipt: Value) {
     let Some(targets) = answer.get_mut("targets").and_then(Value::as_array_mut) else {
-        let guide = answer.get("guide").cloned();
+        // These are said of the call, and no receipt of the message has them.
+        let said = ["guide", "stand_in", "deduplicated"].map(|member| (member, answer.get(member).cloned()));
         *answer = receipt;
-        if let Some(guide) = guide {
-            answer["guide"] = guide;
+        for (member, value) in said {
+            if let Some(value) = value {
+                answer[member] = value;
+            }
         }
         return;
     };

@@ -63,6 +63,7 @@ async fn parse(request: Request) -> Response {
     };
     let receipt = Receipt {
         deduplicated: false,
+        stand_in: None,
         ok: true,
         id: MessageId::new(),
         state: State::Ready,
