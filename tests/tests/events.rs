@@ -65,19 +65,19 @@ fn a_listener_that_comes_back_after_a_crash_misses_nothing_and_hears_nothing_twi
     let mut hub = SpawnedHub::start(SPAWNED)?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let mut listening = courier.listen(None)?;
-    let send = || -> Result<String> {
-        let sent = courier.send_and_wait(&json!({"to": "local:ann", "message": "Hi."}))?;
+    let send = |what: &str| -> Result<String> {
+        let sent = courier.send_and_wait(&json!({"to": "local:ann", "message": what}))?;
         Ok(text(&sent, "id").to_owned())
     };
-    let mut ids = vec![send()?];
+    let mut ids = vec![send("One.")?];
     let first = listening.until("the first end", |heard| heard.name == "message.sent")?;
     ensure!(first.data["id"] == ids[0] && first.data["to"] == "local:ann", "{first:?}");
     drop(listening);
-    ids.push(send()?);
+    ids.push(send("Two.")?);
     engineer.send(&json!({"to": "local:ann", "message": "Of another agent."}))?;
     hub.kill()?;
     hub.run()?;
-    ids.push(send()?);
+    ids.push(send("Three.")?);
     let (mut heard, mut listening) = (Vec::new(), courier.listen(Some(first.id))?);
     while heard.len() < 8 {
         heard.push(listening.hear()?.context("the stream goes on")?);

@@ -229,6 +229,8 @@ async fn a_person_is_told_of_every_file_and_its_approval_holds_for_those_bytes_o
     ensure!(seen.pages.concat().contains("plan.pdf"), "{:?}", seen.pages);
 
     // Between the approval and the sending, somebody exchanges the file for another.
+    let mut call = call;
+    call["message"] = "The plan, once more.".into();
     let held = agent.send(&call)?;
     let id = text(&held, "id").to_owned();
     let row = database::approval(&house.database()?, &id)?.request;

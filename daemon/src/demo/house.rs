@@ -27,6 +27,10 @@ pub(super) const AGENT: &str = "engineer";
 
 /// Small enough to show how a message is split.
 const CONFIG: &str = r#"
+# The same demo again in the same directory is meant.
+[queue]
+dedup = "0s"
+
 [agents.engineer]
 allow = ["local:*"]
 

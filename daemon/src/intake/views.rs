@@ -50,7 +50,18 @@ pub(super) fn whole(message: &MessageRow, receipt: &Receipt, parts: &[PartRow]) 
     view
 }
 
-/// RFC 3339, UTC.
+/// RFC 3339, UTC, always to the millisecond: so written, times sort as texts.
 pub(super) fn time(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| time.to_string())
+    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_sort_as_texts() {
+        assert_eq!(time(1_500), "1970-01-01T00:00:01.500Z");
+        assert!(time(1_500) < time(1_584));
+    }
 }
