@@ -188,6 +188,12 @@ async fn after_a_forged_decision_the_person_is_still_asked() -> Result<()> {
     let agent = house.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
     house.switch_off();
+    // Its last will ends its session, whoever has one under its name by then.
+    let operator = house.operator()?;
+    eventually("the hub knows that it is gone", || {
+        let companions = operator.get("/v1/companions")?.taken()?;
+        Ok((companions["companions"][0]["online"] == false).then_some(()))
+    })?;
     let mallory = house.impostor()?;
     let statement = approval(&house, text(&held, "id"), 1_000, mallory.session()?)?;
     mallory.say_decision(statement.sign(&SigningKey::from_bytes(&[7; 32])))?;
