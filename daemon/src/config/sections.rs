@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration}
 
 use serde::Deserialize;
 
-use super::Span;
+use super::{Span, span::Window};
 use crate::{
     approval::Terms,
     files::{
@@ -43,7 +43,7 @@ pub struct Queue {
     /// Bytes of their texts.
     pub max_bytes: u64,
     /// For how long the same message again is the first one.
-    pub dedup: Span,
+    pub dedup: Window,
     /// Between two backups.
     pub backup_every: Span,
     /// Backups to keep.
@@ -183,7 +183,7 @@ impl Default for Queue {
         Self {
             max_messages: messages,
             max_bytes: bytes,
-            dedup: Span(Duration::from_secs(30)),
+            dedup: Window(Duration::from_secs(30)),
             backup_every: DAY,
             backups: 7,
             retention: Span(Duration::from_hours(30 * 24)),
