@@ -181,3 +181,65 @@ async fn a_room_that_the_account_is_not_in_fails_with_the_servers_words() -> Res
     ensure!(refused.status == 400 && text(&refused.body, "hint").contains("room id"), "{refused:?}");
     Ok(())
 }
+
+/// Everything that is done to a room, by the tool, read back as Anna sees it.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
+    let server = House::build()?;
+    let agents = "[agents.engineer]\nallow = [\"matrix:*\"]\ncross_context = \"allow\"\ndecorate = false\n";
+    let mut house = TestHub::start(&format!("{agents}{}", server.channel("token"))).await?;
+    let agent = house.agent("engineer").await?;
+    let to = format!("matrix:{}", server.room);
+    let act = |mut call: Value| -> Result<String> {
+        call["to"] = to.as_str().into();
+        let done = agent.send_and_wait(&call)?;
+        ensure!(done["state"] == "sent", "{call}: {done}");
+        Ok(text(&done["parts"][0], "platform_id").to_owned())
+    };
+    let seen = |path: &str| server.synapse.call("GET", path, Some(&server.anna.access_token), None);
+    let event = |id: &str| -> Result<Value> { Ok(seen(&format!("v3/rooms/{}/event/{id}", server.room))?.1) };
+
+    let message = act(json!({"message": "The **first** word."}))?;
+    let reaction = act(json!({"action": "react", "messageId": message, "emoji": "👍"}))?;
+    ensure!(event(&reaction)?["content"]["m.relates_to"]["key"] == "👍", "{}", event(&reaction)?);
+    act(json!({"action": "react", "messageId": message, "emoji": "👍", "remove": true}))?;
+    ensure!(event(&reaction)?["content"] == json!({}), "the reaction is still there: {}", event(&reaction)?);
+
+    act(json!({"action": "edit", "messageId": message, "message": "The *last* word."}))?;
+    let shown = event(&message)?;
+    let newest = &shown["unsigned"]["m.relations"]["m.replace"]["content"]["m.new_content"];
+    ensure!(newest["body"] == "The last word.", "{shown}");
+
+    let pinned =
+        || Ok::<_, anyhow::Error>(seen(&format!("v3/rooms/{}/state/m.room.pinned_events", server.room))?.1);
+    act(json!({"action": "pin", "messageId": message}))?;
+    ensure!(pinned()?["pinned"] == json!([message]), "{}", pinned()?);
+    act(json!({"action": "unpin", "messageId": message}))?;
+    ensure!(pinned()?["pinned"] == json!([]), "{}", pinned()?);
+
+    let poll = act(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}))?;
+    let poll = event(&poll)?;
+    ensure!(poll["type"] == "org.matrix.msc3381.poll.start", "{poll}");
+    let thread = act(json!({"action": "thread", "threadName": "Plans"}))?;
+    let inside = act(json!({"action": "thread-reply", "threadId": thread, "message": "First."}))?;
+    ensure!(event(&inside)?["content"]["m.relates_to"]["event_id"] == thread.as_str(), "{}", event(&inside)?);
+    act(json!({"action": "delete", "messageId": message}))?;
+    ensure!(event(&message)?["content"] == json!({}), "{}", event(&message)?);
+
+    let presence =
+        json!({"action": "setPresence", "channel": "matrix", "status": "away", "statusText": "Asleep"});
+    ensure!(agent.send_and_wait(&presence)?["state"] == "sent", "its own status");
+    let timeout = json!({"to": to, "action": "timeout", "userId": server.anna.user_id, "durationMinutes": 5});
+    let refused = agent.post("/v1/messages", &timeout)?;
+    ensure!(
+        refused.body["reason"] == "not_supported" && text(&refused.body, "hint").contains("kick"),
+        "{refused:?}"
+    );
+    act(json!({"action": "kick", "userId": server.anna.user_id, "reason": "for a test"}))?;
+    let (status, _) = seen(&format!("v3/rooms/{}/event/{thread}", server.room))?;
+    ensure!(status == 200 || status == 403, "{status}");
+    let (_, joined) = seen("v3/joined_rooms")?;
+    ensure!(joined["joined_rooms"] == json!([]), "she is still there: {joined}");
+    house.stop().await;
+    Ok(())
+}

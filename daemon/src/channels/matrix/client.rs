@@ -45,8 +45,8 @@ pub(super) struct Client {
 /// <https://spec.matrix.org/v1.18/client-server-api/#standard-error-response>
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Refusal {
-    errcode: String,
+pub(super) struct Refusal {
+    pub(super) errcode: String,
     error: String,
     retry_after_ms: Option<u64>,
 }
@@ -153,7 +153,16 @@ impl Client {
         }
     }
 
-    async fn ask(
+    /// A question at another version of the interface: the path says which.
+    pub(super) async fn asked_at(&self, path: &[&str]) -> Result<Value, Failure> {
+        let path: Vec<&str> = ["_matrix", "client"].iter().chain(path).copied().collect();
+        let url = self.homeserver.at(&path);
+        let request = self.http.client.get(url).bearer_auth(self.http.token().expose());
+        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer)) }
+    }
+
+    pub(super) async fn ask(
         &self,
         method: Method,
         path: &[&str],
@@ -169,7 +178,7 @@ impl Client {
     }
 
     /// What an answer other than yes means for the event.
-    fn judge(&self, answer: &Answer) -> Failure {
+    pub(super) fn judge(&self, answer: &Answer) -> Failure {
         let refusal = refusal(answer);
         let words = match (refusal.errcode.as_str(), refusal.error.as_str()) {
             ("", _) => answer.status.to_string(),
@@ -213,6 +222,6 @@ impl Client {
     }
 }
 
-fn refusal(answer: &Answer) -> Refusal {
+pub(super) fn refusal(answer: &Answer) -> Refusal {
     Refusal::deserialize(&answer.body).unwrap_or_default()
 }

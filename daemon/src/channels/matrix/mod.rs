@@ -9,10 +9,12 @@
 //! upload is in no room and nobody sees it. Room aliases are refused too: they can be pointed elsewhere between the
 //! approval and the sending, a room id cannot.
 
+mod acts;
 mod client;
 #[cfg(test)]
 mod dialogue;
 mod media;
+mod state;
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,14 +22,17 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::client::Client;
+use self::{acts::Stored, client::Client};
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
     account::{OpenError, Opening},
+    capabilities::PollRules,
     http::{base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,
+    message::action::Action,
     render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
@@ -60,6 +65,31 @@ const CAPABILITIES: Capabilities = Capabilities {
     address_hint: "a room id such as !abcdef:example.org",
     // The homeserver has its own bound, and says so.
     files: Some(FileRules { max_size: u64::MAX, max_together: u64::MAX, form: FileForm::Captioned }),
+    actions: &[
+        Action::Thread,
+        Action::React,
+        Action::Edit,
+        Action::Delete,
+        Action::Pin,
+        Action::Unpin,
+        Action::Kick,
+        Action::Ban,
+        Action::SetPresence,
+    ],
+    // MSC3381 takes up to 20 answers; lengths are nobody's but the event's.
+    polls: Some(PollRules {
+        options: 20,
+        question: 300,
+        option: 300,
+        multiple: true,
+        seconds: 0,
+        anonymous: false,
+        stand_in: None,
+    }),
+    instead: &[(
+        Action::Timeout,
+        "Matrix has kick and ban; a member's right to write is the room's power levels",
+    )],
     ..Capabilities::PLAIN
 };
 
@@ -77,6 +107,9 @@ const MIN_LIMIT: usize = 200;
 /// Synapse forgets transaction ids after 24 hours (`_cleanup_old_transaction_ids` in
 /// `synapse/storage/databases/main/events_worker.py`); an hour less for clocks and requests that take their time.
 const DEFAULT_RESEND: u64 = 23 * 60;
+
+/// For how long what is harmless when it is done twice may be done again: later it may not be meant any more.
+const HARMLESS: Duration = Duration::from_hours(1);
 
 /// <https://spec.matrix.org/v1.18/appendices/#common-identifier-format>, in bytes.
 const MAX_ROOM_ID: usize = 255;
@@ -175,7 +208,16 @@ impl Adapter for Matrix {
         json!({ "room": letter.address, "type": "m.room.message", "content": content })
     }
 
+    fn act(&self, act: &Act<'_>) -> Option<Value> {
+        acts::compose(act)
+    }
+
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        if wire.get("do").is_some() {
+            let stored = Stored::deserialize(wire)
+                .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))?;
+            return self.client.perform(stored, key).await;
+        }
         let mut stored = Wire::deserialize(wire)
             .map_err(|why| Failure::Permanent(format!("the stored event cannot be sent: {why}")))?;
         self.client.refuse_encrypted(&stored.room).await?;
@@ -183,7 +225,10 @@ impl Adapter for Matrix {
         self.client.send(&stored.room, &stored.kind, key, &stored.content).await
     }
 
-    fn redelivery(&self, _: &Value) -> Redelivery {
+    fn redelivery(&self, wire: &Value) -> Redelivery {
+        if wire.get("do").is_some() {
+            return Redelivery::Keyed(HARMLESS);
+        }
         if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
     }
 

@@ -1,0 +1,193 @@
+//! What is done to a room beside writing in it: as an event, by the room's state, or to its members.
+//!
+//! Reactions, polls and edits are events like any other and leave under the same key. All else is stored by its name, and
+//! harmless when it is done twice.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::relation;
+use crate::{
+    channels::Act,
+    message::deed::{Deed, Poll, Presence},
+    render::Part,
+};
+
+/// What is no event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Stored {
+    /// An event loses its content.
+    Redact { room: String, event: String },
+    /// The account's own reaction is taken back.
+    Unreact { room: String, event: String, emoji: String },
+    /// An event is pinned.
+    Pin { room: String, event: String },
+    /// An event is no longer pinned.
+    Unpin { room: String, event: String },
+    /// A member is put out.
+    Kick { room: String, user: String, reason: Option<String> },
+    /// A member is put out and kept out.
+    Ban { room: String, user: String, reason: Option<String> },
+    /// The account's own status.
+    Presence { status: String, text: Option<String> },
+}
+
+/// The request of an act; none where Matrix has no such thing.
+pub(super) fn compose(act: &Act<'_>) -> Option<Value> {
+    let room = act.address.to_owned();
+    let event =
+        |kind: &str, content: Value| Some(json!({"room": act.address, "type": kind, "content": content}));
+    let stored = match act.deed.clone() {
+        // <https://spec.matrix.org/v1.18/client-server-api/#event-annotations-and-reactions>
+        Deed::React { message, emoji, remove: false } => {
+            let relates = json!({"rel_type": "m.annotation", "event_id": message, "key": emoji});
+            return event("m.reaction", json!({"m.relates_to": relates}));
+        }
+        // #event-replacements: the text for programs that know none is marked with a star.
+        Deed::Edit { message } => {
+            let new = text(act.part?);
+            let mut content = new.clone();
+            for body in ["body", "formatted_body"] {
+                if let Some(old) = new[body].as_str() {
+                    content[body] = format!("* {old}").into();
+                }
+            }
+            content["m.new_content"] = new;
+            content["m.relates_to"] = json!({"rel_type": "m.replace", "event_id": message});
+            return event("m.room.message", content);
+        }
+        // #threading: any message may be a thread's root.
+        Deed::Thread { name, message } => {
+            let mut content = match act.part {
+                Some(part) => text(part),
+                None => json!({"msgtype": "m.text", "body": name, "m.mentions": {}}),
+            };
+            if message.is_none() && act.part.is_some() {
+                content["body"] =
+                    format!("{name}\n\n{}", content["body"].as_str().unwrap_or_default()).into();
+                if let Some(html) = content["formatted_body"].as_str() {
+                    content["formatted_body"] = format!("<p>{}</p>{html}", escaped(&name)).into();
+                }
+            }
+            if let Some(relation) = relation(message.as_deref(), None) {
+                content["m.relates_to"] = relation;
+            }
+            return event("m.room.message", content);
+        }
+        Deed::Poll(poll) => {
+            let mut content = self::poll(&poll);
+            if let Some(relation) = relation(act.thread, act.reply_to) {
+                content["m.relates_to"] = relation;
+            }
+            return event("org.matrix.msc3381.poll.start", content);
+        }
+        Deed::React { message, emoji, remove: true } => Stored::Unreact { room, event: message, emoji },
+        Deed::Delete { message } => Stored::Redact { room, event: message },
+        Deed::Pin { message } => Stored::Pin { room, event: message },
+        Deed::Unpin { message } => Stored::Unpin { room, event: message },
+        Deed::Kick { user, reason } => Stored::Kick { room, user, reason },
+        Deed::Ban { user, reason } => Stored::Ban { room, user, reason },
+        Deed::Presence { status, text } => {
+            // #presence has these three.
+            let status = match status {
+                Presence::Online => "online",
+                Presence::Away | Presence::Busy => "unavailable",
+                Presence::Offline => "offline",
+            };
+            Stored::Presence { status: status.into(), text }
+        }
+        Deed::Send(_) | Deed::Timeout { .. } => return None,
+    };
+    Some(json!(stored))
+}
+
+fn text(part: &Part) -> Value {
+    let mut content = json!({"msgtype": "m.text", "body": part.text, "m.mentions": {}});
+    if let Some(html) = &part.html {
+        content["format"] = json!("org.matrix.custom.html");
+        content["formatted_body"] = json!(html);
+    }
+    content
+}
+
+/// MSC3381 (<https://github.com/matrix-org/matrix-spec-proposals/blob/main/proposals/3381-polls.md>) by the names that clients
+/// use: the stable ones need extensible events, which no stable room version has.
+fn poll(poll: &Poll) -> Value {
+    let options = poll.options.iter().enumerate();
+    let answers: Vec<Value> = options
+        .clone()
+        .map(|(n, option)| json!({"id": format!("{n}"), "org.matrix.msc1767.text": option}))
+        .collect();
+    let listed: String = options.map(|(n, option)| format!("\n{}. {option}", n + 1)).collect();
+    json!({
+        "org.matrix.msc3381.poll.start": {
+            "question": {"org.matrix.msc1767.text": poll.question},
+            "kind": "org.matrix.msc3381.poll.disclosed",
+            "max_selections": if poll.multiple { answers.len() } else { 1 },
+            "answers": answers,
+        },
+        "org.matrix.msc1767.text": format!("{}{listed}", poll.question),
+        "m.mentions": {},
+    })
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn act<'a>(deed: &'a Deed, part: Option<&'a Part>) -> Act<'a> {
+        Act { address: "!r:hub.test", thread: None, reply_to: None, silent: false, deed, part }
+    }
+
+    #[test]
+    fn a_reaction_an_edit_and_a_poll_are_events() {
+        let react = Deed::React { message: "$e".into(), emoji: "👍".into(), remove: false };
+        assert_eq!(
+            compose(&act(&react, None)).unwrap(),
+            json!({"room": "!r:hub.test", "type": "m.reaction", "content": {
+                "m.relates_to": {"rel_type": "m.annotation", "event_id": "$e", "key": "👍"}}})
+        );
+        let part = Part { text: "New".into(), html: Some("<b>New</b>".into()), ..Part::default() };
+        let edit = compose(&act(&Deed::Edit { message: "$e".into() }, Some(&part))).unwrap();
+        assert_eq!(edit["content"]["body"], "* New");
+        assert_eq!(edit["content"]["m.new_content"]["formatted_body"], "<b>New</b>");
+        assert_eq!(edit["content"]["m.relates_to"], json!({"rel_type": "m.replace", "event_id": "$e"}));
+        let poll = Deed::Poll(Poll {
+            question: "Tea?".into(),
+            options: vec!["Yes".into(), "No".into()],
+            multiple: true,
+            seconds: None,
+            anonymous: None,
+        });
+        let poll = compose(&act(&poll, None)).unwrap();
+        assert_eq!(poll["content"]["org.matrix.msc3381.poll.start"]["max_selections"], 2);
+        assert_eq!(poll["content"]["org.matrix.msc1767.text"], "Tea?\n1. Yes\n2. No");
+    }
+
+    #[test]
+    fn what_is_no_event_reads_back_as_it_was_and_a_timeout_is_nothing() {
+        let kick = Deed::Kick { user: "@x:hub.test".into(), reason: None };
+        let wire = compose(&act(&kick, None)).unwrap();
+        assert_eq!(wire["do"], "kick");
+        assert!(matches!(Stored::deserialize(&wire).unwrap(), Stored::Kick { .. }));
+        assert!(
+            compose(&act(&Deed::Timeout { user: "x".into(), seconds: 60, reason: None }, None)).is_none()
+        );
+    }
+
+    #[test]
+    fn a_thread_begins_with_its_name_or_at_a_message() {
+        let root = compose(&act(&Deed::Thread { name: "Plans".into(), message: None }, None)).unwrap();
+        assert_eq!(root["content"]["body"], "Plans");
+        let part = Part { text: "Hi".into(), html: None, ..Part::default() };
+        let at = Deed::Thread { name: "Plans".into(), message: Some("$e".into()) };
+        let at = compose(&act(&at, Some(&part))).unwrap();
+        assert_eq!(at["content"]["m.relates_to"]["event_id"], "$e");
+        assert_eq!(at["content"]["body"], "Hi");
+    }
+}

@@ -1,0 +1,128 @@
+//! Performs what is no event: redactions, pins, moderation, presence.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::{
+    acts::Stored,
+    client::{Client, refusal},
+};
+use crate::channels::{Failure, PartKey, http::Silence};
+
+impl Client {
+    /// Does it; the id of the event or the person that it was done to.
+    pub(super) async fn perform(&self, stored: Stored, key: &PartKey) -> Result<String, Failure> {
+        match stored {
+            Stored::Redact { room, event } => {
+                self.redact(&room, &event, key).await?;
+                Ok(event)
+            }
+            Stored::Unreact { room, event, emoji } => {
+                let reaction = self.own_reaction(&room, &event, &emoji).await?;
+                self.redact(&room, &reaction, key).await?;
+                Ok(event)
+            }
+            Stored::Pin { room, event } => self.repin(&room, event, true).await,
+            Stored::Unpin { room, event } => self.repin(&room, event, false).await,
+            Stored::Kick { room, user, reason } => self.put_out("kick", &room, user, reason).await,
+            Stored::Ban { room, user, reason } => self.put_out("ban", &room, user, reason).await,
+            Stored::Presence { status, text } => {
+                let me = self.me().await?;
+                let mut body = object(json!({"presence": status}));
+                if let Some(text) = text {
+                    body.insert("status_msg".into(), text.into());
+                }
+                self.done(Method::PUT, &["presence", &me, "status"], Some(&body)).await?;
+                Ok(me)
+            }
+        }
+    }
+
+    /// <https://spec.matrix.org/v1.18/client-server-api/#put_matrixclientv3roomsroomidredacteventidtxnid>
+    async fn redact(&self, room: &str, event: &str, key: &PartKey) -> Result<(), Failure> {
+        let path = ["rooms", room, "redact", event, &key.0];
+        self.done(Method::PUT, &path, Some(&Map::new())).await.map(drop)
+    }
+
+    /// The account's own reaction to an event, among the newest ones of this key
+    /// (<https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv1roomsroomidrelationseventidreltypeeventtype>).
+    async fn own_reaction(&self, room: &str, event: &str, emoji: &str) -> Result<String, Failure> {
+        let me = self.me().await?;
+        let path = ["v1", "rooms", room, "relations", event, "m.annotation", "m.reaction"];
+        let found = self.asked_at(&path).await?;
+        let reactions = found["chunk"].as_array().cloned().unwrap_or_default();
+        let own = |reaction: &&Value| {
+            reaction["sender"] == me.as_str() && reaction["content"]["m.relates_to"]["key"] == emoji
+        };
+        let id = reactions.iter().find(own).and_then(|reaction| reaction["event_id"].as_str());
+        id.map(str::to_owned).ok_or_else(|| {
+            Failure::Permanent(format!("the account has no reaction {emoji} there that could be taken back"))
+        })
+    }
+
+    /// <https://spec.matrix.org/v1.18/client-server-api/#mroompinned_events>: the whole list is written anew, so that what
+    /// others have pinned meanwhile stays only if it is read right before.
+    async fn repin(&self, room: &str, event: String, pinned: bool) -> Result<String, Failure> {
+        let path = ["rooms", room, "state", "m.room.pinned_events"];
+        let answer = self.ask(Method::GET, &path, None).await.map_err(Silence::harmless)?;
+        let none = answer.status == StatusCode::NOT_FOUND && refusal(&answer).errcode == "M_NOT_FOUND";
+        if !answer.status.is_success() && !none {
+            return Err(self.judge(&answer));
+        }
+        let mut list = answer.body["pinned"].as_array().cloned().unwrap_or_default();
+        let there = list.iter().any(|other| *other == event.as_str());
+        if there == pinned {
+            return Ok(event);
+        }
+        if pinned {
+            list.push(event.as_str().into());
+        } else {
+            list.retain(|other| *other != event.as_str());
+        }
+        self.done(Method::PUT, &path, Some(&object(json!({"pinned": list})))).await?;
+        Ok(event)
+    }
+
+    async fn put_out(
+        &self,
+        how: &str,
+        room: &str,
+        user: String,
+        reason: Option<String>,
+    ) -> Result<String, Failure> {
+        let mut body = object(json!({"user_id": user}));
+        if let Some(reason) = reason {
+            body.insert("reason".into(), reason.into());
+        }
+        self.done(Method::POST, &["rooms", room, how], Some(&body)).await?;
+        Ok(user)
+    }
+
+    /// The account's own id.
+    async fn me(&self) -> Result<String, Failure> {
+        let answer = self.ask(Method::GET, &["account", "whoami"], None).await.map_err(Silence::harmless)?;
+        if !answer.status.is_success() {
+            return Err(self.judge(&answer));
+        }
+        let me = answer.body["user_id"].as_str();
+        me.map(str::to_owned)
+            .ok_or_else(|| Failure::Retry("the homeserver does not say whose token this is".into()))
+    }
+
+    async fn done(
+        &self,
+        method: Method,
+        path: &[&str],
+        body: Option<&Map<String, Value>>,
+    ) -> Result<Value, Failure> {
+        let answer = self.ask(method, path, body).await?;
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer)) }
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
