@@ -3,6 +3,7 @@
 //! The cost of a range is the sum of the costs of its pieces, of the marks between them, and of the marks to open at its
 //! beginning and to close at its end; so any run of pieces is priced in constant time, to the unit.
 
+use std::cell::Cell;
 use std::ops::{Add, AddAssign, Range, Sub};
 
 use gatepost_chunk::Unit;
@@ -11,7 +12,7 @@ use super::escape::{self, Swap};
 use super::glance::are_letters;
 use super::look::{Look, Tag};
 use super::pen::Pen;
-use super::text::Text;
+use super::text::{Text, first_not};
 
 /// Whether a slice is all letters is asked of those that have no more bytes.
 const SHORT: usize = 20;
@@ -84,9 +85,23 @@ pub(super) struct Measure {
     pub(super) unit: Unit,
     /// What each line break costs besides itself.
     pub(super) newline: usize,
+    /// The link that was priced last: that is asked for at each of its edges, and lies elsewhere than the text.
+    link: Cell<Option<(usize, LinkPrice)>>,
+}
+
+/// What goes before and behind the label of a link.
+#[derive(Debug, Clone, Copy, Default)]
+struct LinkPrice {
+    open: Cost,
+    close: Cost,
 }
 
 impl Measure {
+    /// For one text.
+    pub(super) fn new(pen: Pen, unit: Unit, newline: usize) -> Self {
+        Self { pen, unit, newline, link: Cell::default() }
+    }
+
     /// What `range` costs as it stands, with its swaps and with indentation behind its line breaks.
     pub(super) fn slice(&self, all: &str, swaps: &[Swap], range: Range<usize>) -> Cost {
         let slice = &all[range.clone()];
@@ -96,7 +111,7 @@ impl Measure {
         }
         let breaks = if self.newline == 0 { 0 } else { memchr::memchr_iter(b'\n', slice.as_bytes()).count() };
         let mut cost = Cost::units(self.unit.count(slice) + self.newline * breaks);
-        let first = if swaps.is_empty() { 0 } else { swaps.partition_point(|swap| swap.at < range.start) };
+        let first = first_not(swaps, |swap| swap.at < range.start);
         for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
             cost.units += self.unit.count(swap.before) + self.unit.count(swap.behind);
             if let Some(instead) = swap.instead {
@@ -205,27 +220,36 @@ impl Measure {
 
     fn open(&self, text: Text<'_>, tag: Tag) -> Cost {
         match (self.pen, tag) {
-            (Pen::Telegram, _) => self.pen.html(text, tag).map_or(Cost::default(), |html| Cost {
-                units: 0,
-                tags: 1,
-                markup: html.len(),
-            }),
-            (_, Tag::Link(link)) => Cost::units(self.link(text, link).0),
+            (_, Tag::Link(link)) => self.link(text, link).open,
+            (Pen::Telegram, _) => self.html(text, tag),
             (pen, tag) => Cost::units(pen.mark(tag).len()),
         }
     }
 
     fn close(&self, text: Text<'_>, tag: Tag) -> Cost {
         match tag {
-            Tag::Link(link) => Cost::units(self.link(text, link).1),
+            Tag::Link(link) => self.link(text, link).close,
             tag => Cost::units(self.pen.mark(tag).len()),
         }
     }
 
-    fn link(&self, text: Text<'_>, link: usize) -> (usize, usize) {
-        let Some(link) = text.links().get(link) else { return (0, 0) };
-        let (before, behind) = self.pen.link(text, link);
-        (self.unit.count(&before), self.unit.count(&behind))
+    fn html(&self, text: Text<'_>, tag: Tag) -> Cost {
+        let html = self.pen.html(text, tag);
+        html.map_or(Cost::default(), |html| Cost { units: 0, tags: 1, markup: html.len() })
+    }
+
+    fn link(&self, text: Text<'_>, at: usize) -> LinkPrice {
+        if let Some((last, price)) = self.link.get()
+            && last == at
+        {
+            return price;
+        }
+        let Some(link) = text.links().get(at) else { return LinkPrice::default() };
+        let [open, close] = <[String; 2]>::from(self.pen.link(text, link)).map(|mark| self.unit.count(&mark));
+        let open = if self.pen == Pen::Telegram { self.html(text, Tag::Link(at)) } else { Cost::units(open) };
+        let price = LinkPrice { open, close: Cost::units(close) };
+        self.link.set(Some((at, price)));
+        price
     }
 }
 
@@ -234,7 +258,7 @@ pub(super) fn start_mark(pen: Pen, text: Text<'_>, swaps: &[Swap], at: usize) ->
     if !pen.has_marks() {
         return "";
     }
-    let swap = swaps.get(swaps.partition_point(|swap| swap.at < at));
+    let swap = swaps.get(first_not(swaps, |swap| swap.at < at));
     let is_marked = swap.is_some_and(|swap| swap.at == at && !swap.before.is_empty());
     if is_marked || text.look_at(at).is_some_and(|look| look.has(Tag::Code)) {
         return "";

@@ -187,14 +187,16 @@ impl<'a> Parts<'a> {
     fn reach(&mut self, begin: &Begin, leaf: usize) -> Place {
         let atoms = self.atoms(leaf).len();
         let least = if leaf == begin.place.leaf { begin.place.atom + 1 } else { 0 };
-        let (mut fits, mut beyond) = (least, atoms);
+        // A leaf may be much longer than a part: its end is looked for near the beginning, ever further on.
+        let (mut fits, mut beyond, mut step) = (least, atoms, 1);
         while fits + 1 < beyond {
-            let middle = fits.midpoint(beyond);
+            let middle = if beyond == atoms { (fits + step).min(atoms - 1) } else { fits.midpoint(beyond) };
             let end = self.end(Place { leaf, atom: middle });
             match self.fits(begin, &end) {
                 true => fits = middle,
                 false => beyond = middle,
             }
+            step *= 2;
         }
         if fits >= atoms { Place::leaf(leaf + 1) } else { Place { leaf, atom: fits } }
     }
@@ -209,14 +211,15 @@ impl<'a> Parts<'a> {
         let Some(leaf) = leaf.checked_sub(1) else { return Place::default() };
         // The last atom of the part is in it whether it fits or not.
         let atoms = if leaf == place.leaf { place.atom } else { self.atoms(leaf).len() };
-        let (mut beyond, mut fits) = (0, if leaf == end.leaf { atoms - 1 } else { atoms });
+        let (mut beyond, mut fits, mut step) = (0, if leaf == end.leaf { atoms - 1 } else { atoms }, 1);
         while beyond + 1 < fits {
-            let middle = beyond.midpoint(fits);
+            let middle = if beyond == 0 { fits.saturating_sub(step).max(1) } else { beyond.midpoint(fits) };
             let begin = self.begin(Place { leaf, atom: middle });
             match self.fits(&begin, &end) {
                 true => fits = middle,
                 false => beyond = middle,
             }
+            step *= 2;
         }
         if leaf != end.leaf && fits == atoms { Place::leaf(leaf + 1) } else { Place { leaf, atom: fits } }
     }

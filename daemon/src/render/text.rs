@@ -50,6 +50,14 @@ impl<'a> Text<'a> {
         self.text.trim_start().is_empty()
     }
 
+    /// The same text for whoever asks of the sign before `at` and of what is behind it, and of nothing before: what is near
+    /// is found at once then, in however long a text.
+    #[inline]
+    pub(super) fn onwards(self, at: usize) -> Self {
+        let first = first_not(self.runs, |(start, _)| *start < at).saturating_sub(1);
+        Self { runs: &self.runs[first..], ..self }
+    }
+
     #[inline]
     fn runs(self) -> &'a [Run] {
         const PLAIN: &[Run] = &[(0, Look::PLAIN)];
@@ -103,7 +111,7 @@ impl<'a> Text<'a> {
     #[inline]
     pub(super) fn located(self, range: Range<usize>) -> impl Iterator<Item = (usize, &'a str, Look)> {
         let runs = self.runs();
-        let first = runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
+        let first = first_not(runs, |(start, _)| *start <= range.start).saturating_sub(1);
         runs[first..].iter().enumerate().map_while(move |(n, (start, look))| {
             let end = runs.get(first + n + 1).map_or(self.text.len(), |(next, _)| *next);
             let slice = (*start).max(range.start)..end.min(range.end);
@@ -115,14 +123,14 @@ impl<'a> Text<'a> {
     #[inline]
     pub(super) fn looks(self, range: Range<usize>) -> impl Iterator<Item = Look> {
         let runs = self.runs();
-        let first = runs.partition_point(|(start, _)| *start <= range.start).saturating_sub(1);
+        let first = first_not(runs, |(start, _)| *start <= range.start).saturating_sub(1);
         runs[first..].iter().take_while(move |(start, _)| *start < range.end).map(|(_, look)| *look)
     }
 
     /// The stretch around the sign before `at` that looks like it.
     #[inline]
     pub(super) fn run_before(self, at: usize) -> Range<usize> {
-        let next = self.runs().partition_point(|(start, _)| *start < at);
+        let next = first_not(self.runs(), |(start, _)| *start < at);
         let edge = |run: Option<usize>| run.and_then(|run| self.runs().get(run)).map(|(start, _)| *start);
         edge(next.checked_sub(1)).unwrap_or(0)..edge(Some(next)).unwrap_or(self.text.len())
     }
@@ -133,7 +141,7 @@ impl<'a> Text<'a> {
         if self.runs.is_empty() {
             return (at < self.text.len()).then_some(Look::PLAIN);
         }
-        let run = self.runs.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        let run = first_not(self.runs, |(start, _)| *start <= at).checked_sub(1)?;
         (at < self.text.len()).then(|| self.runs[run].1)
     }
 
@@ -143,7 +151,7 @@ impl<'a> Text<'a> {
         if self.runs.is_empty() {
             return (at > 0).then_some(Look::PLAIN);
         }
-        let run = self.runs.partition_point(|(start, _)| *start < at).checked_sub(1)?;
+        let run = first_not(self.runs, |(start, _)| *start < at).checked_sub(1)?;
         Some(self.runs[run].1)
     }
 
@@ -338,6 +346,18 @@ impl Texts {
             link.range.end = link.range.end.min(end);
         }
     }
+}
+
+/// The first of `sorted` that does not come before, or their number: like `partition_point`, but what is near the
+/// beginning is found in a step or two.
+#[inline]
+pub(super) fn first_not<T>(sorted: &[T], comes_before: impl Fn(&T) -> bool) -> usize {
+    let mut reach = 1;
+    while sorted.get(reach - 1).is_some_and(&comes_before) {
+        reach *= 2;
+    }
+    let known = reach / 2;
+    known + sorted[known..sorted.len().min(reach)].partition_point(comes_before)
 }
 
 /// A text of the document, or one made of it.

@@ -6,7 +6,7 @@ use gatepost_chunk::{Mode, Unit, split};
 
 use super::super::escape::{Swap, addresses};
 use super::super::measure::{Cost, Measure};
-use super::super::text::Text;
+use super::super::text::{Text, first_not};
 use super::super::words::{Grade, words};
 use super::atom::{Atom, Atoms};
 
@@ -26,6 +26,8 @@ pub(super) struct Leaf<'a> {
     styled: Option<Text<'a>>,
     all: &'a str,
     swaps: &'a [Swap],
+    /// The first link that does not end before the last word.
+    link: usize,
     /// Whether every byte of it is a unit and nothing else.
     is_simple: bool,
     /// A stretch that looks the same throughout: that of the last atom, in most cases.
@@ -46,7 +48,18 @@ impl<'a> Leaf<'a> {
         let is_even = is_simple && styled.is_none_or(Text::is_plain);
         // More than words commonly need.
         let atoms = Atoms::new(is_even, if styled.is_some() { all.len() / 5 } else { 0 });
-        Self { measure, most, styled, all, swaps, is_simple, run: 0..0, is_simple_run: is_simple, atoms }
+        Self {
+            measure,
+            most,
+            styled,
+            all,
+            swaps,
+            link: 0,
+            is_simple,
+            run: 0..0,
+            is_simple_run: is_simple,
+            atoms,
+        }
     }
 
     fn cost(&self, range: Range<usize>) -> Cost {
@@ -88,6 +101,14 @@ impl<'a> Leaf<'a> {
         range.end <= self.run.end
     }
 
+    /// Leaves behind what only concerns the words before `word`.
+    fn go_on(&mut self, text: Text<'a>, word: &Range<usize>) {
+        let behind = self.atoms.last().map_or(0, |last| last.range().end);
+        self.styled = self.styled.map(|styled| styled.onwards(behind));
+        self.swaps = &self.swaps[first_not(self.swaps, |swap| swap.at < behind)..];
+        self.link += first_not(&text.links()[self.link..], |link| link.range.end <= word.start);
+    }
+
     /// Adds an atom behind those that are there.
     fn push(&mut self, range: Range<usize>, grade: Grade) {
         let Some(last) = self.atoms.last() else {
@@ -115,18 +136,18 @@ impl<'a> Leaf<'a> {
 
     /// Whether `word` can stay whole; no need to count where it is short whatever it is written as.
     fn stays_whole(&self, text: Text<'_>, word: &Range<usize>) -> bool {
-        let link = text.links().get(text.links().partition_point(|link| link.range.end <= word.start));
-        let has_link = link.is_some_and(|link| link.range.start < word.end);
+        let has_link = text.links().get(self.link).is_some_and(|link| link.range.start < word.end);
         let is_short = word.len() <= SHORT && self.most.units > 16 * SHORT && !has_link;
         is_short || self.alone(word.clone()).fits(self.most)
     }
 
-    pub(super) fn text(mut self, text: Text<'_>) -> Atoms {
+    pub(super) fn text(mut self, text: Text<'a>) -> Atoms {
         if self.is_simple && text.is_plain() {
             self.simple_text(text);
             return self.atoms;
         }
         for (word, grade) in words(text) {
+            self.go_on(text, &word);
             if self.stays_whole(text, &word) {
                 self.push(word, grade);
                 continue;
@@ -162,8 +183,7 @@ impl<'a> Leaf<'a> {
 
     /// What is not cut in a word that is: links, and addresses that fit in a part.
     fn wholes(&self, text: Text<'_>, word: Range<usize>) -> Vec<Range<usize>> {
-        let first = text.links().partition_point(|link| link.range.end <= word.start);
-        let links = text.links()[first..].iter().map(|link| link.range.clone());
+        let links = text.links()[self.link..].iter().map(|link| link.range.clone());
         let mut wholes: Vec<_> = links.take_while(|link| link.end <= word.end).collect();
         let links = wholes.len();
         for address in addresses(&self.all[word.clone()]) {

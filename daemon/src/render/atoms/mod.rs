@@ -118,7 +118,7 @@ pub(super) fn closing(layout: &Layout<'_>, at: usize, place: usize) -> Cost {
 
 /// What prices the marks where a part begins or ends, none of which is a line break.
 fn edges(layout: &Layout<'_>) -> Measure {
-    Measure { pen: layout.pen, unit: layout.unit, newline: 0 }
+    Measure::new(layout.pen, layout.unit, 0)
 }
 
 /// The most that an atom of a leaf may cost.
@@ -133,7 +133,7 @@ fn measure(layout: &Layout<'_>, at: usize) -> Measure {
         Block::Text { .. } => indent + layout.pen.line_end().len() - 1,
         _ => indent,
     };
-    Measure { pen: layout.pen, unit: layout.unit, newline }
+    Measure::new(layout.pen, layout.unit, newline)
 }
 
 fn row_cost(layout: &Layout<'_>, measure: &Measure, table: &LaidTable<'_>, row: usize) -> Cost {

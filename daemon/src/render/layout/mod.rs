@@ -140,7 +140,7 @@ impl<'a> Layout<'a> {
         let held = settle(pen, text);
         let text = held.text();
         let mut swaps = escape::swaps(pen, text, room);
-        let measure = Measure { pen, unit, newline: 0 };
+        let measure = Measure::new(pen, unit, 0);
         let most = Cost { units: room, ..self.most() };
         let is_too_long = |link: &Link| {
             let range = &link.range;
