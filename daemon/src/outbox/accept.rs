@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{
     Outbox,
     bounds::{Bounds, Full},
-    recent::Recent,
+    recent::Mark,
     row::{self, MessageRow},
     transition::{self, Change, NewPart, TransitionError},
 };
@@ -152,9 +152,9 @@ impl Outbox {
         new: NewMessage,
         next: impl FnOnce(&Transaction<'_>, MessageRow) -> Result<T, TransitionError> + Send + 'static,
     ) -> Result<Accepted<T>, AcceptError> {
-        let recent = self.recent.clone();
+        let mark = self.recent.mark(&new);
         self.write(move |tx, id, bounds| {
-            Ok(match insert(tx, id, new, None, bounds, &recent)? {
+            Ok(match insert(tx, id, new, None, bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
@@ -172,10 +172,10 @@ impl Outbox {
         new: NewMessage,
         parts: Vec<NewPart>,
     ) -> Result<Accepted<MessageRow>, AcceptError> {
-        let recent = self.recent.clone();
+        let mark = self.recent.mark(&new);
         self.write(move |tx, id, bounds| {
             let change = Change::hub(Event::Allow, None);
-            Ok(match insert(tx, id, new, Some(&change), bounds, &recent)? {
+            Ok(match insert(tx, id, new, Some(&change), bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
@@ -254,7 +254,7 @@ fn insert(
     new: NewMessage,
     released: Option<&Change<'_>>,
     bounds: Bounds,
-    recent: &Recent,
+    mark: &Mark,
 ) -> Result<Accepted<MessageRow>, AcceptError> {
     if let Some(key) = &new.idempotency_key
         && let Some(seq) = before(tx, &new.agent, key, new.fingerprint)?
@@ -262,7 +262,10 @@ fn insert(
         return Ok(Accepted::Before(seq));
     }
     let now = now_ms();
-    if let Some(seq) = recent.same(tx, &new, now)? {
+    // Whoever names a call says itself which are the same.
+    if new.idempotency_key.is_none()
+        && let Some(seq) = mark.same(tx, now)?
+    {
         return Ok(Accepted::Same(seq));
     }
     let origin =
@@ -359,7 +362,7 @@ fn insert(
         resend: new.resend,
         attachments: new.attachments,
     };
-    recent.note(&message);
+    mark.note(seq, now);
     Ok(Accepted::New(message))
 }
 

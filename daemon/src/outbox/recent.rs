@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -67,21 +67,27 @@ impl Recent {
         Ok(())
     }
 
+    /// What is needed to know this message again. On the caller's thread: the writer's is the one that all wait for.
+    pub(super) fn mark(self: &Arc<Self>, new: &NewMessage) -> Mark {
+        let payload = (self.window > 0).then(|| of_new(new));
+        Mark { recent: Arc::clone(self), payload }
+    }
+}
+
+/// A message that is about to be written, and may repeat one.
+pub(super) struct Mark {
+    recent: Arc<Recent>,
+    /// None where nothing is compared.
+    payload: Option<u128>,
+}
+
+impl Mark {
     /// The message that this one repeats, if it does.
-    pub(super) fn same(
-        &self,
-        db: &Connection,
-        new: &NewMessage,
-        now: i64,
-    ) -> Result<Option<i64>, StoreError> {
-        // Whoever names a call says itself which are the same.
-        if self.window == 0 || new.idempotency_key.is_some() {
-            return Ok(None);
-        }
-        let payload = of_new(new);
+    pub(super) fn same(&self, db: &Connection, now: i64) -> Result<Option<i64>, StoreError> {
+        let Some(payload) = self.payload else { return Ok(None) };
         let seq = {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.forget(now.saturating_sub(self.window));
+            let mut seen = self.recent.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.forget(now.saturating_sub(self.recent.window));
             seen.by.get(&payload).map(|&(seq, _)| seq)
         };
         let Some(seq) = seq else { return Ok(None) };
@@ -90,11 +96,11 @@ impl Recent {
         Ok(first.filter(|first| counts(first.state) && of_row(first) == payload).map(|first| first.seq))
     }
 
-    /// Notes a message that is being written.
-    pub(super) fn note(&self, message: &MessageRow) {
-        if self.window > 0 {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.remember(message.accepted_at, of_row(message), message.seq);
+    /// Notes it under its number, as it is being written.
+    pub(super) fn note(&self, seq: i64, at: i64) {
+        if let Some(payload) = self.payload {
+            let mut seen = self.recent.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.remember(at, payload, seq);
         }
     }
 }
