@@ -80,11 +80,6 @@ pub struct Arrived {
     pub at: i64,
 }
 
-/// Plain text, not split.
-pub fn flavour() -> Flavour {
-    super::formats::LOCAL.flavour
-}
-
 /// Opens an account.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
@@ -136,19 +131,13 @@ impl Adapter for Local {
     }
 
     fn flavour(&self) -> Flavour {
-        Flavour { limit: self.limit, ..flavour() }
+        Flavour { limit: self.limit, ..super::formats::LOCAL.flavour }
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         let named = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-        match (1..=64).contains(&address.len()) && address.bytes().all(named) {
-            true => Ok(address.to_owned()),
-            false => Err(TargetError {
-                channel: CAPABILITIES.channel,
-                address: address.chars().take(80).collect(),
-                hint: CAPABILITIES.address_hint,
-            }),
-        }
+        let is_one = (1..=64).contains(&address.len()) && address.bytes().all(named);
+        is_one.then(|| address.to_owned()).ok_or_else(|| TargetError::of(&CAPABILITIES, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

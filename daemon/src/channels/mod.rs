@@ -106,6 +106,12 @@ pub enum Redelivery {
     Never,
 }
 
+impl Redelivery {
+    /// Of what is seen once however often it is done: a reaction, a pin, an edit, a deletion. Platforms set no bound; after
+    /// an hour somebody else may have changed it, and doing it again would undo that.
+    pub const SEEN_ONCE: Self = Self::Keyed(Duration::from_hours(1));
+}
+
 /// Why a part did not arrive, sorted by what the queue may do about it. Holds the platform's own words, no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -128,6 +134,20 @@ pub enum Failure {
     Unknown(String),
 }
 
+impl Failure {
+    /// The failure of a question: whether it arrived does not matter, it is asked again.
+    #[must_use]
+    pub fn harmless(self) -> Self {
+        match self {
+            Self::Unknown(why) => Self::Retry(why),
+            failure => failure,
+        }
+    }
+}
+
+/// Characters of a refused address that its error repeats: enough to know it again.
+const LONGEST_SHOWN: usize = 120;
+
 /// Why a target is not one on this channel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{address:?} is not an address on {channel}: {hint}")]
@@ -143,7 +163,12 @@ pub struct TargetError {
 impl TargetError {
     /// With the hint that the capabilities have.
     pub fn of(can: &'static Capabilities, address: &str) -> Self {
-        Self { channel: can.channel, address: address.to_owned(), hint: can.address_hint }
+        Self::at(can.channel, address)(can.address_hint)
+    }
+
+    /// Makes a hint about this address the error.
+    pub fn at(channel: &'static str, address: &str) -> impl Fn(&'static str) -> Self {
+        move |hint| Self { channel, address: address.chars().take(LONGEST_SHOWN).collect(), hint }
     }
 }
 
@@ -168,8 +193,10 @@ pub trait Adapter: Send + Sync + 'static {
     /// What the platform can do.
     fn capabilities(&self) -> &'static Capabilities;
 
-    /// How text is rendered and split for this account.
-    fn flavour(&self) -> Flavour;
+    /// How text is rendered and split for this account: as [`formats`] says, unless an account's settings say otherwise.
+    fn flavour(&self) -> Flavour {
+        formats::flavour(self.capabilities().channel)
+    }
 
     /// Checks an address and returns its one canonical spelling, under which it is stored, shown and compared.
     fn resolve(&self, address: &str) -> Result<String, TargetError>;
@@ -177,6 +204,11 @@ pub trait Adapter: Send + Sync + 'static {
     /// The same for the id of a person, where that is told from a conversation's.
     fn resolve_person(&self, id: &str) -> Result<String, TargetError> {
         self.resolve(id)
+    }
+
+    /// The canonical spelling of an address, or of the id of a person where it is known to be one.
+    fn spell(&self, address: &str, person: bool) -> Result<String, TargetError> {
+        if person { self.resolve_person(address) } else { self.resolve(address) }
     }
 
     /// The platform request that a part becomes: all of it but credentials and the part's key. A file stands in it by its

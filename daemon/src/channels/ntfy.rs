@@ -15,12 +15,9 @@ use super::{
     http::{Http, base::Base, token::Token},
     limits::Scope,
 };
-use crate::{
-    render::Flavour,
-    settings::{
-        Key, key,
-        secret::{Secret, SecretSource},
-    },
+use crate::settings::{
+    Key, key,
+    secret::{Secret, SecretSource},
 };
 
 /// `[channels.ntfy.ACCOUNT]`.
@@ -49,11 +46,6 @@ struct Ntfy {
     http: Http,
     url: Base,
     priority: u8,
-}
-
-/// Plain text.
-pub fn flavour() -> Flavour {
-    super::formats::NTFY.flavour
 }
 
 /// Opens an account. Connects to nothing.
@@ -86,10 +78,6 @@ impl Ntfy {
 impl Adapter for Ntfy {
     fn capabilities(&self) -> &'static Capabilities {
         &CAPABILITIES
-    }
-
-    fn flavour(&self) -> Flavour {
-        flavour()
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {

@@ -8,7 +8,7 @@ use super::{
     discord, email, googlechat, imessage, local, matrix, ntfy, signal, slack, teams, telegram, webhook,
     whatsapp,
 };
-use crate::{render::Flavour, settings::Key};
+use crate::settings::Key;
 
 /// A channel that the hub knows.
 pub struct Kind {
@@ -16,30 +16,33 @@ pub struct Kind {
     pub name: &'static str,
     /// The keys of an account.
     pub keys: &'static [Key],
-    /// How text is rendered for an account without settings of its own.
-    pub flavour: fn() -> Flavour,
     /// Opens an account.
     pub open: fn(Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError>,
 }
 
 /// All channels.
 pub const KINDS: &[Kind] = &[
-    Kind { name: "local", keys: local::KEYS, flavour: local::flavour, open: local::open },
-    Kind { name: "email", keys: email::KEYS, flavour: email::flavour, open: email::open },
-    Kind { name: "matrix", keys: matrix::KEYS, flavour: matrix::flavour, open: matrix::open },
-    Kind { name: "telegram", keys: telegram::KEYS, flavour: telegram::flavour, open: telegram::open },
-    Kind { name: "discord", keys: discord::KEYS, flavour: discord::flavour, open: discord::open },
-    Kind { name: "slack", keys: slack::KEYS, flavour: slack::flavour, open: slack::open },
-    Kind { name: "googlechat", keys: googlechat::KEYS, flavour: googlechat::flavour, open: googlechat::open },
-    Kind { name: "teams", keys: teams::KEYS, flavour: teams::flavour, open: teams::open },
-    Kind { name: "signal", keys: signal::KEYS, flavour: signal::flavour, open: signal::open },
-    Kind { name: "whatsapp", keys: whatsapp::KEYS, flavour: whatsapp::flavour, open: whatsapp::open },
-    Kind { name: "imessage", keys: imessage::KEYS, flavour: imessage::flavour, open: imessage::open },
-    Kind { name: "webhook", keys: webhook::KEYS, flavour: webhook::flavour, open: webhook::open },
-    Kind { name: "ntfy", keys: ntfy::KEYS, flavour: ntfy::flavour, open: ntfy::open },
+    Kind { name: "local", keys: local::KEYS, open: local::open },
+    Kind { name: "email", keys: email::KEYS, open: email::open },
+    Kind { name: "matrix", keys: matrix::KEYS, open: matrix::open },
+    Kind { name: "telegram", keys: telegram::KEYS, open: telegram::open },
+    Kind { name: "discord", keys: discord::KEYS, open: discord::open },
+    Kind { name: "slack", keys: slack::KEYS, open: slack::open },
+    Kind { name: "googlechat", keys: googlechat::KEYS, open: googlechat::open },
+    Kind { name: "teams", keys: teams::KEYS, open: teams::open },
+    Kind { name: "signal", keys: signal::KEYS, open: signal::open },
+    Kind { name: "whatsapp", keys: whatsapp::KEYS, open: whatsapp::open },
+    Kind { name: "imessage", keys: imessage::KEYS, open: imessage::open },
+    Kind { name: "webhook", keys: webhook::KEYS, open: webhook::open },
+    Kind { name: "ntfy", keys: ntfy::KEYS, open: ntfy::open },
 ];
 
 /// The channel of this name.
 pub fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name)
+}
+
+/// The names of all channels.
+pub fn names() -> Vec<&'static str> {
+    KINDS.iter().map(|kind| kind.name).collect()
 }

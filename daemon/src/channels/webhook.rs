@@ -18,10 +18,7 @@ use super::{
     http::{Http, Silence, base::Base, token::Token},
     limits::Scope,
 };
-use crate::{
-    render::Flavour,
-    settings::{Key, key, secret::SecretSource},
-};
+use crate::settings::{Key, key, secret::SecretSource};
 
 /// `[channels.webhook.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
@@ -50,11 +47,6 @@ struct Webhook {
     url: Base,
 }
 
-/// Plain text.
-pub fn flavour() -> Flavour {
-    super::formats::WEBHOOK.flavour
-}
-
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
@@ -66,10 +58,6 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
 impl Adapter for Webhook {
     fn capabilities(&self) -> &'static Capabilities {
         &CAPABILITIES
-    }
-
-    fn flavour(&self) -> Flavour {
-        flavour()
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{Agent, Config, ConfigError};
-use crate::{channels::registry::KINDS, message::target::Destination, settings::is_name};
+use crate::{channels::registry, message::target::Destination, settings::is_name};
 
 /// The longest file of allowlists, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -19,7 +19,7 @@ impl Config {
     /// # Errors
     /// A name, and what is wrong with it or its target.
     pub fn book(&self) -> Result<BTreeMap<String, Destination>, (String, String)> {
-        let channels: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let channels = registry::names();
         let read = |(name, target): (&String, &String)| {
             let wrong = |problem: &str| (name.clone(), problem.to_owned());
             if !is_name(name) || name == "current" {

@@ -8,7 +8,7 @@ use super::{ConfigError, keys};
 use crate::{
     channels::{
         account,
-        registry::{KINDS, kind},
+        registry::{kind, names},
     },
     settings::Key,
     spelling::nearest,
@@ -49,7 +49,7 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
                 }
             }
             "channels" => {
-                check.table("channels", inner, &KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())?;
+                check.table("channels", inner, &names())?;
                 for (channel, accounts) in tables(inner) {
                     let own = kind(channel).map_or(&[][..], |kind| kind.keys);
                     let known: Vec<&str> = own.iter().chain(account::KEYS).map(|key| key.name).collect();

@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use crate::{
     approval::Approvals,
-    channels::{account::Accounts, registry::KINDS},
+    channels::{account::Accounts, registry},
     files::{Files, Sources},
     message::{call::Call, deed::Deed, target::Target},
     outbox::Outbox,
@@ -141,7 +141,7 @@ impl Pipeline {
 
     /// Where a call would go; nothing, where it would be refused.
     pub fn place(&self, agent: &str, call: &Value, origin: Option<&Origin>) -> Option<Place> {
-        let channels: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let channels = registry::names();
         let call = Call::parse(call, &channels).ok()?;
         let rules = self.0.agents.get(agent)?;
         let plan::Resolved { account, target, .. } =

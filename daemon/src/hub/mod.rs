@@ -391,8 +391,7 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
     };
     match Destination::parse(address, &[]) {
         Ok(Destination::Address { address, thread: None, person, .. }) => {
-            let spelt = if person { adapter.resolve_person(&address) } else { adapter.resolve(&address) };
-            spelt.map_err(|error| error.to_string())
+            adapter.spell(&address, person).map_err(|error| error.to_string())
         }
         Ok(Destination::Address { thread: Some(_), .. }) => {
             Err(format!("{channel}:{address}: an entry names a whole conversation, without a thread"))

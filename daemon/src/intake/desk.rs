@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::{
     agents::{Caller, Role},
-    channels::registry::KINDS,
+    channels::registry,
     delivery::{
         Pipeline,
         submit::{DryRun, Idempotency},
@@ -118,7 +118,7 @@ impl Incoming<'_> {
     /// # Errors
     /// It cannot be read, or it has one target and is refused there.
     pub(super) async fn take(self, pipeline: &Pipeline) -> Result<Answer, Refusal> {
-        let channels: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let channels = registry::names();
         let mut calls = Call::parse_all(self.call, &channels)?;
         let patience = calls.first().and_then(|call| call.wait).unwrap_or(self.wait);
         if let Some(key) = &self.key

@@ -244,10 +244,7 @@ impl Client {
         if answer.status.is_success() {
             return Ok(answer.body);
         }
-        match self.judge(&answer) {
-            Failure::Unknown(why) => Err(Failure::Retry(why)),
-            failure => Err(failure),
-        }
+        Err(self.judge(&answer).harmless())
     }
 
     /// What an answer means that says no.

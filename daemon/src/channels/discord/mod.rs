@@ -41,7 +41,6 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -113,10 +112,6 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// than two are not a few.
 const NONCE: Duration = Duration::from_mins(2);
 
-/// For how long something may be done again that nobody sees twice. Discord sets no bound; after an hour somebody else may
-/// have done something about it.
-const AGAIN: Duration = Duration::from_hours(1);
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
@@ -137,11 +132,6 @@ struct Discord {
     client: Client,
     kept: Kept,
     manners: Manners,
-}
-
-/// Discord's Markdown, 2,000 units.
-pub fn flavour() -> Flavour {
-    super::formats::DISCORD.flavour
 }
 
 /// Opens an account. Connects to nothing.
@@ -170,16 +160,8 @@ impl Adapter for Discord {
         &CAPABILITIES
     }
 
-    fn flavour(&self) -> Flavour {
-        flavour()
-    }
-
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address).map_err(|hint| TargetError {
-            channel: CAPABILITIES.channel,
-            address: address.to_owned(),
-            hint,
-        })
+        target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
     fn resolve_person(&self, id: &str) -> Result<String, TargetError> {
@@ -203,7 +185,7 @@ impl Adapter for Discord {
             Ok(Request::Message { .. }) => Redelivery::Keyed(NONCE),
             // A thread has no nonce.
             Ok(Request::Thread { .. }) | Err(_) => Redelivery::Never,
-            Ok(_) => Redelivery::Keyed(AGAIN),
+            Ok(_) => Redelivery::SEEN_ONCE,
         }
     }
 

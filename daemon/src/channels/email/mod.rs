@@ -34,7 +34,6 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -119,11 +118,6 @@ struct Email {
     submission: Submission,
 }
 
-/// HTML beside the text, not split.
-pub fn flavour() -> Flavour {
-    crate::channels::formats::EMAIL.flavour
-}
-
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
@@ -162,16 +156,8 @@ impl Adapter for Email {
         &CAPABILITIES
     }
 
-    fn flavour(&self) -> Flavour {
-        flavour()
-    }
-
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        canonical(address).map_err(|hint| TargetError {
-            channel: CAPABILITIES.channel,
-            address: address.to_owned(),
-            hint,
-        })
+        canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

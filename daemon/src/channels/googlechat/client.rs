@@ -136,11 +136,7 @@ impl Client {
     ///
     /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/get>
     async fn thread_of(&self, message: &str) -> Result<Value, Failure> {
-        let found = self.ask(Method::GET, message, &[], None).await.map_err(|failure| match failure {
-            // Nothing has left yet.
-            Failure::Unknown(why) => Failure::Retry(why),
-            failure => failure,
-        })?;
+        let found = self.ask(Method::GET, message, &[], None).await.map_err(Failure::harmless)?;
         match found["thread"]["name"].as_str() {
             Some(name) => Ok(serde_json::json!({ "name": name })),
             None => Err(Failure::Permanent(
@@ -243,10 +239,7 @@ impl Client {
                     "Google refuses the service account: {words}; look whether its key was deleted, and whether the hub's \
                      clock is right"
                 )),
-                _ => match self.http.judge(&answer, &words, Scope::Account) {
-                    Failure::Unknown(why) => Failure::Retry(why),
-                    failure => failure,
-                },
+                _ => self.http.judge(&answer, &words, Scope::Account).harmless(),
             });
         }
         let lasts = Duration::from_secs(answer.body["expires_in"].as_u64().unwrap_or_default());

@@ -34,7 +34,6 @@ use super::{
 };
 use crate::{
     message::action::Action,
-    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -142,11 +141,6 @@ struct GoogleChat {
     client: Client,
 }
 
-/// Google Chat's marks.
-pub fn flavour() -> Flavour {
-    crate::channels::formats::GOOGLECHAT.flavour
-}
-
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
@@ -174,13 +168,9 @@ impl Adapter for GoogleChat {
         }
     }
 
-    fn flavour(&self) -> Flavour {
-        flavour()
-    }
-
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        let refused = |hint| TargetError { channel: APP.channel, address: address.to_owned(), hint };
-        let space = space(address).map_err(refused)?;
+        let refused = TargetError::at(APP.channel, address);
+        let space = space(address).map_err(&refused)?;
         match &self.client.way {
             Way::Webhook { space: own } if *own != space => {
                 Err(refused("a webhook writes to its own space alone: it stands in the webhook's address"))

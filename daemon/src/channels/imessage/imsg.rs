@@ -114,7 +114,7 @@ impl Imsg {
     /// The number that `imsg` has for a conversation.
     async fn chat(&self, to: &str) -> Result<Option<i64>, Failure> {
         let arguments = ["chats", "--limit", "500", "--json"].map(str::to_owned);
-        let written = harmless(self.judge(self.program.run(&arguments, READING).await))?;
+        let written = self.judge(self.program.run(&arguments, READING).await).map_err(Failure::harmless)?;
         let chats = written.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         Ok(chats
             .filter(|chat| chat["identifier"] == to || chat["guid"] == to)
@@ -125,7 +125,7 @@ impl Imsg {
         let (chat, since) = (chat.to_string(), since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
         let arguments =
             ["history", "--chat-id", &chat, "--limit", "50", "--start", &since, "--json"].map(str::to_owned);
-        let written = harmless(self.judge(self.program.run(&arguments, READING).await))?;
+        let written = self.judge(self.program.run(&arguments, READING).await).map_err(Failure::harmless)?;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = written.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         Ok(lines
@@ -232,14 +232,6 @@ impl Drop for Folder {
         // What is left is taken away when the part is tried again.
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-/// What a question's failure means for the message: nothing.
-fn harmless<T>(asked: Result<T, Failure>) -> Result<T, Failure> {
-    asked.map_err(|failure| match failure {
-        Failure::Unknown(why) => Failure::Retry(why),
-        failure => failure,
-    })
 }
 
 /// A little before a part was made: its key begins with the time in milliseconds (RFC 9562, version 7).

@@ -14,7 +14,7 @@ mod program;
 mod target;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -31,7 +31,6 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -90,9 +89,6 @@ const PRIVATE: Capabilities = Capabilities {
 
 const REMOTE: Capabilities = Capabilities { files: None, ..PLAIN };
 
-/// What is done to a message twice is done once; for as long as the queue keeps anything.
-const AGAIN: Duration = Duration::from_hours(7 * 24);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -130,11 +126,6 @@ struct IMessage {
     kept: Kept,
 }
 
-/// Plain text.
-pub fn flavour() -> Flavour {
-    crate::channels::formats::IMESSAGE.flavour
-}
-
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
@@ -170,16 +161,8 @@ impl Adapter for IMessage {
         }
     }
 
-    fn flavour(&self) -> Flavour {
-        flavour()
-    }
-
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address).map_err(|hint| TargetError {
-            channel: PLAIN.channel,
-            address: address.to_owned(),
-            hint,
-        })
+        target::canonical(address).map_err(TargetError::at(PLAIN.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -211,7 +194,7 @@ impl Adapter for IMessage {
 
     fn redelivery(&self, wire: &Value) -> Redelivery {
         if wire["of"].is_string() || wire["refused"].is_string() {
-            Redelivery::Keyed(AGAIN)
+            Redelivery::SEEN_ONCE
         } else if wire["by"] == "imsg" && wire["text"].is_string() && wire["file"].is_null() {
             Redelivery::Ask
         } else {

@@ -96,10 +96,7 @@ impl Client {
         // It is in no room, whether it arrived or not.
         let answer = self.http.ask_within(request, longest).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
-            return Err(match self.judge(&answer) {
-                Failure::Unknown(why) => Failure::Retry(why),
-                failure => failure,
-            });
+            return Err(self.judge(&answer).harmless());
         }
         match answer.body["content_uri"].as_str().filter(|uri| uri.starts_with("mxc://")) {
             Some(uri) => Ok(uri.to_owned()),
@@ -125,11 +122,7 @@ impl Client {
             self.remember_plain(room);
             return Ok(());
         }
-        Err(match self.judge(&answer) {
-            // It was only a question.
-            Failure::Unknown(why) => Failure::Retry(why),
-            failure => failure,
-        })
+        Err(self.judge(&answer).harmless())
     }
 
     /// The account and its device, or why it cannot send.

@@ -108,9 +108,6 @@ const MIN_LIMIT: usize = 200;
 /// `synapse/storage/databases/main/events_worker.py`); an hour less for clocks and requests that take their time.
 const DEFAULT_RESEND: u64 = 23 * 60;
 
-/// For how long what is harmless when it is done twice may be done again: later it may not be meant any more.
-const HARMLESS: Duration = Duration::from_hours(1);
-
 /// <https://spec.matrix.org/v1.18/appendices/#common-identifier-format>, in bytes.
 const MAX_ROOM_ID: usize = 255;
 
@@ -138,11 +135,6 @@ struct Matrix {
     kept: Kept,
     limit: usize,
     resend: Duration,
-}
-
-/// HTML beside the text, split for readers.
-pub fn flavour() -> Flavour {
-    crate::channels::formats::MATRIX.flavour
 }
 
 /// Opens an account. Connects to nothing.
@@ -175,15 +167,11 @@ impl Adapter for Matrix {
     }
 
     fn flavour(&self) -> Flavour {
-        Flavour { limit: Some(self.limit), ..flavour() }
+        Flavour { limit: Some(self.limit), ..crate::channels::formats::MATRIX.flavour }
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        canonical(address).map_err(|hint| TargetError {
-            channel: CAPABILITIES.channel,
-            address: address.to_owned(),
-            hint,
-        })
+        canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -227,7 +215,7 @@ impl Adapter for Matrix {
 
     fn redelivery(&self, wire: &Value) -> Redelivery {
         if wire.get("do").is_some() {
-            return Redelivery::Keyed(HARMLESS);
+            return Redelivery::SEEN_ONCE;
         }
         if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
     }

@@ -13,7 +13,7 @@ mod dialogue;
 mod target;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -30,7 +30,6 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    render::Flavour,
     settings::{Key, key},
 };
 
@@ -69,9 +68,6 @@ const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::PLAIN
 };
 
-/// What is done to a message twice is done once; for as long as the queue keeps anything.
-const AGAIN: Duration = Duration::from_hours(7 * 24);
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
@@ -83,11 +79,6 @@ struct Signal {
     client: Client,
     account: String,
     kept: Kept,
-}
-
-/// Plain text with ranges of styles.
-pub fn flavour() -> Flavour {
-    crate::channels::formats::SIGNAL.flavour
 }
 
 /// Opens an account. Connects to nothing.
@@ -113,16 +104,8 @@ impl Adapter for Signal {
         &CAPABILITIES
     }
 
-    fn flavour(&self) -> Flavour {
-        flavour()
-    }
-
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address).map_err(|hint| TargetError {
-            channel: CAPABILITIES.channel,
-            address: address.to_owned(),
-            hint,
-        })
+        target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -150,7 +133,7 @@ impl Adapter for Signal {
 
     fn redelivery(&self, wire: &Value) -> Redelivery {
         let new = wire["method"] == "send" && wire["params"]["editTimestamp"].is_null();
-        if new { Redelivery::Never } else { Redelivery::Keyed(AGAIN) }
+        if new { Redelivery::Never } else { Redelivery::SEEN_ONCE }
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

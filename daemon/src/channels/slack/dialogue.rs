@@ -5,7 +5,7 @@ use std::time::Duration;
 use gatepost_link::Digest;
 use serde_json::{Value, json};
 
-use super::{CAPABILITIES, REPEATABLE, Slack, client::Client};
+use super::{CAPABILITIES, Slack, client::Client};
 use crate::{
     channels::{
         Act, Adapter, Failure, Letter, PartKey, Redelivery, heard,
@@ -336,7 +336,7 @@ fn only_what_harms_nobody_goes_twice() {
             Act { address: "C012AB3CD", thread: None, reply_to: None, silent: false, deed, part: Some(&new) };
         slack.redelivery(&slack.act(&act).unwrap())
     };
-    assert_eq!(redelivery(&Deed::Pin { message: "1.1".into() }), Redelivery::Keyed(REPEATABLE));
+    assert_eq!(redelivery(&Deed::Pin { message: "1.1".into() }), Redelivery::SEEN_ONCE);
     assert_eq!(redelivery(&Deed::Thread { name: "A".into(), message: None }), Redelivery::Ask);
     let (hello, files) = (part("Hello"), [file(b"hello")]);
     assert_eq!(

@@ -23,7 +23,7 @@ mod refusal;
 mod target;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -40,7 +40,6 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -111,9 +110,6 @@ const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::PLAIN
 };
 
-/// What is done again does no more than the first time, so its key is as good as for ever: the queue's own time ends it.
-const REPEATABLE: Duration = Duration::from_hours(7 * 24);
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
@@ -129,11 +125,6 @@ fn default_base() -> String {
 struct Slack {
     client: Client,
     kept: Kept,
-}
-
-/// mrkdwn, split for readers.
-pub fn flavour() -> Flavour {
-    crate::channels::formats::SLACK.flavour
 }
 
 /// Opens an account. Connects to nothing.
@@ -152,16 +143,8 @@ impl Adapter for Slack {
         &CAPABILITIES
     }
 
-    fn flavour(&self) -> Flavour {
-        flavour()
-    }
-
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address).map_err(|hint| TargetError {
-            channel: CAPABILITIES.channel,
-            address: address.to_owned(),
-            hint,
-        })
+        target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -184,7 +167,7 @@ impl Adapter for Slack {
         match Wire::read(wire) {
             Ok(wire) if wire.file.is_some() => Redelivery::Never,
             Ok(wire) if wire.method == wire::POST => Redelivery::Ask,
-            Ok(_) => Redelivery::Keyed(REPEATABLE),
+            Ok(_) => Redelivery::SEEN_ONCE,
             Err(_) => Redelivery::Never,
         }
     }

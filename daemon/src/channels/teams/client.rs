@@ -203,10 +203,7 @@ impl Client {
                 (400 | 401 | 403, _) => Failure::Permanent(format!(
                     "Microsoft gives the bot no access: {words}; check app_id and tenant"
                 )),
-                _ => match self.http.judge(&answer, &words, Scope::Account) {
-                    Failure::Unknown(why) => Failure::Retry(why),
-                    failure => failure,
-                },
+                _ => self.http.judge(&answer, &words, Scope::Account).harmless(),
             });
         }
         let lasts = Duration::from_secs(answer.body["expires_in"].as_u64().unwrap_or_default());

@@ -156,7 +156,7 @@ async fn answers_threads_and_what_is_done_to_a_message_have_their_places() {
     assert_eq!(teams.redelivery(&wire), Redelivery::Never);
     assert_eq!(
         (teams.redelivery(&edit), teams.redelivery(&delete)),
-        (Redelivery::Keyed(REPEATABLE), Redelivery::Keyed(REPEATABLE))
+        (Redelivery::SEEN_ONCE, Redelivery::SEEN_ONCE)
     );
     assert_eq!(teams.redelivery(&json!({})), Redelivery::Never);
     // A yes without words is one.

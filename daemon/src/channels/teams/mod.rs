@@ -13,7 +13,7 @@ mod dialogue;
 mod target;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -30,7 +30,6 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -126,9 +125,6 @@ const REACT: &str = "answer in the conversation: bots do not react on Teams";
 const PIN: &str = "ask somebody in the conversation: bots do not pin on Teams";
 const PRESENCE: &str = "say it in a message: a bot has no status";
 
-/// What is done again does no more than the first time; the queue's own time ends it.
-const REPEATABLE: Duration = Duration::from_hours(7 * 24);
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
@@ -160,11 +156,6 @@ struct Teams {
     kept: Kept,
 }
 
-/// Teams' Markdown.
-pub fn flavour() -> Flavour {
-    crate::channels::formats::TEAMS.flavour
-}
-
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
@@ -189,16 +180,12 @@ impl Adapter for Teams {
         if self.client.is_webhook() { &WEBHOOK } else { &BOT }
     }
 
-    fn flavour(&self) -> Flavour {
-        flavour()
-    }
-
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         let found = match self.client.is_webhook() {
             true => target::of_webhook(address),
             false => target::canonical(address),
         };
-        found.map_err(|hint| TargetError { channel: BOT.channel, address: address.to_owned(), hint })
+        found.map_err(TargetError::at(BOT.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -215,7 +202,7 @@ impl Adapter for Teams {
 
     fn redelivery(&self, wire: &Value) -> Redelivery {
         match Wire::read(wire) {
-            Ok(Wire::Update { .. } | Wire::Delete { .. }) => Redelivery::Keyed(REPEATABLE),
+            Ok(Wire::Update { .. } | Wire::Delete { .. }) => Redelivery::SEEN_ONCE,
             Ok(Wire::Send { .. } | Wire::Post { .. }) | Err(_) => Redelivery::Never,
         }
     }

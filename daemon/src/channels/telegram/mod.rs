@@ -16,7 +16,7 @@ mod media;
 mod target;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -33,7 +33,6 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    render::Flavour,
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -95,10 +94,6 @@ const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::PLAIN
 };
 
-/// For how long something may be done again when its answer was lost. Telegram sets no bound; after an hour somebody
-/// else may have done something about it.
-const AGAIN: Duration = Duration::from_hours(1);
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
@@ -117,11 +112,6 @@ struct Telegram {
     client: Client,
     kept: Kept,
     link_previews: bool,
-}
-
-/// Telegram's HTML, 4,096 units.
-pub fn flavour() -> Flavour {
-    super::formats::TELEGRAM.flavour
 }
 
 /// Opens an account. Connects to nothing.
@@ -160,16 +150,8 @@ impl Adapter for Telegram {
         &CAPABILITIES
     }
 
-    fn flavour(&self) -> Flavour {
-        flavour()
-    }
-
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address).map_err(|hint| TargetError {
-            channel: CAPABILITIES.channel,
-            address: address.to_owned(),
-            hint,
-        })
+        target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -186,7 +168,7 @@ impl Adapter for Telegram {
 
     fn redelivery(&self, wire: &Value) -> Redelivery {
         match Wire::read(wire) {
-            Ok(wire) if wire.may_be_repeated() => Redelivery::Keyed(AGAIN),
+            Ok(wire) if wire.may_be_repeated() => Redelivery::SEEN_ONCE,
             _ => Redelivery::Never,
         }
     }

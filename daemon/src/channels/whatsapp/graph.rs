@@ -110,10 +110,7 @@ impl Graph {
         // It is in no conversation, whether it arrived or not.
         let answer = self.http.ask_within(request, longest).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
-            return Err(match self.judge(&answer) {
-                Failure::Unknown(why) => Failure::Retry(why),
-                failure => failure,
-            });
+            return Err(self.judge(&answer).harmless());
         }
         let id = answer.body["id"].as_str();
         let id =

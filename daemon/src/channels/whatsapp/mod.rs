@@ -17,7 +17,7 @@ pub mod status;
 mod target;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -115,9 +115,6 @@ const HYBRID: Capabilities = Capabilities { buttons: CLOUD.buttons, mode: Delive
 /// For an Evolution API, whose own limit is lower.
 const EVOLUTION_LIMIT: usize = 4000;
 
-/// What is done to a message twice is done once; for as long as the queue keeps anything.
-const AGAIN: Duration = Duration::from_hours(7 * 24);
-
 /// A way to WhatsApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -169,11 +166,6 @@ struct WhatsApp {
     kept: Kept,
     previews: bool,
     template: Option<Template>,
-}
-
-/// WhatsApp's own marks.
-pub fn flavour() -> Flavour {
-    crate::channels::formats::WHATSAPP.flavour
 }
 
 /// Opens an account. Connects to nothing.
@@ -237,17 +229,13 @@ impl Adapter for WhatsApp {
 
     fn flavour(&self) -> Flavour {
         match self.instance {
-            None => flavour(),
-            Some(_) => Flavour { limit: Some(EVOLUTION_LIMIT), ..flavour() },
+            None => crate::channels::formats::WHATSAPP.flavour,
+            Some(_) => Flavour { limit: Some(EVOLUTION_LIMIT), ..crate::channels::formats::WHATSAPP.flavour },
         }
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address, self.instance.is_some()).map_err(|hint| TargetError {
-            channel: CLOUD.channel,
-            address: address.to_owned(),
-            hint,
-        })
+        target::canonical(address, self.instance.is_some()).map_err(TargetError::at(CLOUD.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -279,7 +267,7 @@ impl Adapter for WhatsApp {
         let done_to_one = wire["message"]["type"] == "reaction"
             || wire["path"] == "message/sendReaction"
             || wire["method"] == "DELETE";
-        if done_to_one { Redelivery::Keyed(AGAIN) } else { Redelivery::Never }
+        if done_to_one { Redelivery::SEEN_ONCE } else { Redelivery::Never }
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

@@ -108,11 +108,8 @@ pub fn resolve(
     let address = match call.deed {
         // It is done to the account itself.
         Deed::Presence { .. } => address,
-        _ if matches!(destination, Destination::Address { person: true, .. }) => adapter
-            .resolve_person(&address)
-            .map_err(|error| Refusal::input(error.to_string(), error.hint).because("bad_address"))?,
         _ => adapter
-            .resolve(&address)
+            .spell(&address, matches!(destination, Destination::Address { person: true, .. }))
             .map_err(|error| Refusal::input(error.to_string(), error.hint).because("bad_address"))?,
     };
 
