@@ -135,11 +135,15 @@ fn run(command: &mut Command, stdin: &[u8]) -> Result<Ended> {
 
 /// The program, with nothing in its environment that would lead it to another hub.
 pub(super) fn bare() -> Result<Command> {
-    let mut command = Command::new(program()?);
+    Ok(lonely(Command::new(program()?)))
+}
+
+/// The same command without what would lead it to another hub.
+pub(super) fn lonely(mut command: Command) -> Command {
     for name in ["GATEPOST_CONFIG", "GATEPOST_HUB", "GATEPOST_TOKEN", "GATEPOST_LOG"] {
         command.env_remove(name);
     }
-    Ok(command)
+    command
 }
 
 fn read(file: &mut File) -> Result<String> {

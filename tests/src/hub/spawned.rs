@@ -1,7 +1,7 @@
 //! `gatepost run` as a process of its own, which can be killed.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     os::unix::process::ExitStatusExt as _,
     path::PathBuf,
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::{
     Client, PATIENCE, eventually,
-    program::{Ended, bare, gatepost},
+    program::{Ended, bare, gatepost, lonely},
 };
 use crate::peers::free_port;
 
@@ -28,6 +28,8 @@ pub struct SpawnedHub {
     port: u16,
     child: Option<Child>,
     environment: Vec<(String, String)>,
+    /// What runs the program, with its arguments; nothing where the machine does.
+    emulator: Vec<OsString>,
 }
 
 impl SpawnedHub {
@@ -48,12 +50,17 @@ impl SpawnedHub {
     /// The file system's.
     pub fn at_rest(folder: Arc<TempDir>, config: &str) -> Result<Self> {
         let (port, broker) = (free_port()?, free_port()?);
-        let hub = Self { folder, port, child: None, environment: Vec::new() };
+        let hub = Self { folder, port, child: None, environment: Vec::new(), emulator: Vec::new() };
         let own = format!(
             "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
         fs::write(hub.config(), own + config)?;
         Ok(hub)
+    }
+
+    /// From its next start on it is this program, run by this command: `emulator` ends with the program.
+    pub fn is_run_by(&mut self, emulator: impl IntoIterator<Item = OsString>) {
+        self.emulator = emulator.into_iter().collect();
     }
 
     /// From its next start on it logs everything at this level.
@@ -97,7 +104,15 @@ impl SpawnedHub {
     pub fn run_without_waiting(&mut self) -> Result<()> {
         ensure!(self.child.is_none(), "it runs already");
         let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
-        let child = bare()?
+        let mut command = match self.emulator.split_first() {
+            Some((first, rest)) => {
+                let mut command = lonely(Command::new(first));
+                command.args(rest);
+                command
+            }
+            None => bare()?,
+        };
+        let child = command
             .envs(self.environment.iter().cloned())
             .arg("run")
             .arg("--config")

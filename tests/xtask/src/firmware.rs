@@ -4,7 +4,6 @@
 //! builds with that; elsewhere Debian's compiler builds the library from its own source, as `tests/no-std` does.
 
 mod size;
-mod toolchain;
 
 use std::{
     env,
@@ -15,7 +14,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 
-use super::{root, run};
+use super::{root, run, toolchain};
 use size::Size;
 
 /// The largest image: what fits a slot of the partition table twice, with room to grow.
@@ -84,7 +83,7 @@ pub(crate) fn build(board: Board) -> Result<PathBuf> {
     // Not in a board's own folder: one place for all that was built. Not in target/ itself: another compiler.
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let target = std::path::absolute(root().join(target).join("firmware"))?;
-    let mut cargo: Command = toolchain::cargo(board.target())?;
+    let mut cargo: Command = toolchain::cargo(board.target(), "core,alloc", None)?;
     cargo.args(["build", "--release", "--locked", "--target", board.target(), "--manifest-path"]);
     cargo.arg(manifest).arg("--target-dir").arg(&target).args(board.features());
     run(&mut cargo)?;

@@ -1,18 +1,16 @@
 //! Chores of this repository: `cargo xtask --help`.
 
 mod firmware;
+mod hub;
+mod toolchain;
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
-
-/// The stripped daemon, all channels: DESIGN's budget is for aarch64; a native build is close enough to warn early.
-const DAEMON_BUDGET: u64 = 16 * 1024 * 1024;
 
 /// Chores of this repository.
 #[derive(Parser)]
@@ -30,8 +28,11 @@ enum Chore {
         /// The board.
         board: firmware::Board,
     },
-    /// Build the stripped daemon and compare its size with the budget.
-    Size,
+    /// Build the hub's program for another machine, and compare its size with the budget.
+    Hub {
+        /// The machine.
+        machine: hub::Machine,
+    },
 }
 
 fn main() -> Result<()> {
@@ -39,7 +40,7 @@ fn main() -> Result<()> {
         Chore::Golden => golden(),
         Chore::Firmware { board } => firmware::build(board).map(|_| ()),
         Chore::Image { board } => firmware::image(board).map(|_| ()),
-        Chore::Size => size(),
+        Chore::Hub { machine } => hub::build(machine).map(|_| ()),
     }
 }
 
@@ -53,16 +54,6 @@ fn golden() -> Result<()> {
     }
     let folders = ["firmware/core/tests/golden", "shared/link/fixtures"];
     run(Command::new("git").args(["--no-pager", "status", "--short", "--"]).args(folders))
-}
-
-fn size() -> Result<()> {
-    run(cargo().args(["build", "--release", "--package", "gatepost", "--locked"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let program = target.join("release/gatepost");
-    let bytes = fs::metadata(&program).with_context(|| program.display().to_string())?.len();
-    println!("{bytes} bytes of {DAEMON_BUDGET}, {} %", bytes * 100 / DAEMON_BUDGET);
-    ensure!(bytes <= DAEMON_BUDGET, "over the budget: look at it with cargo bloat, or say why it must grow");
-    Ok(())
 }
 
 fn run(command: &mut Command) -> Result<()> {

@@ -64,6 +64,9 @@ impl House {
         let token = block_on(agents::add(&store, AGENT, Role::Agent, "bench"))??;
         store.close();
         fs::write(folder.path().join("token"), "secret")?;
+        let nowhere = free_address()?;
+        let space = format!("http://{nowhere}/v1/spaces/AAAA/messages?key=key&token=token");
+        fs::write(folder.path().join("space"), space)?;
         let (listen, broker) = (free_address()?, free_address()?);
         // Of those who are nowhere, nobody asks.
         let platform = platform.map_or(free_address()?, |platform| platform);
@@ -73,9 +76,10 @@ impl House {
              [agents.{AGENT}]\nper_minute = 0\nallow = [\"*\"]\ncross_context = \"allow\"\ndecorate = false\n\
              [channels.local.home]\n\
              [channels.email.home]\nhost = \"localhost\"\nfrom = \"hub@example.org\"\n\
-             [channels.matrix.home]\nhomeserver = \"http://{platform}\"\ntoken = \"file:{token}\"\n",
+             [channels.matrix.home]\nhomeserver = \"http://{platform}\"\ntoken = \"file:{token}\"\n{others}",
             data = folder.path().join("data"),
             token = folder.path().join("token").display(),
+            others = others(nowhere, folder.path()),
         );
         fs::write(folder.path().join("gatepost.toml"), text)?;
         Ok(Self { folder, token, listen, hub: None })
@@ -153,6 +157,32 @@ impl House {
     fn id(&self) -> Outcome<u32> {
         Ok(self.hub.as_ref().ok_or("the hub does not run")?.id())
     }
+}
+
+/// An account on each of the other channels, at platforms that are nowhere: what an adapter holds in memory, it holds once
+/// it is open.
+fn others(nowhere: SocketAddr, secrets: &Path) -> String {
+    let file = |name: &str| format!("\"file:{}\"", secrets.join(name).display());
+    let secret = file("token");
+    let token = |channel: &str, more: &str| format!("[channels.{channel}.home]\ntoken = {secret}\n{more}\n");
+    let at = |key: &str| format!("{key} = \"http://{nowhere}\"");
+    [
+        token("telegram", &at("base_url")),
+        token("discord", &at("base_url")),
+        token("slack", &at("base_url")),
+        token("whatsapp", &format!("phone_number_id = \"1\"\n{}", at("graph_url"))),
+        format!("[channels.signal.home]\naccount = \"+15550100\"\n{}\n", at("url")),
+        format!("[channels.imessage.home]\npassword = {secret}\n{}\n", at("url")),
+        format!(
+            "[channels.teams.home]\napp_id = \"app\"\nsecret = {secret}\n{}\n{}\n",
+            at("service_url"),
+            at("login_url")
+        ),
+        format!("[channels.googlechat.home]\nwebhook = {}\n", file("space")),
+        token("ntfy", &at("url")),
+        format!("[channels.webhook.home]\nsecret = {secret}\n{}\n", at("url")),
+    ]
+    .concat()
 }
 
 fn number_after(text: &str, name: &str) -> Outcome<u64> {

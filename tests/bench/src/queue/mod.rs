@@ -27,6 +27,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use gatepost::channels::registry::KINDS;
+
 use crate::{start, verdict};
 
 pub(crate) use accept::within_this_process;
@@ -133,7 +135,8 @@ fn memory() -> Outcome<()> {
     let slept = house.sleeps()?.into_iter().map(|(thread, now)| now - before.get(&thread).unwrap_or(&0));
     let wakes = slept.sum::<u64>() as f64 / 5.0;
     println!(
-        "idle hub, embedded broker, three channels: {:.1} MB resident, {wakes:.1} wake-ups/s; budget {:.0} MB  {}",
+        "idle hub, embedded broker, all {} channels: {:.1} MB resident, {wakes:.1} wake-ups/s; budget {:.0} MB  {}",
+        KINDS.len(),
         megabytes(idle),
         megabytes(IDLE),
         verdict(idle <= IDLE)

@@ -1,4 +1,5 @@
-//! The compiler for a board: rustup's, if it has the board's target, else Debian's.
+//! The compiler for another processor than this one: rustup's, if it has the target, else Debian's, which builds the
+//! library from its own source.
 
 use std::{
     env,
@@ -12,8 +13,10 @@ use anyhow::{Context as _, Result, bail};
 
 const DEBIANS: &str = "/usr/bin";
 
-/// A cargo that builds for `target`, to which the subcommand is still to be given.
-pub(crate) fn cargo(target: &str) -> Result<Command> {
+/// A cargo that builds for `target`, to which the subcommand is still to be given. `library` are the parts of Rust's own
+/// that the program stands on; it is linked by `linker`, or by one of Rust's own kind where there is none.
+pub(crate) fn cargo(target: &str, library: &str, linker: Option<&Path>) -> Result<Command> {
+    let linked_by = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
     let installed = ask("rustc", &["--print", "target-libdir", "--target", target]);
     let mut cargo = if installed.is_some_and(|library| Path::new(&library).is_dir()) {
         Command::new("cargo")
@@ -22,14 +25,12 @@ pub(crate) fn cargo(target: &str) -> Result<Command> {
         let mut path = OsString::from(DEBIANS);
         path.push(":");
         path.push(env::var_os("PATH").unwrap_or_default());
-        let linker = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
-        cargo.args(["-Z", "build-std=core,alloc"]);
+        cargo.arg("-Z").arg(format!("build-std={library}"));
         // A rustup in PATH would otherwise answer for rustc. Unstable options are allowed for this build alone.
-        cargo
-            .env("PATH", path)
-            .env("RUSTC", "/usr/bin/rustc")
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env(linker, linker_here()?);
+        cargo.env("PATH", path).env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
+        if linker.is_none() {
+            cargo.env(&linked_by, linker_here()?);
+        }
         cargo
     } else {
         bail!(
@@ -40,6 +41,9 @@ pub(crate) fn cargo(target: &str) -> Result<Command> {
     // What the cargo that runs this has set for its own compiler.
     for variable in ["LD_LIBRARY_PATH", "RUSTFLAGS", "CARGO", "CARGO_ENCODED_RUSTFLAGS"] {
         cargo.env_remove(variable);
+    }
+    if let Some(linker) = linker {
+        cargo.env(linked_by, linker);
     }
     Ok(cargo)
 }

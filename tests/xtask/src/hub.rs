@@ -1,0 +1,57 @@
+//! The hub's program for a board such as a Raspberry Pi: built here, measured, and refused if it has grown over its budget.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::ValueEnum;
+
+use super::{root, run, toolchain};
+
+/// The stripped program, all channels.
+const BUDGET: u64 = 16 * 1024 * 1024;
+
+/// What a hub runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Machine {
+    /// A Raspberry Pi 3 or newer, and most other small boards of these years.
+    Aarch64,
+}
+
+impl Machine {
+    fn target(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64-unknown-linux-gnu",
+        }
+    }
+
+    /// The C compiler, which links too: Debian's name for it.
+    fn compiler(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64-linux-gnu-gcc",
+        }
+    }
+}
+
+/// Builds the hub for a machine, prints its size, and returns where it is.
+pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
+    let (target, compiler) = (machine.target(), machine.compiler());
+    let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    // Not in target/ itself: another compiler may have built it.
+    let folder = std::path::absolute(root().join(folder).join("hub"))?;
+    let mut cargo = toolchain::cargo(target, "std,panic_abort", Some(Path::new(compiler)))?;
+    // What compiles C asks for it by the target's name.
+    cargo.env(format!("CC_{}", target.replace('-', "_")), compiler);
+    cargo.args(["build", "--release", "--locked", "--package", "gatepost", "--target", target]);
+    run(cargo.arg("--target-dir").arg(&folder)).with_context(|| {
+        format!("it takes a C compiler for {target}: apt-get install gcc-aarch64-linux-gnu")
+    })?;
+    let program = folder.join(target).join("release/gatepost");
+    let bytes = fs::metadata(&program).with_context(|| program.display().to_string())?.len();
+    println!("{target}: {bytes} bytes of {BUDGET}, {} %", bytes * 100 / BUDGET);
+    ensure!(bytes <= BUDGET, "over the budget: look at it with cargo bloat, or say why it must grow");
+    println!("{}", program.display());
+    Ok(program)
+}
