@@ -100,7 +100,7 @@ impl Pipeline {
             return self.0.outbox.receipt(seq).await.map_err(unavailable);
         }
         self.pace_of(agent)?;
-        let origin = self.origin(agent, &call).await?;
+        let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
         // Only for who may send it, and where it can go.
         let staged = self.stage(agent, &mut call, &resolved).await?;
@@ -238,7 +238,7 @@ impl Pipeline {
 
     /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept.
     pub async fn dry_run(&self, agent: &str, mut call: Call) -> Result<DryRun, Refusal> {
-        let origin = self.origin(agent, &call).await?;
+        let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
         let staged = self.stage(agent, &mut call, &resolved).await?;
         let attachments = attachments(&staged);
@@ -293,13 +293,20 @@ impl Pipeline {
         }
     }
 
-    async fn origin(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
-        let Some(token) = &call.context else { return Ok(None) };
-        let origin = sessions::origin(self.0.outbox.store(), agent, token).await.map_err(unavailable)?;
-        origin.map(Some).map_err(|error| {
-            let hint = "give the context that came with the message you answer, or leave it out";
+    /// The conversation that a context stands for, if it is this agent's and still valid.
+    pub async fn origin(&self, agent: &str, context: &str) -> Result<Origin, Refusal> {
+        let origin = sessions::origin(self.0.outbox.store(), agent, context).await.map_err(unavailable)?;
+        origin.map_err(|error| {
+            let hint = "give the context that came with the message of this turn";
             Refusal::new(Code::Forbidden, error.to_string(), hint).because("context")
         })
+    }
+
+    async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
+        match &call.context {
+            Some(context) => self.origin(agent, context).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// What is refused here leaves nothing in the queue.

@@ -1,4 +1,5 @@
-//! What every door does with a call of the `message` tool: read it, take it, wait for its end if asked to.
+//! What every door does with a call of the `message` tool (read it, take it, wait for its end if asked to), and with the
+//! messages that were taken: whoever may not see one is told that there is none.
 //!
 //! A call may name several targets. Each becomes a message of its own with a receipt of its own: what one refuses or
 //! loses is no reason to say nothing of the others.
@@ -10,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::views;
 use crate::{
     agents::{Caller, Role},
     channels::registry,
@@ -21,13 +23,26 @@ use crate::{
         call::Call,
         receipt::Receipt,
         refusal::{Code, Refusal},
+        state::{Actor, State},
     },
+    outbox::{Filter, row::MessageRow},
 };
 
 /// The agent as which the operator's own messages are judged.
 pub(super) const SHELL: &str = "shell";
 /// The longest idempotency key, in bytes.
 const MAX_KEY: usize = 200;
+
+/// Messages of a listing, where the caller does not say how many.
+pub(super) const LISTED: u32 = 50;
+
+/// The messages that one caller may see.
+pub(super) struct Desk<'a> {
+    /// Where they are.
+    pub pipeline: &'a Pipeline,
+    /// Who asks.
+    pub caller: &'a Caller,
+}
 
 /// A call as it came in.
 pub(super) struct Incoming<'a> {
@@ -109,6 +124,34 @@ impl Caller {
             Role::Operator => SHELL,
             Role::Agent | Role::Bridge | Role::Monitor => &self.name,
         }
+    }
+}
+
+impl Desk<'_> {
+    /// The message, if this caller may see it. To everybody else it does not exist.
+    pub(super) async fn own(&self, id: &str) -> Result<MessageRow, Refusal> {
+        let found = self.pipeline.outbox().find(id).await.map_err(broken)?;
+        let own = |agent: &str| self.caller.role == Role::Operator || agent == self.caller.name;
+        found.filter(|message| own(&message.agent)).ok_or_else(|| {
+            Refusal::new(Code::NotFound, "there is no such message", "give the id of a receipt of yours")
+        })
+    }
+
+    /// Takes a message back that has not left.
+    pub(super) async fn cancel(&self, id: &str) -> Result<Receipt, Refusal> {
+        let message = self.own(id).await?;
+        let actor = match self.caller.role {
+            Role::Operator => Actor::Operator,
+            Role::Agent | Role::Bridge | Role::Monitor => Actor::Agent,
+        };
+        self.pipeline.cancel(message.seq, actor, &self.caller.to_string()).await
+    }
+
+    /// The messages in this state, or in any, newest first.
+    pub(super) async fn list(&self, state: Option<State>, limit: u32) -> Result<Vec<Value>, Refusal> {
+        let agent = (self.caller.role != Role::Operator).then(|| self.caller.name.clone());
+        let rows = self.pipeline.outbox().list(Filter { agent, state, limit }).await.map_err(broken)?;
+        Ok(rows.iter().map(views::summary).collect())
     }
 }
 

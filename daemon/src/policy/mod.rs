@@ -94,7 +94,22 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, account: &str, target: &T
 
 /// Whether a message leaves the conversation that its turn came from.
 pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target) -> bool {
-    !origin.is_some_and(|origin| same_conversation(origin, account, target))
+    // The thread counts: one thread of a group is not the other's conversation. An origin without a thread is the whole
+    // conversation.
+    let stays = |origin: &Origin| {
+        origin.is_at(account, target)
+            && (origin.place.thread.is_none() || origin.place.thread == target.thread)
+    };
+    !origin.is_some_and(stays)
+}
+
+impl Origin {
+    /// Whether this is the conversation of an account with a target, in whichever thread.
+    pub fn is_at(&self, account: &str, target: &Target) -> bool {
+        self.account == account
+            && self.place.channel == target.channel
+            && self.place.address == target.address
+    }
 }
 
 impl Rights {
@@ -112,15 +127,6 @@ impl Rights {
     pub fn permits(&self, target: &Target) -> bool {
         self.allow.contains(target) || self.hold.contains(target)
     }
-}
-
-/// The thread counts: one thread of a group is not the other's conversation. An origin without a thread is the whole
-/// conversation.
-fn same_conversation(origin: &Origin, account: &str, target: &Target) -> bool {
-    origin.account == account
-        && origin.place.channel == target.channel
-        && origin.place.address == target.address
-        && (origin.place.thread == target.thread || origin.place.thread.is_none())
 }
 
 fn not_allowed(rights: &Rights, target: &Target) -> Refusal {

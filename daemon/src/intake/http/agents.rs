@@ -12,6 +12,7 @@ use serde_json::json;
 use super::{Door, caller};
 use crate::{
     agents::{self, AgentError, Role},
+    intake::desk,
     message::refusal::{Code, Refusal},
 };
 
@@ -62,6 +63,6 @@ fn refused(error: AgentError) -> Refusal {
         AgentError::Name(_) => Refusal::input(text, "choose another name"),
         AgentError::Exists(_) => Refusal::new(Code::Conflict, text, "revoke it, or choose another name"),
         AgentError::Missing(_) => Refusal::new(Code::NotFound, text, "see GET /v1/agents"),
-        AgentError::Store(error) => caller::broken(error),
+        AgentError::Store(error) => desk::broken(error),
     }
 }

@@ -10,10 +10,10 @@ use axum::{
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
-pub(super) use super::super::desk::broken;
 use super::{Door, problem};
 use crate::{
     agents::{self, Caller, Role},
+    intake::desk,
     message::refusal::{Code, Refusal},
 };
 
@@ -106,7 +106,7 @@ impl Door {
                 let hint = "send \"Authorization: Bearer TOKEN\"; the operator makes one with: gatepost agent add NAME";
                 Refusal::new(Code::Unauthorized, "the call has no token", hint)
             })?;
-        agents::recognise(&self.0.store, token).await.map_err(broken)?.ok_or_else(|| {
+        agents::recognise(&self.0.store, token).await.map_err(desk::broken)?.ok_or_else(|| {
             let hint = "the operator makes a new one with: gatepost agent add NAME";
             Refusal::new(Code::Unauthorized, "the token is not known, or was revoked", hint)
         })

@@ -17,7 +17,7 @@ use crate::{
     agents::Role,
     approval::registry::{DeviceError, Registered},
     companion::pairing::{CONFIRM, PairError, Shown},
-    intake::views::time,
+    intake::{desk, views::time},
     message::refusal::{Code, Refusal},
     random::to_hex,
 };
@@ -32,7 +32,7 @@ struct Rename {
 
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
     door.serve("GET /v1/companions", OPERATOR, request, async |_, _| {
-        let listed = door.0.companions.list().await.map_err(caller::broken)?;
+        let listed = door.0.companions.list().await.map_err(desk::broken)?;
         let companions: Vec<Value> = listed
             .iter()
             .map(|listed| {
@@ -150,6 +150,6 @@ fn refused(error: DeviceError) -> Refusal {
             Refusal::new(Code::Conflict, text, "see GET /v1/companions")
         }
         DeviceError::Missing(_) => Refusal::new(Code::NotFound, text, "see GET /v1/companions"),
-        DeviceError::Store(error) => caller::broken(error),
+        DeviceError::Store(error) => desk::broken(error),
     }
 }

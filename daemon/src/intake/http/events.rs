@@ -14,6 +14,7 @@ use super::{Door, caller};
 use crate::{
     agents::Role,
     events::{Event, Watch, Watcher},
+    intake::desk,
     message::refusal::{Code, Refusal},
 };
 
@@ -43,7 +44,7 @@ pub(super) async fn stream(State(door): State<Door>, request: Request) -> Respon
             Role::Operator => Watcher::Operator,
             _ => Watcher::Agent(caller.agent().to_owned()),
         };
-        let watch = door.0.events.watch(&caller.to_string(), watcher, after).await.map_err(caller::broken)?;
+        let watch = door.0.events.watch(&caller.to_string(), watcher, after).await.map_err(desk::broken)?;
         let watch = watch.map_err(|error| {
             let hint = "close one of them; one stream tells everything";
             Refusal::new(Code::RateLimited, error.to_string(), hint).because("streams")

@@ -9,10 +9,11 @@ use axum::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Door, caller};
+use super::Door;
 use crate::{
     agents::Role,
     delivery::submit::no_room,
+    intake::desk,
     message::{
         refusal::{Code, Refusal},
         target::MAX_ADDRESS,
@@ -54,7 +55,7 @@ pub(super) async fn receive(State(door): State<Door>, request: Request) -> Respo
         let expires_at = now_ms().saturating_add(ttl);
         let context = sessions::receive(&door.0.store, inbound, expires_at, &caller.to_string())
             .await
-            .map_err(caller::broken)?;
+            .map_err(desk::broken)?;
         let body = json!({"ok": true, "context": context, "expires_at": expires_at});
         Ok((StatusCode::CREATED, Json(body)).into_response())
     })

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Door, caller};
-use crate::{agents::Role, channels::local};
+use crate::{agents::Role, channels::local, intake::desk};
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Which {
@@ -22,7 +22,7 @@ pub(super) async fn read(State(door): State<Door>, request: Request) -> Response
         let which: Which = caller::query(&request)?;
         let arrived = local::read(&door.0.store, which.address, which.after.unwrap_or(0), 1_000)
             .await
-            .map_err(caller::broken)?;
+            .map_err(desk::broken)?;
         Ok(Json(json!({"ok": true, "arrived": arrived})).into_response())
     })
     .await

@@ -80,7 +80,7 @@ impl Hands for Here {
     }
 
     async fn call(&self, caller: &Caller, name: &str, arguments: &Value) -> Value {
-        match self.0.tools(caller).call(name, arguments, None).await {
+        match self.0.tools(caller).call(name, arguments).await {
             Ok(answer) => answer,
             Err(refusal) => {
                 self.0.0.refused.note(Some(caller), "/mcp", &refusal).await;

@@ -14,21 +14,19 @@ use serde_json::{Value, json};
 use super::{Door, caller};
 use crate::{
     agents::{Caller, Role},
-    intake::{desk::Incoming, views},
+    intake::{
+        desk::{self, Desk, Incoming, LISTED},
+        views,
+    },
     message::{
         refusal::{Code, Refusal},
-        state::{Actor, State as MessageState},
+        state::State as MessageState,
     },
-    outbox::{
-        Filter,
-        retention::{Purge, STEP},
-        row::MessageRow,
-    },
+    outbox::retention::{Purge, STEP},
     store::now_ms,
 };
 
-/// Rows in a listing when the caller does not say, and at most.
-const LISTED: u32 = 50;
+/// Rows in a listing, at most.
 const MOST_LISTED: u32 = 1_000;
 
 #[derive(Debug, Default, Deserialize)]
@@ -69,13 +67,8 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
     door.serve("GET /v1/messages", SENDERS, request, async |caller, request| {
         let listing: Listing = caller::query(&request)?;
         let state = listing.state.as_deref().map(state).transpose()?;
-        let filter = Filter {
-            agent: (caller.role == Role::Agent).then(|| caller.name.clone()),
-            state,
-            limit: listing.limit.unwrap_or(LISTED).min(MOST_LISTED),
-        };
-        let rows = door.0.pipeline.outbox().list(filter).await.map_err(caller::broken)?;
-        let messages: Vec<Value> = rows.iter().map(views::summary).collect();
+        let limit = listing.limit.unwrap_or(LISTED).min(MOST_LISTED);
+        let messages = door.desk(&caller).list(state, limit).await?;
         Ok(Json(json!({"ok": true, "messages": messages})).into_response())
     })
     .await
@@ -88,13 +81,13 @@ pub(super) async fn show(
 ) -> Response {
     door.serve("GET /v1/messages/{id}", SENDERS, request, async |caller, request| {
         let wait: Wait = caller::query(&request)?;
-        let message = own(&door, &caller, &caller::path(id)?).await?;
+        let message = door.desk(&caller).own(&caller::path(id)?).await?;
         let wait = Duration::from_secs(wait.wait.unwrap_or(0));
-        let receipt = door.0.pipeline.wait(message.seq, wait).await.map_err(caller::broken)?;
-        let message = door.0.pipeline.outbox().get(message.seq).await.map_err(caller::broken)?;
-        let parts = door.0.pipeline.outbox().parts(message.seq).await.map_err(caller::broken)?;
+        let receipt = door.0.pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;
+        let message = door.0.pipeline.outbox().get(message.seq).await.map_err(desk::broken)?;
+        let parts = door.0.pipeline.outbox().parts(message.seq).await.map_err(desk::broken)?;
         let mut view = views::whole(&message, &receipt, &parts);
-        let standing = door.0.pipeline.approvals().standing(message.seq).await.map_err(caller::broken)?;
+        let standing = door.0.pipeline.approvals().standing(message.seq).await.map_err(desk::broken)?;
         if let Some(standing) = standing.filter(|standing| standing.quorum > 1) {
             view["approvals"] = format!("{} of {}", standing.by.len(), standing.quorum).into();
             // Whose voice it was is the house's business.
@@ -113,13 +106,7 @@ pub(super) async fn cancel(
     request: Request,
 ) -> Response {
     door.serve("POST /v1/messages/{id}/cancel", SENDERS, request, async |caller, _| {
-        let message = own(&door, &caller, &caller::path(id)?).await?;
-        let actor = match caller.role {
-            Role::Operator => Actor::Operator,
-            Role::Agent | Role::Bridge | Role::Monitor => Actor::Agent,
-        };
-        let receipt = door.0.pipeline.cancel(message.seq, actor, &caller.to_string()).await?;
-        Ok(Json(receipt).into_response())
+        Ok(Json(door.desk(&caller).cancel(&caller::path(id)?).await?).into_response())
     })
     .await
 }
@@ -138,7 +125,7 @@ pub(super) async fn retry(
 ) -> Response {
     door.serve("POST /v1/messages/{id}/retry", &[Role::Operator], request, async |caller, request| {
         let again: Again = caller::query(&request)?;
-        let message = own(&door, &caller, &caller::path(id)?).await?;
+        let message = door.desk(&caller).own(&caller::path(id)?).await?;
         let pipeline = &door.0.pipeline;
         let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
         Ok(Json(receipt).into_response())
@@ -169,7 +156,7 @@ pub(super) async fn purge(State(door): State<Door>, request: Request) -> Respons
             return Err(Refusal::input("a purge of everything is not taken", hint));
         }
         if let Some(id) = &gone.id {
-            let message = own(&door, &caller, id).await?;
+            let message = door.desk(&caller).own(id).await?;
             if !message.state.is_final() {
                 let error = format!("the message is {}", message.state);
                 return Err(Refusal::new(Code::Conflict, error, "cancel it first, or wait for its end"));
@@ -179,7 +166,7 @@ pub(super) async fn purge(State(door): State<Door>, request: Request) -> Respons
         // What ended in this very millisecond has ended.
         let before = now_ms().saturating_add(1).saturating_sub(age);
         let purge = Purge { before, state, id: gone.id, by: caller.to_string() };
-        let purged = door.0.pipeline.outbox().purge(purge).await.map_err(caller::broken)?;
+        let purged = door.0.pipeline.outbox().purge(purge).await.map_err(desk::broken)?;
         Ok(Json(json!({"ok": true, "purged": purged, "more": purged == STEP})).into_response())
     })
     .await
@@ -191,7 +178,7 @@ pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Respons
         let limit = since.limit.unwrap_or(LISTED).min(MOST_LISTED);
         let outbox = door.0.pipeline.outbox();
         let notices =
-            outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await.map_err(caller::broken)?;
+            outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await.map_err(desk::broken)?;
         Ok(Json(json!({"ok": true, "notices": notices})).into_response())
     })
     .await
@@ -219,17 +206,15 @@ pub(super) async fn transcript(State(door): State<Door>, request: Request) -> Re
         let limit = asked.limit.unwrap_or(LISTED).min(MOST_LISTED);
         let outbox = door.0.pipeline.outbox();
         let said = outbox.said(&agent, asked.session, asked.after.unwrap_or(0), limit).await;
-        Ok(Json(json!({"ok": true, "said": said.map_err(caller::broken)?})).into_response())
+        Ok(Json(json!({"ok": true, "said": said.map_err(desk::broken)?})).into_response())
     })
     .await
 }
 
-/// The message, if this caller may see it. To everybody else it does not exist.
-async fn own(door: &Door, caller: &Caller, id: &str) -> Result<MessageRow, Refusal> {
-    let found = door.0.pipeline.outbox().find(id).await.map_err(caller::broken)?;
-    found.filter(|message| caller.role == Role::Operator || message.agent == caller.name).ok_or_else(|| {
-        Refusal::new(Code::NotFound, "there is no such message", "list yours with GET /v1/messages")
-    })
+impl Door {
+    fn desk<'a>(&'a self, caller: &'a Caller) -> Desk<'a> {
+        Desk { pipeline: &self.0.pipeline, caller }
+    }
 }
 
 fn idempotency_key(key: Option<&str>) -> Result<String, Refusal> {

@@ -6,12 +6,12 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use super::{Door, caller};
-use crate::{agents::Role, metrics::MEDIA_TYPE};
+use super::Door;
+use crate::{agents::Role, intake::desk, metrics::MEDIA_TYPE};
 
 pub(super) async fn read(State(door): State<Door>, request: Request) -> Response {
     door.serve("GET /metrics", &[Role::Monitor, Role::Operator], request, async |_, _| {
-        let text = door.0.metrics.text().await.map_err(caller::broken)?;
+        let text = door.0.metrics.text().await.map_err(desk::broken)?;
         Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
     })
     .await

@@ -33,7 +33,7 @@ pub(super) async fn call(
     door.serve("POST /v1/tools/{tool}", SENDERS, request, async |caller, request| {
         let tool = caller::path(tool)?;
         let arguments: Value = door.json(request).await?;
-        let answer = door.tools(&caller).call(&tool, &arguments, None).await?;
+        let answer = door.tools(&caller).call(&tool, &arguments).await?;
         Ok(Json(answer).into_response())
     })
     .await

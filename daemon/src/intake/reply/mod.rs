@@ -10,17 +10,8 @@ mod quiet;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::desk::{self, Answer, Incoming};
-use crate::{
-    agents::Caller,
-    delivery::Pipeline,
-    message::{
-        refusal::{Code, Refusal},
-        target::Target,
-    },
-    policy::Origin,
-    sessions,
-};
+use super::desk::{Answer, Incoming};
+use crate::{agents::Caller, delivery::Pipeline, message::refusal::Refusal, policy::Origin, sessions};
 
 /// What a runner hands over at the end of a turn.
 #[derive(Debug, Default, Deserialize)]
@@ -59,7 +50,7 @@ pub(super) struct Reply<'a> {
 impl Reply<'_> {
     /// Takes what a turn says; what became of each message of it.
     pub(super) async fn take(&self, turn: Turn) -> Result<Value, Refusal> {
-        let origin = self.origin(&turn.context).await?;
+        let origin = self.pipeline.origin(self.caller.agent(), &turn.context).await?;
         // A turn that goes on elsewhere says there what it has to say.
         if turn
             .skill_transition
@@ -140,9 +131,7 @@ impl Reply<'_> {
         let routing = match latest.await {
             Ok(Some(latest)) => latest,
             Ok(None) => sessions::Latest {
-                thread: same(origin, &place.account, &place.target)
-                    .then(|| origin.place.thread.clone())
-                    .flatten(),
+                thread: origin.place.thread.clone().filter(|_| origin.is_at(&place.account, &place.target)),
                 platform_id: None,
             },
             Err(error) => {
@@ -158,21 +147,6 @@ impl Reply<'_> {
         }
         call
     }
-
-    async fn origin(&self, context: &str) -> Result<Origin, Refusal> {
-        let store = self.pipeline.outbox().store();
-        let found = sessions::origin(store, self.caller.agent(), context).await.map_err(desk::broken)?;
-        found.map_err(|error| {
-            let hint = "give the context that came with the message of this turn";
-            Refusal::new(Code::Forbidden, error.to_string(), hint).because("context")
-        })
-    }
-}
-
-fn same(origin: &Origin, account: &str, target: &Target) -> bool {
-    origin.account == account
-        && origin.place.channel == target.channel
-        && origin.place.address == target.address
 }
 
 /// The call for the conversation of the turn, where there is something to say there.

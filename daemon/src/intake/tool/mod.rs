@@ -19,29 +19,20 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(super) use self::guide::{Guides, of as guide};
-use super::{
-    desk::{self, Incoming},
-    views,
-};
+use super::desk::{self, Desk, Incoming, LISTED};
 use crate::{
-    agents::{Caller, Role},
+    agents::Caller,
     delivery::Pipeline,
     message::{
         parameters::LONGEST_WAIT,
         refusal::{Code, Refusal},
-        state::Actor,
     },
-    outbox::{Filter, row::MessageRow},
-    policy::Origin,
-    sessions,
 };
 
 /// How long a call waits for its message's end where it does not say.
 pub const WAIT: Duration = Duration::from_secs(20);
 /// The longest result of `send_message`, in characters: what agents are promised of it.
 pub const MAX_SIMPLE: usize = 1024;
-/// Messages of one look at the queue, at most.
-const LISTED: u32 = 50;
 /// Notices of one look into the inbox, at most.
 const MOST_NOTICES: u32 = 100;
 
@@ -88,25 +79,24 @@ struct Inbox {
 impl Tools<'_> {
     /// All of them, for a turn of this context.
     pub(super) async fn list(&self, context: Option<&str>) -> Result<Vec<Described>, Refusal> {
+        let agent = self.caller.agent();
         let origin = match context {
-            Some(token) => self.origin(token).await?,
+            Some(context) => Some(self.pipeline.origin(agent, context).await?),
             None => None,
         };
-        Ok(describe::all(self.pipeline, self.caller.agent(), origin.as_ref()))
+        Ok(describe::all(self.pipeline, agent, origin.as_ref()))
     }
 
     /// Calls one.
-    pub(super) async fn call(
-        &self,
-        tool: &str,
-        arguments: &Value,
-        key: Option<String>,
-    ) -> Result<Value, Refusal> {
+    pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
         match tool {
-            "message" => self.message(arguments, key).await,
-            "send_message" => self.message(arguments, key).await.map(|answer| simple(&answer)),
+            "message" => self.message(arguments).await,
+            "send_message" => self.message(arguments).await.map(|answer| simple(&answer)),
             "receipt" => self.receipt(read(arguments, "{\"id\": …}")?).await,
-            "cancel" => self.cancel(read(arguments, "{\"id\": …}")?).await,
+            "cancel" => {
+                let Named { id } = read(arguments, "{\"id\": …}")?;
+                Ok(json!(self.desk().cancel(&id).await?))
+            }
             "inbox" => self.inbox(read(arguments, "{\"after\": …}")?).await,
             _ => {
                 let known = "tools are: message, send_message, receipt, cancel, inbox";
@@ -115,8 +105,12 @@ impl Tools<'_> {
         }
     }
 
-    async fn message(&self, call: &Value, key: Option<String>) -> Result<Value, Refusal> {
-        let incoming = Incoming { caller: self.caller, call, key, wait: WAIT };
+    fn desk(&self) -> Desk<'_> {
+        Desk { pipeline: self.pipeline, caller: self.caller }
+    }
+
+    async fn message(&self, call: &Value) -> Result<Value, Refusal> {
+        let incoming = Incoming { caller: self.caller, call, key: None, wait: WAIT };
         let mut answer = json!(incoming.take(self.pipeline).await?);
         if let Some(guide) = self.guides.first_use(self.caller.agent(), call, &answer) {
             answer["guide"] = guide.into();
@@ -140,34 +134,12 @@ impl Tools<'_> {
     }
 
     async fn queue(&self) -> Result<Value, Refusal> {
-        let agent = (self.caller.role == Role::Agent).then(|| self.caller.name.clone());
-        let filter = Filter { agent, state: None, limit: LISTED };
-        let rows = self.pipeline.outbox().list(filter).await.map_err(desk::broken)?;
-        let messages: Vec<Value> = rows.iter().map(views::summary).collect();
+        let messages = self.desk().list(None, LISTED).await?;
         Ok(json!({"ok": true, "messages": messages}))
     }
 
-    /// The message, if this caller may see it. To everybody else it does not exist.
-    async fn own(&self, id: &str) -> Result<MessageRow, Refusal> {
-        let found = self.pipeline.outbox().find(id).await.map_err(desk::broken)?;
-        let own = |agent: &str| self.caller.role == Role::Operator || agent == self.caller.name;
-        found.filter(|message| own(&message.agent)).ok_or_else(|| {
-            Refusal::new(Code::NotFound, "there is no such message", "give the id of a receipt")
-        })
-    }
-
-    async fn cancel(&self, asked: Named) -> Result<Value, Refusal> {
-        let message = self.own(&asked.id).await?;
-        let actor = match self.caller.role {
-            Role::Operator => Actor::Operator,
-            Role::Agent | Role::Bridge | Role::Monitor => Actor::Agent,
-        };
-        let receipt = self.pipeline.cancel(message.seq, actor, &self.caller.to_string()).await?;
-        Ok(json!(receipt))
-    }
-
     async fn receipt(&self, asked: Receipt) -> Result<Value, Refusal> {
-        let message = self.own(&asked.id).await?;
+        let message = self.desk().own(&asked.id).await?;
         let wait = Duration::from_secs(asked.wait.min(LONGEST_WAIT));
         let receipt = self.pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;
         Ok(json!(receipt))
@@ -177,14 +149,6 @@ impl Tools<'_> {
         let outbox = self.pipeline.outbox();
         let notices = outbox.notices(self.caller.agent(), asked.after, MOST_NOTICES).await;
         Ok(json!({"ok": true, "notices": notices.map_err(desk::broken)?}))
-    }
-
-    async fn origin(&self, token: &str) -> Result<Option<Origin>, Refusal> {
-        let found = sessions::origin(self.pipeline.outbox().store(), self.caller.agent(), token).await;
-        found.map_err(desk::broken)?.map(Some).map_err(|error| {
-            Refusal::new(Code::Forbidden, error.to_string(), "give the context of this turn, or leave it out")
-                .because("context")
-        })
     }
 }
 
