@@ -5,10 +5,11 @@
 //!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
-//! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`settings`] (keys, names, secrets), [`store`] (the
-//!    database), [`audit`]
+//! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`settings`] (keys, names, secrets), [`program`]
+//!    (running one), [`store`] (the database), [`audit`]
 //! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts)
-//! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`files`] (what goes along)
+//! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
+//!    sound), [`files`] (what goes along)
 //! 4. [`outbox`] (the queue), [`channels`] (the platforms)
 //! 5. [`approval`] (what waits for a person), [`config`] (the file)
 //! 6. [`delivery`] (the pipeline), [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers
@@ -40,9 +41,11 @@ pub mod message;
 pub mod metrics;
 pub mod outbox;
 pub mod policy;
+pub mod program;
 pub mod random;
 pub mod render;
 pub mod sessions;
 pub mod settings;
 pub mod spelling;
 pub mod store;
+pub mod voice;

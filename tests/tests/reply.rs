@@ -17,6 +17,9 @@ cross_context = "allow"
 decorate = false
 blocks_only = true
 
+[voice]
+enabled = false
+
 [book]
 team = "local:colleagues"
 
@@ -106,7 +109,7 @@ async fn a_response_is_the_only_source_and_a_transition_sends_nothing() -> Resul
     let response = json!({"text": "The response.", "voiceRequested": true, "voiceText": "Spoken."});
     let answer = house.reply(&json!({"text": "The text.", "response": response}))?;
     ensure!(house.heard("ann")? == ["The response."], "{answer}");
-    // Nothing speaks here yet; the words are not lost, and whoever asked is told.
+    // Nothing speaks here; the words are not lost, and whoever asked is told.
     ensure!(text(&answer, "voice").contains("text"), "{answer}");
     let spoken = json!({"response": {"voiceRequested": true, "voiceText": "Only spoken."}});
     house.reply(&spoken)?;

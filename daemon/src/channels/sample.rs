@@ -73,6 +73,7 @@ impl Files {
             size: bytes.len() as u64,
             caption: None,
             voice: false,
+            spoken: None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     approval::registry,
     channels::account::Accounts,
     config::Config,
-    hub::{broker_elsewhere, open_accounts},
+    hub::{broker_elsewhere, open_accounts, voice},
     store::{Store, StoreError},
 };
 
@@ -34,6 +34,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         config.agents.len(),
         accounts.iter().count()
     );
+    eprintln!("voice: {}", voice(&config).map_err(Failed::refused)?.describe());
     let broker = broker_elsewhere(&config).map_err(Failed::refused)?;
     if let Some(deciding) = deciding(&config)
         && deciding < config.approval.quorum as usize

@@ -55,6 +55,7 @@ impl Config {
                 format!("max_messages is at least 1 and max_bytes at least {MAX_TEXT}, one long text");
             return Err(invalid("queue", problem));
         }
+        self.voice.speaks().map_err(|problem| invalid("voice", problem))?;
         self.files.private().map_err(|problem| invalid("files.allow_private_urls", problem))?;
         if !(1..=MOST).contains(&self.files.max_count) {
             return Err(invalid("files.max_count", format!("at least 1, and at most {MOST}")));

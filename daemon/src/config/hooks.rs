@@ -62,6 +62,21 @@ pub enum Way<'a> {
     Builtin(Builtin),
 }
 
+/// The address of a service that gets what agents write, or what is wrong with it.
+pub(super) fn service(url: &str) -> Result<Url, &'static str> {
+    let url = Url::parse(url).map_err(|_| "url is an https address")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("no name and password in url: use token");
+    }
+    match (url.scheme(), url.host_str()) {
+        ("https", Some(_)) | ("http", Some("127.0.0.1" | "[::1]" | "localhost")) => Ok(url),
+        ("http", _) => {
+            Err("messages do not go through the net in plain: use https, or a service on 127.0.0.1")
+        }
+        _ => Err("url is an https address"),
+    }
+}
+
 fn ten_seconds() -> Span {
     Span(Duration::from_secs(10))
 }
@@ -82,21 +97,7 @@ impl Hook {
                 }
                 _ => Err("command begins with the absolute path of a program"),
             },
-            (None, Some(url), None) => {
-                let url = Url::parse(url).map_err(|_| "url is an https address")?;
-                if !url.username().is_empty() || url.password().is_some() {
-                    return Err("no name and password in url: use token");
-                }
-                match (url.scheme(), url.host_str()) {
-                    ("https", Some(_)) | ("http", Some("127.0.0.1" | "[::1]" | "localhost")) => {
-                        Ok(Way::Url(url, self.token.as_ref()))
-                    }
-                    ("http", _) => Err(
-                        "messages do not go through the net in plain: use https, or a service on 127.0.0.1",
-                    ),
-                    _ => Err("url is an https address"),
-                }
-            }
+            (None, Some(url), None) => Ok(Way::Url(service(url)?, self.token.as_ref())),
             (None, None, Some(builtin)) if self.on == Moment::MessageSending => Ok(Way::Builtin(builtin)),
             (None, None, Some(_)) => Err("a builtin runs on message_sending"),
             _ => Err("give one of command, url and builtin"),

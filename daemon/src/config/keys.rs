@@ -176,6 +176,36 @@ pub const REPLY: &[Key] = &[key(
      are taken off.",
 )];
 
+/// `[voice]`.
+pub const VOICE: &[Key] = &[
+    key("enabled", "true", "Whether anything is spoken. What may not be is sent as text."),
+    key(
+        "timeout",
+        "\"30s\"",
+        "How long speaking a text may take, at most 5m. Whoever asked waits for it; what takes longer is sent as text.",
+    ),
+    key("max_text", "4096", "The longest text that is spoken, in characters."),
+    key(
+        "url",
+        "\"https://api.openai.com/v1\"",
+        "In place of those programs, a service that speaks as OpenAI's does: what stands before /audio/speech. Plain http only on \
+         this machine. What is to be spoken goes there before anybody has approved it.",
+    ),
+    key("token", "\"file:/run/credentials/voice\"", "The bearer token that it wants, if any."),
+    key("model", "\"tts-1\"", "Which of its models speaks."),
+    key(
+        "voice",
+        "\"alloy\"",
+        "Whose voice: a name that the service knows, or one that espeak-ng knows (\"de\"; espeak-ng --voices lists them).",
+    ),
+    key(
+        "command",
+        "[\"/usr/local/bin/speak\", \"--slowly\"]",
+        "In place of both, a program of yours, by its absolute path, and its arguments, and then none of url, token, model and voice. \
+         It reads the text on its standard input, and writes Ogg Opus to its standard output, with exit status 0.",
+    ),
+];
+
 /// `[approval]`.
 pub const APPROVAL: &[Key] = &[
     key("ttl", "\"10m\"", "How long a message waits for a person. After that it is expired and not sent."),

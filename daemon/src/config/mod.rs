@@ -15,6 +15,7 @@ mod sections;
 mod span;
 mod template;
 mod unknown;
+pub mod voice;
 
 use std::{
     collections::BTreeMap,
@@ -80,6 +81,8 @@ pub struct Config {
     pub book: BTreeMap<String, String>,
     /// `[reply]`.
     pub reply: Reply,
+    /// `[voice]`.
+    pub voice: voice::Voice,
     /// `[approval]`.
     pub approval: Approval,
     /// `[contexts]`.

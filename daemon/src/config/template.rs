@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, FILES, HOOK, HUB, QUEUE, REPLY};
+use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, FILES, HOOK, HUB, QUEUE, REPLY, VOICE};
 use crate::{
     channels::{account, registry::KINDS},
     settings::Key,
@@ -27,6 +27,18 @@ pub fn template() -> String {
     section(&mut file, "approval", APPROVAL, true);
     section(&mut file, "contexts", CONTEXTS, true);
     section(&mut file, "reply", REPLY, true);
+    comment(
+        &mut file,
+        "A voice, for voice messages in the words of an agent. Without a word here they are spoken by espeak-ng and opusenc, if this \
+         machine has both when the hub starts (Debian: espeak-ng, opus-tools); else what was to be spoken is sent as text.",
+    );
+    // A program goes with none of the keys that say more of a voice: it is shown, and not among what can be switched on.
+    let (program, keys): (Vec<Key>, Vec<Key>) = VOICE.iter().copied().partition(|key| key.name == "command");
+    for key in program {
+        comment(&mut file, key.doc);
+        let _ = writeln!(file, "#   {} = {}", key.name, key.value);
+    }
+    section(&mut file, "voice", &keys, true);
     comment(
         &mut file,
         "Names for targets: an agent may write to \"ann\" where it would write to the target behind it. The allowlists count for that \

@@ -69,6 +69,31 @@ fn a_hook_is_asked_in_one_way_and_never_through_the_net_in_plain() {
 }
 
 #[test]
+fn a_voice_is_a_program_or_a_service_and_never_through_the_net_in_plain() {
+    for (keys, problem) in [
+        ("command = [\"speak\"]", "absolute path"),
+        ("command = []", "absolute path"),
+        ("command = [\"/bin/x\"]\nurl = \"https://v.test/v1\"", "one of command and url"),
+        ("command = [\"/bin/x\"]\nvoice = \"de\"", "give it as an argument"),
+        ("url = \"http://v.test/v1\"", "in plain"),
+        ("url = \"https://v.test/v1?x=1\"", "before /audio/speech"),
+        ("token = \"env:T\"", "go with url"),
+        ("model = \"tts-1\"", "go with url"),
+        ("timeout = \"1h\"", "at most 5m"),
+        ("max_text = 0", "at least 1"),
+        ("vioce = \"de\"", "did you mean `voice`?"),
+    ] {
+        let error = parse(&format!("[voice]\n{keys}\n")).unwrap_err().to_string();
+        assert!(error.contains(problem), "{keys}: {error}");
+    }
+    for keys in
+        ["", "voice = \"de\"", "url = \"http://127.0.0.1:1/v1\"", "enabled = false\ncommand = [\"/bin/x\"]"]
+    {
+        parse(&format!("[voice]\n{keys}\n")).unwrap_or_else(|error| panic!("{keys}: {error}"));
+    }
+}
+
+#[test]
 fn files_of_tls_go_with_a_broker_that_is_reached_by_tls() {
     for (keys, problem) in [
         ("url = \"mqtts://h\"\ncert = \"a.pem\"", "cert and key go together"),
@@ -110,6 +135,7 @@ fn the_template_is_valid_and_names_every_key() {
         keys::FILES,
         keys::BROKER,
         keys::AGENT,
+        keys::VOICE,
         keys::APPROVAL,
         keys::CONTEXTS,
         keys::HOOK,
@@ -147,4 +173,5 @@ fn the_template_is_valid_with_every_commented_line_switched_on() {
     assert_eq!(config.broker.listen, Broker::default().listen);
     assert_eq!(config.approval.terms(), Approval::default().terms());
     assert_eq!(config.contexts.ttl, Contexts::default().ttl);
+    assert_eq!(config.voice.bounds(), voice::Voice::default().bounds());
 }

@@ -15,7 +15,8 @@ use crate::{
 };
 
 const SECTIONS: &[&str] = &[
-    "hub", "queue", "files", "broker", "agents", "book", "reply", "approval", "contexts", "hooks", "channels",
+    "hub", "queue", "files", "broker", "agents", "book", "reply", "voice", "approval", "contexts", "hooks",
+    "channels",
 ];
 
 struct Check<'a> {
@@ -36,6 +37,7 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
             "files" => check.keys("files", inner, keys::FILES)?,
             "broker" => check.keys("broker", inner, keys::BROKER)?,
             "reply" => check.keys("reply", inner, keys::REPLY)?,
+            "voice" => check.keys("voice", inner, keys::VOICE)?,
             "approval" => check.keys("approval", inner, keys::APPROVAL)?,
             "contexts" => check.keys("contexts", inner, keys::CONTEXTS)?,
             "agents" => {

@@ -171,7 +171,13 @@ impl House {
     async fn with(directory: &Path, one: &Arc<Platform>, two: &Arc<Platform>, on: OnUnknown) -> Self {
         let outbox = Outbox::new(Store::open(directory).unwrap());
         crate::hub::install_tls_provider();
-        let files = Files::open(outbox.store().clone(), Bounds::default(), Private::default()).unwrap();
+        let files = Files::open(
+            outbox.store().clone(),
+            Bounds::default(),
+            Private::default(),
+            crate::voice::Voice::OFF,
+        )
+        .unwrap();
         let mut accounts = Accounts::default();
         for (channel, platform) in CHANNELS.into_iter().zip([one, two]) {
             accounts.add(channel, "home", Arc::clone(platform) as Arc<dyn Adapter>, on);

@@ -5,6 +5,7 @@ use std::{io, net::IpAddr, time::Duration};
 use crate::{
     message::refusal::{Code, Refusal},
     store::{Room, StoreError},
+    voice::VoiceError,
 };
 
 /// Why a file was not taken. Nothing of its message was, either.
@@ -22,6 +23,9 @@ pub enum StageError {
     /// A voice message that is none.
     #[error("a voice message must be audio, and the file is {0}")]
     NotAudio(String),
+    /// Words could not be spoken.
+    #[error(transparent)]
+    Voice(#[from] VoiceError),
     /// The agent has no folder.
     #[error("this agent may not attach files by their path")]
     NoFolder,
@@ -107,6 +111,17 @@ impl From<StageError> for Refusal {
                 (Code::TooLarge, "files", "send less, or a link to it (the operator's bounds are [files])")
             }
             E::Empty | E::NotAudio(_) => (Code::InputInvalid, "file", "attach another file"),
+            E::Voice(VoiceError::Long(..) | VoiceError::Large) => {
+                (Code::TooLarge, "voice", "speak less of it, or send it as text")
+            }
+            E::Voice(VoiceError::Blank) => (Code::InputInvalid, "voice", "write what is to be spoken"),
+            E::Voice(VoiceError::Off) => {
+                (Code::ExecutionFailed, "voice", "send it as text; the operator sets one up in [voice]")
+            }
+            E::Voice(error) if error.may_pass() => {
+                (Code::ExecutionFailed, "voice", "nothing was taken; try again later, or send it as text")
+            }
+            E::Voice(_) => (Code::ExecutionFailed, "voice", "send it as text, and tell the operator"),
             E::NoFolder => (
                 Code::Forbidden,
                 "attach_from",

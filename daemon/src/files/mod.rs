@@ -9,7 +9,7 @@
 //! - [`kept`]: reading one back, its hash checked before the first byte is used;
 //! - [`beneath`]: files of an agent's own folder; [`fetch`]: files from an address, and [`reach`]: which addresses those
 //!   may be; [`uploads`]: files that a caller handed in;
-//! - [`sniff`]: what a file is, by its content;
+//! - [`sniff`]: what a file is, by its content; words to be spoken become one by [`crate::voice`];
 //! - [`error`]: why a file was not taken.
 
 mod beneath;
@@ -40,6 +40,7 @@ use crate::{
         attachment::{Attachment, MAX_NAME, clean_name, is_kind},
     },
     store::{Store, StoreError},
+    voice::Voice,
 };
 use error::StageError;
 use fetch::Fetcher;
@@ -52,6 +53,9 @@ const AT_ONCE: usize = 8;
 const TURN: Duration = Duration::from_secs(60);
 /// What is read of a file at a time.
 const BLOCK: usize = 64 * 1024;
+
+/// What a recording of the hub's own is called.
+const SPOKEN: &str = "voice.ogg";
 
 /// How much is taken.
 #[derive(Debug, Clone)]
@@ -98,6 +102,7 @@ struct Shared {
     shelf: Arc<Shelf>,
     bounds: Bounds,
     fetcher: Fetcher,
+    voice: Voice,
     /// For files of this machine.
     here: Semaphore,
     /// For those that come over a network, as slowly as it likes: they keep nobody else's waiting.
@@ -116,16 +121,21 @@ pub struct Staged {
 impl Files {
     /// The files in the data directory of `store`. Fetching goes to public addresses and `private` ones. What a hub that
     /// was killed left half-written is removed.
-    pub fn open(store: Store, bounds: Bounds, private: Private) -> Result<Self, StageError> {
+    pub fn open(store: Store, bounds: Bounds, private: Private, voice: Voice) -> Result<Self, StageError> {
         let shelf = Arc::new(Shelf::open(store, bounds.max_stored)?);
         let turns = || Semaphore::new(AT_ONCE);
         let (fetcher, here, far) = (Fetcher::new(private), turns(), turns());
-        Ok(Self(Arc::new(Shared { shelf, bounds, fetcher, here, far })))
+        Ok(Self(Arc::new(Shared { shelf, bounds, fetcher, voice, here, far })))
     }
 
     /// What is taken.
     pub fn bounds(&self) -> &Bounds {
         &self.0.bounds
+    }
+
+    /// Whether words can be spoken.
+    pub fn speaks(&self) -> bool {
+        self.0.voice.is_on()
     }
 
     /// Takes all files of a message for `agent`, in their order.
@@ -156,7 +166,8 @@ impl Files {
         asked: Asked,
         left: u64,
     ) -> Result<Staged, StageError> {
-        let far = matches!(asked.source, Source::Url(_));
+        let far = matches!(asked.source, Source::Url(_) | Source::Words(_));
+        let mut spoken = None;
         let _turn = turn(if far { &self.0.far } else { &self.0.here }).await?;
         let (taken, name, claim) = match asked.source {
             Source::Path(path) => {
@@ -188,6 +199,14 @@ impl Files {
                 draft.write(&bytes).await?;
                 (draft.finish().await?, None, None)
             }
+            Source::Words(words) => {
+                let recording = self.0.voice.speak(&words).await?;
+                let mut draft = self.draft(left)?;
+                draft.expect(recording.len() as u64)?;
+                draft.write(&recording).await?;
+                spoken = Some(words);
+                (draft.finish().await?, Some(SPOKEN.to_owned()), None)
+            }
             Source::Upload(digest) => (self.uploaded(agent, digest, left).await?, None, None),
         };
         if taken.size == 0 {
@@ -208,6 +227,7 @@ impl Files {
             size: taken.size,
             caption: asked.caption,
             voice: asked.voice,
+            spoken,
         };
         Ok(Staged { attachment, pin: taken.pin })
     }

@@ -6,7 +6,8 @@ use crate::{
         Config,
         hooks::{Moment, Way as Configured},
     },
-    delivery::hooks::{Hook, Hooks, Way, call::Call, command::Command},
+    delivery::hooks::{Hook, Hooks, Way, call::Call},
+    program::Program,
 };
 
 /// All hooks of the configuration, in the order of their names.
@@ -15,8 +16,8 @@ pub(super) fn build(config: &Config) -> Result<Hooks, HubError> {
     for (name, hook) in &config.hooks {
         let way = match hook.way().expect("checked when the configuration was read") {
             Configured::Builtin(builtin) => Way::Builtin(builtin),
-            Configured::Command(program, arguments) => {
-                Way::Command(Command { program, arguments: arguments.to_vec() })
+            Configured::Command(path, arguments) => {
+                Way::Command(Program { path, arguments: arguments.to_vec() })
             }
             Configured::Url(url, token) => {
                 let token = token.map(|token| token.read()).transpose();

@@ -4,6 +4,7 @@ mod hooks;
 mod identity;
 mod operator;
 mod upkeep;
+mod voice;
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -13,6 +14,7 @@ use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 pub use identity::{IdentityError, public_key};
 pub use operator::token_path as operator_token_path;
 use upkeep::Plan;
+pub use voice::voice;
 
 use crate::{
     agents::AgentError,
@@ -98,6 +100,9 @@ pub enum HubError {
     /// A hook's token.
     #[error("hooks.{0}.token: {1}")]
     HookToken(String, SecretError),
+    /// The voice's token.
+    #[error("voice.token: {0}")]
+    VoiceToken(SecretError),
     /// The HTTP door.
     #[error("cannot listen on {0}: {1} (set [hub] listen to another port)")]
     Listen(SocketAddr, std::io::Error),
@@ -209,7 +214,7 @@ impl Hub {
         let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
         let accounts = open_accounts(config, &store)?;
         let private = config.files.private().expect("checked when the configuration was read");
-        let files = Files::open(store.clone(), config.files.bounds(), private)?;
+        let files = Files::open(store.clone(), config.files.bounds(), private, voice(config)?)?;
         let pipeline = Pipeline::new(Shared {
             outbox: outbox.clone(),
             approvals: approvals.clone(),

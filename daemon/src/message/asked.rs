@@ -27,6 +27,8 @@ pub enum Source {
     Bytes(Vec<u8>),
     /// What this caller handed in before, by its hash.
     Upload(Digest),
+    /// Words, to be spoken by the hub.
+    Words(String),
 }
 
 /// A file as a call asks for it. Nothing has been looked at yet.
@@ -54,6 +56,8 @@ const MEMBERS: &[&[&str]] = &[
     &["mime", "mimeType"],
     &["caption"],
 ];
+/// What a voice message may have for its words.
+const WORDS: &str = "text";
 
 impl Asked {
     /// The files of a call, in the order in which they go: the voice message before the others.
@@ -95,6 +99,9 @@ impl Asked {
                 caption: None,
                 voice: false,
             }),
+            Value::Object(members) if parameter == "voice" && members.contains_key(WORDS) => {
+                Self::words(members)
+            }
             Value::Object(members) => Self::object(members),
             _ => {
                 let error = format!("{parameter:?} holds something that is no file");
@@ -105,6 +112,21 @@ impl Asked {
                 .because("wrong_type"))
             }
         }
+    }
+
+    /// A voice message that the hub speaks.
+    fn words(members: &Map<String, Value>) -> Result<Self, Refusal> {
+        if members.len() > 1 {
+            let error = "a voice message is a file, or words to be spoken";
+            return Err(Refusal::input(error, "give \"text\" alone, or a file without \"text\"")
+                .because("contradictory"));
+        }
+        let words = text(members, &[WORDS])?.unwrap_or_default();
+        if words.trim().is_empty() {
+            let error = "a voice message has no words";
+            return Err(Refusal::input(error, "write what is to be spoken").because("missing"));
+        }
+        Ok(Self { source: Source::Words(words), name: None, kind: None, caption: None, voice: false })
     }
 
     fn object(members: &Map<String, Value>) -> Result<Self, Refusal> {
@@ -243,5 +265,21 @@ mod tests {
             ]
         );
         assert!(Asked::parse(None, Some(&json!(["a"])), Some(&json!("b"))).is_err());
+    }
+
+    #[test]
+    fn a_voice_message_may_be_words_and_another_file_may_not() {
+        let voice = |value: Value| Asked::parse(Some(&value), None, None).map(|mut asked| asked.remove(0));
+        let asked = voice(json!({"text": " Hello. "})).unwrap();
+        assert_eq!((asked.source, asked.voice), (Source::Words(" Hello. ".into()), true));
+        for wrong in [
+            json!({"text": " "}),
+            json!({"text": 5}),
+            json!({"text": "a", "path": "b"}),
+            json!({"text": null}),
+        ] {
+            assert!(voice(wrong.clone()).is_err(), "{wrong}");
+        }
+        assert!(parse(json!([{"text": "Hello."}])).is_err());
     }
 }

@@ -32,14 +32,21 @@ pub struct Attachment {
     /// Whether it is a voice message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub voice: bool,
+    /// The words that the hub made it from by speaking them: a person who approves reads them, and hooks do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoken: Option<String>,
 }
 
 impl Attachment {
-    /// It in one line, as an approver is shown it. The name stands last: it is the caller's own words.
+    /// It in one line, as an approver is shown it. The name stands last: it is the caller's own words. Those that were spoken
+    /// have a line of their own.
     pub fn described(&self) -> String {
         let what = if self.voice { "voice" } else { "file" };
         let said = self.said_to_be.as_ref().map_or_else(String::new, |said| format!(", said to be {said}"));
-        format!("[{what}, {}{said}, {} bytes] {}", self.kind, self.size, self.name)
+        let spoken = self.spoken.as_ref().map_or_else(String::new, |words| {
+            format!("\n[it says] {}", words.split_whitespace().collect::<Vec<_>>().join(" "))
+        });
+        format!("[{what}, {}{said}, {} bytes] {}{spoken}", self.kind, self.size, self.name)
     }
 
     /// How a stored request names it until it leaves: `attachment:` and its hash.
@@ -159,11 +166,18 @@ mod tests {
             size: 5,
             caption: None,
             voice: true,
+            spoken: None,
         };
         let text = serde_json::to_string(&file).unwrap();
         assert_eq!(serde_json::from_str::<Attachment>(&text).unwrap(), file);
         assert_eq!(referred(&file.reference()), Some(file.sha256));
         assert_eq!(file.described(), "[voice, text/plain, said to be image/png, 5 bytes] a.txt");
+        let spoken = Attachment { spoken: Some("Hello,\n Ann.".into()), ..file };
+        assert!(
+            spoken.described().ends_with("5 bytes] a.txt\n[it says] Hello, Ann."),
+            "{}",
+            spoken.described()
+        );
         assert_eq!(referred("attachment:x"), None);
     }
 }

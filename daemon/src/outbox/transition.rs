@@ -147,12 +147,22 @@ pub fn store_hooked(
     let before = MessageRow::get(tx, seq)?;
     // Whoever was taken back meanwhile stays as it was.
     next(before.state, Event::Allow, Actor::Hub)?;
+    // What was spoken is what was written before: it does not go beside another text.
+    let kept: Vec<_> =
+        before.attachments.iter().filter(|file| text.is_none() || file.spoken.is_none()).collect();
+    let silenced = before.attachments.len() - kept.len();
+    let attachments =
+        (silenced > 0).then(|| serde_json::to_string(&kept).expect("attachments are plain data"));
     tx.prepare_cached(
-        "UPDATE messages SET hooked_at = ?1, text = coalesce(?2, text), written = CASE WHEN ?2 IS NULL THEN NULL ELSE text END
+        "UPDATE messages SET hooked_at = ?1, text = coalesce(?2, text), attachments = coalesce(?4, attachments),
+         written = CASE WHEN ?2 IS NULL THEN NULL ELSE text END
          WHERE seq = ?3 AND hooked_at IS NULL",
     )?
-    .execute(params![now_ms(), text, seq])?;
-    let detail = json!({"hooks": hooks, "rewritten": text.is_some()});
+    .execute(params![now_ms(), text, seq, attachments])?;
+    let mut detail = json!({"hooks": hooks, "rewritten": text.is_some()});
+    if silenced > 0 {
+        detail["voice_left_out"] = true.into();
+    }
     audit::append(tx, &Entry { actor: "hub", event: "message.hooked", message: Some(&before.id), detail })?;
     Ok(MessageRow::get(tx, seq)?)
 }

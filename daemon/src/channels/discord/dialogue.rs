@@ -358,6 +358,7 @@ fn discord_with_file(
         size: bytes.len() as u64,
         caption: None,
         voice,
+        spoken: None,
     };
     (directory, Discord { kept: Kept::of(&store), ..discord(port, Secret::from(TOKEN)) }, file)
 }

@@ -229,6 +229,7 @@ fn matrix_with_file(port: u16) -> (tempfile::TempDir, Matrix, Attachment) {
         size: 5,
         caption: None,
         voice: false,
+        spoken: None,
     };
     (directory, Matrix { kept: Kept::of(&store), ..matrix(port) }, file)
 }

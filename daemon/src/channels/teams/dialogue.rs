@@ -49,6 +49,7 @@ pub(super) fn file(bytes: &[u8]) -> Attachment {
         size: bytes.len() as u64,
         caption: None,
         voice: false,
+        spoken: None,
     }
 }
 

@@ -292,6 +292,7 @@ fn telegram_with_file(port: u16, kind: &str) -> (tempfile::TempDir, Telegram, At
         size: 5,
         caption: None,
         voice: false,
+        spoken: None,
     };
     (directory, Telegram { kept: Kept::of(&store), ..telegram(port, Secret::from(TOKEN)) }, file)
 }

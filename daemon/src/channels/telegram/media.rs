@@ -95,6 +95,7 @@ mod tests {
             size,
             caption: None,
             voice,
+            spoken: None,
         };
         for (kind, voice, size, expected) in [
             ("image/png", false, 10_000_000, "sendPhoto"),

@@ -13,7 +13,7 @@
 
 mod builtin;
 pub mod call;
-pub mod command;
+mod command;
 pub(super) mod sent;
 pub(super) mod turns;
 
@@ -31,9 +31,9 @@ use crate::{
         refusal::{Code, Refusal},
     },
     outbox::row::MessageRow,
+    program::Program,
 };
 use call::Call;
-use command::Command;
 use turns::Turns;
 
 /// The longest answer, in bytes: the longest text, each byte of it escaped as `\u00XX`, and what is around it.
@@ -56,7 +56,7 @@ pub enum Way {
     /// The hub's own.
     Builtin(Builtin),
     /// A program.
-    Command(Command),
+    Command(Program),
     /// An HTTP service.
     Call(Call),
 }
@@ -136,7 +136,9 @@ impl Hook {
                 let deed =
                     serde_json::to_string(&message.deed).expect("a deed is plain data with text for keys");
                 let beside = message.attachments.iter();
-                let beside = beside.flat_map(|file| [Some(&file.name), file.caption.as_ref()]).flatten();
+                let beside = beside
+                    .flat_map(|file| [Some(&file.name), file.caption.as_ref(), file.spoken.as_ref()])
+                    .flatten();
                 let all: Vec<&str> = [text, &deed].into_iter().chain(beside.map(String::as_str)).collect();
                 let mut answers = all.into_iter().map(|text| builtin.answer(text));
                 Ok(answers.find(|answer| *answer != Answer::Pass {}).unwrap_or(Answer::Pass {}))
@@ -151,7 +153,7 @@ impl Hook {
         let told = async {
             match &self.way {
                 Way::Builtin(_) => Ok(Vec::new()),
-                Way::Command(command) => command.run(&self.name, id, facts).await,
+                Way::Command(program) => command::run(program, &self.name, id, &facts).await,
                 Way::Call(call) => call.post(id, facts).await,
             }
         };

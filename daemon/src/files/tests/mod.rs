@@ -34,7 +34,7 @@ fn house(bounds: Bounds, private: &[&str]) -> House {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let private: Vec<String> = private.iter().map(|entry| (*entry).to_owned()).collect();
-    let files = Files::open(store.clone(), bounds, Private::parse(&private).unwrap()).unwrap();
+    let files = Files::open(store.clone(), bounds, Private::parse(&private).unwrap(), Voice::OFF).unwrap();
     House { directory, store, files }
 }
 
@@ -168,7 +168,7 @@ async fn what_a_killed_hub_left_half_written_is_gone_at_the_next_start() {
     fs::write(house.folder().join(".half-1234"), "half").unwrap();
     let House { directory, store, files } = house;
     drop(files);
-    let files = Files::open(store.clone(), SMALL, Private::default()).unwrap();
+    let files = Files::open(store.clone(), SMALL, Private::default(), Voice::OFF).unwrap();
     let house = House { directory, store, files };
     assert_eq!(house.names().len(), 1);
     assert_eq!(house.files.sweep().await.unwrap(), 1);

@@ -68,7 +68,8 @@ fn opening(text: &str) -> Option<(String, usize)> {
     (!name.is_empty() && !name.contains(quote)).then(|| (name.to_owned(), end + 1))
 }
 
-fn without_internal(text: &str) -> String {
+/// A text without what is meant for nobody.
+pub(super) fn without_internal(text: &str) -> String {
     let (open, close) = INTERNAL;
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;

@@ -6,9 +6,10 @@
 
 mod blocks;
 mod quiet;
+mod speech;
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::desk::{Answer, Incoming};
 use crate::{agents::Caller, delivery::Pipeline, message::refusal::Refusal, policy::Origin, sessions};
@@ -84,37 +85,63 @@ impl Reply<'_> {
         if scratch && said.is_some() {
             tracing::info!(agent = self.caller.agent(), scratchpad = parsed.bare, "bare text is not sent");
         }
-        let own = own(said.filter(|_| !scratch), &response, &turn.context);
-        let asked_for_voice = response.voice_requested && own.is_some();
-        calls.extend(own);
-
-        let mut sent = Vec::with_capacity(calls.len());
+        let said = said.filter(|_| !scratch);
+        let words = speech::words(&response, said.as_deref(), &manners.quiet);
+        let mut sent = Vec::with_capacity(calls.len() + 1);
         for call in calls {
-            let incoming =
-                Incoming { caller: self.caller, call: &call, key: None, wait: std::time::Duration::ZERO };
-            sent.push(match incoming.take(self.pipeline).await {
-                Ok(Answer::One(receipt)) => json!(receipt),
-                Ok(other) => json!(other),
-                Err(refusal) => {
-                    let mut told = json!(refusal);
-                    (told["ok"], told["to"]) = (false.into(), call["to"].clone());
-                    told
-                }
-            });
+            sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
         }
+        let (own, unspoken) = self.say(said.as_deref(), words.as_deref(), &response, &turn.context).await;
+        sent.extend(own);
         let ok = sent.iter().all(|told| told["ok"] == true) && !parsed.broken;
         let mut answer = json!({"ok": ok, "sent": sent});
         if sent_nothing(&answer) && !parsed.broken {
             answer["quiet"] = "there was nothing to say".into();
         }
-        if asked_for_voice {
-            answer["voice"] = "no voice is set up: it was sent as text".into();
+        if let Some(why) = unspoken {
+            answer["voice"] = format!("{why}: it was sent as text").into();
         }
         if parsed.broken {
             answer["error"] = "a message block does not end, or names nobody: nothing of it was sent".into();
             answer["hint"] = "write <message to=\"name\">…</message>".into();
         }
         Ok(answer)
+    }
+
+    /// Sends what is for the conversation of the turn; what became of it, and why it was not spoken where it was to be.
+    async fn say(
+        &self,
+        said: Option<&str>,
+        words: Option<&str>,
+        response: &Response,
+        context: &str,
+    ) -> (Option<Value>, Option<String>) {
+        let (files, mut unspoken) = (&response.attachments, None);
+        if words.is_some() {
+            match self.send(&own(said, words, files, context)).await {
+                Ok(receipt) => return (Some(receipt), None),
+                // Nothing of it was taken: it goes without a voice.
+                Err(refusal) => unspoken = Some(refusal.error),
+            }
+        }
+        // Words to be spoken are words: a voice that cannot be had must not lose them.
+        let written = said.or(words);
+        if written.is_none() && files.is_empty() {
+            return (None, None);
+        }
+        let call = own(written, None, files, context);
+        match self.send(&call).await {
+            Ok(receipt) => (Some(receipt), unspoken),
+            Err(refusal) => (Some(not_sent(&refusal, &call)), None),
+        }
+    }
+
+    async fn send(&self, call: &Value) -> Result<Value, Refusal> {
+        let incoming = Incoming { caller: self.caller, call, key: None, wait: std::time::Duration::ZERO };
+        incoming.take(self.pipeline).await.map(|answer| match answer {
+            Answer::One(receipt) => json!(receipt),
+            other => json!(other),
+        })
     }
 
     /// The call for a block: in the thread, and as an answer to the latest, that its destination has written; where it never
@@ -149,26 +176,25 @@ impl Reply<'_> {
     }
 }
 
-/// The call for the conversation of the turn, where there is something to say there.
-fn own(said: Option<String>, response: &Response, context: &str) -> Option<Value> {
-    // Words to be spoken are words: a voice that cannot be had must not lose them.
-    let spoken = Some(response.voice_text.trim())
-        .filter(|text| response.voice_requested && !text.is_empty())
-        .map(str::to_owned);
-    let text = said.or(spoken);
-    if text.is_none() && response.attachments.is_empty() {
-        return None;
-    }
-    let mut call = Map::new();
-    call.insert("to".into(), "current".into());
-    call.insert("context".into(), context.into());
+/// The call for the conversation of the turn.
+fn own(text: Option<&str>, words: Option<&str>, attachments: &[Value], context: &str) -> Value {
+    let mut call = json!({"to": "current", "context": context});
     if let Some(text) = text {
-        call.insert("message".into(), text.into());
+        call["message"] = text.into();
     }
-    if !response.attachments.is_empty() {
-        call.insert("attachments".into(), response.attachments.clone().into());
+    if let Some(words) = words {
+        call["voice"] = json!({"text": words});
     }
-    Some(call.into())
+    if !attachments.is_empty() {
+        call["attachments"] = attachments.into();
+    }
+    call
+}
+
+fn not_sent(refusal: &Refusal, call: &Value) -> Value {
+    let mut told = json!(refusal);
+    (told["ok"], told["to"]) = (false.into(), call["to"].clone());
+    told
 }
 
 fn sent_nothing(answer: &Value) -> bool {

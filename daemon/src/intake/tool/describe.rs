@@ -44,7 +44,7 @@ pub(super) fn all(pipeline: &Pipeline, agent: &str, origin: Option<&Origin>) -> 
         Described {
             name: "message".into(),
             description: description(&reach, &targets, origin),
-            input_schema: schema(&reach),
+            input_schema: schema(&reach, pipeline.files().speaks()),
         },
         Described {
             name: "send_message".into(),
@@ -144,7 +144,7 @@ fn allowed(targets: &[String]) -> String {
     }
 }
 
-fn schema(reach: &[Reach]) -> Value {
+fn schema(reach: &[Reach], speaks: bool) -> Value {
     let actions: Vec<Action> = Action::ALL
         .iter()
         .copied()
@@ -154,7 +154,12 @@ fn schema(reach: &[Reach]) -> Value {
     for parameter in PARAMETERS {
         let of_use = actions.iter().any(|&action| parameter.goes_with(action));
         if of_use && reach.iter().any(|reach| has(reach, parameter)) {
-            properties.insert(parameter.names[0].into(), property(parameter, &actions, reach));
+            let mut property = property(parameter, &actions, reach);
+            if parameter.names[0] == "voice" && speaks {
+                property["description"] =
+                    format!("{} Or {{text}}: words that are spoken for you.", parameter.about).into();
+            }
+            properties.insert(parameter.names[0].into(), property);
         }
     }
     json!({"type": "object", "properties": properties, "additionalProperties": false})

@@ -64,6 +64,7 @@ fn attachment(kind: &str, voice: bool) -> Attachment {
         size: 5,
         caption: None,
         voice,
+        spoken: None,
     }
 }
 

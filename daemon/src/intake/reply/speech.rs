@@ -1,0 +1,47 @@
+//! What of a turn is spoken: the words that the runner gives for that, else the text as it reads without its marks.
+
+use super::{Response, blocks, quiet};
+use crate::{channels::formats, render};
+
+/// The words to be spoken, if a voice was asked for and there are any. `said` is the turn's own text, as it is sent.
+pub(super) fn words(response: &Response, said: Option<&str>, quiet: &[String]) -> Option<String> {
+    if !response.voice_requested {
+        return None;
+    }
+    match response.voice_text.trim() {
+        "" => plain(said?),
+        words => quiet::said(&blocks::without_internal(words), quiet),
+    }
+}
+
+/// Markdown as one reads it aloud.
+fn plain(text: &str) -> Option<String> {
+    let parts = render::render(&render::parse(text), &formats::LOCAL.flavour).ok()?;
+    let text = parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n\n");
+    (!text.trim().is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(requested: bool, voice_text: &str, said: Option<&str>) -> Option<String> {
+        let response =
+            Response { voice_requested: requested, voice_text: voice_text.into(), ..Response::default() };
+        words(&response, said, &["NO_REPLY".to_owned()])
+    }
+
+    #[test]
+    fn the_words_given_are_spoken_and_else_the_text_without_its_marks() {
+        assert_eq!(heard(true, " Hello. ", Some("Text.")).as_deref(), Some("Hello."));
+        assert_eq!(heard(true, " ", Some("It is **green**.")).as_deref(), Some("It is green."));
+        assert_eq!(heard(false, "Hello.", Some("Text.")), None);
+        assert_eq!(heard(true, "", None), None);
+    }
+
+    #[test]
+    fn quiet_words_and_what_is_internal_are_not_spoken() {
+        assert_eq!(heard(true, "NO_REPLY", Some("Text.")), None);
+        assert_eq!(heard(true, "Hi.<internal>or not</internal>", None).as_deref(), Some("Hi."));
+    }
+}

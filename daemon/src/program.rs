@@ -1,0 +1,233 @@
+//! Programs that the hub runs: bytes on the standard input of the first, bytes from the standard output of the last.
+//!
+//! No shell reads anything. A program gets nothing of the hub's environment, where secrets may be, but `PATH`; what it
+//! writes is bounded; and whoever drops a run, because its time is over or nobody waits for it, ends it with every process
+//! that it started.
+
+use std::{
+    io,
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+};
+
+/// What is kept of what a program says on its standard error, in bytes.
+const SAID: usize = 600;
+
+/// A program and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The program, an absolute path.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// Why there is no output that counts.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It could not be run, or its pipes broke.
+    #[error("it cannot be run: {0}")]
+    Run(#[from] io::Error),
+    /// It wrote more than it may.
+    #[error("it wrote more than {0} bytes")]
+    Long(usize),
+    /// It says itself that it failed.
+    #[error("{program} ended with {status}")]
+    Failed {
+        /// Its name.
+        program: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it said on its standard error: for the log, for it may repeat what it was given.
+        said: String,
+    },
+}
+
+/// A process that is killed, with all that it started, unless it has ended by itself.
+struct Running {
+    child: Child,
+    group: Option<Pid>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            // It may be gone already, and that is as good.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// Programs that run at once, each reading what the one before it writes.
+struct Chain {
+    running: Vec<Running>,
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    said: Vec<Option<ChildStderr>>,
+}
+
+impl Chain {
+    fn start(programs: &[Program], environment: &[(&str, &str)]) -> io::Result<Self> {
+        let mut chain = Self { running: Vec::new(), stdin: None, stdout: None, said: Vec::new() };
+        for program in programs {
+            let mut command = Command::new(&program.path);
+            command.args(&program.arguments).env_clear().envs(environment.iter().copied());
+            if let Some(path) = std::env::var_os("PATH") {
+                command.env("PATH", path);
+            }
+            let from = match chain.stdout.take() {
+                Some(before) => Stdio::from(before.into_owned_fd()?),
+                None => Stdio::piped(),
+            };
+            command.stdin(from).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
+            let group = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+            chain.stdin = chain.stdin.or(child.stdin.take());
+            chain.stdout = child.stdout.take();
+            chain.said.push(child.stderr.take());
+            chain.running.push(Running { child, group });
+        }
+        Ok(chain)
+    }
+}
+
+/// Runs them on `input`, one reading what another writes; what the last one wrote, at most `most` bytes.
+///
+/// # Errors
+/// One of them cannot be run or fails, or the last writes too much. That it takes too long is for the caller to say.
+pub async fn run(
+    programs: &[Program],
+    environment: &[(&str, &str)],
+    input: &[u8],
+    most: usize,
+) -> Result<Vec<u8>, ProgramError> {
+    let mut chain = Chain::start(programs, environment)?;
+    let (stdin, stdout) = (chain.stdin.take(), chain.stdout.take());
+    let write = async {
+        if let Some(mut stdin) = stdin {
+            // A program may know enough before it has read all of it; its answer says whether it did well.
+            let _ = stdin.write_all(input).await;
+        }
+    };
+    let said = futures_util::future::join_all(chain.said.drain(..).map(beginning));
+    let ((), written, said) = tokio::join!(write, at_most(stdout, most.saturating_add(1)), said);
+    let written = written?;
+    if written.len() > most {
+        return Err(ProgramError::Long(most));
+    }
+    let mut failed: Option<ProgramError> = None;
+    for ((running, program), said) in chain.running.iter_mut().zip(programs).zip(said) {
+        let status = running.child.wait().await?;
+        running.group = None;
+        // One that lost whom it wrote to is not the one that failed.
+        let first = match &failed {
+            Some(ProgramError::Failed { status, .. }) => status.code().is_none(),
+            _ => true,
+        };
+        if !status.success() && first {
+            let program = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let said = String::from_utf8_lossy(&said?).trim().to_owned();
+            failed = Some(ProgramError::Failed { program, status, said });
+        }
+    }
+    match failed {
+        Some(failed) => Err(failed),
+        None => Ok(written),
+    }
+}
+
+/// The first `most` bytes.
+async fn at_most(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> io::Result<Vec<u8>> {
+    let mut read = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(most as u64).read_to_end(&mut read).await?;
+    }
+    Ok(read)
+}
+
+/// What a program says first. The rest is read and dropped, or it would wait for ever.
+async fn beginning(mut pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let read = at_most(pipe.as_mut(), SAID).await?;
+    if let Some(pipe) = &mut pipe {
+        tokio::io::copy(pipe, &mut tokio::io::sink()).await?;
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn shell(script: &str) -> Program {
+        Program { path: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] }
+    }
+
+    async fn chain(scripts: &[&str]) -> Result<String, ProgramError> {
+        let programs: Vec<Program> = scripts.iter().map(|script| shell(script)).collect();
+        let written = run(&programs, &[("GATEPOST_TEST", "m1")], b"{\"a\": 1}", 5_000).await?;
+        Ok(String::from_utf8(written).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_program_reads_its_input_and_writes_its_answer() {
+        assert_eq!(chain(&["cat"]).await.unwrap(), "{\"a\": 1}");
+        assert_eq!(chain(&["printf %s \"$GATEPOST_TEST\""]).await.unwrap(), "m1", "and it need not read");
+        let talks = "i=0; while [ $i -lt 20000 ]; do echo 0123456789 >&2; i=$((i+1)); done; echo x";
+        assert_eq!(chain(&[talks]).await.unwrap(), "x\n");
+    }
+
+    #[tokio::test]
+    async fn each_reads_what_the_one_before_it_writes() {
+        assert_eq!(chain(&["cat; echo b", "tr ab cd", "cat; echo e"]).await.unwrap(), "{\"c\": 1}d\ne\n");
+        // More than a pipe holds.
+        let long = chain(&["i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done", "wc -c"]);
+        assert_eq!(long.await.unwrap().trim(), "220000");
+    }
+
+    #[tokio::test]
+    async fn it_gets_nothing_of_the_hubs_environment() {
+        let names = chain(&["env"]).await.unwrap();
+        let names: Vec<&str> = names.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        assert!(names.contains(&"GATEPOST_TEST"), "{names:?}");
+        let own = ["GATEPOST_TEST", "PATH", "PWD", "OLDPWD", "SHLVL", "_"];
+        assert!(names.iter().all(|name| own.contains(name)), "{names:?}");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_fails_or_says_too_much_has_no_answer() {
+        let failed = |error: ProgramError| match error {
+            ProgramError::Failed { status, said, .. } => (status.code(), said),
+            other => panic!("{other}"),
+        };
+        let three = chain(&["echo ok; echo no >&2; exit 3"]).await.unwrap_err();
+        assert_eq!(failed(three), (Some(3), "no".into()));
+        assert_eq!(failed(chain(&["kill -9 $$"]).await.unwrap_err()).0, None);
+        assert!(matches!(chain(&["exec yes"]).await, Err(ProgramError::Long(5_000))));
+        // Whoever's fault it is in a chain, and not who came to harm by it.
+        assert_eq!(failed(chain(&["exec yes", "exit 4"]).await.unwrap_err()).0, Some(4));
+        assert_eq!(failed(chain(&["exit 5", "cat"]).await.unwrap_err()).0, Some(5));
+        let nowhere = [shell("cat"), Program { path: "/nonexistent/hook".into(), arguments: vec![] }];
+        assert!(matches!(run(&nowhere, &[], b"", 10).await, Err(ProgramError::Run(_))));
+    }
+
+    #[tokio::test]
+    async fn what_takes_too_long_is_ended_with_all_that_it_started() {
+        let directory = tempfile::tempdir().unwrap();
+        let (begun, mark) = (directory.path().join("begun"), directory.path().join("mark"));
+        // A child of its own holds the pipe, and goes on when its parent is gone.
+        let script = format!("touch {}; (sleep 2; touch {}) & wait", begun.display(), mark.display());
+        let start = Instant::now();
+        assert!(tokio::time::timeout(Duration::from_secs(1), chain(&[&script, "cat"])).await.is_err());
+        assert!(start.elapsed() < Duration::from_millis(1_900) && begun.exists());
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(!mark.exists());
+    }
+}

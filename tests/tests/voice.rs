@@ -1,0 +1,270 @@
+//! A voice: words become a recording that others can play, after the text and before the files; and one that cannot be had
+//! loses no word.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::Command,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_link::{Digest, decision::Verdict, document::Document};
+use gatepost_tests::hub::{Client, TestHub, client::text};
+use serde_json::{Value, json};
+
+const CONFIG: &str = r#"
+[agents.engineer]
+allow = ["local:*", "ntfy:*"]
+
+[agents.free]
+allow = ["local:*"]
+cross_context = "allow"
+decorate = false
+
+[approval]
+allow_software_companion = true
+
+[channels.local.home]
+"#;
+
+fn hand_in(agent: &Client, context: &str, response: &Value) -> Result<Value> {
+    let answer = agent.post("/v1/reply", &json!({"context": context, "response": response}))?.taken()?;
+    for sent in answer["sent"].as_array().context("what was sent")? {
+        agent.ended(text(sent, "id"), "sent")?;
+    }
+    Ok(answer)
+}
+
+/// What `opusinfo` says of a file in the hub's folder: somebody else's judgement of what the hub calls a recording.
+fn opusinfo(house: &TestHub, attachment: &Value) -> Result<String> {
+    let file = house.data_dir().join("files").join(text(attachment, "sha256"));
+    let told = Command::new("opusinfo").arg(&file).output().context("opusinfo; tests/run installs it")?;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    ensure!(!told.contains("WARNING") && told.contains("type opus"), "{told}");
+    Ok(told)
+}
+
+/// A service that speaks as OpenAI's does, answering with these in turn; and what it was asked.
+fn service(answers: Vec<(&'static str, Vec<u8>)>) -> Result<(String, Arc<Mutex<Vec<String>>>)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let base = format!("http://{}/v1/", listener.local_addr()?);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&asked);
+    thread::spawn(move || {
+        for ((status, body), stream) in answers.into_iter().zip(listener.incoming().flatten()) {
+            let _ = answer(stream, status, &body, &notes);
+        }
+    });
+    Ok((base, asked))
+}
+
+fn answer(mut stream: TcpStream, status: &str, body: &[u8], notes: &Mutex<Vec<String>>) -> Result<()> {
+    let (mut request, mut byte) = (Vec::new(), [0]);
+    while !request.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        request.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&request).into_owned();
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let mut asked = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut asked)?;
+    notes.lock().unwrap_or_else(PoisonError::into_inner).push(head + &String::from_utf8(asked)?);
+    write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
+    Ok(stream.write_all(body)?)
+}
+
+/// A recording of somebody else's, made by the real programs without the hub.
+fn recording(folder: &Path) -> Result<Vec<u8>> {
+    let (wave, opus) = (folder.join("a.wav"), folder.join("a.opus"));
+    ensure!(
+        Command::new("espeak-ng").arg("-w").args([&wave]).arg("Somebody else speaks.").status()?.success()
+    );
+    ensure!(Command::new("opusenc").arg("--quiet").args([&wave, &opus]).status()?.success());
+    Ok(fs::read(opus)?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_spoken_after_its_text_and_before_its_files() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("free").await?;
+    let context = house.bridge("porch").await?.heard("free", "ann")?;
+    let hostile = "Die Prüfung ist grün; $(touch /tmp/x) \"--help\" -v | [[x]] <speak>";
+    let response = json!({
+        "text": "The build is **green**.", "voiceRequested": true, "voiceText": hostile,
+        "attachments": [{"base64": "aGVsbG8=", "name": "log.txt"}],
+    });
+    let answer = hand_in(&agent, &context, &response)?;
+    ensure!(answer["ok"] == true && answer["voice"].is_null(), "{answer}");
+    let arrived = house.operator()?.arrived("ann")?;
+    ensure!(arrived.len() == 3 && arrived[0]["text"] == "The build is green.", "{arrived:?}");
+    let voice = &arrived[1]["attachment"];
+    ensure!(
+        voice["voice"] == true && voice["kind"] == "audio/ogg" && voice["name"] == "voice.ogg",
+        "{voice}"
+    );
+    ensure!(voice["spoken"] == hostile && arrived[2]["attachment"]["name"] == "log.txt", "{arrived:?}");
+    let told = opusinfo(&house, voice)?;
+    ensure!(told.contains("Channels: 1") && !told.contains("Playback length: 0m:00"), "{told}");
+
+    // Without words of its own the text is spoken, and a voice alone needs no text.
+    hand_in(&agent, &context, &json!({"text": "All is **well**.", "voiceRequested": true}))?;
+    hand_in(&agent, &context, &json!({"voiceRequested": true, "voiceText": "Only spoken."}))?;
+    let arrived = house.operator()?.arrived("ann")?;
+    ensure!(arrived.len() == 6, "{arrived:?}");
+    ensure!(arrived[3]["text"] == "All is well." && arrived[4]["attachment"]["spoken"] == "All is well.");
+    ensure!(arrived[5]["text"] == "" && arrived[5]["attachment"]["spoken"] == "Only spoken.", "{arrived:?}");
+    // The same words are the same recording.
+    hand_in(
+        &agent,
+        &context,
+        &json!({"text": "Again.", "voiceRequested": true, "voiceText": "Only spoken."}),
+    )?;
+    let again = house.operator()?.arrived("ann")?;
+    ensure!(again[7]["attachment"]["sha256"] == arrived[5]["attachment"]["sha256"], "{again:?}");
+    // What was said is in the transcript, spoken or written.
+    let said = agent.get("/v1/transcript")?.taken()?;
+    ensure!(said.to_string().contains("[it says] Only spoken."), "{said}");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_voice_that_fails_loses_no_word_and_says_why() -> Result<()> {
+    for (voice, why) in [
+        ("enabled = false", "no voice is set up"),
+        ("command = [\"/bin/sh\", \"-c\", \"echo no >&2; exit 3\"]", "ended with exit status: 3"),
+        ("command = [\"/nonexistent/voice\"]", "cannot be run"),
+        ("command = [\"/bin/cat\"]", "no recording"),
+        ("command = [\"/bin/sleep\", \"60\"]\ntimeout = \"1s\"", "not spoken within 1 s"),
+        ("max_text = 5", "at most 5 are spoken"),
+        ("url = \"http://127.0.0.1:1/v1\"", "cannot be reached"),
+    ] {
+        let mut house = TestHub::start(&format!("{CONFIG}\n[voice]\n{voice}\n")).await?;
+        let agent = house.agent("free").await?;
+        let context = house.bridge("porch").await?.heard("free", "ann")?;
+        let both = json!({
+            "text": "Written.", "voiceRequested": true, "voiceText": "Only spoken.", "attachments": [{"base64": "aGk="}],
+        });
+        let answer = hand_in(&agent, &context, &both)?;
+        ensure!(answer["ok"] == true && text(&answer, "voice").contains(why), "{voice}: {answer}");
+        let answer =
+            hand_in(&agent, &context, &json!({"voiceRequested": true, "voiceText": "Only spoken."}))?;
+        ensure!(text(&answer, "voice").contains("it was sent as text"), "{voice}: {answer}");
+        let arrived = house.operator()?.arrived("ann")?;
+        let texts: Vec<&str> = arrived.iter().map(|part| text(part, "text")).collect();
+        ensure!(
+            texts == ["Written.", "", "Only spoken."] && arrived[1]["attachment"]["voice"].is_null(),
+            "{arrived:?}"
+        );
+        // Who asks for a recording and nothing else is told so, and nothing is taken.
+        let spoken = json!({"to": "local:ann", "voice": {"text": "Hello, Ann."}});
+        let refused = agent.post("/v1/messages", &spoken)?;
+        ensure!(refused.body["ok"] == false && refused.body["reason"] == "voice", "{voice}: {refused:?}");
+        ensure!(agent.queue()?.len() == 2, "{voice}");
+        house.stop().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_speaks_and_only_a_whole_recording_counts() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let sound = recording(folder.path())?;
+    let (base, asked) = service(vec![
+        ("200 OK", sound.clone()),
+        ("429 Too Many Requests", b"{}".to_vec()),
+        ("200 OK", sound[..sound.len() - 100].to_vec()),
+        ("200 OK", b"{\"error\": \"no credit\"}".to_vec()),
+        ("307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/", vec![]),
+    ])?;
+    let token = folder.path().join("token");
+    fs::write(&token, "a-token-of-the-voice\n")?;
+    let voice = format!(
+        "[voice]\nurl = \"{base}\"\ntoken = \"file:{}\"\nmodel = \"kokoro\"\nvoice = \"ann\"\n",
+        token.display()
+    );
+    let mut house = TestHub::start(&format!("{CONFIG}\n{voice}")).await?;
+    let agent = house.agent("free").await?;
+    let context = house.bridge("porch").await?.heard("free", "ann")?;
+    let turn =
+        |n: u32| json!({"text": format!("Turn {n}."), "voiceRequested": true, "voiceText": "Hello, Ann."});
+    hand_in(&agent, &context, &turn(0))?;
+    let arrived = house.operator()?.arrived("ann")?;
+    ensure!(arrived[1]["attachment"]["sha256"] == Digest::of(&sound).to_string(), "{arrived:?}");
+    opusinfo(&house, &arrived[1]["attachment"])?;
+    for (n, why) in
+        [(1, "HTTP status 429"), (2, "it breaks off"), (3, "it is no Ogg"), (4, "HTTP status 307")]
+    {
+        let answer = hand_in(&agent, &context, &turn(n))?;
+        ensure!(text(&answer, "voice").contains(why), "{n}: {answer}");
+    }
+    ensure!(house.arrived("ann")?.len() == 6, "each text arrived");
+    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (head, body) = asked[0].split_once("\r\n\r\n").context("a request")?;
+    ensure!(head.starts_with("POST /v1/audio/speech HTTP/1.1"), "{head}");
+    ensure!(head.to_lowercase().contains("authorization: bearer a-token-of-the-voice"), "{head}");
+    let wanted =
+        json!({"model": "kokoro", "input": "Hello, Ann.", "voice": "ann", "response_format": "opus"});
+    ensure!(serde_json::from_str::<Value>(body)? == wanted, "{body}");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_spoken_elsewhere_is_held_with_its_words_and_its_very_bytes() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    house.approve_unseen_files();
+    let agent = house.agent("engineer").await?;
+    let call = json!({"to": "local:team", "message": "Listen.", "voice": {"text": "The door is\nopen."}});
+    let held = agent.send(&call)?;
+    ensure!(held["state"] == "held", "{held}");
+    let stored: Vec<u8> =
+        house.database()?.query_row("SELECT document FROM approvals", [], |row| row.get(0))?;
+    let document = Document::decode(&stored).context("the document")?;
+    let shown: String = document.parts.iter().map(|part| part.text).collect::<Vec<_>>().join("\n");
+    ensure!(shown.contains("[it says] The door is open."), "{shown}");
+    ensure!(document.attachments.len() == 1, "{document:?}");
+    let digest = document.attachments[0].digest.to_string();
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    let arrived = house.operator()?.arrived("team")?;
+    ensure!(arrived[1]["attachment"]["sha256"] == digest, "{arrived:?}");
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_read_what_is_spoken_and_a_text_that_they_rewrite_is_not_spoken_as_it_was() -> Result<()> {
+    let hooks = r#"
+[hooks.10-secrets]
+on = "message_sending"
+builtin = "secrets"
+[hooks.20-redact]
+on = "message_sending"
+command = ["/bin/sh", "-c", '''if grep -q '"spoken":"Secret word'; then echo '{"action": "rewrite", "message": "Redacted."}'; else echo '{"action": "pass"}'; fi''']
+"#;
+    let mut house = TestHub::start(&format!("{CONFIG}{hooks}")).await?;
+    let agent = house.agent("free").await?;
+    let say = |message: &str, words: &str| {
+        agent.send_and_wait(&json!({"to": "local:ann", "message": message, "voice": {"text": words}}))
+    };
+    let token = format!("It is gp_{}.", "ab".repeat(32));
+    let cancelled = say("Listen.", &token)?;
+    ensure!(
+        cancelled["state"] == "failed" && text(&cancelled, "error").contains("a token of the hub"),
+        "{cancelled}"
+    );
+    let rewritten = say("Secret word.", "Secret word.")?;
+    ensure!(rewritten["state"] == "sent", "{rewritten}");
+    let arrived = house.operator()?.arrived("ann")?;
+    ensure!(arrived.len() == 1 && arrived[0]["text"] == "Redacted.", "{arrived:?}");
+    ensure!(house.audit("message.hooked")?[0].detail["voice_left_out"] == true);
+    say("Passed.", "Passed.")?;
+    ensure!(house.operator()?.arrived("ann")?.len() == 3);
+    house.audit_is_whole().await
+}
