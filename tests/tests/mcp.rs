@@ -32,7 +32,7 @@ async fn the_protocols_own_client_does_the_main_job_over_http() -> Result<()> {
     let tools = client.step(&json!({"tools": true}))?;
     let names: Vec<&str> =
         tools["tools"].as_array().context("tools")?.iter().map(|t| text(t, "name")).collect();
-    ensure!(names == ["message", "send_message", "receipt", "cancel", "inbox"], "{names:?}");
+    ensure!(names == ["message", "send_message", "reply", "receipt", "cancel", "inbox"], "{names:?}");
 
     // Held, told so while it waits, approved, and sent before the call is answered.
     let call = thread::spawn(move || (client.step(&message("**Ready** to deploy.")), client));

@@ -45,7 +45,7 @@ async fn a_tool_is_described_for_who_asks() -> Result<()> {
     };
     let engineer = tools(&house.agent("engineer").await?)?;
     let names: Vec<&str> = engineer.iter().map(|tool| text(tool, "name")).collect();
-    ensure!(names == ["message", "send_message", "receipt", "cancel", "inbox"], "{names:?}");
+    ensure!(names == ["message", "send_message", "reply", "receipt", "cancel", "inbox"], "{names:?}");
     let message = &engineer[0];
     let description = text(message, "description");
     ensure!(description.contains("You may write to: local:team, local:ann."), "{description}");
@@ -59,6 +59,10 @@ async fn a_tool_is_described_for_who_asks() -> Result<()> {
     let mute = tools(&house.agent("mute").await?)?;
     ensure!(text(&mute[0], "description").contains("No target is allowed to you"), "{mute:?}");
     ensure!(mute[0]["inputSchema"]["properties"]["action"].is_null(), "{mute:?}");
+    // Who may write nowhere has no turns to hand in, and nobody writes to the shell.
+    for other in [mute, tools(&house.operator()?)?] {
+        ensure!(!other.iter().any(|tool| tool["name"] == "reply"), "{other:?}");
+    }
     house.stop().await;
     Ok(())
 }
@@ -134,6 +138,28 @@ async fn an_agent_that_hands_in_too_much_is_told_to_wait() -> Result<()> {
     let refused = agent.post("/v1/tools/message", &say(3))?;
     ensure!(refused.status == 429 && refused.body["reason"] == "agent_rate", "{refused:?}");
     ensure!(text(&refused.body, "hint").contains("wait"), "{refused:?}");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_context_says_how_the_results_of_tools_are_written_there() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let token = folder.path().join("token");
+    std::fs::write(&token, "a-token")?;
+    let discord = format!("[channels.discord.home]\ntoken = \"file:{}\"\n", token.display());
+    let mut house = TestHub::start(&format!("{CONFIG}{discord}")).await?;
+    let (agent, bridge) = (house.agent("engineer").await?, house.bridge("porch").await?);
+    for (channel, peer, format) in [("local", "ann", "plain"), ("discord", "1234567890123456789", "markdown")]
+    {
+        let report = json!({"agent": "engineer", "channel": channel, "peer": peer, "text": "Hello?"});
+        let issued = bridge.post("/v1/inbound", &report)?.taken()?;
+        ensure!(issued["tool_result_format"] == format, "{channel}: {issued}");
+        let described = agent.get(&format!("/v1/tools?context={}", text(&issued, "context")))?.taken()?;
+        ensure!(described["tool_result_format"] == format, "{channel}: {described}");
+    }
+    let nowhere = agent.get("/v1/tools")?.taken()?;
+    ensure!(nowhere["tool_result_format"].is_null(), "there is no conversation: {nowhere}");
     house.stop().await;
     Ok(())
 }

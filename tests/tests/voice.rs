@@ -220,6 +220,7 @@ async fn a_service_speaks_and_only_a_whole_recording_counts() -> Result<()> {
 async fn what_is_spoken_elsewhere_is_held_with_its_words_and_its_very_bytes() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
     house.approve_unseen_files();
+    house.restart().await?;
     let agent = house.agent("engineer").await?;
     let call = json!({"to": "local:team", "message": "Listen.", "voice": {"text": "The door is\nopen."}});
     let held = agent.send(&call)?;

@@ -6,7 +6,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::Span;
-use crate::settings::secret::SecretSource;
+use crate::{message::TOOLS, settings::secret::SecretSource};
 
 /// The longest time that a hook may take.
 const LONGEST: Duration = Duration::from_mins(5);
@@ -31,6 +31,12 @@ pub struct Hook {
     /// How long it may take.
     #[serde(default = "ten_seconds")]
     pub timeout: Span,
+    /// The tools that it is asked about; all, where none is named.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// Whether it runs.
+    #[serde(default = "yes")]
+    pub enabled: bool,
 }
 
 /// When a hook runs.
@@ -41,6 +47,10 @@ pub enum Moment {
     MessageSending,
     /// After it was sent, has failed, or may have arrived.
     MessageSent,
+    /// Before a tool is run.
+    BeforeToolCall,
+    /// With what a tool answered.
+    ToolResult,
 }
 
 /// One of the hub's own hooks.
@@ -50,6 +60,18 @@ pub enum Builtin {
     /// Cancels a message with one of the hub's own tokens or a private key in it. Looks for nothing else: a text that
     /// somebody means to hide is not found.
     Secrets,
+    /// Adds a channel's formatting guide to an answer, once a session. Is there without a section of its own.
+    Guide,
+}
+
+impl Builtin {
+    /// When it runs.
+    const fn on(self) -> Moment {
+        match self {
+            Self::Secrets => Moment::MessageSending,
+            Self::Guide => Moment::ToolResult,
+        }
+    }
 }
 
 /// How a hook is asked: one way of three.
@@ -77,6 +99,10 @@ pub(super) fn service(url: &str) -> Result<Url, &'static str> {
     }
 }
 
+fn yes() -> bool {
+    true
+}
+
 fn ten_seconds() -> Span {
     Span(Duration::from_secs(10))
 }
@@ -90,6 +116,13 @@ impl Hook {
         if self.token.is_some() && self.url.is_none() {
             return Err("token goes with url");
         }
+        if !self.tools.is_empty() && matches!(self.on, Moment::MessageSending | Moment::MessageSent) {
+            return Err("tools goes with before_tool_call and tool_result");
+        }
+        // A misspelt one would be a call that nobody was asked about.
+        if self.tools.iter().any(|tool| !TOOLS.contains(&tool.as_str())) {
+            return Err("tools are message, send_message, reply, receipt, cancel and inbox");
+        }
         match (&self.command, &self.url, self.builtin) {
             (Some(command), None, None) => match command.split_first() {
                 Some((program, arguments)) if program.starts_with('/') => {
@@ -98,8 +131,9 @@ impl Hook {
                 _ => Err("command begins with the absolute path of a program"),
             },
             (None, Some(url), None) => Ok(Way::Url(service(url)?, self.token.as_ref())),
-            (None, None, Some(builtin)) if self.on == Moment::MessageSending => Ok(Way::Builtin(builtin)),
-            (None, None, Some(_)) => Err("a builtin runs on message_sending"),
+            (None, None, Some(builtin)) if self.on == builtin.on() => Ok(Way::Builtin(builtin)),
+            (None, None, Some(Builtin::Secrets)) => Err("the builtin secrets runs on message_sending"),
+            (None, None, Some(Builtin::Guide)) => Err("the builtin guide runs on tool_result"),
             _ => Err("give one of command, url and builtin"),
         }
     }

@@ -234,20 +234,24 @@ pub const HOOK: &[Key] = &[
     key(
         "on",
         "\"message_sending\"",
-        "When it runs: \"message_sending\", once, before a message is judged, shown and sent, and it may rewrite or cancel it; or \
-         \"message_sent\", after it was sent, has failed, or may have arrived.",
+        "When it runs: \"message_sending\", once, before a message is judged, shown and sent, and it may rewrite or cancel it; \
+         \"message_sent\", after it was sent, has failed, or may have arrived; \"before_tool_call\", before anything that an agent calls \
+         is done, and it may change or refuse that; or \"tool_result\", with what was answered, to which it may add.",
     ),
     key(
         "timeout",
         "\"10s\"",
-        "How long it may take, at most 5m. A message_sending hook that takes longer fails its message: it is never skipped.",
+        "How long it may take, at most 5m. A message_sending hook that takes longer fails its message, and a before_tool_call hook its \
+         call: they are never skipped. Where a tool_result hook takes longer, the result goes as it was, and says so.",
     ),
     key(
         "command",
         "[\"/usr/local/bin/redact\", \"--strict\"]",
         "A program, by its absolute path, and its arguments. It reads a JSON object with id, agent, to, message and attachments on its \
          standard input, and answers on its standard output with {\"action\": \"pass\"}, {\"action\": \"rewrite\", \"message\": \
-         \"...\"} or {\"action\": \"cancel\", \"reason\": \"...\"} and exit status 0. Anything else fails the message.",
+         \"...\"} or {\"action\": \"cancel\", \"reason\": \"...\"} and exit status 0. Anything else fails the message. Around a tool it \
+         reads hook, id, agent, tool, arguments and, on tool_result, result; it answers a rewrite with \"arguments\" or with a \
+         \"result\", and may answer a result with {\"action\": \"annotate\", \"note\": \"...\"}.",
     ),
     key(
         "url",
@@ -255,11 +259,20 @@ pub const HOOK: &[Key] = &[
         "In place of a program, an HTTP service that is posted the same object and answers the same, with status 200. The \
          header Idempotency-Key is the message's id. Plain http only on this machine.",
     ),
+    key(
+        "tools",
+        "[\"message\", \"send_message\", \"reply\"]",
+        "On before_tool_call and tool_result: the tools that it is asked about, of message, send_message, reply, receipt, cancel and \
+         inbox; all of them without it. What POST /v1/messages takes is a call of message.",
+    ),
+    key("enabled", "true", "Whether it runs."),
     key("token", "\"file:/run/credentials/hook\"", "The bearer token that the service wants, if any."),
     key(
         "builtin",
         "\"secrets\"",
-        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in its text, captions or file names.",
+        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in its text, captions, \
+         file names or spoken words. \"guide\" (on = \"tool_result\") tells a model how to write for a channel, with a session's first use \
+         of it; it is there without a section, and a section of its own switches it off: enabled = false.",
     ),
 ];
 

@@ -34,10 +34,7 @@ pub fn template() -> String {
     );
     // A program goes with none of the keys that say more of a voice: it is shown, and not among what can be switched on.
     let (program, keys): (Vec<Key>, Vec<Key>) = VOICE.iter().copied().partition(|key| key.name == "command");
-    for key in program {
-        comment(&mut file, key.doc);
-        let _ = writeln!(file, "#   {} = {}", key.name, key.value);
-    }
+    shown(&mut file, program.iter());
     section(&mut file, "voice", &keys, true);
     comment(
         &mut file,
@@ -65,7 +62,7 @@ pub fn template() -> String {
         let keys: Vec<Key> = HOOK
             .iter()
             .filter(|key| {
-                !["builtin", "command", "url", "token"].contains(&key.name)
+                !["builtin", "command", "url", "token", "tools"].contains(&key.name)
                     || key.name == way
                     || (way == "url" && key.name == "token")
             })
@@ -73,6 +70,9 @@ pub fn template() -> String {
             .collect();
         section(&mut file, &format!("hooks.{name}"), &keys, false);
     }
+    // It goes with hooks around a tool, and these are around a message.
+    shown(&mut file, HOOK.iter().filter(|key| key.name == "tools"));
+    file.push('\n');
     comment(&mut file, "Channels: [channels.CHANNEL.ACCOUNT], as many accounts as you like.");
     for kind in KINDS {
         let name = if kind.name == "local" { "home" } else { "work" };
@@ -90,6 +90,14 @@ fn section(file: &mut String, name: &str, keys: &[Key], on: bool) {
         let _ = writeln!(file, "#: {} = {}", key.name, key.value);
     }
     file.push('\n');
+}
+
+/// Keys that are documented, and not among what can be switched on as it stands.
+fn shown<'a>(file: &mut String, keys: impl Iterator<Item = &'a Key>) {
+    for key in keys {
+        comment(file, key.doc);
+        let _ = writeln!(file, "#   {} = {}", key.name, key.value);
+    }
 }
 
 fn comment(file: &mut String, text: &str) {

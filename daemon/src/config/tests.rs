@@ -52,6 +52,8 @@ fn a_hook_is_asked_in_one_way_and_never_through_the_net_in_plain() {
         ("command = [\"/bin/x\"]\ntoken = \"env:T\"", "token goes with url"),
         ("command = [\"/bin/x\"]\ntimeout = \"1h\"", "at most 5m"),
         ("builtin = \"magic\"", "unknown variant"),
+        ("command = [\"/bin/x\"]\ntools = [\"message\"]", "goes with before_tool_call"),
+        ("builtin = \"guide\"", "runs on tool_result"),
         ("comand = [\"/bin/x\"]", "did you mean `command`?"),
     ] {
         let error = parse(&format!("{on}{keys}\n")).unwrap_err().to_string();
@@ -66,6 +68,12 @@ fn a_hook_is_asked_in_one_way_and_never_through_the_net_in_plain() {
     }
     let error = parse("[hooks.h]\non = \"message_sent\"\nbuiltin = \"secrets\"\n").unwrap_err();
     assert!(error.to_string().contains("runs on message_sending"), "{error}");
+    for on in ["before_tool_call", "tool_result"] {
+        parse(&format!("[hooks.h]\non = \"{on}\"\ncommand = [\"/bin/x\"]\ntools = [\"message\"]\n")).unwrap();
+    }
+    let misspelt = "[hooks.h]\non = \"before_tool_call\"\ncommand = [\"/bin/x\"]\ntools = [\"mesage\"]\n";
+    assert!(parse(misspelt).unwrap_err().to_string().contains("tools are message, send_message"));
+    parse("[hooks.guide]\non = \"tool_result\"\nbuiltin = \"guide\"\nenabled = false\n").unwrap();
 }
 
 #[test]

@@ -206,7 +206,7 @@ impl House {
             rates: Rates::default(),
             book: Book::default(),
             files,
-            hooks: Hooks::new(vec![], vec![]),
+            hooks: Hooks::new(super::hooks::Kinds::default()),
         });
         pipeline.recover().await.unwrap();
         let (stop, stopped) = oneshot::channel();

@@ -4,16 +4,17 @@ use super::{ANSWER, HubError};
 use crate::{
     config::{
         Config,
-        hooks::{Moment, Way as Configured},
+        hooks::{Builtin, Moment, Way as Configured},
     },
-    delivery::hooks::{Hook, Hooks, Way, call::Call},
+    delivery::hooks::{Hook, Hooks, Kinds, Way, call::Call},
     program::Program,
 };
 
-/// All hooks of the configuration, in the order of their names.
+/// All hooks of the configuration, in the order of their names; behind them the guide, where the configuration says nothing of
+/// it.
 pub(super) fn build(config: &Config) -> Result<Hooks, HubError> {
-    let (mut sending, mut sent) = (Vec::new(), Vec::new());
-    for (name, hook) in &config.hooks {
+    let mut kinds = Kinds::default();
+    for (name, hook) in config.hooks.iter().filter(|(_, hook)| hook.enabled) {
         let way = match hook.way().expect("checked when the configuration was read") {
             Configured::Builtin(builtin) => Way::Builtin(builtin),
             Configured::Command(path, arguments) => {
@@ -27,11 +28,17 @@ pub(super) fn build(config: &Config) -> Result<Hooks, HubError> {
                 Way::Call(Call { client, url, token })
             }
         };
-        let built = Hook { name: name.clone(), way, timeout: hook.timeout.0 };
+        let built = Hook { name: name.clone(), way, timeout: hook.timeout.0, tools: hook.tools.clone() };
         match hook.on {
-            Moment::MessageSending => sending.push(built),
-            Moment::MessageSent => sent.push(built),
+            Moment::MessageSending => kinds.sending.push(built),
+            Moment::MessageSent => kinds.sent.push(built),
+            Moment::BeforeToolCall => kinds.before_call.push(built),
+            Moment::ToolResult => kinds.result.push(built),
         }
     }
-    Ok(Hooks::new(sending, sent))
+    if !config.hooks.values().any(|hook| hook.builtin == Some(Builtin::Guide)) {
+        let (name, way, tools) = ("guide".to_owned(), Way::Builtin(Builtin::Guide), Vec::new());
+        kinds.result.push(Hook { name, way, timeout: ANSWER, tools });
+    }
+    Ok(Hooks::new(kinds))
 }

@@ -20,6 +20,9 @@ pub mod state;
 pub mod target;
 mod wanted;
 
+/// The names of the tools in an agent's hand.
+pub const TOOLS: [&str; 6] = ["message", "send_message", "reply", "receipt", "cancel", "inbox"];
+
 /// Names a message for good. Time-ordered, so that listings sort by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 pub struct MessageId(pub String);

@@ -4,9 +4,13 @@ use super::{HookError, MAX_ANSWER};
 use crate::program::{self, Program, ProgramError};
 
 /// Runs `program` on `facts`; what it wrote.
-pub(super) async fn run(program: &Program, name: &str, id: &str, facts: &[u8]) -> Result<Vec<u8>, HookError> {
-    let environment = [("GATEPOST_MESSAGE_ID", id)];
-    let written = program::run(std::slice::from_ref(program), &environment, facts, MAX_ANSWER).await;
+pub(super) async fn run(
+    program: &Program,
+    name: &str,
+    id: (&str, &str),
+    facts: &[u8],
+) -> Result<Vec<u8>, HookError> {
+    let written = program::run(std::slice::from_ref(program), &[id], facts, MAX_ANSWER).await;
     written.map_err(|error| match error {
         ProgramError::Run(error) => HookError::Run(error),
         ProgramError::Long(_) => HookError::Long,

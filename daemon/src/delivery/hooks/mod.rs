@@ -1,4 +1,5 @@
-//! Hooks: the house's own programs, which see each message before it is judged and hear of its end.
+//! Hooks: the house's own programs, which see each message before it is judged and hear of its end, and see each call of a
+//! tool before it is run and what it answers.
 //!
 //! `message_sending` hooks run once for each message, one after the other in the order of their names; what the last one
 //! leaves is what is stored, judged, shown and sent, and no retry runs them again. Elsewhere a hook that took too long was
@@ -7,14 +8,17 @@
 //! the same id.
 //!
 //! - [`command`], [`call`]: hooks of the house, as programs and as HTTP services;
-//! - [`builtin`]: the hub's own;
+//! - [`builtin`], [`guide`]: the hub's own;
 //! - [`turns`]: who was written first is through first;
-//! - [`sent`]: what `message_sent` hooks are told.
+//! - [`sent`]: what `message_sent` hooks are told;
+//! - [`tools`]: what those around a tool are asked.
 
 mod builtin;
 pub mod call;
 mod command;
+mod guide;
 pub(super) mod sent;
+pub mod tools;
 pub(super) mod turns;
 
 use std::{sync::Arc, time::Duration};
@@ -34,6 +38,7 @@ use crate::{
     program::Program,
 };
 use call::Call;
+use guide::Guides;
 use turns::Turns;
 
 /// The longest answer, in bytes: the longest text, each byte of it escaped as `\u00XX`, and what is around it.
@@ -49,6 +54,8 @@ pub struct Hook {
     pub way: Way,
     /// How long it may take.
     pub timeout: Duration,
+    /// The tools that one around a tool is asked about; all, where none is named.
+    pub tools: Vec<String>,
 }
 
 /// How a hook is asked.
@@ -68,8 +75,24 @@ pub struct Hooks(Arc<Shared>);
 struct Shared {
     sending: Vec<Hook>,
     sent: Vec<Hook>,
+    before_call: Vec<Hook>,
+    result: Vec<Hook>,
     at_once: Semaphore,
     turns: Turns,
+    guides: Guides,
+}
+
+/// The hooks of each kind, in the order in which they run.
+#[derive(Default)]
+pub struct Kinds {
+    /// Before a message is judged.
+    pub sending: Vec<Hook>,
+    /// After its end.
+    pub sent: Vec<Hook>,
+    /// Before a tool is run.
+    pub before_call: Vec<Hook>,
+    /// With what it answered.
+    pub result: Vec<Hook>,
 }
 
 /// What a `message_sending` hook says.
@@ -109,11 +132,15 @@ pub enum HookError {
     #[error("it answered with more than {MAX_ANSWER} bytes")]
     Long,
     /// It says nothing that means anything.
-    #[error(
-        "its answer is not {{\"action\": \"pass\"}}, \"rewrite\" with a \"message\", or \"cancel\" with a \"reason\""
-    )]
-    Garbage,
+    #[error("its answer is not {0}")]
+    Garbage(&'static str),
 }
+
+/// What a `message_sending` hook may answer.
+const SENDING: &str =
+    "{\"action\": \"pass\"}, \"rewrite\" with a \"message\", or \"cancel\" with a \"reason\"";
+/// What a program is told the id of a message by.
+const ID: &str = "GATEPOST_MESSAGE_ID";
 
 impl Answer {
     /// Reads what a hook wrote.
@@ -121,7 +148,7 @@ impl Answer {
         match serde_json::from_slice(bytes) {
             Ok(Self::Rewrite { message }) if message.len() > MAX_TEXT => Err(HookError::Long),
             Ok(answer) => Ok(answer),
-            Err(_) => Err(HookError::Garbage),
+            Err(_) => Err(HookError::Garbage(SENDING)),
         }
     }
 }
@@ -143,18 +170,18 @@ impl Hook {
                 let mut answers = all.into_iter().map(|text| builtin.answer(text));
                 Ok(answers.find(|answer| *answer != Answer::Pass {}).unwrap_or(Answer::Pass {}))
             }
-            Way::Command(_) | Way::Call(_) => Answer::read(&self.tell(id, facts).await?),
+            Way::Command(_) | Way::Call(_) => Answer::read(&self.tell((ID, id), facts).await?),
         }
     }
 
     /// Hands the facts over; what it wrote.
-    async fn tell(&self, id: &str, facts: &Value) -> Result<Vec<u8>, HookError> {
+    async fn tell(&self, id: (&'static str, &str), facts: &Value) -> Result<Vec<u8>, HookError> {
         let facts = facts.to_string().into_bytes();
         let told = async {
             match &self.way {
                 Way::Builtin(_) => Ok(Vec::new()),
                 Way::Command(program) => command::run(program, &self.name, id, &facts).await,
-                Way::Call(call) => call.post(id, facts).await,
+                Way::Call(call) => call.post(id.1, facts).await,
             }
         };
         tokio::time::timeout(self.timeout, told).await.unwrap_or(Err(HookError::Late(self.timeout)))
@@ -162,10 +189,11 @@ impl Hook {
 }
 
 impl Hooks {
-    /// These hooks, each kind in the order in which it runs.
-    pub fn new(sending: Vec<Hook>, sent: Vec<Hook>) -> Self {
-        let at_once = Semaphore::new(AT_ONCE);
-        Self(Arc::new(Shared { sending, sent, at_once, turns: Turns::default() }))
+    /// These hooks.
+    pub fn new(kinds: Kinds) -> Self {
+        let Kinds { sending, sent, before_call, result } = kinds;
+        let (at_once, turns, guides) = (Semaphore::new(AT_ONCE), Turns::default(), Guides::default());
+        Self(Arc::new(Shared { sending, sent, before_call, result, at_once, turns, guides }))
     }
 
     /// Whose turn it is in each conversation.
@@ -255,7 +283,7 @@ mod tests {
             "{\"action\": \"cancel\", \"action\": \"pass\", \"reason\": \"x\"}",
             "{\"action\": \"pass\"",
         ] {
-            assert!(matches!(read(garbage), Err(HookError::Garbage)), "{garbage}");
+            assert!(matches!(read(garbage), Err(HookError::Garbage(_))), "{garbage}");
         }
         let long = format!("{{\"action\": \"rewrite\", \"message\": \"{}\"}}", "x".repeat(MAX_TEXT + 1));
         assert!(matches!(read(&long), Err(HookError::Long)));

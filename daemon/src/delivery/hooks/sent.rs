@@ -85,7 +85,7 @@ impl Pipeline {
 
     async fn tell_one(&self, hook: &Hook, end: &End, facts: &Value) -> Result<(), StoreError> {
         let _one = self.0.hooks.0.at_once.acquire().await.expect("the semaphore is never closed");
-        let Err(error) = hook.tell(&end.id, facts).await else { return Ok(()) };
+        let Err(error) = hook.tell((super::ID, &end.id), facts).await else { return Ok(()) };
         tracing::warn!(message = end.id, hook = hook.name, %error, "a hook did not hear how a message ended");
         let detail = json!({"hook": hook.name, "state": end.state, "error": error.to_string()});
         let id = end.id.clone();

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::Door;
 use crate::{
     agents::Role,
+    channels::formats,
     delivery::submit::no_room,
     intake::desk,
     message::{
@@ -47,6 +48,7 @@ pub(super) async fn receive(State(door): State<Door>, request: Request) -> Respo
     door.serve("POST /v1/inbound", &[Role::Bridge, Role::Operator], request, async |caller, request| {
         let report: Report = door.json(request).await?;
         let inbound = checked(&door, report)?;
+        let format = formats::tool_result_format(&inbound.channel);
         let room = door.0.store.space().look();
         if !room.accepts() {
             return Err(no_room(Full::Disk(room)));
@@ -56,7 +58,7 @@ pub(super) async fn receive(State(door): State<Door>, request: Request) -> Respo
         let context = sessions::receive(&door.0.store, inbound, expires_at, &caller.to_string())
             .await
             .map_err(desk::broken)?;
-        let body = json!({"ok": true, "context": context, "expires_at": expires_at});
+        let body = json!({"ok": true, "context": context, "expires_at": expires_at, "tool_result_format": format.name()});
         Ok((StatusCode::CREATED, Json(body)).into_response())
     })
     .await

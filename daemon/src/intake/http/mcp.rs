@@ -76,7 +76,8 @@ impl Hands for Here {
     }
 
     async fn tools(&self, caller: &Caller) -> Result<Vec<Described>, Value> {
-        self.0.tools(caller).list(None).await.map_err(|refusal| tool::refused(&refusal))
+        let tools = self.0.tools(caller).list(None).await;
+        tools.map(|(tools, _)| tools).map_err(|refusal| tool::refused(&refusal))
     }
 
     async fn call(&self, caller: &Caller, name: &str, arguments: &Value) -> Value {
@@ -84,7 +85,7 @@ impl Hands for Here {
             Ok(answer) => answer,
             Err(refusal) => {
                 self.0.0.refused.note(Some(caller), "/mcp", &refusal).await;
-                tool::mistaken(&refusal, arguments)
+                self.0.tools(caller).mistaken(name, arguments, &refusal)
             }
         }
     }

@@ -56,9 +56,18 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
         let value: Value = door.json(request).await?;
         let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
         let wait = Duration::from_secs(wait.wait.unwrap_or(0));
+        // It is a call of the tool `message`, by a program: no model reads a guide here.
+        let around = door.0.pipeline.around(caller.agent(), "message", false);
+        let value = match &around {
+            Some(around) => around.before(&value).await?.unwrap_or(value),
+            None => value,
+        };
         let answer = Incoming { caller: &caller, call: &value, key, wait }.take(&door.0.pipeline).await?;
         let status = if answer.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED };
-        Ok((status, Json(answer)).into_response())
+        Ok(match &around {
+            Some(around) => (status, Json(around.after(&value, json!(answer)).await)).into_response(),
+            None => (status, Json(answer)).into_response(),
+        })
     })
     .await
 }

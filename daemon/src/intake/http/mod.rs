@@ -52,7 +52,7 @@ use axum::{
     routing::{delete, get, post},
 };
 
-use super::{refused::Refused, tool::Guides};
+use super::refused::Refused;
 use crate::{
     companion::register::Companions,
     delivery::Pipeline,
@@ -91,7 +91,6 @@ struct Shared {
     metrics: Metrics,
     companions: Companions,
     refused: Refused,
-    guides: Guides,
     context_ttl: Duration,
     max_body: usize,
     hosts: Vec<String>,
@@ -110,7 +109,6 @@ impl Door {
             metrics,
             companions,
             refused,
-            guides: Guides::default(),
             context_ttl,
             max_body,
             hosts,

@@ -19,8 +19,12 @@ struct Turn {
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
     door.serve("GET /v1/tools", SENDERS, request, async |caller, request| {
         let turn: Turn = caller::query(&request)?;
-        let tools = door.tools(&caller).list(turn.context.as_deref()).await?;
-        Ok(Json(json!({"ok": true, "tools": tools})).into_response())
+        let (tools, format) = door.tools(&caller).list(turn.context.as_deref()).await?;
+        let mut answer = json!({"ok": true, "tools": tools});
+        if let Some(format) = format {
+            answer["tool_result_format"] = format.name().into();
+        }
+        Ok(Json(answer).into_response())
     })
     .await
 }
@@ -66,6 +70,6 @@ pub(super) async fn guide(
 impl Door {
     /// The tools in this caller's hand.
     pub(in crate::intake) fn tools<'a>(&'a self, caller: &'a crate::agents::Caller) -> Tools<'a> {
-        Tools { pipeline: &self.0.pipeline, guides: &self.0.guides, caller }
+        Tools { pipeline: &self.0.pipeline, caller }
     }
 }

@@ -62,7 +62,8 @@ fn open(answer: &Value) -> Option<(String, String)> {
 fn put(answer: &mut Value, id: &str, receipt: Value) {
     let Some(targets) = answer.get_mut("targets").and_then(Value::as_array_mut) else {
         // These are said of the call, and no receipt of the message has them.
-        let said = ["guide", "stand_in", "deduplicated"].map(|member| (member, answer.get(member).cloned()));
+        let said = ["guide", "stand_in", "deduplicated", "notes"]
+            .map(|member| (member, answer.get(member).cloned()));
         *answer = receipt;
         for (member, value) in said {
             if let Some(value) = value {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Described;
 use crate::{
+    agents::{Caller, Role},
     channels::{Capabilities, formats},
     delivery::{Pipeline, plan},
     message::{
@@ -23,9 +24,9 @@ struct Reach {
     accounts: Vec<String>,
 }
 
-/// All tools, for a turn of `agent` that came from `origin`.
-pub(super) fn all(pipeline: &Pipeline, agent: &str, origin: Option<&Origin>) -> Vec<Described> {
-    let rights = pipeline.rights(agent);
+/// All tools, for a turn of `caller` that came from `origin`.
+pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>) -> Vec<Described> {
+    let rights = pipeline.rights(caller.agent());
     let mut reach: Vec<Reach> = Vec::new();
     for (channel, account, adapter) in pipeline.accounts().iter() {
         if rights.is_none_or(|rights| !rights.reach(channel)) {
@@ -40,7 +41,9 @@ pub(super) fn all(pipeline: &Pipeline, agent: &str, origin: Option<&Origin>) -> 
     }
     let targets: Vec<String> = rights.map(|rights| rights.entries().collect()).unwrap_or_default();
     let channels: Vec<&str> = reach.iter().map(|reach| reach.can.channel).collect();
-    vec![
+    // Nobody writes to the shell, and who may write nowhere has nothing to answer.
+    let answers = (caller.role == Role::Agent && !reach.is_empty()).then(reply);
+    let mut all = vec![
         Described {
             name: "message".into(),
             description: description(&reach, &targets, origin),
@@ -97,7 +100,45 @@ pub(super) fn all(pipeline: &Pipeline, agent: &str, origin: Option<&Origin>) -> 
                 "additionalProperties": false,
             }),
         },
-    ]
+    ];
+    if let Some(reply) = answers {
+        // Behind what models know, and before what asks about it.
+        all.insert(2, reply);
+    }
+    all
+}
+
+/// The automatic path, for the program that runs an agent's turns.
+fn reply() -> Described {
+    Described {
+        name: "reply".into(),
+        description: "For the program that runs your turns: deliver what a turn has said to where it came from. Its text goes there; \
+                      each <message to=\"name\">…</message> block in it goes to whom it names. A model that has called `message` \
+                      does not call this as well."
+            .into(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "context": {"type": "string", "description": "The context that came with the message of this turn."},
+                "text": {"type": "string", "description": "What the model wrote, in Markdown."},
+                "response": {
+                    "type": "object",
+                    "description": "What is to be sent, where that has been decided: it takes the place of `text`.",
+                    "properties": {
+                        "text": {"type": "string"},
+                        "voiceRequested": {"type": "boolean", "description": "Also as a voice message, after the text."},
+                        "voiceText": {"type": "string", "description": "What is spoken, where it is not the text."},
+                        "attachments": {"type": "array", "items": {"type": ["object", "string"]}},
+                        "skipAssistantHistory": {"type": "boolean", "description": "Always true: no history of yours is written."},
+                    },
+                    "additionalProperties": false,
+                },
+                "skillTransition": {"description": "The turn goes on elsewhere: nothing is sent."},
+            },
+            "required": ["context"],
+            "additionalProperties": false,
+        }),
+    }
 }
 
 fn description(reach: &[Reach], targets: &[String], origin: Option<&Origin>) -> String {

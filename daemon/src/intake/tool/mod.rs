@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `message` | everything that its caller's channels can do |
 //! | `send_message` | a text to a target, as the agents of other houses know it |
+//! | `reply` | the text of a turn, for the runner of an agent |
 //! | `receipt` | what has become of a message since |
 //! | `cancel` | takes a message back that has not left |
 //! | `inbox` | what the hub has to tell: every end that nobody waited for |
@@ -18,12 +19,17 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub(super) use self::guide::{Guides, of as guide};
-use super::desk::{self, Desk, Incoming, LISTED};
+pub(super) use self::guide::of as guide;
+use super::{
+    desk::{self, Desk, Incoming, LISTED},
+    reply::Reply,
+};
 use crate::{
     agents::Caller,
+    channels::formats::{self, ToolResults},
     delivery::Pipeline,
     message::{
+        TOOLS,
         parameters::LONGEST_WAIT,
         refusal::{Code, Refusal},
     },
@@ -51,7 +57,6 @@ pub struct Described {
 /// The tools, for one caller.
 pub(super) struct Tools<'a> {
     pub pipeline: &'a Pipeline,
-    pub guides: &'a Guides,
     pub caller: &'a Caller,
 }
 
@@ -77,21 +82,50 @@ struct Inbox {
 }
 
 impl Tools<'_> {
-    /// All of them, for a turn of this context.
-    pub(super) async fn list(&self, context: Option<&str>) -> Result<Vec<Described>, Refusal> {
+    /// All of them, for a turn of this context; and how the results of any tool are written in its conversation.
+    pub(super) async fn list(
+        &self,
+        context: Option<&str>,
+    ) -> Result<(Vec<Described>, Option<ToolResults>), Refusal> {
         let agent = self.caller.agent();
         let origin = match context {
             Some(context) => Some(self.pipeline.origin(agent, context).await?),
             None => None,
         };
-        Ok(describe::all(self.pipeline, agent, origin.as_ref()))
+        let format = origin.as_ref().map(|origin| formats::tool_result_format(&origin.place.channel));
+        Ok((describe::all(self.pipeline, self.caller, origin.as_ref()), format))
     }
 
-    /// Calls one.
+    /// Calls one, with the hooks around it.
     pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
+        let around = self.pipeline.around(self.caller.agent(), tool, true);
+        let other = match &around {
+            Some(around) => around.before(arguments).await?,
+            None => None,
+        };
+        let arguments = other.as_ref().unwrap_or(arguments);
+        let mut answer = self.run(tool, arguments).await?;
+        if let Some(around) = &around {
+            answer = around.after(arguments, answer).await;
+        }
+        Ok(if tool == "send_message" { simple(&answer) } else { answer })
+    }
+
+    async fn run(&self, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
         match tool {
-            "message" => self.message(arguments).await,
-            "send_message" => self.message(arguments).await.map(|answer| simple(&answer)),
+            "message" | "send_message" => {
+                let incoming = Incoming { caller: self.caller, call: arguments, key: None, wait: WAIT };
+                Ok(json!(incoming.take(self.pipeline).await?))
+            }
+            "reply" => {
+                let reply = Reply { pipeline: self.pipeline, caller: self.caller };
+                reply
+                    .take(read(
+                        arguments,
+                        "{\"context\": …, \"text\": …}, or \"response\" in place of \"text\"",
+                    )?)
+                    .await
+            }
             "receipt" => self.receipt(read(arguments, "{\"id\": …}")?).await,
             "cancel" => {
                 let Named { id } = read(arguments, "{\"id\": …}")?;
@@ -99,23 +133,26 @@ impl Tools<'_> {
             }
             "inbox" => self.inbox(read(arguments, "{\"after\": …}")?).await,
             _ => {
-                let known = "tools are: message, send_message, receipt, cancel, inbox";
+                let known = format!("tools are: {}", TOOLS.join(", "));
                 Err(Refusal::new(Code::NotFound, "there is no such tool", known))
             }
         }
     }
 
-    fn desk(&self) -> Desk<'_> {
-        Desk { pipeline: self.pipeline, caller: self.caller }
+    /// The refusal of a call as a model reads it: with the guide of the channel that it was for.
+    pub(super) fn mistaken(&self, tool: &str, arguments: &Value, refusal: &Refusal) -> Value {
+        let mut value = refused(refusal);
+        if refusal.code == Code::InputInvalid
+            && let Some(around) = self.pipeline.around(self.caller.agent(), tool, true)
+            && let Some(guide) = around.guide_after_a_mistake(arguments)
+        {
+            value["guide"] = guide.into();
+        }
+        value
     }
 
-    async fn message(&self, call: &Value) -> Result<Value, Refusal> {
-        let incoming = Incoming { caller: self.caller, call, key: None, wait: WAIT };
-        let mut answer = json!(incoming.take(self.pipeline).await?);
-        if let Some(guide) = self.guides.first_use(self.caller.agent(), call, &answer) {
-            answer["guide"] = guide.into();
-        }
-        Ok(answer)
+    fn desk(&self) -> Desk<'_> {
+        Desk { pipeline: self.pipeline, caller: self.caller }
     }
 
     /// What stands at the address of a resource.
@@ -162,7 +199,7 @@ fn read<T: for<'de> Deserialize<'de>>(arguments: &Value, written: &str) -> Resul
 /// A receipt as `send_message` answers it: what matters of it, within its bound.
 pub fn simple(answer: &Value) -> Value {
     let mut short = json!({"ok": answer["ok"]});
-    for member in ["id", "state", "deduplicated", "code", "error", "hint", "guide"] {
+    for member in ["id", "state", "deduplicated", "code", "error", "hint", "notes", "guide"] {
         if let Some(value) = answer.get(member).filter(|value| !value.is_null()) {
             short[member] = value.clone();
             // What comes last is what can be done without.
@@ -173,17 +210,6 @@ pub fn simple(answer: &Value) -> Value {
         }
     }
     short
-}
-
-/// The refusal of a call, with the guide of the channel that it was for.
-pub(super) fn mistaken(refusal: &Refusal, call: &Value) -> Value {
-    let mut value = refused(refusal);
-    if refusal.code == Code::InputInvalid
-        && let Some(guide) = Guides::after_a_mistake(call)
-    {
-        value["guide"] = guide.into();
-    }
-    value
 }
 
 /// A refusal as a tool answers it.

@@ -1,0 +1,175 @@
+//! Hooks around a tool: none is run that a hook refuses, whichever door it comes by, and what was done is not lost by one that
+//! fails.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_tests::hub::{Client, TestHub, client::text};
+use serde_json::{Value, json};
+
+const CONFIG: &str = r#"
+[agents.engineer]
+allow = ["local:*"]
+cross_context = "allow"
+decorate = false
+
+[agents.shell]
+allow = ["local:*"]
+cross_context = "allow"
+decorate = false
+
+[voice]
+enabled = false
+
+[channels.local.home]
+"#;
+
+const PASS: &str = r#"echo "{\"action\": \"pass\"}""#;
+
+fn hook(name: &str, on: &str, more: &str, script: &str) -> String {
+    format!("[hooks.{name}]\non = \"{on}\"\n{more}\ncommand = [\"/bin/sh\", \"-c\", '''{script}''']\n")
+}
+
+fn asked(log: &Path) -> Result<Vec<Value>> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
+}
+
+fn call(agent: &Client, tool: &str, arguments: &Value) -> Result<Value> {
+    agent.post(&format!("/v1/tools/{tool}"), arguments)?.taken()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_door_asks_before_a_tool_is_run_and_tells_what_it_answered() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let log = folder.path().join("log");
+    let notes = format!("(cat; echo) >> {}; {PASS}", log.display());
+    let hooks = [hook("a", "before_tool_call", "", &notes), hook("b", "tool_result", "", &notes)].concat();
+    let mut house = TestHub::start(&format!("{CONFIG}{hooks}")).await?;
+    let agent = house.agent("engineer").await?;
+    let context = house.bridge("porch").await?.heard("engineer", "ann")?;
+    let to_ann = |message: &str| json!({"to": "local:ann", "message": message});
+    let sent = agent.send_and_wait(&to_ann("One."))?;
+    call(&agent, "message", &to_ann("Two."))?;
+    call(&agent, "send_message", &json!({"platform": "local", "target": "ann", "body": "Three."}))?;
+    call(&agent, "receipt", &json!({"id": sent["id"]}))?;
+    agent.post("/v1/reply", &json!({"context": context, "text": "Four."}))?.taken()?;
+    call(&agent, "reply", &json!({"context": context, "text": "Five."}))?;
+    let cli = house.cli(&["send", "--to", "local:ann", "Six."])?;
+    ensure!(cli.status == 0, "{}", cli.stderr);
+
+    let asked = asked(&log)?;
+    let seen: Vec<(&str, &str, &str)> =
+        asked.iter().map(|facts| (text(facts, "hook"), text(facts, "agent"), text(facts, "tool"))).collect();
+    let mut wanted = Vec::new();
+    for (agent, tool) in [
+        ("engineer", "message"),
+        ("engineer", "message"),
+        ("engineer", "send_message"),
+        ("engineer", "receipt"),
+        ("engineer", "reply"),
+        ("engineer", "reply"),
+        ("shell", "message"),
+    ] {
+        wanted.extend([("before_tool_call", agent, tool), ("tool_result", agent, tool)]);
+    }
+    ensure!(seen == wanted, "{seen:?}");
+    ensure!(asked[0]["arguments"] == to_ann("One.") && asked[0]["id"] == asked[1]["id"], "{:?}", asked[0]);
+    ensure!(asked[0]["id"] != asked[2]["id"] && asked[1]["result"]["id"] == sent["id"], "{:?}", asked[1]);
+    ensure!(asked[9]["result"]["sent"][0]["id"].is_string(), "{:?}", asked[9]);
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_changes_what_is_asked_for_or_refuses_it_and_nothing_is_done() -> Result<()> {
+    let script = r#"
+facts=$(cat)
+case $facts in
+  *please*) echo '{"action": "rewrite", "arguments": {"to": "local:ann", "message": "Changed."}}' ;;
+  *wrongly*) echo '{"action": "rewrite", "arguments": {"to": "local:ann", "mesage": "x"}}' ;;
+  *never*) echo '{"action": "cancel", "reason": "not today"}' ;;
+  *babble*) echo 'yes' ;;
+  *break*) exit 3 ;;
+  *sleep*) sleep 30 ;;
+  *) echo '{"action": "pass"}' ;;
+esac"#;
+    let hook = hook("h", "before_tool_call", "timeout = \"2s\"\ntools = [\"message\"]", script);
+    let mut house = TestHub::start(&format!("{CONFIG}{hook}")).await?;
+    let agent = house.agent("engineer").await?;
+    let changed = call(&agent, "message", &json!({"to": "local:bob", "message": "Change it, please."}))?;
+    ensure!(changed["to"] == "local:ann" && house.arrived("ann")? == ["Changed."], "{changed}");
+    for (word, status, why) in [
+        // What a hook makes of a call is read as strictly as what an agent does.
+        ("wrongly", 400, "mesage"),
+        ("never", 403, "the hook h refused the call: not today"),
+        ("babble", 502, "nothing was done: its answer is not"),
+        ("break", 502, "exit status: 3"),
+        ("sleep", 502, "did not answer within 2 s"),
+    ] {
+        for path in ["/v1/messages", "/v1/tools/message"] {
+            let refused = agent.post(path, &json!({"to": "local:bob", "message": word}))?;
+            ensure!(refused.status == status && refused.body["ok"] != true, "{word} at {path}: {refused:?}");
+            ensure!(refused.body.to_string().contains(why), "{word} at {path}: {refused:?}");
+        }
+    }
+    ensure!(agent.queue()?.len() == 1 && house.arrived("bob")?.is_empty(), "something was done");
+    // It is asked about the tools that it names, and about no other.
+    let other = json!({"platform": "local", "target": "bob", "body": "never"});
+    ensure!(call(&agent, "send_message", &other)?["state"] == "sent");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_is_added_to_or_changed_and_a_hook_that_fails_loses_nothing_of_it() -> Result<()> {
+    let script = r#"
+facts=$(cat)
+case $facts in
+  *aside*) echo '{"action": "annotate", "note": "Say no more."}' ;;
+  *other*) echo '{"action": "rewrite", "result": {"ok": true, "state": "sent", "id": "hidden"}}' ;;
+  *break*) exit 3 ;;
+  *) echo '{"action": "pass"}' ;;
+esac"#;
+    let hook = hook("h", "tool_result", "", script);
+    let mut house = TestHub::start(&format!("{CONFIG}{hook}")).await?;
+    let agent = house.agent("engineer").await?;
+    let say = |path: &str, word: &str| {
+        let message = format!("{word} by {path}");
+        agent.post(path, &json!({"to": "local:ann", "message": message, "wait": 20}))?.taken()
+    };
+    for path in ["/v1/messages", "/v1/tools/message"] {
+        let noted = say(path, "aside")?;
+        ensure!(noted["notes"] == json!(["Say no more."]) && noted["state"] == "sent", "{path}: {noted}");
+        let changed = say(path, "other")?;
+        ensure!(changed["id"] == "hidden" && changed["to"].is_null(), "{path}: {changed}");
+        let failed = say(path, "break")?;
+        ensure!(failed["state"] == "sent" && failed["ok"] == true, "{path}: {failed}");
+        ensure!(failed["notes"].to_string().contains("the hook h failed"), "{path}: {failed}");
+        ensure!(say(path, "plain")?["notes"].is_null());
+    }
+    ensure!(house.arrived("ann")?.len() == 8, "{:?}", house.arrived("ann")?);
+    let simple = json!({"platform": "local", "target": "ann", "body": "aside, simply"});
+    let simple = call(&agent, "send_message", &simple)?;
+    ensure!(simple["notes"] == json!(["Say no more."]) && simple.to_string().len() <= 1024, "{simple}");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_is_a_hook_that_can_be_switched_off() -> Result<()> {
+    let hello = |n: u32| json!({"to": "local:ann", "message": format!("Hello {n}.")});
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    ensure!(call(&agent, "message", &hello(0))?["guide"].is_string(), "it is there without a section");
+    ensure!(call(&agent, "message", &hello(1))?["guide"].is_null(), "and said once");
+    house.stop().await;
+    let section = "[hooks.guide]\non = \"tool_result\"\nbuiltin = \"guide\"\n";
+    for (more, is_on) in [("", true), ("enabled = false\n", false), ("tools = [\"send_message\"]\n", false)] {
+        let mut house = TestHub::start(&format!("{CONFIG}{section}{more}")).await?;
+        let agent = house.agent("engineer").await?;
+        ensure!(call(&agent, "message", &hello(2))?["guide"].is_string() == is_on, "{more}");
+        house.stop().await;
+    }
+    Ok(())
+}
