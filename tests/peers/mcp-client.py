@@ -3,8 +3,10 @@
     mcp-client.py http URL TOKEN
     mcp-client.py stdio PROGRAM [ARGUMENT...]
 
-Reads one step a line from standard input, as JSON: {"tools": true}, {"call": NAME, "arguments": {...}} (with "cancel": SECONDS to
-give it up after that long), {"read": URI}. Writes what came of each as a line of JSON.
+Reads one step a line from standard input, as JSON: {"tools": true}, {"resources": true}, {"call": NAME, "arguments": {...}} (with
+"cancel": SECONDS to give it up after that long), {"read": URI}, {"subscribe": URI}, {"unsubscribe": URI}, {"heard": SECONDS} for the
+next resource that is said to have changed within that long, {"listen": URI, "call": ..., "arguments": ...} for the same in the way of
+2026-07-28 around a call. Writes what came of each as a line of JSON. MCP_MODERN=1 opens no session, as that version has it.
 """
 
 import asyncio
@@ -17,6 +19,7 @@ import httpx2
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import listen
 from mcp.shared.exceptions import MCPError
 
 
@@ -34,7 +37,25 @@ async def connected(way, rest):
             yield read, write
 
 
-async def step(session, told):
+async def step(session, changed, told):
+    if "resources" in told:
+        return {"resources": [str(resource.uri) for resource in (await session.list_resources()).resources]}
+    if "subscribe" in told:
+        await session.subscribe_resource(told["subscribe"])
+        return {"subscribed": True}
+    if "unsubscribe" in told:
+        await session.unsubscribe_resource(told["unsubscribe"])
+        return {"subscribed": False}
+    if "heard" in told:
+        try:
+            return {"changed": await asyncio.wait_for(changed.get(), told["heard"])}
+        except (asyncio.TimeoutError, TimeoutError):
+            return {"changed": None}
+    if "listen" in told:
+        async with listen(session, resource_subscriptions=[told["listen"]]) as subscription:
+            await session.call_tool(told["call"], told["arguments"])
+            event = await asyncio.wait_for(anext(subscription), 20)
+            return {"changed": str(event.uri)}
     if "tools" in told:
         tools = (await session.list_tools()).tools
         return {"tools": [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]}
@@ -58,11 +79,20 @@ async def step(session, told):
 
 async def main():
     way, *rest = sys.argv[1:]
-    async with connected(way, rest) as (read, write), ClientSession(read, write) as session:
-        await session.initialize()
+    changed = asyncio.Queue()
+
+    async def hear(message):
+        if getattr(message, "method", None) == "notifications/resources/updated":
+            await changed.put(str(message.params.uri))
+
+    async with connected(way, rest) as (read, write), ClientSession(read, write, message_handler=hear) as session:
+        if os.environ.get("MCP_MODERN"):
+            await session.discover()
+        else:
+            await session.initialize()
         for line in sys.stdin:
             try:
-                answer = await step(session, json.loads(line))
+                answer = await step(session, changed, json.loads(line))
             except MCPError as error:
                 answer = {"error": str(error)}
             print(json.dumps(answer), flush=True)

@@ -74,10 +74,69 @@ async fn the_protocols_own_client_does_the_main_job_over_http() -> Result<()> {
     Ok(())
 }
 
+/// Something that will not arrive, and that nobody waits for.
+fn lost(text: &str) -> Value {
+    json!({"call": "message", "arguments": {"to": "local:team", "message": text, "wait": 0}})
+}
+
+const INBOX: &str = "gatepost://inbox";
+
+/// Cancels everything of this agent's that is held: each ends other than sent.
+fn take_all_back(agent: &gatepost_tests::hub::Client) -> Result<()> {
+    for message in agent.queue()?.iter().filter(|message| message["state"] == "held") {
+        agent.post(&format!("/v1/messages/{}/cancel", text(message, "id")), &json!({}))?.taken()?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_hears_when_something_lands_in_its_inbox_and_in_nobody_elses() -> Result<()> {
+    let mut house = TestHub::start(&format!("{CONFIG}[agents.other]\nallow = [\"local:team\"]\n")).await?;
+    let (agent, other) = (house.agent("engineer").await?, house.agent("other").await?);
+    let mut client = McpClient::at(agent.base(), agent.token())?;
+    let resources = client.step(&json!({"resources": true}))?;
+    ensure!(resources["resources"] == json!(["gatepost://queue", INBOX]), "{resources}");
+    ensure!(client.step(&json!({"subscribe": "gatepost://queue"}))?["error"].is_string());
+    ensure!(client.step(&json!({"subscribe": INBOX}))?["subscribed"] == true);
+    let mut strangers = McpClient::at(other.base(), other.token())?;
+    ensure!(strangers.step(&json!({"subscribe": INBOX}))?["subscribed"] == true);
+
+    // Held is no end, and nothing lands.
+    let held = client.step(&lost("First."))?;
+    ensure!(held["answer"]["state"] == "held", "{held}");
+    ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null());
+    take_all_back(&agent)?;
+    ensure!(client.step(&json!({"heard": 20}))?["changed"] == INBOX);
+    let inbox = client.step(&json!({"read": INBOX}))?;
+    ensure!(inbox["contents"][0]["notices"][0]["receipt"]["state"] == "cancelled", "{inbox}");
+    ensure!(strangers.step(&json!({"heard": 1}))?["changed"].is_null(), "another agent heard of it");
+
+    ensure!(client.step(&json!({"unsubscribe": INBOX}))?["subscribed"] == false);
+    client.step(&lost("Second."))?;
+    take_all_back(&agent)?;
+    ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "it did not want to hear any more");
+
+    // Whose token was taken away hears nothing.
+    strangers.step(&lost("Third."))?;
+    house.operator()?.raw("DELETE", "/v1/agents/other", &[], b"")?;
+    house.decide(Verdict::Deny).await?;
+    ensure!(strangers.step(&json!({"heard": 1}))?["changed"].is_null());
+
+    // The same without a session, by a request that stays open.
+    let mut modern = McpClient::modern_at(agent.base(), agent.token())?;
+    let mut call = lost("Fourth.");
+    call["arguments"]["ttlSeconds"] = 2.into();
+    call["listen"] = INBOX.into();
+    let heard = modern.step(&call)?;
+    ensure!(heard["changed"] == INBOX, "{heard}");
+    house.stop().await;
+    Ok(())
+}
+
 #[test]
 fn the_same_door_stands_in_a_program_that_agents_start() -> Result<()> {
     let mut hub = SpawnedHub::start(
-        "[agents.engineer]\nallow = [\"local:team\"]\ncross_context = \"allow\"\ndecorate = false\n[channels.local.home]\n",
+        "[agents.engineer]\nallow = [\"local:team\"]\nhold = [\"local:asked\"]\ncross_context = \"allow\"\ndecorate = false\n[channels.local.home]\n",
     )?;
     let agent = hub.agent("engineer")?;
     let environment = [("GATEPOST_HUB", agent.base()), ("GATEPOST_TOKEN", agent.token())];
@@ -86,6 +145,12 @@ fn the_same_door_stands_in_a_program_that_agents_start() -> Result<()> {
     let sent = client.step(&say("Over stdio."))?;
     ensure!(sent["is_error"] == false && sent["answer"]["state"] == "sent", "{sent}");
     ensure!(sent["answer"].to_string().len() <= 1024, "{sent}");
+    // It hears of its inbox too.
+    ensure!(client.step(&json!({"subscribe": INBOX}))?["subscribed"] == true);
+    let held = agent.send(&json!({"to": "local:asked", "message": "May I?"}))?;
+    ensure!(held["state"] == "held" && client.step(&json!({"heard": 1}))?["changed"].is_null(), "{held}");
+    take_all_back(&agent)?;
+    ensure!(client.step(&json!({"heard": 20}))?["changed"] == INBOX);
     hub.terminate()?;
     let nobody = client.step(&say("Anybody there?"))?;
     // The words that agents know.

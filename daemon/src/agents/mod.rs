@@ -186,6 +186,14 @@ pub async fn recognise(store: &Store, token: &str) -> Result<Option<Caller>, Sto
     })
 }
 
+/// Whether this holder's name still has a valid token for this role.
+pub async fn stands(store: &Store, caller: &Caller) -> Result<bool, StoreError> {
+    store.look(|db| {
+        let sql = "SELECT 1 FROM tokens WHERE name = ? AND role = ? AND revoked_at IS NULL";
+        Ok(db.prepare_cached(sql)?.exists([caller.name.as_str(), caller.role.word()])?)
+    })
+}
+
 fn find(tx: &Transaction<'_>, name: &str) -> Result<bool, rusqlite::Error> {
     exists(tx, "SELECT 1 FROM tokens WHERE name = ? AND revoked_at IS NULL", name)
 }
@@ -219,7 +227,9 @@ mod tests {
             assert!(!bytes.windows(hex.len()).any(|window| window == hex));
         }
 
+        assert!(stands(&store, &caller).await.unwrap());
         revoke(&store, "engineer", "operator").await.unwrap();
+        assert!(!stands(&store, &caller).await.unwrap());
         assert_eq!(recognise(&store, &token).await.unwrap(), None);
         assert!(matches!(revoke(&store, "engineer", "operator").await, Err(AgentError::Missing(_))));
         assert!(list(&store).await.unwrap().is_empty());

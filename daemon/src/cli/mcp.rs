@@ -11,18 +11,21 @@ use super::Failed;
 use crate::{
     client::{Client, Place, Request},
     intake::{
-        mcp::{Hands, Mcp},
+        mcp::{Hands, INBOX, Mcp},
         tool::Described,
     },
     message::parameters::LONGEST_WAIT,
 };
+
+/// Between two looks for a hub that is away, while somebody wants to hear of its inbox.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// A hub, reached over its HTTP door; or why it cannot be, for a hub that was never started has no token to use.
 #[derive(Clone)]
 struct There(Result<Client, String>);
 
 pub(super) async fn run(place: &Place) -> Result<(), Failed> {
-    let door = Mcp(There(Client::at(place).map_err(|error| error.to_string())));
+    let door = Mcp::new(There(Client::at(place).map_err(|error| error.to_string())));
     let (from, to) = rmcp::transport::stdio();
     let serving = door.serve((from, to)).await.map_err(Failed::refused)?;
     serving.waiting().await.map_err(Failed::refused)?;
@@ -80,6 +83,29 @@ impl Hands for There {
 
     async fn read(&self, (): &(), uri: &str) -> Result<Value, Value> {
         self.ask(Method::POST, "/v1/resource", Some(json!({"uri": uri}))).await
+    }
+
+    async fn newest(&self, (): &()) -> Option<i64> {
+        let inbox = self.read(&(), INBOX).await.ok()?;
+        let newest = inbox["notices"].as_array()?.last();
+        Some(newest.and_then(|notice| notice["seq"].as_i64()).unwrap_or(0))
+    }
+
+    async fn lands(&self, (): &(), after: i64) -> Option<i64> {
+        let client = self.0.as_ref().ok()?;
+        loop {
+            // Before the look, so that nothing lands unseen between the two.
+            let mut happenings = client.happenings().await;
+            while let Ok(heard) = &mut happenings {
+                if let Some(newest) = self.newest(&()).await.filter(|newest| *newest > after) {
+                    return Some(newest);
+                }
+                if let Err(error) = heard.next().await {
+                    happenings = Err(error);
+                }
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Elsewhere an agent believed that it had spoken when its message had long failed. A notice is written in the
 //! transaction of the end that it tells of.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Row, Transaction, params};
 use serde_json::Value;
 
 use super::{Outbox, row::MessageRow, transition::TransitionError};
@@ -36,6 +36,30 @@ pub(super) fn tell(
 }
 
 impl Outbox {
+    /// The number of the newest notice of `agent`; zero, where there is none.
+    pub async fn newest_notice(&self, agent: &str) -> Result<i64, StoreError> {
+        let agent = agent.to_owned();
+        self.store
+            .read(move |db| {
+                let newest = "SELECT coalesce(max(seq), 0) FROM inbox WHERE agent = ?";
+                Ok(db.prepare_cached(newest)?.query_row([agent], |row| row.get(0))?)
+            })
+            .await
+    }
+
+    /// The newest notices of `agent`, oldest first, at most `limit`.
+    pub async fn newest_notices(&self, agent: &str, limit: u32) -> Result<Vec<Notice>, StoreError> {
+        let agent = agent.to_owned();
+        self.store
+            .read(move |db| {
+                let newest = "SELECT seq, at, notice FROM (SELECT * FROM inbox WHERE agent = ? ORDER BY seq DESC LIMIT ?)
+                     ORDER BY seq";
+                let mut rows = db.prepare(newest)?;
+                Ok(rows.query_map(params![agent, limit], notice)?.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
     /// What `agent` is told, after the notice numbered `after`, oldest first, at most `limit`.
     pub async fn notices(&self, agent: &str, after: i64, limit: u32) -> Result<Vec<Notice>, StoreError> {
         let agent = agent.to_owned();
@@ -44,16 +68,17 @@ impl Outbox {
                 let mut rows = db.prepare(
                     "SELECT seq, at, notice FROM inbox WHERE agent = ? AND seq > ? ORDER BY seq LIMIT ?",
                 )?;
-                let rows = rows.query_map(params![agent, after, limit], |row| {
-                    let receipt: String = row.get(2)?;
-                    Ok(Notice {
-                        seq: row.get(0)?,
-                        at: row.get(1)?,
-                        receipt: serde_json::from_str(&receipt).unwrap_or(Value::Null),
-                    })
-                })?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                Ok(rows.query_map(params![agent, after, limit], notice)?.collect::<Result<_, _>>()?)
             })
             .await
     }
+}
+
+fn notice(row: &Row<'_>) -> rusqlite::Result<Notice> {
+    let receipt: String = row.get(2)?;
+    Ok(Notice {
+        seq: row.get(0)?,
+        at: row.get(1)?,
+        receipt: serde_json::from_str(&receipt).unwrap_or(Value::Null),
+    })
 }

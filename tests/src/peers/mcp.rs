@@ -25,6 +25,14 @@ impl McpClient {
         Self::start(&["http", &format!("{hub}/mcp"), token], &[])
     }
 
+    /// One at a hub's HTTP door that opens no session, as 2026-07-28 has it.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn modern_at(hub: &str, token: &str) -> Result<Self> {
+        Self::start(&["http", &format!("{hub}/mcp"), token], &[("MCP_MODERN", "1")])
+    }
+
     /// One that starts `gatepost mcp` itself, in this environment.
     ///
     /// # Errors

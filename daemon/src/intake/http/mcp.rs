@@ -1,6 +1,6 @@
 //! The MCP door in the hub: streamable HTTP at `/mcp`, behind the same tokens as every other call.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -17,15 +17,19 @@ use rmcp::{
     },
 };
 use serde_json::{Value, json};
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::{Door, messages::SENDERS, problem};
 use crate::{
-    agents::Caller,
+    agents::{self, Caller},
     intake::{
         mcp::{Hands, Mcp},
         tool::{self, Described},
     },
 };
+
+/// What happens within this after a change is looked at together with it.
+const TOGETHER: Duration = Duration::from_millis(20);
 
 /// The hub that the door stands in.
 #[derive(Clone)]
@@ -41,7 +45,7 @@ pub(super) fn routes(door: &Door, hosts: &[String]) -> Router<Door> {
         .enforce_origin_validation()
         .with_max_request_body_bytes(door.0.max_body);
     let service = StreamableHttpService::new(
-        move || Ok(Mcp(here.clone())),
+        move || Ok(Mcp::new(here.clone())),
         Arc::new(LocalSessionManager::default()),
         config,
     );
@@ -87,6 +91,28 @@ impl Hands for Here {
                 self.0.0.refused.note(Some(caller), "/mcp", &refusal).await;
                 self.0.tools(caller).mistaken(name, arguments, &refusal)
             }
+        }
+    }
+
+    async fn newest(&self, caller: &Caller) -> Option<i64> {
+        self.0.0.pipeline.outbox().newest_notice(caller.agent()).await.ok()
+    }
+
+    async fn lands(&self, caller: &Caller, after: i64) -> Option<i64> {
+        let outbox = self.0.0.pipeline.outbox();
+        let mut changes = outbox.changes();
+        loop {
+            let newest = outbox.newest_notice(caller.agent()).await.ok()?;
+            if newest > after {
+                // Whose token was revoked meanwhile hears nothing more.
+                return agents::stands(&self.0.0.store, caller).await.ok()?.then_some(newest);
+            }
+            match changes.recv().await {
+                // Missed ones make no difference: the inbox is read anew.
+                Ok(_) | Err(RecvError::Lagged(_)) => tokio::time::sleep(TOGETHER).await,
+                Err(RecvError::Closed) => return None,
+            }
+            while !matches!(changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
         }
     }
 

@@ -1,10 +1,12 @@
 //! The door for agents that speak the Model Context Protocol (<https://modelcontextprotocol.io/specification>).
 //!
 //! The protocol is somebody else's (rmcp); what stands here is which tools and resources there are, and how a call
-//! follows its message: progress while it waits, and what is cancelled is taken back. The same door stands in the hub, at
+//! follows its message: progress while it waits, and what is cancelled is taken back; and that a client hears when something
+//! lands in its inbox. The same door stands in the hub, at
 //! `/mcp`, and in `gatepost mcp`, which reaches a running hub: [`Hands`] is what differs.
 
 mod following;
+mod inbox;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,12 +16,15 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
         ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-        ServerCapabilities, ServerConfig, Tool,
+        ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+        SubscriptionFilter, Tool, UnsubscribeRequestParams,
     },
-    service::RequestContext,
+    service::{RequestContext, SubscriptionContext},
 };
 use serde_json::{Map, Value};
 
+pub use self::inbox::ADDRESS as INBOX;
+use self::inbox::Listening;
 use super::tool::{Described, WAIT, simple};
 use crate::message::parameters::LONGEST_WAIT;
 
@@ -27,7 +32,7 @@ use crate::message::parameters::LONGEST_WAIT;
 const INSTRUCTIONS: &str = "Gatepost sends messages to people, on the channels that its operator has set up. Call `message` \
 (or `send_message`) with Markdown; it is formatted and split for the channel. A message that leaves its own conversation may \
 wait for a person's approval: then the answer says held, and it must not be sent a second time. Ask later with `receipt`; what \
-became of everything else stands in `inbox`.";
+became of everything else stands in `inbox`, and in gatepost://inbox, which can be subscribed to.";
 
 /// What the door reaches: the hub that it stands in, or one elsewhere.
 pub trait Hands: Clone + Send + Sync + 'static {
@@ -50,15 +55,36 @@ pub trait Hands: Clone + Send + Sync + 'static {
 
     /// The content of a resource, if there is one of this address.
     fn read(&self, caller: &Self::Caller, uri: &str) -> impl Future<Output = Result<Value, Value>> + Send;
+
+    /// The number of the newest notice in this caller's inbox; nothing, where it cannot be had.
+    fn newest(&self, caller: &Self::Caller) -> impl Future<Output = Option<i64>> + Send;
+
+    /// Waits until a notice lands there beyond the one numbered `after`, and says the newest one's number; nothing, when no
+    /// more will.
+    fn lands(&self, caller: &Self::Caller, after: i64) -> impl Future<Output = Option<i64>> + Send;
 }
 
-/// The door.
+/// The door, for one session.
 #[derive(Clone)]
-pub struct Mcp<H>(pub H);
+pub struct Mcp<H> {
+    hands: H,
+    listening: Arc<Listening>,
+}
+
+impl<H: Hands> Mcp<H> {
+    /// A door that reaches what these hands reach.
+    pub fn new(hands: H) -> Self {
+        Self { hands, listening: Arc::default() }
+    }
+}
 
 impl<H: Hands> ServerHandler for Mcp<H> {
     fn get_info(&self) -> ServerConfig {
-        let can = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let can = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .build();
         ServerConfig::new(can)
             .with_server_info(Implementation::new("gatepost", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -69,8 +95,8 @@ impl<H: Hands> ServerHandler for Mcp<H> {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let caller = self.0.caller(&context)?;
-        let tools = self.0.tools(&caller).await.map_err(refused)?;
+        let caller = self.hands.caller(&context)?;
+        let tools = self.hands.tools(&caller).await.map_err(refused)?;
         Ok(ListToolsResult::with_all_items(tools.into_iter().map(tool).collect()))
     }
 
@@ -79,16 +105,16 @@ impl<H: Hands> ServerHandler for Mcp<H> {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let caller = self.0.caller(&context)?;
+        let caller = self.hands.caller(&context)?;
         let mut arguments = request.arguments.unwrap_or_default();
         let sends = matches!(&*request.name, "message" | "send_message");
         // This door waits itself, so that it can say how things stand meanwhile.
         let wait = if sends { patience(&mut arguments) } else { Duration::ZERO };
         // What the simple tool answers is shortened last: its receipt is followed by the whole one.
         let tool = if sends { "message" } else { &request.name };
-        let mut answer = self.0.call(&caller, tool, &arguments.into()).await;
+        let mut answer = self.hands.call(&caller, tool, &arguments.into()).await;
         if sends {
-            following::to_its_end(&self.0, &caller, &mut answer, wait, &context).await;
+            following::to_its_end(&self.hands, &caller, &mut answer, wait, &context).await;
         }
         if request.name == "send_message" {
             answer = simple(&answer);
@@ -109,7 +135,13 @@ impl<H: Hands> ServerHandler for Mcp<H> {
             .with_title("Your messages")
             .with_description("Your messages, newest first, with their states and why.")
             .with_mime_type("application/json");
-        Ok(ListResourcesResult::with_all_items(vec![queue]))
+        let inbox = Resource::new(INBOX, "inbox")
+            .with_title("Your inbox")
+            .with_description(
+                "Every message of yours that ended other than sent, and why. Can be subscribed to.",
+            )
+            .with_mime_type("application/json");
+        Ok(ListResourcesResult::with_all_items(vec![queue, inbox]))
     }
 
     async fn list_resource_templates(
@@ -133,16 +165,74 @@ impl<H: Hands> ServerHandler for Mcp<H> {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let caller = self.0.caller(&context)?;
+        let caller = self.hands.caller(&context)?;
         let missing = |why: Value| {
             let error = why["error"].as_str().unwrap_or("there is no such resource").to_owned();
             ErrorData::resource_not_found(error, None)
         };
-        let content = self.0.read(&caller, &request.uri).await.map_err(missing)?;
+        let content = self.hands.read(&caller, &request.uri).await.map_err(missing)?;
         let text =
             ResourceContents::text(content.to_string(), request.uri).with_mime_type("application/json");
         Ok(ReadResourceResult::new(vec![text]).into())
     }
+
+    // Clients up to 2025-11-25 know no other way.
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if request.uri != INBOX {
+            return Err(ErrorData::invalid_params(format!("only {INBOX} can be subscribed to"), None));
+        }
+        let caller = self.hands.caller(&context)?;
+        // From here on: what has landed before, the client reads.
+        let after = self.hands.newest(&caller).await.ok_or_else(cannot_look)?;
+        let (hands, peer) = (self.hands.clone(), context.peer);
+        let following = tokio::spawn(async move {
+            let say = || async {
+                peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(INBOX)).await.is_ok()
+            };
+            inbox::follow(&hands, &caller, after, say).await;
+        });
+        self.listening.begin(following.abort_handle());
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if request.uri == INBOX {
+            self.listening.end();
+        }
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().resource_subscriptions([INBOX]).build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let wanted = context.accepted().resource_subscriptions.iter().flatten().any(|uri| uri == INBOX);
+        if !wanted {
+            context.cancelled().await;
+            return Ok(());
+        }
+        let caller = self.hands.caller(context.request_context())?;
+        let after = self.hands.newest(&caller).await.ok_or_else(cannot_look)?;
+        let say = || async { context.sink().notify_resource_updated(INBOX).await.is_ok() };
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = inbox::follow(&self.hands, &caller, after, say) => {}
+        }
+        Ok(())
+    }
+}
+
+fn cannot_look() -> ErrorData {
+    ErrorData::internal_error("the hub does not say what is in the inbox; subscribe again later", None)
 }
 
 /// How long a call waits, taken out of its arguments: what cannot be a time is left in, for the refusal that it earns.

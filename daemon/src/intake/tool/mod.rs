@@ -160,12 +160,16 @@ impl Tools<'_> {
         let path = uri.strip_prefix("gatepost://").unwrap_or_default();
         match path.split_once('/') {
             None if path == "queue" => self.queue().await,
+            None if path == "inbox" => {
+                let newest = self.pipeline.outbox().newest_notices(self.caller.agent(), MOST_NOTICES).await;
+                Ok(json!({"ok": true, "notices": newest.map_err(desk::broken)?}))
+            }
             Some(("guide", channel)) => guide::of(channel),
             Some(("receipt", id)) => self.receipt(Receipt { id: id.to_owned(), wait: 0 }).await,
             _ => Err(Refusal::new(
                 Code::NotFound,
                 "there is no such resource",
-                "resources are: gatepost://queue, gatepost://guide/{channel}, gatepost://receipt/{id}",
+                "resources are: gatepost://queue, gatepost://inbox, gatepost://guide/{channel}, gatepost://receipt/{id}",
             )),
         }
     }
