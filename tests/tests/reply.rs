@@ -2,7 +2,7 @@
 //! to nobody.
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Client, TestHub, client::text};
+use gatepost_tests::hub::{Client, SpawnedHub, TestHub, client::text};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -119,6 +119,14 @@ async fn a_response_is_the_only_source_and_a_transition_sends_nothing() -> Resul
         house.heard("ann")?
     );
     let before = house.heard("ann")?.len();
+    // An empty response is one, and it says nothing.
+    for nothing in [json!({}), json!({"text": " "}), json!({"text": "NO_REPLY", "voiceRequested": true})] {
+        let answer = house.reply(&json!({"text": "The text.", "response": nothing}))?;
+        ensure!(answer["sent"] == json!([]) && answer["quiet"].is_string(), "{answer}");
+    }
+    let response = json!({"text": "Leaving too.", "attachments": [{"base64": "aGk="}]});
+    let away = house.reply(&json!({"response": response, "skillTransition": true}))?;
+    ensure!(away["ok"] == true && away["sent"] == json!([]), "{away}");
     let away = house.reply(&json!({"text": "Leaving.", "skillTransition": {"to": "other"}}))?;
     ensure!(away["sent"] == json!([]) && house.heard("ann")?.len() == before, "{away}");
     let history = house.agent.post(
@@ -129,5 +137,95 @@ async fn a_response_is_the_only_source_and_a_transition_sends_nothing() -> Resul
     let foreign = house.agent.post("/v1/reply", &json!({"context": "gpc_00", "text": "x"}))?;
     ensure!(foreign.status == 403, "{foreign:?}");
     house.hub.stop().await;
+    Ok(())
+}
+
+/// Reports what somebody wrote to `agent`; the context to answer with.
+fn wrote(bridge: &Client, agent: &str, peer: &str, thread: &str, message: &str) -> Result<String> {
+    let report = json!({
+        "agent": agent, "channel": "local", "peer": peer, "threadId": thread, "messageId": message, "text": "And?",
+    });
+    let answer = bridge.post("/v1/inbound", &report)?.taken()?;
+    Ok(text(&answer, "context").to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turns_text_stays_in_its_thread_and_a_block_answers_the_latest_that_was_heard_there() -> Result<()>
+{
+    let mut house = House::of("engineer").await?;
+    let yard = house.hub.bridge("yard").await?;
+    house.context = wrote(&yard, "engineer", "ann", "t5", "m5")?;
+    wrote(&yard, "engineer", "colleagues", "t1", "m1")?;
+    wrote(&yard, "engineer", "colleagues", "t2", "m2")?;
+    // What another agent heard there is none of this one's business.
+    wrote(&yard, "strict", "colleagues", "t3", "m3")?;
+
+    let answer = house.reply(&json!({"text": "To where it came from."}))?;
+    ensure!(answer["sent"][0]["to"] == "local:ann#t5", "{answer}");
+
+    let turn = "<message to=\"team\">Heard.</message><message to=\"bob\">Never heard of.</message>\
+                <message to=\"local:colleagues#t7\">Elsewhere.</message>";
+    let answer = house.reply(&json!({"text": turn}))?;
+    let message = |n: usize| house.agent.message(text(&answer["sent"][n], "id"));
+    let (heard, never, elsewhere) = (message(0)?, message(1)?, message(2)?);
+    ensure!(heard["to"] == "local:colleagues#t2" && heard["reply_to"] == "m2", "{heard}");
+    ensure!(never["to"] == "local:bob" && never["reply_to"].is_null(), "{never}");
+    ensure!(elsewhere["to"] == "local:colleagues#t7", "a thread that is named is kept: {elsewhere}");
+    house.hub.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_words_that_say_nothing_are_the_houses_own() -> Result<()> {
+    let mut house = House::of("engineer").await?;
+    house.hub.restart_with(&format!("{CONFIG}\n[reply]\nquiet = [\"ALL_QUIET\"]\n")).await?;
+    // A restart brings other addresses.
+    house.agent = house.hub.agent("engineer").await?;
+    let answer = house.reply(&json!({"text": "ALL_QUIET"}))?;
+    ensure!(answer["sent"] == json!([]), "{answer}");
+    house.reply(&json!({"text": "NO_REPLY"}))?;
+    house.reply(&json!({"text": "The door is open. ALL_QUIET"}))?;
+    ensure!(house.heard("ann")? == ["NO_REPLY", "The door is open."], "{:?}", house.heard("ann")?);
+    house.hub.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_is_sent_becomes_something_that_the_agent_was_told() -> Result<()> {
+    let mut house = House::of("engineer").await?;
+    let count = |house: &House, table: &str| -> Result<i64> {
+        let sql = format!("SELECT count(*) FROM {table}");
+        Ok(house.hub.database()?.query_row(&sql, [], |row| row.get(0))?)
+    };
+    let before = (count(&house, "inbound")?, count(&house, "contexts")?, count(&house, "inbox")?);
+    house.reply(&json!({"text": "First.<message to=\"team\">Second.</message>"}))?;
+    house.reply(&json!({"response": {"text": "Third.", "skipAssistantHistory": true}}))?;
+    let after = (count(&house, "inbound")?, count(&house, "contexts")?, count(&house, "inbox")?);
+    ensure!(before == after, "{before:?} became {after:?}");
+    // What the hub keeps is a transcript of its own: what arrived, and nothing that was only thought.
+    let said = house.agent.get("/v1/transcript")?.taken()?;
+    let said: Vec<&str> = said["said"]
+        .as_array()
+        .context("said")?
+        .iter()
+        .filter_map(|said| said["parts"][0].as_str())
+        .collect();
+    ensure!(said == ["Second.", "Third."], "{said:?}");
+    house.hub.stop().await;
+    Ok(())
+}
+
+#[test]
+fn scratch_paper_is_logged_without_what_is_internal() -> Result<()> {
+    let mut hub = SpawnedHub::start(CONFIG)?;
+    let agent = hub.agent("strict")?;
+    let context = hub.operator()?.heard("strict", "ann")?;
+    let turn = json!({"context": context, "text": "Only thinking aloud.<internal>And not aloud.</internal>"});
+    let answer = agent.post("/v1/reply", &turn)?.taken()?;
+    ensure!(answer["sent"] == json!([]), "{answer}");
+    hub.terminate()?;
+    let log = hub.log()?;
+    ensure!(log.contains("Only thinking aloud."), "{log}");
+    ensure!(!log.contains("And not aloud"), "{log}");
     Ok(())
 }
