@@ -151,19 +151,19 @@ async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
     let door = Door::open().await?;
     let words = "No adapter registered for platform \"pigeon\"";
     let call = json!({"channel": "pigeon", "to": "ann", "message": "Hello"});
-    door.refuses_call("unknown", &wanted(502, "execution_failed", None, words), &call)?;
+    door.refuses_call("unknown", &wanted(422, "execution_failed", "no_account", words), &call)?;
     let words = "No adapter registered for platform \"email\"";
     let call = json!({"to": "email:ann@hub.test", "message": "Hello"});
-    door.refuses_call("known and not configured", &wanted(502, "execution_failed", None, words), &call)?;
+    door.refuses_call("known and not configured", &wanted(422, "execution_failed", "no_account", words), &call)?;
     let words = "No adapter registered for platform \"pigeon\"";
     let call = json!({"to": "pigeon:ann", "message": "Hello"});
-    door.refuses_call("unknown in the target", &wanted(502, "execution_failed", None, words), &call)?;
+    door.refuses_call("unknown in the target", &wanted(422, "execution_failed", "no_account", words), &call)?;
     let call = json!({"to": "ann", "message": "Hello"});
     door.refuses_call("no channel", &wanted(400, "input_invalid", "no_channel", "no channel"), &call)?;
     let call = json!({"to": "local:team", "accountId": "office", "message": "Hello"});
     door.refuses_call(
         "no such account",
-        &wanted(502, "execution_failed", None, "no account \"office\""),
+        &wanted(422, "execution_failed", "no_account", "no account \"office\""),
         &call,
     )?;
     let call = json!({"to": "local:not a name", "message": "Hello"});
@@ -269,7 +269,7 @@ async fn a_report_that_a_bridge_gets_wrong_is_refused() -> Result<()> {
         ),
         (
             "no such channel",
-            wanted(502, "execution_failed", None, "No adapter"),
+            wanted(422, "execution_failed", "no_account", "No adapter"),
             json!({"agent": "engineer", "channel": "pigeon", "peer": "ann"}),
         ),
         (
@@ -365,6 +365,8 @@ async fn query_parameters_and_paths_that_cannot_be_read_are_problems_too() -> Re
     let body = message().to_string();
     for (method, path) in [
         ("GET", "/v1/messages?limit=many"),
+        ("GET", "/v1/messages?limit=1001"),
+        ("POST", "/v1/messages?wait=601"),
         ("GET", "/v1/inbox?after=yesterday"),
         ("POST", "/v1/messages?wait=soon"),
         ("GET", "/v1/messages/%ff"),

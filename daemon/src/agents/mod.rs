@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What a token's holder may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Sends messages and sees its own.
@@ -63,7 +63,8 @@ impl fmt::Display for Caller {
 }
 
 /// A token as listed: nothing that could be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Token)]
 pub struct Listed {
     /// Whose it is.
     pub name: String,

@@ -61,7 +61,7 @@ struct Local {
 }
 
 /// Something that arrived.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Arrived {
     /// Its number; ask for those after the last one read.
     pub seq: i64,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Failed, output};
 use crate::client::{Client, Place, Request};
-use crate::message::call::MAX_TEXT;
+use crate::message::{call::MAX_TEXT, parameters::LONGEST_WAIT};
 
 /// How long a hub may take to fetch files, beyond its usual work.
 const FETCH: Duration = Duration::from_mins(5);
@@ -117,6 +117,7 @@ async fn hand_in(client: &Client, path: &Path) -> Result<Value, Failed> {
 }
 
 fn request(call: Value, wait: u64) -> Request<'static> {
+    let wait = wait.min(LONGEST_WAIT);
     let query = if wait > 0 { vec![("wait", wait.to_string())] } else { vec![] };
     Request { query, body: Some(call), wait: Duration::from_secs(wait) }
 }

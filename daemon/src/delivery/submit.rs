@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::{sync::oneshot, time::Instant};
 use tracing::{Instrument as _, Span};
+use utoipa::ToSchema;
 
 use super::{
     Pipeline,
@@ -19,7 +20,7 @@ use crate::{
         attachment::Attachment,
         call::Call,
         receipt::{PartReceipt, Receipt},
-        refusal::{Code, Refusal},
+        refusal::{Code, NO_ACCOUNT, Refusal},
         state::PartState,
         target::Target,
     },
@@ -50,7 +51,7 @@ pub struct Idempotency {
 }
 
 /// What a dry run says: exactly what would be sent, were it not for hooks.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct DryRun {
     /// Always true: a call that would be refused is answered with its refusal.
     pub ok: bool,
@@ -72,7 +73,7 @@ pub struct DryRun {
 }
 
 /// One part of a dry run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct DryPart {
     /// What a person would be shown.
     pub shown: String,
@@ -162,7 +163,8 @@ impl Pipeline {
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
             Judged::Sent(parts) => {
-                let planned = PartReceipt { state: PartState::Planned, platform_id: None, error: None };
+                let planned =
+                    PartReceipt { state: PartState::Planned, platform_id: None, error: None, text: None };
                 let planned = vec![planned; parts.len()];
                 let accepted = outbox.accept_released(new, parts).await.map_err(not_accepted)?;
                 accepted.map(|message| (message.clone(), receipt_of(message, planned)))
@@ -345,6 +347,7 @@ fn attachments(staged: &[Staged]) -> Vec<Attachment> {
 
 fn no_account(error: NoAccount) -> Refusal {
     Refusal::new(Code::ExecutionFailed, error.to_string(), "ask the operator to configure it")
+        .because(NO_ACCOUNT)
 }
 
 fn not_accepted(error: AcceptError) -> Refusal {

@@ -10,8 +10,9 @@ use gatepost_link::Digest;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
+use utoipa::ToSchema;
 
-use super::views;
+use super::views::Summary;
 use crate::{
     agents::{Caller, Role},
     channels::registry,
@@ -57,7 +58,7 @@ pub(super) struct Incoming<'a> {
 }
 
 /// What became of a call.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Answer {
     /// It has one target, and was taken.
@@ -76,7 +77,7 @@ pub(super) enum Answer {
 }
 
 /// What became of a call at one of several targets.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Told {
     /// It was taken.
@@ -148,10 +149,10 @@ impl Desk<'_> {
     }
 
     /// The messages in this state, or in any, newest first.
-    pub(super) async fn list(&self, state: Option<State>, limit: u32) -> Result<Vec<Value>, Refusal> {
+    pub(super) async fn list(&self, state: Option<State>, limit: u32) -> Result<Vec<Summary>, Refusal> {
         let agent = (self.caller.role != Role::Operator).then(|| self.caller.name.clone());
         let rows = self.pipeline.outbox().list(Filter { agent, state, limit }).await.map_err(broken)?;
-        Ok(rows.iter().map(views::summary).collect())
+        Ok(rows.into_iter().map(Summary::from).collect())
     }
 }
 

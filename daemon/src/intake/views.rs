@@ -1,53 +1,113 @@
 //! Messages as the door shows them.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
-    message::receipt::Receipt,
+    message::{receipt::Receipt, state::State},
     outbox::row::{MessageRow, PartRow},
 };
 
 /// A line of a listing.
-pub(super) fn summary(message: &MessageRow) -> Value {
-    json!({
-        "id": message.id,
-        "state": message.state,
-        "agent": message.agent,
-        "to": message.target().to_string(),
-        "account": message.account,
-        "accepted_at": time(message.accepted_at),
-        "code": message.code,
-        "error": message.reason,
-    })
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Summary {
+    /// The message.
+    id: String,
+    /// Where it is.
+    state: State,
+    /// Whose it is.
+    agent: String,
+    /// Where it goes, as `channel:address[#thread]`.
+    to: String,
+    /// The account that it goes from.
+    account: String,
+    /// When it was accepted.
+    accepted_at: String,
+    /// For an end other than `sent`: the kind of error.
+    code: Option<String>,
+    /// Why it is where it is.
+    error: Option<String>,
 }
 
-/// Everything about one message that its owner may see.
-pub(super) fn whole(message: &MessageRow, receipt: &Receipt, parts: &[PartRow]) -> Value {
-    let mut view = json!(receipt);
-    let more = json!({
-        "agent": message.agent,
-        "action": message.action,
-        "account": message.account,
-        "reply_to": message.reply_to,
-        "silent": message.silent,
-        "origin": message.origin.as_ref().map(|origin| origin.place.to_string()),
-        "message": message.text,
-        "written": message.written,
-        "accepted_at": time(message.accepted_at),
-        "deadline": time(message.deadline),
-        "due_at": (!message.state.is_final()).then(|| time(message.due_at)),
-        "ended_at": message.ended_at.map(time),
-        "attempts": message.attempts,
-    });
-    if let (Value::Object(view), Value::Object(more)) = (&mut view, more) {
-        view.extend(more);
-    }
-    if let Some(Value::Array(shown)) = view.get_mut("parts") {
-        for (part, row) in shown.iter_mut().zip(parts) {
-            part["text"] = row.shown.as_str().into();
+impl From<MessageRow> for Summary {
+    fn from(message: MessageRow) -> Self {
+        Self {
+            to: message.target().to_string(),
+            id: message.id,
+            state: message.state,
+            agent: message.agent,
+            account: message.account,
+            accepted_at: time(message.accepted_at),
+            code: message.code,
+            error: message.reason,
         }
     }
-    view
+}
+
+/// Everything about one message that its owner may see: its receipt, and more.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Whole {
+    #[serde(flatten)]
+    receipt: Receipt,
+    /// Whose it is.
+    agent: String,
+    /// What was asked for, by its word.
+    action: String,
+    /// The account that it goes from.
+    account: String,
+    /// The platform's id of the message that it answers.
+    reply_to: Option<String>,
+    /// Without a notification.
+    silent: bool,
+    /// The conversation that its turn came from.
+    origin: Option<String>,
+    /// What is sent: what the agent wrote, or what the hooks made of it.
+    message: String,
+    /// What the agent wrote, where the hooks made something else of it.
+    written: Option<String>,
+    /// When it was accepted.
+    accepted_at: String,
+    /// After this it is not sent any more.
+    deadline: String,
+    /// Before this it is not sent again.
+    due_at: Option<String>,
+    /// When it came to its end.
+    ended_at: Option<String>,
+    /// Attempts that failed.
+    attempts: u32,
+    /// `k of n` companions have approved it, where several must.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) approvals: Option<String>,
+    /// Which companions those were; for the operator alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) approved_by: Option<Vec<String>>,
+}
+
+impl Whole {
+    /// A message with its receipt and its parts.
+    pub(super) fn of(message: MessageRow, mut receipt: Receipt, parts: Vec<PartRow>) -> Self {
+        for (part, row) in receipt.parts.iter_mut().zip(parts) {
+            part.text = Some(row.shown);
+        }
+        Self {
+            receipt,
+            agent: message.agent,
+            action: message.action,
+            account: message.account,
+            reply_to: message.reply_to,
+            silent: message.silent,
+            origin: message.origin.map(|origin| origin.place.to_string()),
+            message: message.text,
+            written: message.written,
+            accepted_at: time(message.accepted_at),
+            deadline: time(message.deadline),
+            due_at: (!message.state.is_final()).then(|| time(message.due_at)),
+            ended_at: message.ended_at.map(time),
+            attempts: message.attempts,
+            approvals: None,
+            approved_by: None,
+        }
+    }
 }
 
 /// RFC 3339, UTC, always to the millisecond: so written, times sort as texts.

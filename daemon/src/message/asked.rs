@@ -47,7 +47,7 @@ pub struct Asked {
 }
 
 /// Each member's name, then its aliases.
-const MEMBERS: &[&[&str]] = &[
+pub(super) const MEMBERS: &[&[&str]] = &[
     &["path"],
     &["url"],
     &["base64"],

@@ -12,10 +12,11 @@ pub const MAX_NAME: usize = 120;
 const MAX_KIND: usize = 100;
 
 /// A file that the hub has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Attachment {
     /// SHA-256 of its bytes.
     #[serde(with = "hex")]
+    #[schema(value_type = String)]
     pub sha256: Digest,
     /// The name that the recipient sees.
     pub name: String,

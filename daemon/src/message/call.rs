@@ -13,7 +13,7 @@ use super::{
     asked::Asked,
     deed::Deed,
     parameters::{self, Given, clip},
-    refusal::{Code, Refusal},
+    refusal::{Code, NO_ACCOUNT, Refusal},
     target::{Destination, ITSELF, KINDS_OF_ID},
     wanted,
 };
@@ -243,6 +243,7 @@ fn no_adapter(channel: &str, channels: &[&str]) -> Refusal {
     // The words of the tool that agents know.
     let error = format!("No adapter registered for platform \"{}\"", clip(channel));
     Refusal::new(Code::ExecutionFailed, error, format!("the hub knows: {}", channels.join(", ")))
+        .because(NO_ACCOUNT)
 }
 
 fn on_unknown(given: Given<'_>) -> Result<Option<bool>, Refusal> {

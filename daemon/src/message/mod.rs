@@ -1,7 +1,8 @@
 //! The vocabulary of messages. No I/O: the database is known only as far as the states have words in it.
 //!
 //! - [`target`]: where a message goes;
-//! - [`parameters`]: those of the `message` tool, and [`call`]: what an agent asks for, parsed from them into types;
+//! - [`parameters`]: those of the `message` tool, [`schema`]: how they are written, and [`call`]: what an agent asks for,
+//!   parsed from them into types;
 //! - [`action`]: the words for what can be done, and [`deed`]: what is done, typed;
 //! - [`asked`]: files that a call asks for, and [`attachment`]: files that the hub has;
 //! - [`state`]: the states of a message and of its parts, and every legal way between them;
@@ -16,6 +17,7 @@ pub mod deed;
 pub mod parameters;
 pub mod receipt;
 pub mod refusal;
+pub mod schema;
 pub mod state;
 pub mod target;
 mod wanted;
@@ -24,7 +26,7 @@ mod wanted;
 pub const TOOLS: [&str; 6] = ["message", "send_message", "reply", "receipt", "cancel", "inbox"];
 
 /// Names a message for good. Time-ordered, so that listings sort by it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, utoipa::ToSchema)]
 pub struct MessageId(pub String);
 
 impl MessageId {

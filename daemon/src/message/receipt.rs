@@ -1,6 +1,7 @@
 //! Receipts: what a caller is told of a message.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{
     MessageId,
@@ -10,7 +11,7 @@ use super::{
 };
 
 /// A message's state, and how far it came.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Receipt {
     /// False only for an end other than `sent`.
     pub ok: bool,
@@ -46,7 +47,7 @@ pub struct Receipt {
 }
 
 /// One part's state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PartReceipt {
     /// Where it is.
     pub state: PartState,
@@ -56,6 +57,9 @@ pub struct PartReceipt {
     /// The platform's words on why it did not arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What is seen of it, where the message is looked at and not only answered for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 impl Receipt {

@@ -1,9 +1,10 @@
 //! The errors that a caller sees: one shape at every door.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// What kind of error it is. Agents decide by this word, so it never changes its meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// Missing, malformed or contradictory input; or, with the reason `not_allowed`, a target that is not allowed.
@@ -71,8 +72,11 @@ impl Code {
     }
 }
 
+/// The reason of a refusal for a channel or an account that the hub has not.
+pub const NO_ACCOUNT: &str = "no_account";
+
 /// Why a call was refused, and what the caller can do about it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, ToSchema)]
 #[error("{error}")]
 pub struct Refusal {
     /// The kind.
@@ -95,6 +99,14 @@ impl Refusal {
     /// Bad input.
     pub fn input(error: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Code::InputInvalid, error, hint)
+    }
+
+    /// The HTTP status. That the hub has no such account is nothing that failed: it is the call that cannot be taken.
+    pub fn status(&self) -> u16 {
+        match self.reason {
+            Some(NO_ACCOUNT) => 422,
+            _ => self.code.status(),
+        }
     }
 
     /// The same with a finer reason.

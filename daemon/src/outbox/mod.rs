@@ -303,7 +303,7 @@ impl Outbox {
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
     let parts = PartRow::all(db, message.seq)?.into_iter();
     let told =
-        |part: PartRow| PartReceipt { state: part.state, platform_id: part.platform_id, error: part.error };
+        |PartRow { state, platform_id, error, .. }| PartReceipt { state, platform_id, error, text: None };
     Ok(receipt_of(message, parts.map(told).collect()))
 }
 

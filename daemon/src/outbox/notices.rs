@@ -13,13 +13,14 @@ use crate::{
 };
 
 /// One notice.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, utoipa::ToSchema)]
 pub struct Notice {
     /// Its number; ask for those after the last one read.
     pub seq: i64,
     /// When, in milliseconds since 1970.
     pub at: i64,
     /// The message's receipt as it was then.
+    #[schema(value_type = Receipt)]
     pub receipt: Value,
 }
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A message, as far as it arrived.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Said {
     /// The number of its end, the same as that of the event; ask for those after the last one read.
     pub seq: i64,

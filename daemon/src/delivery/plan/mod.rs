@@ -23,7 +23,7 @@ use crate::{
     message::{
         call::Call,
         deed::Deed,
-        refusal::{Code, Refusal},
+        refusal::{Code, NO_ACCOUNT, Refusal},
         target::{Destination, Target},
     },
     policy::Origin,
@@ -149,5 +149,5 @@ fn no_account(error: NoAccount) -> Refusal {
         NoAccount::Channel(_) => "ask the operator to configure an account on it, or use another channel",
         NoAccount::Account { .. } | NoAccount::Several { .. } => "give accountId one of these names",
     };
-    Refusal::new(Code::ExecutionFailed, error.to_string(), hint)
+    Refusal::new(Code::ExecutionFailed, error.to_string(), hint).because(NO_ACCOUNT)
 }

@@ -6,53 +6,102 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::{Door, caller};
+use super::{Door, caller, problem::Refused};
 use crate::{
     agents::{self, AgentError, Role},
     intake::desk,
     message::refusal::{Code, Refusal},
 };
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct New {
+    /// Whose; for an agent, the name of its section in the configuration.
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,40}$")]
     name: String,
     role: Role,
 }
 
+/// A new token. This is the one time that it is seen.
+#[derive(Debug, Serialize, ToSchema)]
+struct Added {
+    /// Always true.
+    ok: bool,
+    name: String,
+    role: Role,
+    token: String,
+    /// False for an agent that the configuration does not know: it may send nothing.
+    configured: bool,
+}
+
+/// Whose tokens there are.
+#[derive(Debug, Serialize, ToSchema)]
+struct Agents {
+    /// Always true.
+    ok: bool,
+    agents: Vec<agents::Listed>,
+}
+
+/// It is done.
+#[derive(Debug, Serialize, ToSchema)]
+struct Done {
+    /// Always true.
+    ok: bool,
+}
+
 const OPERATOR: &[Role] = &[Role::Operator];
 
+/// Whose tokens there are. For the operator.
+#[utoipa::path(
+    get,
+    path = "/v1/agents",
+    responses((status = OK, body = Agents)),
+)]
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
-    door.serve("GET /v1/agents", OPERATOR, request, async |_, _| {
+    door.serve(OPERATOR, request, async |_, _| {
         let agents = agents::list(&door.0.store).await.map_err(refused)?;
-        Ok(Json(json!({"ok": true, "agents": agents})).into_response())
+        Ok(Json(Agents { ok: true, agents }).into_response())
     })
     .await
 }
 
+/// Makes a token. For the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/agents",
+    request_body = New,
+    responses((status = CREATED, body = Added), Refused<409>),
+)]
 pub(super) async fn add(State(door): State<Door>, request: Request) -> Response {
-    door.serve("POST /v1/agents", OPERATOR, request, async |caller, request| {
+    door.serve(OPERATOR, request, async |caller, request| {
         let New { name, role } = door.json(request).await?;
         let token = agents::add(&door.0.store, &name, role, &caller.to_string()).await.map_err(refused)?;
         let configured = role != Role::Agent || door.0.pipeline.knows(&name);
-        let body = json!({"ok": true, "name": name, "role": role, "token": token, "configured": configured});
-        Ok((StatusCode::CREATED, Json(body)).into_response())
+        let added = Added { ok: true, name, role, token, configured };
+        Ok((StatusCode::CREATED, Json(added)).into_response())
     })
     .await
 }
 
+/// Takes a token away. For the operator.
+#[utoipa::path(
+    delete,
+    path = "/v1/agents/{name}",
+    params(("name" = String, Path, description = "Whose.")),
+    responses((status = OK, body = Done), Refused<404>),
+)]
 pub(super) async fn revoke(
     State(door): State<Door>,
     name: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve("DELETE /v1/agents/{name}", OPERATOR, request, async |caller, _| {
+    door.serve(OPERATOR, request, async |caller, _| {
         let name = caller::path(name)?;
         agents::revoke(&door.0.store, &name, &caller.to_string()).await.map_err(refused)?;
-        Ok(Json(json!({"ok": true})).into_response())
+        Ok(Json(Done { ok: true }).into_response())
     })
     .await
 }

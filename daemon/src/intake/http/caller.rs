@@ -3,7 +3,7 @@
 use std::{borrow::Cow, future::Future, time::Duration};
 
 use axum::{
-    extract::{Path, Query, Request, rejection::PathRejection},
+    extract::{MatchedPath, Path, Query, Request, rejection::PathRejection},
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
@@ -23,17 +23,12 @@ const BODY: Duration = Duration::from_secs(20);
 impl Door {
     /// Recognises the caller, checks its role, and only then runs `work`, which may read the body. Refusals become
     /// problems and lines in the audit.
-    pub(super) async fn serve<F, W>(
-        &self,
-        door: &'static str,
-        roles: &[Role],
-        request: Request,
-        work: W,
-    ) -> Response
+    pub(super) async fn serve<F, W>(&self, roles: &[Role], request: Request, work: W) -> Response
     where
         F: Future<Output = Result<Response, Refusal>>,
         W: FnOnce(Caller, Request) -> F,
     {
+        let (method, path) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
         let (caller, result) = match self.let_in(request.headers(), roles).await {
             Err((caller, refusal)) => (caller, Err(refusal)),
             Ok(caller) => (Some(caller.clone()), work(caller, request).await),
@@ -41,7 +36,8 @@ impl Door {
         match result {
             Ok(response) => response,
             Err(refusal) => {
-                self.0.refused.note(caller.as_ref(), door, &refusal).await;
+                let door = format!("{method} {}", path.as_ref().map_or("", MatchedPath::as_str));
+                self.0.refused.note(caller.as_ref(), &door, &refusal).await;
                 problem::response(&refusal)
             }
         }

@@ -1,148 +1,180 @@
 //! Companions, for the operator.
-//!
-//! Pairing takes two calls: one waits for a device and says which number to compare, the other says whether it is the same
-//! and waits for the device. Either returns when there is something to say, or its minute is over.
 
 use axum::{
     Json,
     extract::{Path, Request, State, rejection::PathRejection},
     response::{IntoResponse as _, Response},
 };
-use gatepost_link::topic;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::{Door, caller};
+use super::{Door, caller, problem::Refused};
 use crate::{
     agents::Role,
     approval::registry::{DeviceError, Registered},
-    companion::pairing::{CONFIRM, PairError, Shown},
+    companion::presence::Broker,
     intake::{desk, views::time},
     message::refusal::{Code, Refusal},
     random::to_hex,
 };
 
-const OPERATOR: &[Role] = &[Role::Operator];
+pub(super) const OPERATOR: &[Role] = &[Role::Operator];
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Rename {
     name: String,
 }
 
+/// A companion as the door shows it. Its public key is no secret.
+#[derive(Debug, Serialize, ToSchema)]
+struct Companion {
+    name: String,
+    /// Its key's short name.
+    key: String,
+    public_key: String,
+    /// `device` or `program`.
+    kind: &'static str,
+    added_at: String,
+    seen_at: Option<String>,
+    decided_at: Option<String>,
+    /// The counter of its last decision; 0 before the first.
+    counter: i64,
+    revoked_at: Option<String>,
+    /// Whether it is here now, in a listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    online: Option<bool>,
+}
+
+impl From<&Registered> for Companion {
+    fn from(device: &Registered) -> Self {
+        Self {
+            name: device.name.clone(),
+            key: device.short(),
+            public_key: to_hex(&device.key.0),
+            kind: kind(device.software),
+            added_at: time(device.added_at),
+            seen_at: device.seen_at.map(time),
+            decided_at: device.decided_at.map(time),
+            counter: device.counter,
+            revoked_at: device.revoked_at.map(time),
+            online: None,
+        }
+    }
+}
+
+/// The companions, and the broker between them and the hub.
+#[derive(Debug, Serialize, ToSchema)]
+struct Register {
+    /// Always true.
+    ok: bool,
+    companions: Vec<Companion>,
+    broker: AtBroker,
+}
+
+/// The hub at its broker.
+#[derive(Debug, Serialize, ToSchema)]
+struct AtBroker {
+    connected: bool,
+    /// Why not, and what to do about it.
+    error: Option<String>,
+}
+
+/// A companion under its new name.
+#[derive(Debug, Serialize, ToSchema)]
+struct Renamed {
+    /// Always true.
+    ok: bool,
+    companion: Companion,
+}
+
+/// A companion that may not decide any more.
+#[derive(Debug, Serialize, ToSchema)]
+struct Gone {
+    /// Always true.
+    ok: bool,
+    companion: Companion,
+    /// Messages that still wait, and that it had approved: its word does not count any more.
+    withdrawn: usize,
+    /// Companions that may decide now.
+    left: usize,
+    /// How many of them must approve a message.
+    quorum: u32,
+}
+
+/// Companions, and which of them are here. For the operator.
+#[utoipa::path(
+    get,
+    path = "/v1/companions",
+    responses((status = OK, body = Register)),
+)]
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
-    door.serve("GET /v1/companions", OPERATOR, request, async |_, _| {
+    door.serve(OPERATOR, request, async |_, _| {
         let listed = door.0.companions.list().await.map_err(desk::broken)?;
-        let companions: Vec<Value> = listed
+        let companions = listed
             .iter()
-            .map(|listed| {
-                let mut shown = view(&listed.device);
-                shown["online"] = listed.online.into();
-                shown
-            })
+            .map(|listed| Companion { online: Some(listed.online), ..Companion::from(&listed.device) })
             .collect();
-        let broker = door.0.companions.presence().broker();
-        let broker = json!({"connected": broker.connected, "error": broker.error});
-        Ok(Json(json!({"ok": true, "companions": companions, "broker": broker})).into_response())
+        let Broker { connected, error } = door.0.companions.presence().broker();
+        let broker = AtBroker { connected, error };
+        Ok(Json(Register { ok: true, companions, broker }).into_response())
     })
     .await
 }
 
+/// Gives a companion another name. For the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/companions/{which}/rename",
+    params(("which" = String, Path, description = "Its name or key.")),
+    request_body(content = Rename, example = json!({"name": "hall"})),
+    responses((status = OK, body = Renamed), Refused<404>, Refused<409>),
+)]
 pub(super) async fn rename(
     State(door): State<Door>,
     which: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve("POST /v1/companions/{which}/rename", OPERATOR, request, async |caller, request| {
+    door.serve(OPERATOR, request, async |caller, request| {
         let (which, Rename { name }) = (caller::path(which)?, door.json(request).await?);
         let device = door.0.companions.rename(&which, &name, &caller.to_string()).await.map_err(refused)?;
-        Ok(Json(json!({"ok": true, "companion": view(&device)})).into_response())
+        Ok(Json(Renamed { ok: true, companion: Companion::from(&device) }).into_response())
     })
     .await
 }
 
+/// Takes a companion the right to decide, at once. For the operator.
+#[utoipa::path(
+    delete,
+    path = "/v1/companions/{which}",
+    params(("which" = String, Path, description = "Its name or key.")),
+    responses((status = OK, body = Gone), Refused<404>, Refused<409>),
+)]
 pub(super) async fn revoke(
     State(door): State<Door>,
     which: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve("DELETE /v1/companions/{which}", OPERATOR, request, async |caller, _| {
+    door.serve(OPERATOR, request, async |caller, _| {
         let which = caller::path(which)?;
         let revoked = door.0.companions.revoke(&which, &caller.to_string()).await.map_err(refused)?;
-        let body = json!({
-            "ok": true, "companion": view(&revoked.device), "withdrawn": revoked.withdrawn,
-            "left": revoked.left, "quorum": revoked.quorum,
-        });
-        Ok(Json(body).into_response())
+        let answer = Gone {
+            ok: true,
+            companion: Companion::from(&revoked.device),
+            withdrawn: revoked.withdrawn,
+            left: revoked.left,
+            quorum: revoked.quorum,
+        };
+        Ok(Json(answer).into_response())
     })
     .await
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Answer {
-    same: bool,
-    name: Option<String>,
-}
-
-pub(super) async fn pair(State(door): State<Door>, request: Request) -> Response {
-    door.serve("POST /v1/pairing", OPERATOR, request, async |_, _| {
-        let Shown { code, device, program } = door.0.companions.pair().await.map_err(unpaired)?;
-        let shown = json!({
-            "ok": true, "code": code.to_string(), "key": topic::name(device).as_str(), "kind": kind(program),
-            "expires_in_s": CONFIRM.as_secs(),
-        });
-        Ok(Json(shown).into_response())
-    })
-    .await
-}
-
-pub(super) async fn answer(
-    State(door): State<Door>,
-    code: Result<Path<String>, PathRejection>,
-    request: Request,
-) -> Response {
-    door.serve("POST /v1/pairing/{code}", OPERATOR, request, async |_, request| {
-        let code = caller::path(code)?.parse().map_err(|_| unpaired(PairError::Unknown))?;
-        let Answer { same, name } = door.json(request).await?;
-        let device = door.0.companions.answer(code, same, name).await.map_err(unpaired)?;
-        let key = topic::name(device.key);
-        let paired = json!({"name": device.name, "key": key.as_str(), "kind": kind(device.software)});
-        Ok(Json(json!({"ok": true, "companion": paired})).into_response())
-    })
-    .await
-}
-
-fn unpaired(error: PairError) -> Refusal {
-    let text = error.to_string();
-    match error {
-        PairError::Device(error) => refused(error),
-        PairError::Unknown => Refusal::new(Code::NotFound, text, "begin with POST /v1/pairing"),
-        PairError::Broken => Refusal::new(Code::ExecutionFailed, text, "see the hub's log"),
-        _ => Refusal::new(Code::Conflict, text, "begin again with POST /v1/pairing"),
-    }
-}
-
-/// A companion as the door shows it. Its public key is no secret.
-fn view(device: &Registered) -> Value {
-    json!({
-        "name": device.name,
-        "key": device.short(),
-        "public_key": to_hex(&device.key.0),
-        "kind": kind(device.software),
-        "added_at": time(device.added_at),
-        "seen_at": device.seen_at.map(time),
-        "decided_at": device.decided_at.map(time),
-        "counter": device.counter,
-        "revoked_at": device.revoked_at.map(time),
-    })
-}
-
-fn kind(is_program: bool) -> &'static str {
+pub(super) fn kind(is_program: bool) -> &'static str {
     if is_program { "program" } else { "device" }
 }
 
-fn refused(error: DeviceError) -> Refusal {
+pub(super) fn refused(error: DeviceError) -> Refusal {
     let text = error.to_string();
     match error {
         DeviceError::Name(_) | DeviceError::LikeAKey(_) => Refusal::input(text, "choose another name"),

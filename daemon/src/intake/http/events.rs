@@ -9,8 +9,9 @@ use axum::{
 };
 use futures_util::stream;
 use serde::Deserialize;
+use utoipa::IntoParams;
 
-use super::{Door, caller};
+use super::{Door, caller, problem::Refused};
 use crate::{
     agents::Role,
     events::{Event, Watch, Watcher},
@@ -23,8 +24,10 @@ const BEAT: Duration = Duration::from_secs(10);
 /// How long a client is asked to wait before it comes back.
 const COME_BACK: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Default, Deserialize)]
-struct Since {
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Since {
+    /// The number of the last event that was read; from now on where it is left out.
     after: Option<i64>,
 }
 
@@ -35,8 +38,15 @@ struct Streaming {
     pending: VecDeque<sse::Event>,
 }
 
+/// Every change as server-sent events, without end: an agent's own, or all for the operator.
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    params(Since, ("Last-Event-ID" = Option<i64>, Header, description = "The last event that came; it counts before `after`.")),
+    responses((status = OK, description = "Each with its number, its name, and what happened as JSON.", content(("text/event-stream"))), Refused<429>),
+)]
 pub(super) async fn stream(State(door): State<Door>, request: Request) -> Response {
-    door.serve("GET /v1/events", &[Role::Agent, Role::Operator], request, async |caller, request| {
+    door.serve(&[Role::Agent, Role::Operator], request, async |caller, request| {
         let since: Since = caller::query(&request)?;
         // The header is what a client sends that comes back; its address still says where it once began.
         let after = last_event_id(request.headers())?.or(since.after).map(|after| after.max(0));

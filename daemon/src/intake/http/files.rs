@@ -13,15 +13,31 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures_util::{Stream, StreamExt as _, stream};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::{Door, messages::SENDERS};
+use super::{Door, messages::SENDERS, problem::Refused};
 use crate::message::refusal::Refusal;
 
 /// Between two pieces of a body.
 const SILENCE: Duration = Duration::from_secs(20);
 /// Bytes of a refused file that are read and dropped.
 const HEARD_OUT: usize = 64 * 1024 * 1024;
+
+/// A file that was handed in.
+#[derive(Debug, Serialize, ToSchema)]
+struct HandedIn {
+    /// Always true.
+    ok: bool,
+    /// What a call names it by: SHA-256 of its bytes.
+    file: String,
+    /// Bytes.
+    size: u64,
+    /// The media type, by its content.
+    kind: String,
+    /// For how many seconds it is kept for a message.
+    expires_in: u64,
+}
 
 /// Many clients look for an answer only when all of theirs is said; one who is cut off hears of a broken line and no reason.
 async fn hear_out<E>(pieces: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
@@ -38,8 +54,15 @@ async fn hear_out<E>(pieces: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)
     let _ = tokio::time::timeout(SILENCE, all).await;
 }
 
+/// Takes a file, as the body, for messages of the next hour.
+#[utoipa::path(
+    post,
+    path = "/v1/files",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Of any type: what it is, its content says."),
+    responses((status = CREATED, body = HandedIn), Refused<429>, Refused<503>),
+)]
 pub(super) async fn upload(State(door): State<Door>, request: Request) -> Response {
-    door.serve("POST /v1/files", SENDERS, request, async |caller, request| {
+    door.serve(SENDERS, request, async |caller, request| {
         let body = request.into_body();
         let expected = body.size_hint().exact();
         let pieces = stream::unfold(body.into_data_stream(), async |mut body| {
@@ -57,11 +80,14 @@ pub(super) async fn upload(State(door): State<Door>, request: Request) -> Respon
                 return Err(Refusal::from(error));
             }
         };
-        let answer = json!({
-            "ok": true, "file": taken.file.to_string(), "size": taken.size, "kind": taken.kind,
-            "expires_in": taken.lasts.as_secs(),
-        });
-        Ok((StatusCode::CREATED, Json(answer)).into_response())
+        let handed_in = HandedIn {
+            ok: true,
+            file: taken.file.to_string(),
+            size: taken.size,
+            kind: taken.kind,
+            expires_in: taken.lasts.as_secs(),
+        };
+        Ok((StatusCode::CREATED, Json(handed_in)).into_response())
     })
     .await
 }

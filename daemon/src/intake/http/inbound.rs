@@ -6,17 +6,17 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::Door;
+use super::{Door, problem::Refused};
 use crate::{
     agents::Role,
     channels::formats,
     delivery::submit::no_room,
     intake::desk,
     message::{
-        refusal::{Code, Refusal},
+        refusal::{Code, NO_ACCOUNT, Refusal},
         target::MAX_ADDRESS,
     },
     outbox::bounds::Full,
@@ -24,28 +24,59 @@ use crate::{
     store::now_ms,
 };
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Report {
+    /// The agent that it is for.
     agent: String,
     channel: String,
+    /// The hub's account there, where the channel has several.
     #[serde(default)]
     account_id: Option<String>,
+    /// The conversation.
     peer: String,
+    /// The thread in it.
     #[serde(default)]
     thread_id: Option<String>,
+    /// The agent's session; `main` where it is left out.
     #[serde(default)]
     session: Option<String>,
+    /// Who wrote it.
     #[serde(default)]
     sender: Option<String>,
+    /// The platform's id of it.
     #[serde(default)]
     message_id: Option<String>,
+    /// What it says.
     #[serde(default)]
     text: String,
 }
 
+/// What the agent's turn is given.
+#[derive(Debug, Serialize, ToSchema)]
+struct Issued {
+    /// Always true.
+    ok: bool,
+    /// The proof of the conversation that the turn came from.
+    context: String,
+    /// When it expires, in milliseconds since 1970.
+    expires_at: i64,
+    /// How the results of tools are best written in that conversation.
+    tool_result_format: &'static str,
+}
+
+/// Records what somebody wrote to an agent. For bridges and the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/inbound",
+    request_body(
+        content = Report,
+        example = json!({"agent": "engineer", "channel": "local", "peer": "ann", "text": "How is the build?"}),
+    ),
+    responses((status = CREATED, body = Issued), Refused<422>, Refused<503>),
+)]
 pub(super) async fn receive(State(door): State<Door>, request: Request) -> Response {
-    door.serve("POST /v1/inbound", &[Role::Bridge, Role::Operator], request, async |caller, request| {
+    door.serve(&[Role::Bridge, Role::Operator], request, async |caller, request| {
         let report: Report = door.json(request).await?;
         let inbound = checked(&door, report)?;
         let format = formats::tool_result_format(&inbound.channel);
@@ -58,8 +89,8 @@ pub(super) async fn receive(State(door): State<Door>, request: Request) -> Respo
         let context = sessions::receive(&door.0.store, inbound, expires_at, &caller.to_string())
             .await
             .map_err(desk::broken)?;
-        let body = json!({"ok": true, "context": context, "expires_at": expires_at, "tool_result_format": format.name()});
-        Ok((StatusCode::CREATED, Json(body)).into_response())
+        let issued = Issued { ok: true, context, expires_at, tool_result_format: format.name() };
+        Ok((StatusCode::CREATED, Json(issued)).into_response())
     })
     .await
 }
@@ -83,6 +114,7 @@ fn checked(door: &Door, report: Report) -> Result<Inbound, Refusal> {
                 error.to_string(),
                 "give the channel and account as configured",
             )
+            .because(NO_ACCOUNT)
         })?;
     let peer = adapter
         .resolve(&report.peer)

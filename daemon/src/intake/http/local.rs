@@ -5,25 +5,46 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse as _, Response},
 };
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::{Door, caller};
 use crate::{agents::Role, channels::local, intake::desk};
 
-#[derive(Debug, Default, Deserialize)]
+/// Parts of one look, at most.
+const MOST: u32 = 1_000;
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Which {
+    /// For this address alone.
     address: Option<String>,
+    /// The number of the last one that was read.
     after: Option<i64>,
 }
 
+/// What arrived, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+struct Inbox {
+    /// Always true.
+    ok: bool,
+    arrived: Vec<local::Arrived>,
+}
+
+/// The `local` inbox. For the operator.
+#[utoipa::path(
+    get,
+    path = "/v1/local",
+    params(Which),
+    responses((status = OK, body = Inbox)),
+)]
 pub(super) async fn read(State(door): State<Door>, request: Request) -> Response {
-    door.serve("GET /v1/local", &[Role::Operator], request, async |_, request| {
+    door.serve(&[Role::Operator], request, async |_, request| {
         let which: Which = caller::query(&request)?;
-        let arrived = local::read(&door.0.store, which.address, which.after.unwrap_or(0), 1_000)
+        let arrived = local::read(&door.0.store, which.address, which.after.unwrap_or(0), MOST)
             .await
             .map_err(desk::broken)?;
-        Ok(Json(json!({"ok": true, "arrived": arrived})).into_response())
+        Ok(Json(Inbox { ok: true, arrived }).into_response())
     })
     .await
 }

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{
-    Router,
+    Extension,
+    body::Body,
     extract::{Request, State},
     http::request::Parts,
-    middleware::{self, Next},
     response::Response,
 };
 use rmcp::{
@@ -33,33 +33,94 @@ const TOGETHER: Duration = Duration::from_millis(20);
 
 /// The hub that the door stands in.
 #[derive(Clone)]
-struct Here(Door);
+pub(super) struct Here(Door);
 
-/// The routes. Only these names of the hub are answered to in `Host`, and nothing that a browser sends: a page that
-/// points its own name at this machine gets nothing.
-pub(super) fn routes(door: &Door, hosts: &[String]) -> Router<Door> {
+/// The protocol, spoken over HTTP.
+pub(super) type Spoken = StreamableHttpService<Mcp<Here>, LocalSessionManager>;
+
+/// Only these names of the hub are answered to in `Host`, and nothing that a browser sends: a page that points its own name
+/// at this machine gets nothing.
+pub(super) fn spoken(door: &Door, hosts: &[String]) -> Spoken {
     let here = Here(door.clone());
     let names = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(names.into_iter().chain(hosts.iter().cloned()))
         .enforce_origin_validation()
         .with_max_request_body_bytes(door.0.max_body);
-    let service = StreamableHttpService::new(
+    StreamableHttpService::new(
         move || Ok(Mcp::new(here.clone())),
         Arc::new(LocalSessionManager::default()),
         config,
-    );
-    Router::new()
-        .route_service("/mcp", service)
-        .layer(middleware::from_fn_with_state(door.clone(), recognise))
+    )
+}
+
+/// Speaks the Model Context Protocol: streamable HTTP.
+#[utoipa::path(
+    post,
+    path = "/mcp",
+    request_body(content = Object, description = "JSON-RPC, as the protocol has it."),
+    responses(
+        (status = OK, description = "JSON-RPC, or a stream of it.", content(
+            (Object = "application/json"),
+            ("text/event-stream"),
+        )),
+        (status = ACCEPTED, description = "There is nothing to answer."),
+        (status = BAD_REQUEST, description = "It is not of the protocol.", content(
+            (Object = "application/json"),
+            (String = "text/plain"),
+        )),
+        (status = NOT_FOUND, description = "There is no such session, or no such method.", content(
+            (Object = "application/json"),
+            (String = "text/plain"),
+        )),
+        (status = NOT_ACCEPTABLE, body = String, content_type = "text/plain"),
+        (status = UNSUPPORTED_MEDIA_TYPE, body = String, content_type = "text/plain"),
+        (status = UNPROCESSABLE_ENTITY, body = String, content_type = "text/plain"),
+    )
+)]
+pub(super) async fn post(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
+    speak(door, spoken, request).await
+}
+
+/// What the hub says by itself in a session of the protocol.
+#[utoipa::path(
+    get,
+    path = "/mcp",
+    responses(
+        (status = OK, description = "JSON-RPC.", content(("text/event-stream"))),
+        (status = BAD_REQUEST, body = String, content_type = "text/plain"),
+        (status = NOT_FOUND, body = String, content_type = "text/plain"),
+        (status = NOT_ACCEPTABLE, body = String, content_type = "text/plain"),
+    )
+)]
+pub(super) async fn get(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
+    speak(door, spoken, request).await
+}
+
+/// Ends a session of the protocol.
+#[utoipa::path(
+    delete,
+    path = "/mcp",
+    responses(
+        (status = ACCEPTED, description = "It has ended."),
+        (status = BAD_REQUEST, body = String, content_type = "text/plain"),
+        (status = NOT_FOUND, body = String, content_type = "text/plain"),
+    )
+)]
+pub(super) async fn delete(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
+    speak(door, spoken, request).await
 }
 
 /// Lets in who has a token, and notes whose request it is.
-async fn recognise(State(door): State<Door>, mut request: Request, next: Next) -> Response {
+async fn speak(
+    State(door): State<Door>,
+    Extension(spoken): Extension<Spoken>,
+    mut request: Request,
+) -> Response {
     match door.let_in(request.headers(), SENDERS).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            spoken.handle(request).await.map(Body::new)
         }
         Err((caller, refusal)) => {
             door.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;

@@ -1,6 +1,6 @@
-//! Messages: taking, showing, listing and cancelling them, and the agent's inbox.
+//! Messages: taking, listing, showing and cancelling them.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use axum::{
     Json,
@@ -8,54 +8,107 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller};
+use super::{Door, caller, problem::Refused};
 use crate::{
     agents::{Caller, Role},
     intake::{
-        desk::{self, Desk, Incoming, LISTED},
-        views,
+        desk::{self, Answer, Desk, Incoming, LISTED},
+        views::{Summary, Whole},
     },
     message::{
-        refusal::{Code, Refusal},
+        parameters::LONGEST_WAIT, receipt::Receipt, refusal::Refusal, schema::Message,
         state::State as MessageState,
     },
-    outbox::retention::{Purge, STEP},
-    store::now_ms,
 };
 
 /// Rows in a listing, at most.
 const MOST_LISTED: u32 = 1_000;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wait {
-    /// Seconds.
+    /// For how many seconds to wait for its end.
+    #[param(maximum = 600)]
     wait: Option<u64>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+impl Wait {
+    fn time(&self) -> Result<Duration, Refusal> {
+        bounded("wait", self.wait, 0, LONGEST_WAIT).map(Duration::from_secs)
+    }
+}
+
+/// How many rows a listing has.
+pub(super) fn listed(limit: Option<u32>) -> Result<u32, Refusal> {
+    bounded("limit", limit, LISTED, MOST_LISTED)
+}
+
+/// A parameter's value, or what it is where it is left out.
+fn bounded<N: Copy + PartialOrd + Display>(
+    name: &str,
+    given: Option<N>,
+    left_out: N,
+    most: N,
+) -> Result<N, Refusal> {
+    match given {
+        Some(given) if given > most => {
+            let error = format!("{name:?} is over {most}");
+            Err(Refusal::input(error, format!("give {most} at most")).because("query"))
+        }
+        given => Ok(given.unwrap_or(left_out)),
+    }
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Listing {
+    /// Only those that are there.
+    #[param(value_type = Option<MessageState>)]
     state: Option<String>,
+    /// How many; 50 where it is left out.
+    #[param(maximum = 1000)]
     limit: Option<u32>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Since {
-    after: Option<i64>,
-    limit: Option<u32>,
+/// Messages, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+struct Messages {
+    /// Always true.
+    ok: bool,
+    messages: Vec<Summary>,
 }
 
 pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
 
+/// Takes a call of the `message` tool.
+///
+/// With several targets it is a message for each, and so is the answer.
+#[utoipa::path(
+    post,
+    path = "/v1/messages",
+    params(Wait, ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 200, description = "Makes a repetition of the call harmless.")),
+    request_body(content = Message, examples(
+        ("a text" = (value = json!({"to": "local:team", "message": "The build is **green**."}))),
+        ("to several" = (value = json!({"action": "broadcast", "targets": ["local:team", "local:ann"], "message": "Tea?"}))),
+        ("what would be sent" = (value = json!({"to": "local:team", "message": "Or coffee?", "dryRun": true}))),
+    )),
+    responses(
+        (status = OK, body = Answer, description = "It has come to its end, or was only looked at."),
+        (status = ACCEPTED, body = Answer, description = "It is on its way."),
+        Refused<409>, Refused<422>, Refused<429>, Refused<503>,
+    ),
+)]
 pub(super) async fn submit(State(door): State<Door>, request: Request) -> Response {
-    door.serve("POST /v1/messages", SENDERS, request, async |caller, request| {
+    door.serve(SENDERS, request, async |caller, request| {
         let wait: Wait = caller::query(&request)?;
         let key = request.headers().get("idempotency-key").cloned();
         let value: Value = door.json(request).await?;
         let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
-        let wait = Duration::from_secs(wait.wait.unwrap_or(0));
+        let wait = wait.time()?;
         // It is a call of the tool `message`, by a program: no model reads a guide here.
         let around = door.0.pipeline.around(caller.agent(), "message", false);
         let value = match &around {
@@ -72,36 +125,50 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
     .await
 }
 
+/// Messages, newest first: an agent's own, or all for the operator.
+#[utoipa::path(
+    get,
+    path = "/v1/messages",
+    params(Listing),
+    responses((status = OK, body = Messages)),
+)]
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
-    door.serve("GET /v1/messages", SENDERS, request, async |caller, request| {
+    door.serve(SENDERS, request, async |caller, request| {
         let listing: Listing = caller::query(&request)?;
         let state = listing.state.as_deref().map(state).transpose()?;
-        let limit = listing.limit.unwrap_or(LISTED).min(MOST_LISTED);
+        let limit = listed(listing.limit)?;
         let messages = door.desk(&caller).list(state, limit).await?;
-        Ok(Json(json!({"ok": true, "messages": messages})).into_response())
+        Ok(Json(Messages { ok: true, messages }).into_response())
     })
     .await
 }
 
+/// One message, its receipt and its parts.
+#[utoipa::path(
+    get,
+    path = "/v1/messages/{id}",
+    params(Wait, ("id" = String, Path, description = "The id that its receipt has.")),
+    responses((status = OK, body = Whole), Refused<404>),
+)]
 pub(super) async fn show(
     State(door): State<Door>,
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve("GET /v1/messages/{id}", SENDERS, request, async |caller, request| {
+    door.serve(SENDERS, request, async |caller, request| {
         let wait: Wait = caller::query(&request)?;
         let message = door.desk(&caller).own(&caller::path(id)?).await?;
-        let wait = Duration::from_secs(wait.wait.unwrap_or(0));
+        let wait = wait.time()?;
         let receipt = door.0.pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;
-        let message = door.0.pipeline.outbox().get(message.seq).await.map_err(desk::broken)?;
         let parts = door.0.pipeline.outbox().parts(message.seq).await.map_err(desk::broken)?;
-        let mut view = views::whole(&message, &receipt, &parts);
         let standing = door.0.pipeline.approvals().standing(message.seq).await.map_err(desk::broken)?;
+        let message = door.0.pipeline.outbox().get(message.seq).await.map_err(desk::broken)?;
+        let mut view = Whole::of(message, receipt, parts);
         if let Some(standing) = standing.filter(|standing| standing.quorum > 1) {
-            view["approvals"] = format!("{} of {}", standing.by.len(), standing.quorum).into();
+            view.approvals = Some(format!("{} of {}", standing.by.len(), standing.quorum));
             // Whose voice it was is the house's business.
             if caller.role == Role::Operator {
-                view["approved_by"] = standing.by.into();
+                view.approved_by = Some(standing.by);
             }
         }
         Ok(Json(view).into_response())
@@ -109,119 +176,26 @@ pub(super) async fn show(
     .await
 }
 
+/// Takes a message back that has not left.
+#[utoipa::path(
+    post,
+    path = "/v1/messages/{id}/cancel",
+    params(("id" = String, Path, description = "The id that its receipt has.")),
+    responses((status = OK, body = Receipt), Refused<404>, Refused<409>),
+)]
 pub(super) async fn cancel(
     State(door): State<Door>,
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve("POST /v1/messages/{id}/cancel", SENDERS, request, async |caller, _| {
+    door.serve(SENDERS, request, async |caller, _| {
         Ok(Json(door.desk(&caller).cancel(&caller::path(id)?).await?).into_response())
     })
     .await
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Again {
-    #[serde(default)]
-    may_duplicate: bool,
-}
-
-pub(super) async fn retry(
-    State(door): State<Door>,
-    id: Result<Path<String>, PathRejection>,
-    request: Request,
-) -> Response {
-    door.serve("POST /v1/messages/{id}/retry", &[Role::Operator], request, async |caller, request| {
-        let again: Again = caller::query(&request)?;
-        let message = door.desk(&caller).own(&caller::path(id)?).await?;
-        let pipeline = &door.0.pipeline;
-        let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
-        Ok(Json(receipt).into_response())
-    })
-    .await
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Gone {
-    id: Option<String>,
-    state: Option<String>,
-    /// Seconds.
-    older_than: Option<u64>,
-}
-
-/// As many as go in one step; the caller asks again while there are more.
-pub(super) async fn purge(State(door): State<Door>, request: Request) -> Response {
-    door.serve("POST /v1/purge", &[Role::Operator], request, async |caller, request| {
-        let gone: Gone = caller::query(&request)?;
-        let state = gone.state.as_deref().map(state).transpose()?;
-        if state.is_some_and(|state| !state.is_final()) {
-            let hint = "cancel it first, or wait for its end";
-            return Err(Refusal::input("only messages that have ended can be purged", hint));
-        }
-        if gone.id.is_none() && state.is_none() && gone.older_than.is_none() {
-            let hint = "name a message, a state, or how old they are at least";
-            return Err(Refusal::input("a purge of everything is not taken", hint));
-        }
-        if let Some(id) = &gone.id {
-            let message = door.desk(&caller).own(id).await?;
-            if !message.state.is_final() {
-                let error = format!("the message is {}", message.state);
-                return Err(Refusal::new(Code::Conflict, error, "cancel it first, or wait for its end"));
-            }
-        }
-        let age = i64::try_from(gone.older_than.unwrap_or(0).saturating_mul(1000)).unwrap_or(i64::MAX);
-        // What ended in this very millisecond has ended.
-        let before = now_ms().saturating_add(1).saturating_sub(age);
-        let purge = Purge { before, state, id: gone.id, by: caller.to_string() };
-        let purged = door.0.pipeline.outbox().purge(purge).await.map_err(desk::broken)?;
-        Ok(Json(json!({"ok": true, "purged": purged, "more": purged == STEP})).into_response())
-    })
-    .await
-}
-
-pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Response {
-    door.serve("GET /v1/inbox", SENDERS, request, async |caller, request| {
-        let since: Since = caller::query(&request)?;
-        let limit = since.limit.unwrap_or(LISTED).min(MOST_LISTED);
-        let outbox = door.0.pipeline.outbox();
-        let notices =
-            outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await.map_err(desk::broken)?;
-        Ok(Json(json!({"ok": true, "notices": notices})).into_response())
-    })
-    .await
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Transcript {
-    agent: Option<String>,
-    session: Option<String>,
-    after: Option<i64>,
-    limit: Option<u32>,
-}
-
-pub(super) async fn transcript(State(door): State<Door>, request: Request) -> Response {
-    door.serve("GET /v1/transcript", SENDERS, request, async |caller, request| {
-        let asked: Transcript = caller::query(&request)?;
-        let agent = match asked.agent {
-            Some(agent) if caller.role == Role::Operator || agent == caller.name => agent,
-            Some(_) => {
-                let hint = "leave agent out, for your own";
-                return Err(Refusal::new(Code::Forbidden, "this is another agent's transcript", hint));
-            }
-            None => caller.agent().to_owned(),
-        };
-        let limit = asked.limit.unwrap_or(LISTED).min(MOST_LISTED);
-        let outbox = door.0.pipeline.outbox();
-        let said = outbox.said(&agent, asked.session, asked.after.unwrap_or(0), limit).await;
-        Ok(Json(json!({"ok": true, "said": said.map_err(desk::broken)?})).into_response())
-    })
-    .await
-}
-
 impl Door {
-    fn desk<'a>(&'a self, caller: &'a Caller) -> Desk<'a> {
+    pub(super) fn desk<'a>(&'a self, caller: &'a Caller) -> Desk<'a> {
         Desk { pipeline: &self.0.pipeline, caller }
     }
 }
@@ -233,7 +207,8 @@ fn idempotency_key(key: Option<&str>) -> Result<String, Refusal> {
     })
 }
 
-fn state(word: &str) -> Result<MessageState, Refusal> {
+/// The state of this word.
+pub(super) fn state(word: &str) -> Result<MessageState, Refusal> {
     MessageState::from_word(word).ok_or_else(|| {
         let known: Vec<&str> = MessageState::ALL.iter().map(|state| state.word()).collect();
         Refusal::input("there is no such state", format!("states are: {}", known.join(", ")))

@@ -1,36 +1,12 @@
 //! The HTTP door: bearer tokens, JSON, RFC 9457 problems.
 //!
-//! | call | role | does |
-//! |---|---|---|
-//! | `POST /v1/messages[?wait=S]` | agent, operator | takes a message; 202 with its receipt, 200 if it has ended |
-//! | `POST /v1/files` | agent, operator | takes a file for messages of the next hour; 201 with what to name it by |
-//! | `GET /v1/messages[?state=S&limit=N]` | agent (its own), operator | lists messages, newest first |
-//! | `GET /v1/messages/{id}[?wait=S]` | agent (its own), operator | one message and its receipt |
-//! | `POST /v1/messages/{id}/cancel` | agent (its own), operator | takes it back |
-//! | `POST /v1/messages/{id}/retry[?mayDuplicate=true]` | operator | sends what has not arrived of it again |
-//! | `GET /v1/tools[?context=C]` | agent, operator | the tools in its hand, described for it |
-//! | `POST /v1/tools/{name}` | agent, operator | calls one; waits up to 20 s for the end of what it sends |
-//! | `POST /v1/resource` | agent, operator | what stands at a resource's address, as over MCP |
-//! | `GET /v1/guide/{channel}` | agent, operator | how to write for a channel |
-//! | `POST /v1/purge[?id=I&state=S&olderThan=SECONDS]` | operator | lets go of ended messages before their retention is over |
-//! | `POST /v1/reply` | agent | takes the text of its turn: it goes where the turn came from, its blocks to whom they name |
-//! | `GET /v1/inbox[?after=N]` | agent | what the hub has to tell it |
-//! | `GET /v1/transcript[?session=S&after=N]` | agent (its own), operator (`&agent=A`) | what arrived of what it has said |
-//! | `GET /v1/events[?after=N]` | agent (its own), operator | what happens, as server-sent events; goes on after `Last-Event-ID` |
-//! | `POST /v1/inbound` | bridge, operator | records what a person wrote; the context of the agent's turn |
-//! | `GET /v1/local[?address=A&after=N]` | operator | the `local` inbox |
-//! | `GET`, `POST /v1/agents`, `DELETE /v1/agents/{name}` | operator | tokens |
-//! | `GET /v1/companions` | operator | companions, and which of them are here |
-//! | `POST /v1/companions/{name or key}/rename`, `DELETE /v1/companions/{name or key}` | operator | another name; no right to decide any more |
-//! | `POST /v1/pairing` | operator | waits for a device that wants to be paired; the number that it should show |
-//! | `POST /v1/pairing/{code}` | operator | whether it shows that number; waits until it is paired |
-//! | `/mcp` | agent, operator | the Model Context Protocol, streamable HTTP |
-//! | `GET /metrics` | monitor, operator | figures, for Prometheus |
-//! | `GET /healthz`, `/readyz` | anybody | whether the hub lives, and whether it takes messages |
+//! A handler is a route and its description in one (see [`document`]): what there is to call stands in `/openapi.json`, and
+//! for people in the README.
 
 mod agents;
 mod caller;
 mod companions;
+mod document;
 mod events;
 mod files;
 mod inbound;
@@ -38,20 +14,27 @@ mod local;
 mod mcp;
 mod messages;
 mod metrics;
+mod operate;
+mod pairing;
 mod problem;
 mod reply;
+mod told;
 mod tools;
 
 use std::{sync::Arc, time::Duration};
 
 use axum::{
-    Router,
+    Extension, Router,
     extract::State,
     http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
-    routing::{delete, get, post},
+};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouter},
+    routes,
 };
 
+use self::document::Document;
 use super::refused::Refused;
 use crate::{
     companion::register::Companions,
@@ -117,40 +100,79 @@ impl Door {
 
     /// The routes.
     pub fn routes(self) -> Router {
-        Router::new()
-            .route("/v1/messages", post(messages::submit).get(messages::list))
-            .route("/v1/files", post(files::upload))
-            .route("/v1/messages/{id}", get(messages::show))
-            .route("/v1/messages/{id}/cancel", post(messages::cancel))
-            .route("/v1/messages/{id}/retry", post(messages::retry))
-            .route("/v1/tools", get(tools::list))
-            .route("/v1/tools/{tool}", post(tools::call))
-            .route("/v1/resource", post(tools::resource))
-            .route("/v1/guide/{channel}", get(tools::guide))
-            .route("/v1/purge", post(messages::purge))
-            .route("/v1/reply", post(reply::take))
-            .route("/v1/inbox", get(messages::inbox))
-            .route("/v1/transcript", get(messages::transcript))
-            .route("/v1/events", get(events::stream))
-            .route("/v1/inbound", post(inbound::receive))
-            .route("/v1/local", get(local::read))
-            .route("/v1/agents", get(agents::list).post(agents::add))
-            .route("/v1/agents/{name}", delete(agents::revoke))
-            .route("/v1/companions", get(companions::list))
-            .route("/v1/companions/{which}", delete(companions::revoke))
-            .route("/v1/companions/{which}/rename", post(companions::rename))
-            .route("/v1/pairing", post(companions::pair))
-            .route("/v1/pairing/{code}", post(companions::answer))
-            .merge(mcp::routes(&self, &self.0.hosts))
-            .route("/metrics", get(metrics::read))
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(ready))
+        let (routes, described) = collected().split_for_parts();
+        let spoken = mcp::spoken(&self, &self.0.hosts);
+        routes
+            .layer(Extension(spoken))
+            .layer(Extension(Document::of(described)))
             .fallback(nowhere)
             .method_not_allowed_fallback(no_method)
             .with_state(self)
     }
 }
 
+/// All that the door has, each under its heading.
+fn table() -> Vec<(&'static str, UtoipaMethodRouter<Door>)> {
+    vec![
+        ("messages", routes!(messages::submit, messages::list)),
+        ("messages", routes!(messages::show)),
+        ("messages", routes!(messages::cancel)),
+        ("messages", routes!(operate::retry)),
+        ("messages", routes!(operate::purge)),
+        ("files", routes!(files::upload)),
+        ("tools", routes!(tools::list)),
+        ("tools", routes!(tools::call)),
+        ("tools", routes!(tools::resource)),
+        ("tools", routes!(tools::guide)),
+        ("mcp", routes!(mcp::post, mcp::get, mcp::delete)),
+        ("turns", routes!(inbound::receive)),
+        ("turns", routes!(reply::take)),
+        ("told", routes!(told::inbox)),
+        ("told", routes!(told::transcript)),
+        ("told", routes!(events::stream)),
+        ("local", routes!(local::read)),
+        ("agents", routes!(agents::list, agents::add)),
+        ("agents", routes!(agents::revoke)),
+        ("companions", routes!(companions::list)),
+        ("companions", routes!(companions::revoke)),
+        ("companions", routes!(companions::rename)),
+        ("companions", routes!(pairing::pair)),
+        ("companions", routes!(pairing::answer)),
+        ("hub", routes!(metrics::read)),
+        ("hub", routes!(alive)),
+        ("hub", routes!(ready)),
+        ("hub", routes!(document::describe)),
+    ]
+}
+
+/// The same as one.
+fn collected() -> OpenApiRouter<Door> {
+    let empty = OpenApiRouter::with_openapi(document::opening());
+    let under = |all: OpenApiRouter<Door>, (heading, routes)| all.routes(document::under(heading, routes));
+    table().into_iter().fold(empty, under)
+}
+
+/// Whether the hub lives.
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    security(()),
+    responses((status = OK, body = String, content_type = "text/plain"))
+)]
+async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// Whether the hub takes messages.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    security(()),
+    responses(
+        (status = OK, body = String, content_type = "text/plain"),
+        (status = SERVICE_UNAVAILABLE, body = String, content_type = "text/plain", description = "It does not; why."),
+    )
+)]
 async fn ready(State(door): State<Door>) -> Response {
     let room = door.0.store.space().look();
     if !room.accepts() {

@@ -5,14 +5,20 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse as _, Response},
 };
-
 use serde_json::Value;
 
 use super::Door;
-use crate::agents::Role;
+use crate::{agents::Role, intake::reply::Turn};
 
+/// Takes the text of an agent's turn: it goes where the turn came from, its blocks to whom they name.
+#[utoipa::path(
+    post,
+    path = "/v1/reply",
+    request_body = Turn,
+    responses((status = OK, body = Object, description = "What became of each message of it.")),
+)]
 pub(super) async fn take(State(door): State<Door>, request: Request) -> Response {
-    door.serve("POST /v1/reply", &[Role::Agent], request, async |caller, request| {
+    door.serve(&[Role::Agent], request, async |caller, request| {
         let turn: Value = door.json(request).await?;
         Ok(Json(door.tools(&caller).call("reply", &turn).await?).into_response())
     })

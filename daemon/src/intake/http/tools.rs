@@ -5,36 +5,71 @@ use axum::{
     extract::{Path, Request, State, rejection::PathRejection},
     response::{IntoResponse as _, Response},
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, messages::SENDERS};
-use crate::intake::tool::{self, Tools};
+use super::{Door, caller, messages::SENDERS, problem::Refused};
+use crate::{
+    channels::formats::ToolResults,
+    intake::tool::{self, Described, Guide, Tools},
+};
 
-#[derive(Debug, Default, Deserialize)]
-struct Turn {
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Turn {
+    /// The context of the turn.
     context: Option<String>,
 }
 
+/// The tools in a caller's hand.
+#[derive(Debug, Serialize, ToSchema)]
+struct InHand {
+    /// Always true.
+    ok: bool,
+    tools: Vec<Described>,
+    /// How the results of tools are best written in the conversation of the turn; only with its context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_result_format: Option<&'static str>,
+}
+
+/// The tools, described for who asks.
+#[utoipa::path(
+    get,
+    path = "/v1/tools",
+    params(Turn),
+    responses((status = OK, body = InHand)),
+)]
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
-    door.serve("GET /v1/tools", SENDERS, request, async |caller, request| {
+    door.serve(SENDERS, request, async |caller, request| {
         let turn: Turn = caller::query(&request)?;
         let (tools, format) = door.tools(&caller).list(turn.context.as_deref()).await?;
-        let mut answer = json!({"ok": true, "tools": tools});
-        if let Some(format) = format {
-            answer["tool_result_format"] = format.name().into();
-        }
-        Ok(Json(answer).into_response())
+        let tool_result_format = format.map(ToolResults::name);
+        Ok(Json(InHand { ok: true, tools, tool_result_format }).into_response())
     })
     .await
 }
 
+/// Calls a tool.
+///
+/// What it sends is waited for, 20 s where `wait` does not say otherwise.
+#[utoipa::path(
+    post,
+    path = "/v1/tools/{tool}",
+    params(("tool" = String, Path, description = "Its name.", example = "message")),
+    request_body(
+        content = Object,
+        description = "Its arguments.",
+        example = json!({"to": "local:team", "message": "Shall we begin?"}),
+    ),
+    responses((status = OK, body = Object, description = "What the tool answers."), Refused<404>, Refused<409>, Refused<422>, Refused<429>, Refused<503>),
+)]
 pub(super) async fn call(
     State(door): State<Door>,
     tool: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve("POST /v1/tools/{tool}", SENDERS, request, async |caller, request| {
+    door.serve(SENDERS, request, async |caller, request| {
         let tool = caller::path(tool)?;
         let arguments: Value = door.json(request).await?;
         let answer = door.tools(&caller).call(&tool, &arguments).await?;
@@ -43,28 +78,41 @@ pub(super) async fn call(
     .await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 struct Resource {
+    /// Its address, `gatepost://…`.
     uri: String,
 }
 
+/// What stands at a resource's address, as over MCP.
+#[utoipa::path(
+    post,
+    path = "/v1/resource",
+    request_body(content = Resource, example = json!({"uri": "gatepost://queue"})),
+    responses((status = OK, body = Object, description = "It."), Refused<404>),
+)]
 pub(super) async fn resource(State(door): State<Door>, request: Request) -> Response {
-    door.serve("POST /v1/resource", SENDERS, request, async |caller, request| {
+    door.serve(SENDERS, request, async |caller, request| {
         let Resource { uri } = door.json(request).await?;
         Ok(Json(door.tools(&caller).read(&uri).await?).into_response())
     })
     .await
 }
 
+/// How to write for a channel.
+#[utoipa::path(
+    get,
+    path = "/v1/guide/{channel}",
+    params(("channel" = String, Path, description = "The channel.", example = "telegram")),
+    responses((status = OK, body = Guide), Refused<404>),
+)]
 pub(super) async fn guide(
     State(door): State<Door>,
     channel: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve("GET /v1/guide/{channel}", SENDERS, request, async |_, _| {
-        Ok(Json(tool::guide(&caller::path(channel)?)?).into_response())
-    })
-    .await
+    door.serve(SENDERS, request, async |_, _| Ok(Json(tool::guide(&caller::path(channel)?)?).into_response()))
+        .await
 }
 
 impl Door {

@@ -15,7 +15,7 @@ use super::desk::{Answer, Incoming};
 use crate::{agents::Caller, delivery::Pipeline, message::refusal::Refusal, policy::Origin, sessions};
 
 /// What a runner hands over at the end of a turn.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Turn {
     /// The context of the turn.
@@ -32,7 +32,8 @@ pub(super) struct Turn {
 }
 
 /// All that a turn sends.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[schema(as = TurnResponse)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct Response {
     text: String,

@@ -10,7 +10,8 @@ use crate::{
     delivery::{Pipeline, plan},
     message::{
         action::Action,
-        parameters::{Holds, PARAMETERS, Parameter},
+        parameters::{PARAMETERS, Parameter},
+        schema,
     },
     policy::Origin,
 };
@@ -228,51 +229,9 @@ fn has(reach: &Reach, parameter: &Parameter) -> bool {
 fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value {
     let most = |of: fn(&Capabilities) -> usize| reach.iter().map(|reach| of(reach.can)).max().unwrap_or(0);
     let mut about = parameter.about.to_owned();
-    let mut property = match parameter.holds {
-        Holds::Action => json!({
-            "type": "string",
-            "enum": actions.iter().map(|action| action.word()).collect::<Vec<_>>(),
-        }),
-        Holds::Text | Holds::Short => json!({"type": "string"}),
-        Holds::Flag => json!({"type": "boolean"}),
-        Holds::Number(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
-        Holds::Word(words) => json!({"type": "string", "enum": words}),
-        Holds::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        Holds::File => json!({"type": ["object", "string"]}),
-        Holds::Files => json!({"type": "array", "items": {"type": ["object", "string"]}}),
-        Holds::Buttons => json!({
-            "type": "array",
-            "items": {"type": "array", "items": {
-                "type": "object",
-                "properties": {
-                    "text": {"type": "string"},
-                    "callback_data": {"type": "string"},
-                    "url": {"type": "string"},
-                },
-                "required": ["text"],
-                "additionalProperties": false,
-            }},
-        }),
-        Holds::Selects => json!({
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string"},
-                    "placeholder": {"type": "string"},
-                    "options": {"type": "array", "items": {
-                        "type": "object",
-                        "properties": {"label": {"type": "string"}, "value": {"type": "string"}},
-                        "required": ["label", "value"],
-                    }},
-                },
-                "required": ["id", "options"],
-                "additionalProperties": false,
-            },
-        }),
-        Holds::Object => json!({"type": "object"}),
-    };
+    let mut property = schema::of(parameter.holds);
     match parameter.names[0] {
+        "action" => property["enum"] = actions.iter().map(|action| action.word()).collect(),
         "channel" => property["enum"] = reach.iter().map(|reach| reach.can.channel).collect(),
         "accountId" => {
             let named = reach.iter().filter(|reach| reach.accounts.len() > 1);

@@ -1,25 +1,42 @@
 //! What stands at `gatepost://guide/{channel}`: all that is known of how to write for a channel.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     channels::formats::{FORMATS, format},
     message::refusal::{Code, Refusal},
 };
 
+/// How to write for a channel.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Guide {
+    /// Always true.
+    ok: bool,
+    channel: &'static str,
+    /// What the channel shows of Markdown, and its limits, for whoever writes.
+    guide: &'static str,
+    /// The longest part, in the channel's own unit.
+    limit: Option<usize>,
+    /// The longest caption of a file.
+    caption_limit: Option<usize>,
+    /// How the results of tools are best written there.
+    tool_result_format: &'static str,
+}
+
 /// All that is known of how to write for a channel.
-pub(crate) fn of(channel: &str) -> Result<Value, Refusal> {
+pub(crate) fn of(channel: &str) -> Result<Guide, Refusal> {
     let format = format(channel).ok_or_else(|| {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.channel).collect();
         let hint = format!("channels are: {}", known.join(", "));
         Refusal::new(Code::NotFound, "there is no such channel", hint)
     })?;
-    Ok(json!({
-        "ok": true,
-        "channel": format.channel,
-        "guide": format.guide,
-        "limit": format.flavour.limit,
-        "caption_limit": format.caption_limit,
-        "tool_result_format": format.tool_results.name(),
-    }))
+    Ok(Guide {
+        ok: true,
+        channel: format.channel,
+        guide: format.guide,
+        limit: format.flavour.limit,
+        caption_limit: format.caption_limit,
+        tool_result_format: format.tool_results.name(),
+    })
 }

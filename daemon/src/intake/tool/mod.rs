@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub(super) use self::guide::of as guide;
+pub(super) use self::guide::{Guide, of as guide};
 use super::{
     desk::{self, Desk, Incoming, LISTED},
     reply::Reply,
@@ -43,7 +43,8 @@ pub const MAX_SIMPLE: usize = 1024;
 const MOST_NOTICES: u32 = 100;
 
 /// A tool as a model is told of it.
-#[derive(Debug, Clone, serde::Serialize, Deserialize)]
+#[derive(Debug, Clone, serde::Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Tool)]
 #[serde(rename_all = "camelCase")]
 pub struct Described {
     /// Its name.
@@ -51,6 +52,7 @@ pub struct Described {
     /// What it does, and for whom.
     pub description: String,
     /// The JSON Schema of its parameters.
+    #[schema(value_type = Object)]
     pub input_schema: Value,
 }
 
@@ -164,7 +166,7 @@ impl Tools<'_> {
                 let newest = self.pipeline.outbox().newest_notices(self.caller.agent(), MOST_NOTICES).await;
                 Ok(json!({"ok": true, "notices": newest.map_err(desk::broken)?}))
             }
-            Some(("guide", channel)) => guide::of(channel),
+            Some(("guide", channel)) => guide::of(channel).map(|guide| json!(guide)),
             Some(("receipt", id)) => self.receipt(Receipt { id: id.to_owned(), wait: 0 }).await,
             _ => Err(Refusal::new(
                 Code::NotFound,

@@ -1,0 +1,215 @@
+//! `/openapi.json`: what the door takes and answers, as its handlers say.
+//!
+//! A handler is a route and its description in one: its path, its parameters, its body, its answers, and the refusals that
+//! are its own. What follows from these is added here: who needs a token may be told that it has none, and what has a body
+//! that it cannot be read.
+
+use axum::{
+    Extension,
+    body::Bytes,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use utoipa::{
+    IntoResponses, ToSchema as _,
+    openapi::{
+        Components, HeaderBuilder, Info, Object, OpenApi, OpenApiBuilder, PathItem, Paths, RefOr,
+        Response as Described, Schema, Type,
+        path::Operation,
+        schema::SchemaType,
+        security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
+    },
+};
+use utoipa_axum::router::UtoipaMethodRouter;
+
+use super::{
+    Door,
+    problem::{Problem, Refused},
+};
+
+/// The document, as it is sent.
+#[derive(Clone)]
+pub(super) struct Document(Bytes);
+
+/// What stands in it before the first route.
+pub(super) fn opening() -> OpenApi {
+    let mut info = Info::new("Gatepost", env!("CARGO_PKG_VERSION"));
+    info.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
+    let mut components = Components::new();
+    components.add_security_scheme("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    let mut schemas = Vec::new();
+    Problem::schemas(&mut schemas);
+    components.schemas.extend(schemas);
+    components.schemas.insert(Problem::name().into_owned(), <Problem as utoipa::PartialSchema>::schema());
+    OpenApiBuilder::new()
+        .info(info)
+        .components(Some(components))
+        .security(Some([SecurityRequirement::new::<_, [&str; 0], &str>("token", [])]))
+        .build()
+}
+
+/// Routes under a heading, each with a name of its own.
+pub(super) fn under(
+    heading: &str,
+    (schemas, mut paths, routes): UtoipaMethodRouter<Door>,
+) -> UtoipaMethodRouter<Door> {
+    for operation in operations(&mut paths) {
+        operation.tags = Some(vec![heading.to_owned()]);
+        operation.operation_id = operation.operation_id.take().map(|name| format!("{heading}_{name}"));
+    }
+    (schemas, paths, routes)
+}
+
+impl Document {
+    /// All that the routes say, and what follows from it.
+    pub(super) fn of(mut described: OpenApi) -> Self {
+        for operation in operations(&mut described.paths) {
+            complete(operation);
+        }
+        let text = described.to_json().expect("a description is plain data");
+        Self(text.into())
+    }
+}
+
+/// This description.
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    security(()),
+    responses((status = OK, body = Object, description = "OpenAPI 3.1"))
+)]
+pub(super) async fn describe(Extension(Document(text)): Extension<Document>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+fn operations(paths: &mut Paths) -> impl Iterator<Item = &mut Operation> {
+    fn of_path(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+        [item.get.as_mut(), item.post.as_mut(), item.delete.as_mut()].into_iter().flatten()
+    }
+    paths.paths.values_mut().flat_map(of_path)
+}
+
+fn complete(operation: &mut Operation) {
+    // Only what is there for anybody says so.
+    if operation.security.is_none() {
+        add::<Refused<401>>(operation);
+        add::<Refused<403>>(operation);
+        add::<Refused<502>>(operation);
+        if let Some(RefOr::T(refused)) = operation.responses.responses.get_mut("401") {
+            let challenge = HeaderBuilder::new().schema(Some(Object::with_type(Type::String))).build();
+            refused.headers.insert("WWW-Authenticate".into(), challenge.into());
+        }
+    }
+    if operation.request_body.is_some() {
+        add::<Refused<413>>(operation);
+    }
+    if operation.request_body.is_some()
+        || operation.parameters.as_ref().is_some_and(|given| !given.is_empty())
+    {
+        add::<Refused<400>>(operation);
+    }
+    // A header that is left out is left out, and not null.
+    for parameter in operation.parameters.iter_mut().flatten() {
+        if let RefOr::T(parameter) = parameter
+            && let Some(RefOr::T(Schema::Object(object))) = &mut parameter.schema
+            && let SchemaType::Array(types) = &object.schema_type
+            && let Some(given) = types.iter().find(|of| **of != Type::Null)
+        {
+            object.schema_type = SchemaType::Type(given.clone());
+        }
+    }
+    for (status, response) in &mut operation.responses.responses {
+        if let RefOr::T(Described { description, .. }) = response
+            && description.is_empty()
+        {
+            *description = if status.starts_with('2') { "As asked.".into() } else { status.clone() };
+        }
+    }
+}
+
+fn add<R: IntoResponses>(operation: &mut Operation) {
+    for (status, response) in R::responses() {
+        operation.responses.responses.entry(status).or_insert(response);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde_json::Value;
+
+    use super::{
+        super::{collected, table},
+        *,
+    };
+
+    fn document() -> Value {
+        let Document(text) = Document::of(collected().into_openapi());
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    #[test]
+    fn what_is_routed_is_described_and_nothing_else() {
+        let (routes, described) = collected().split_for_parts();
+        let routes = format!("{routes:?}");
+        // What is quoted and begins so is a path; axum's own for its fallback ends in nothing, or in anything.
+        let is_path = |text: &&str| text.starts_with('/') && *text != "/" && !text.starts_with("/{*");
+        let routed: BTreeSet<&str> = routes.split('"').filter(is_path).collect();
+        let described: BTreeSet<&str> = described.paths.paths.keys().map(String::as_str).collect();
+        assert_eq!(routed, described);
+        assert!(routed.contains("/v1/messages/{id}") && routed.contains("/mcp"), "{routed:?}");
+    }
+
+    #[test]
+    fn every_call_has_a_name_of_its_own_and_words_for_each_answer() {
+        let document = document();
+        let mut names = BTreeSet::new();
+        let paths = document["paths"].as_object().unwrap();
+        for (path, operation) in paths.iter().flat_map(|(path, item)| {
+            item.as_object().unwrap().values().map(move |operation| (path, operation))
+        }) {
+            assert!(names.insert(operation["operationId"].as_str().unwrap()), "{path}: {names:?}");
+            assert!(!operation["summary"].as_str().unwrap().is_empty(), "{path}");
+            let answers = operation["responses"].as_object().unwrap();
+            for (status, answer) in answers {
+                assert!(!answer["description"].as_str().unwrap().is_empty(), "{path} {status}");
+            }
+            let guarded = operation["security"].is_null();
+            assert_eq!(guarded, answers.contains_key("401"), "{path}");
+            assert_eq!(operation["requestBody"].is_object(), answers.contains_key("413"), "{path}");
+        }
+    }
+
+    #[test]
+    fn no_two_schemas_have_one_name() {
+        let mut known = BTreeMap::new();
+        for (name, schema) in table().into_iter().flat_map(|(_, (schemas, ..))| schemas) {
+            let schema = serde_json::to_string(&schema).unwrap();
+            assert_eq!(known.entry(name.clone()).or_insert_with(|| schema.clone()), &schema, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_schema_that_is_named_is_there() {
+        fn named(value: &Value, into: &mut BTreeSet<String>) {
+            match value {
+                Value::Object(members) => {
+                    into.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                    members.values().for_each(|member| named(member, into));
+                }
+                Value::Array(members) => members.iter().for_each(|member| named(member, into)),
+                _ => {}
+            }
+        }
+        let document = document();
+        let mut names = BTreeSet::new();
+        named(&document, &mut names);
+        assert!(
+            names.contains("#/components/schemas/Message") && names.contains("#/components/schemas/Problem")
+        );
+        for name in names {
+            assert!(document.pointer(&name[1..]).is_some(), "{name}");
+        }
+    }
+}

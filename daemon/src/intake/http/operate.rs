@@ -1,0 +1,116 @@
+//! What the operator does with messages that came to nothing: send them again, or let go of them.
+
+use axum::{
+    Json,
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::{IntoResponse as _, Response},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{Door, caller, messages::state, problem::Refused};
+use crate::{
+    agents::Role,
+    intake::desk,
+    message::{
+        receipt::Receipt,
+        refusal::{Code, Refusal},
+        state::State as MessageState,
+    },
+    outbox::retention::{Purge, STEP},
+    store::now_ms,
+};
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct Again {
+    /// Also what may have arrived.
+    #[serde(default)]
+    may_duplicate: bool,
+}
+
+/// Sends what has not arrived of a message again, unchanged. For the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/messages/{id}/retry",
+    params(Again, ("id" = String, Path, description = "The id that its receipt has.")),
+    responses((status = OK, body = Receipt), Refused<404>, Refused<409>),
+)]
+pub(super) async fn retry(
+    State(door): State<Door>,
+    id: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    door.serve(&[Role::Operator], request, async |caller, request| {
+        let again: Again = caller::query(&request)?;
+        let message = door.desk(&caller).own(&caller::path(id)?).await?;
+        let pipeline = &door.0.pipeline;
+        let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
+        Ok(Json(receipt).into_response())
+    })
+    .await
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct Gone {
+    /// This one.
+    id: Option<String>,
+    /// Those that ended so.
+    #[param(value_type = Option<MessageState>)]
+    state: Option<String>,
+    /// Those that ended so many seconds ago at least.
+    #[param(format = Int64, maximum = 4294967295_i64)]
+    older_than: Option<u32>,
+}
+
+/// What was let go of.
+#[derive(Debug, Serialize, ToSchema)]
+struct Purged {
+    /// Always true.
+    ok: bool,
+    /// How many messages.
+    purged: usize,
+    /// Whether there may be more: ask again.
+    more: bool,
+}
+
+/// Lets go of ended messages before their retention is over. For the operator.
+///
+/// As many as go in one step; whoever calls asks again while there are more.
+#[utoipa::path(
+    post,
+    path = "/v1/purge",
+    params(Gone),
+    responses((status = OK, body = Purged), Refused<404>, Refused<409>),
+)]
+pub(super) async fn purge(State(door): State<Door>, request: Request) -> Response {
+    door.serve(&[Role::Operator], request, async |caller, request| {
+        let gone: Gone = caller::query(&request)?;
+        let state = gone.state.as_deref().map(state).transpose()?;
+        if state.is_some_and(|state| !state.is_final()) {
+            let hint = "cancel it first, or wait for its end";
+            return Err(Refusal::input("only messages that have ended can be purged", hint));
+        }
+        if gone.id.is_none() && state.is_none() && gone.older_than.is_none() {
+            let hint = "name a message, a state, or how old they are at least";
+            return Err(Refusal::input("a purge of everything is not taken", hint));
+        }
+        if let Some(id) = &gone.id {
+            let message = door.desk(&caller).own(id).await?;
+            if !message.state.is_final() {
+                let error = format!("the message is {}", message.state);
+                return Err(Refusal::new(Code::Conflict, error, "cancel it first, or wait for its end"));
+            }
+        }
+        let age = i64::from(gone.older_than.unwrap_or(0)) * 1000;
+        // What ended in this very millisecond has ended.
+        let before = now_ms().saturating_add(1).saturating_sub(age);
+        let purge = Purge { before, state, id: gone.id, by: caller.to_string() };
+        let purged = door.0.pipeline.outbox().purge(purge).await.map_err(desk::broken)?;
+        Ok(Json(Purged { ok: true, purged, more: purged == STEP }).into_response())
+    })
+    .await
+}

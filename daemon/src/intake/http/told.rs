@@ -1,0 +1,104 @@
+//! What the hub tells: an agent's inbox, and the mirror of its sessions.
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    response::{IntoResponse as _, Response},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    Door, caller,
+    messages::{SENDERS, listed},
+};
+use crate::{
+    agents::Role,
+    intake::desk,
+    message::refusal::{Code, Refusal},
+    outbox::{notices::Notice, said::Said},
+};
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Since {
+    /// The number of the last notice that was read.
+    after: Option<i64>,
+    /// How many; 50 where it is left out.
+    #[param(maximum = 1000)]
+    limit: Option<u32>,
+}
+
+/// Notices, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+struct Notices {
+    /// Always true.
+    ok: bool,
+    notices: Vec<Notice>,
+}
+
+/// What the hub has to tell an agent: every end other than `sent`, with its reason.
+#[utoipa::path(
+    get,
+    path = "/v1/inbox",
+    params(Since),
+    responses((status = OK, body = Notices)),
+)]
+pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Response {
+    door.serve(SENDERS, request, async |caller, request| {
+        let since: Since = caller::query(&request)?;
+        let limit = listed(since.limit)?;
+        let outbox = door.0.pipeline.outbox();
+        let notices = outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await;
+        Ok(Json(Notices { ok: true, notices: notices.map_err(desk::broken)? }).into_response())
+    })
+    .await
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wanted {
+    /// Whose; the operator may ask for anybody's.
+    agent: Option<String>,
+    /// Of this session alone.
+    session: Option<String>,
+    /// The number of the last one that was read.
+    after: Option<i64>,
+    /// How many; 50 where it is left out.
+    #[param(maximum = 1000)]
+    limit: Option<u32>,
+}
+
+/// What an agent has said, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+struct Transcript {
+    /// Always true.
+    ok: bool,
+    said: Vec<Said>,
+}
+
+/// What arrived of what an agent has said, session by session.
+#[utoipa::path(
+    get,
+    path = "/v1/transcript",
+    params(Wanted),
+    responses((status = OK, body = Transcript)),
+)]
+pub(super) async fn transcript(State(door): State<Door>, request: Request) -> Response {
+    door.serve(SENDERS, request, async |caller, request| {
+        let asked: Wanted = caller::query(&request)?;
+        let agent = match asked.agent {
+            Some(agent) if caller.role == Role::Operator || agent == caller.name => agent,
+            Some(_) => {
+                let hint = "leave agent out, for your own";
+                return Err(Refusal::new(Code::Forbidden, "this is another agent's transcript", hint));
+            }
+            None => caller.agent().to_owned(),
+        };
+        let limit = listed(asked.limit)?;
+        let outbox = door.0.pipeline.outbox();
+        let said = outbox.said(&agent, asked.session, asked.after.unwrap_or(0), limit).await;
+        Ok(Json(Transcript { ok: true, said: said.map_err(desk::broken)? }).into_response())
+    })
+    .await
+}

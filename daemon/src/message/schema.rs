@@ -1,0 +1,142 @@
+//! The JSON Schema of a call, from the table of its parameters.
+//!
+//! [`of`] is how a parameter is to be written; a tool's description has that. [`Message`] is all that is taken, every alias
+//! too: what it does not allow is refused, though not all that it allows is taken, for what goes with which action only the
+//! parser knows.
+
+use serde_json::{Map, Value, json};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+use super::{
+    action::Action,
+    asked::{self, MEMBERS},
+    call::MAX_TEXT,
+    parameters::{Holds, PARAMETERS},
+    target::MAX_ADDRESS,
+};
+
+/// How what a parameter holds is written.
+pub fn of(holds: Holds) -> Value {
+    match holds {
+        Holds::Action => {
+            json!({"type": "string", "enum": Action::ALL.iter().map(|action| action.word()).collect::<Vec<_>>()})
+        }
+        Holds::Text => json!({"type": "string", "maxLength": MAX_TEXT}),
+        Holds::Short => short(),
+        Holds::Flag => json!({"type": "boolean"}),
+        Holds::Number(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Holds::Word(words) => json!({"type": "string", "enum": words}),
+        Holds::Texts => json!({"type": "array", "items": short()}),
+        Holds::File => file(),
+        Holds::Files => json!({"type": "array", "items": file(), "maxItems": asked::MOST}),
+        Holds::Buttons => {
+            let button = object(&[("text", short()), ("callback_data", text()), ("url", short())], &["text"]);
+            json!({"type": "array", "items": {"type": "array", "items": button}})
+        }
+        Holds::Selects => {
+            let choice = object(&[("label", short()), ("value", short())], &["label", "value"]);
+            let choices = json!({"type": "array", "items": choice});
+            let members = [("id", short()), ("placeholder", short()), ("options", choices)];
+            json!({"type": "array", "items": object(&members, &["id", "options"])})
+        }
+        Holds::Object => json!({"type": "object"}),
+    }
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn short() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": MAX_ADDRESS})
+}
+
+/// An address or a path stands for itself.
+fn file() -> Value {
+    let names = MEMBERS.iter().flat_map(|names| names.iter());
+    let properties: Map<String, Value> =
+        names.map(|name| ((*name).to_owned(), json!({"type": ["string", "null"]}))).collect();
+    json!({"type": ["object", "string"], "properties": properties, "additionalProperties": false})
+}
+
+fn object(members: &[(&str, Value)], required: &[&str]) -> Value {
+    let properties: Map<String, Value> =
+        members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// The call, for the description of doors that take one.
+#[derive(Debug)]
+pub struct Message;
+
+impl Message {
+    /// All that is taken of it.
+    pub fn taken() -> Value {
+        let mut properties = Map::new();
+        for parameter in PARAMETERS {
+            let mut schema = taken(parameter.holds);
+            schema["description"] = parameter.about.into();
+            for alias in &parameter.names[1..] {
+                let mut same = schema.clone();
+                same["description"] = format!("The same as `{}`.", parameter.names[0]).into();
+                properties.insert((*alias).to_owned(), same);
+            }
+            properties.insert(parameter.names[0].to_owned(), schema);
+        }
+        json!({
+            "type": "object",
+            "description": "The parameters of the `message` tool. Which of them go together, the tool's own description says.",
+            "properties": properties,
+            "additionalProperties": false,
+        })
+    }
+}
+
+/// All that is taken for a parameter: null is as good as nothing, a number as its digits, and one file as a list of it.
+fn taken(holds: Holds) -> Value {
+    let mut schema = of(holds);
+    let kinds: &[&str] = match holds {
+        Holds::Action | Holds::Text | Holds::Word(_) => &["string", "null"],
+        Holds::Short => &["string", "number", "null"],
+        Holds::Flag => &["boolean", "null"],
+        Holds::Number(..) => &["integer", "null"],
+        Holds::Texts => {
+            schema["items"]["type"] = json!(["string", "number"]);
+            &["array", "null"]
+        }
+        Holds::File => &["object", "string", "null"],
+        Holds::Files => return json!({"anyOf": [schema, taken(Holds::File)]}),
+        Holds::Buttons | Holds::Selects => &["array", "null"],
+        Holds::Object => &["object", "null"],
+    };
+    schema["type"] = json!(kinds);
+    if let Some(Value::Array(words)) = schema.get_mut("enum") {
+        words.push(Value::Null);
+    }
+    schema
+}
+
+impl PartialSchema for Message {
+    fn schema() -> RefOr<Schema> {
+        serde_json::from_value(Self::taken()).expect("a schema reads as one")
+    }
+}
+
+impl ToSchema for Message {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_has_every_name_and_loses_nothing_on_its_way_into_the_document() {
+        let taken = Message::taken();
+        for name in PARAMETERS.iter().flat_map(|parameter| parameter.names) {
+            assert!(taken["properties"][name]["description"].is_string(), "{name}");
+        }
+        assert_eq!(serde_json::to_value(Message::schema()).unwrap(), taken);
+    }
+}
