@@ -380,3 +380,19 @@ async fn query_parameters_and_paths_that_cannot_be_read_are_problems_too() -> Re
     ensure!(door.operator.queue()?.is_empty());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_does_not_saw_off_the_branch_it_sits_on() -> Result<()> {
+    let door = Door::open().await?;
+    let own = door.operator.raw("DELETE", "/v1/agents/operator", &[], &[])?;
+    is_problem(&own, &wanted(409, "conflict", None, "the token that the call is made with"))?;
+    ensure!(door.operator.queue()?.is_empty(), "its token still counts");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_nothing_is_refused_and_the_hub_goes_on() -> Result<()> {
+    let door = Door::open().await?;
+    let empty = wanted(400, "input_invalid", "file", "attach another file");
+    door.refuses("an empty file", &empty, || door.engineer.raw("POST", "/v1/files", &[], &[]))
+}

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     hub::{SpawnedHub, TestHub, client::text, eventually, program},
-    peers::McpClient,
+    peers::{McpClient, mcp_conformance, mcp_inspect},
 };
 use serde_json::{Value, json};
 
@@ -184,6 +184,45 @@ async fn no_page_in_a_browser_and_nobody_without_a_token_gets_in() -> Result<()>
     ensure!(knock(&house.bridge("porch").await?, &[])? == 403, "with a bridge's");
     ensure!(knock(&agent, &[("host", "evil.example")])? == 403, "under another name");
     ensure!(knock(&agent, &[("origin", "https://evil.example")])? == 403, "from a page");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_protocols_own_suite_finds_what_is_expected_and_nothing_else() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    mcp_conformance(house.hub()?.address().port(), agent.token())?;
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_does_the_main_job() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let (hub, token) = (agent.base().to_owned(), agent.token().to_owned());
+    let inspect = move |asked: &[&str]| mcp_inspect(&hub, &token, asked);
+    let tools = inspect(&["--method", "tools/list"])?;
+    ensure!(tools["tools"].as_array().context("tools")?.len() == 5, "{tools}");
+
+    let call = ["--method", "tools/call", "--tool-name"];
+    let send = [
+        "message",
+        "--tool-arg",
+        "to=local:team",
+        "--tool-arg",
+        "message=**Ready** to deploy.",
+        "--tool-arg",
+        "wait=0",
+    ];
+    let held = inspect(&[&call[..], &send].concat())?;
+    ensure!(held["isError"] == false && held["structuredContent"]["state"] == "held", "{held}");
+    house.decide(Verdict::Approve).await?;
+    let id = format!("id={}", text(&held["structuredContent"], "id"));
+    let receipt = inspect(&[&call[..], &["receipt", "--tool-arg", &id, "--tool-arg", "wait=20"]].concat())?;
+    ensure!(receipt["structuredContent"]["state"] == "sent", "{receipt}");
+    ensure!(house.arrived("team")?.concat().contains("Ready to deploy."), "{:?}", house.arrived("team")?);
     house.stop().await;
     Ok(())
 }

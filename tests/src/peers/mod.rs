@@ -8,13 +8,15 @@
 //!
 //! Platforms that nobody can run here are played by `double`: ours, and as strict as their documentation.
 //!
-//! Parts that were rendered go to the judges of `html` and `judges`, which are no servers but libraries.
+//! Parts that were rendered go to the judges of `html` and `judges`, which are no servers but libraries. The doors go to
+//! `schemathesis` and `judged`, which are clients.
 //!
 //! Read `leash` first: it is how a peer lives and dies.
 
 mod cable;
 mod double;
 mod html;
+mod judged;
 mod judges;
 mod leash;
 mod mail;
@@ -24,6 +26,7 @@ mod mosquitto;
 mod playground;
 mod ports;
 pub mod qemu;
+mod schemathesis;
 mod signal_cli;
 mod slack;
 mod synapse;
@@ -32,6 +35,7 @@ mod taker;
 pub use cable::Cable;
 pub use double::Double;
 pub use html::html_check;
+pub use judged::{mcp_conformance, mcp_inspect};
 pub use judges::{JUDGED, Verdict, judge};
 pub use mail::Mail;
 pub use mcp::McpClient;
@@ -39,6 +43,7 @@ pub use mime::Mime;
 pub use mosquitto::{Credentials, Mosquitto};
 pub use playground::{Playground, cards_check};
 pub use ports::free as free_port;
+pub use schemathesis::schemathesis;
 pub use signal_cli::SignalCli;
 pub use slack::Slack;
 pub use synapse::{Account, Synapse};

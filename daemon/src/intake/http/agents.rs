@@ -91,7 +91,7 @@ pub(super) async fn add(State(door): State<Door>, request: Request) -> Response 
     delete,
     path = "/v1/agents/{name}",
     params(("name" = String, Path, description = "Whose.")),
-    responses((status = OK, body = Done), Refused<404>),
+    responses((status = OK, body = Done), Refused<404>, Refused<409>),
 )]
 pub(super) async fn revoke(
     State(door): State<Door>,
@@ -100,6 +100,11 @@ pub(super) async fn revoke(
 ) -> Response {
     door.serve(OPERATOR, request, async |caller, _| {
         let name = caller::path(name)?;
+        if name == caller.name {
+            // Nobody would be left to make another.
+            let error = "this is the token that the call is made with";
+            return Err(Refusal::new(Code::Conflict, error, "have another operator revoke it"));
+        }
         agents::revoke(&door.0.store, &name, &caller.to_string()).await.map_err(refused)?;
         Ok(Json(Done { ok: true }).into_response())
     })

@@ -71,7 +71,8 @@ pub(super) async fn upload(State(door): State<Door>, request: Request) -> Respon
                 Err(_) => Some((Err("nothing more came".to_owned()), body)),
             }
         });
-        let mut pieces = Box::pin(pieces);
+        // Fused, for an empty one is looked for more of.
+        let mut pieces = Box::pin(pieces.fuse());
         let taken = door.0.pipeline.files().upload(caller.agent(), expected, &mut pieces).await;
         let taken = match taken {
             Ok(taken) => taken,

@@ -1,0 +1,117 @@
+//! The Model Context Protocol's own judges: the suite that its implementations are measured by, and the inspector that
+//! people look at a server with.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+/// The longest that one may take.
+const LONGEST: Duration = Duration::from_secs(120);
+
+fn module(name: &str) -> Result<PathBuf> {
+    let program = super::file("node_modules/@modelcontextprotocol").join(name);
+    if !program.exists() {
+        bail!("{} is missing: run `tests/run --setup-only`", program.display());
+    }
+    Ok(program)
+}
+
+/// Lets the protocol's suite look at a hub. What it fails is as `peers/mcp-expected.yml` says, no more and no less.
+///
+/// # Errors
+/// It is not; the error has what it said. Or the suite is not installed.
+pub fn mcp_conformance(port: u16, token: &str) -> Result<()> {
+    let program = module("conformance/dist/index.js")?;
+    let forwarder = Forwarder::start(port, token)?;
+    let mut suite = Command::new("node");
+    suite
+        .arg(program)
+        .args(["server", "--url", &format!("http://127.0.0.1:{}/mcp", forwarder.port)])
+        .arg("--expected-failures")
+        .arg(super::file("mcp-expected.yml"));
+    let (well, said) = run(&mut suite)?;
+    ensure!(well, "the suite sees something else than peers/mcp-expected.yml says:\n{said}");
+    ensure!(said.contains("tools-list"), "the suite looked at nothing:\n{said}");
+    Ok(())
+}
+
+/// Asks a hub's `/mcp` something with the inspector's command line, as JSON.
+///
+/// # Errors
+/// The inspector is not installed, or was refused.
+pub fn mcp_inspect(hub: &str, token: &str, asked: &[&str]) -> Result<Value> {
+    let mut inspector = Command::new("node");
+    inspector
+        .arg(module("inspector-cli/build/cli.js")?)
+        .args(["--cli", &format!("{hub}/mcp"), "--transport", "http"])
+        .args(["--header", &format!("Authorization: Bearer {token}")])
+        .args(asked);
+    let (well, said) = run(&mut inspector)?;
+    ensure!(well, "the inspector, asked {asked:?}: {said}");
+    serde_json::from_str(&said).with_context(|| format!("the inspector, asked {asked:?}, said {said:?}"))
+}
+
+/// Passes requests on with a token, for the suite has no way to send one.
+struct Forwarder {
+    program: Child,
+    port: u16,
+}
+
+impl Forwarder {
+    fn start(port: u16, token: &str) -> Result<Self> {
+        let mut program = Command::new("node")
+            .arg(super::file("mcp-bearer.mjs"))
+            .arg(port.to_string())
+            .env("GATEPOST_TOKEN", token)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start node: run `tests/run --setup-only`")?;
+        let mut line = String::new();
+        BufReader::new(program.stdout.take().expect("its standard output is a pipe")).read_line(&mut line)?;
+        let port = line.trim().parse().with_context(|| format!("the forwarder said {line:?}"))?;
+        Ok(Self { program, port })
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+/// Whether it ended well, and all that it said. What a program leaves behind goes with its folder.
+pub(super) fn run(command: &mut Command) -> Result<(bool, String)> {
+    let folder = tempfile::tempdir()?;
+    let log = folder.path().join("log");
+    let output = std::fs::File::create(&log)?;
+    let mut child = command
+        .current_dir(folder.path())
+        .env("NO_PROXY", "*")
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .spawn()
+        .context("cannot start node: run `tests/run --setup-only`")?;
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if start.elapsed() > LONGEST {
+            child.kill()?;
+            child.wait()?;
+            bail!("it did not end within {LONGEST:?}:\n{}", std::fs::read_to_string(&log)?);
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    Ok((status.success(), std::fs::read_to_string(&log)?))
+}

@@ -1,0 +1,30 @@
+//! schemathesis: reads what a hub says of its HTTP door, and holds it to that with calls of its own making.
+//!
+//! `peers/schemathesis.toml` says what it leaves out, and why. Its dice are always the same.
+
+use std::process::Command;
+
+use anyhow::{Result, bail, ensure};
+
+use super::judged::run;
+
+/// Holds the hub at `base` to its description. `house` is what the configuration asks for.
+///
+/// # Errors
+/// The hub answered otherwise than it says; the error has the calls. Or schemathesis is not installed.
+pub fn schemathesis(base: &str, house: &[(&str, &str)]) -> Result<()> {
+    let program = super::python()?.with_file_name("st");
+    if !program.exists() {
+        bail!("schemathesis is missing: run `tests/run --setup-only`");
+    }
+    let mut judge = Command::new(program);
+    judge
+        .arg("--no-color")
+        .arg("--config-file")
+        .arg(super::file("schemathesis.toml"))
+        .args(["run", &format!("{base}/openapi.json")])
+        .envs(house.iter().copied());
+    let (well, said) = run(&mut judge)?;
+    ensure!(well, "the hub is not as it says:\n{said}");
+    Ok(())
+}
