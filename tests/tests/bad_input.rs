@@ -11,6 +11,9 @@ allow = ["local:team"]
 [agents.gardener]
 allow = ["local:*"]
 
+[book]
+colleagues = "local:team"
+
 [channels.local.home]
 "#;
 
@@ -148,18 +151,31 @@ async fn a_target_that_is_not_allowed_is_refused_in_the_words_that_agents_know()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
-    let door = Door::open().await?;
+    let mut door = Door::open().await?;
+    let gardener = door.house.agent("gardener").await?;
     let words = "No adapter registered for platform \"pigeon\"";
     let call = json!({"channel": "pigeon", "to": "ann", "message": "Hello"});
     door.refuses_call("unknown", &wanted(422, "execution_failed", "no_account", words), &call)?;
     let words = "No adapter registered for platform \"email\"";
     let call = json!({"to": "email:ann@hub.test", "message": "Hello"});
-    door.refuses_call("known and not configured", &wanted(422, "execution_failed", "no_account", words), &call)?;
+    door.refuses_call(
+        "known and not configured",
+        &wanted(422, "execution_failed", "no_account", words),
+        &call,
+    )?;
     let words = "No adapter registered for platform \"pigeon\"";
     let call = json!({"to": "pigeon:ann", "message": "Hello"});
     door.refuses_call("unknown in the target", &wanted(422, "execution_failed", "no_account", words), &call)?;
     let call = json!({"to": "ann", "message": "Hello"});
     door.refuses_call("no channel", &wanted(400, "input_invalid", "no_channel", "no channel"), &call)?;
+    let meant = wanted(400, "input_invalid", "no_channel", "write it with its channel: local:ann");
+    door.refuses_for("agent:gardener", "no prefix", &meant, || gardener.post("/v1/messages", &call))?;
+    let call = json!({"to": "coleagues", "message": "Hello"});
+    let near = wanted(400, "input_invalid", "no_channel", "did you mean \"colleagues\"?");
+    door.refuses_call("a name of the book, misspelt", &near, &call)?;
+    let call = json!({"to": "local:#team", "message": "Hello"});
+    let named = wanted(400, "input_invalid", "bad_address", "what it is called is not looked up");
+    door.refuses_call("a channel's name", &named, &call)?;
     let call = json!({"to": "local:team", "accountId": "office", "message": "Hello"});
     door.refuses_call(
         "no such account",

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     attachment::{digest, is_kind},
+    parameters::wrong_value,
     refusal::{Code, Refusal},
 };
 use crate::spelling::nearest;
@@ -91,6 +92,13 @@ impl Asked {
 
     fn one(parameter: &str, value: &Value) -> Result<Self, Refusal> {
         match value {
+            // No path looks like this, but what a model puts into quotes does.
+            Value::String(text)
+                if serde_json::from_str::<Value>(text)
+                    .is_ok_and(|held| held.is_array() || held.is_object()) =>
+            {
+                Err(wrong_value(parameter, value, "files as they are"))
+            }
             // As the tools that agents know have it: an address, or a path.
             Value::String(text) => Ok(Self {
                 source: source(if is_url(text) { "url" } else { "path" }, text)?,
@@ -239,6 +247,8 @@ mod tests {
             json!([{"path": "a", "url": "https://b.test/"}]),
             json!([{"path": 5}]),
             json!([{"path": ""}]),
+            json!("[\"a.png\"]"),
+            json!(["{\"path\": \"a.png\"}"]),
             json!([{"path": "a\nb"}]),
             json!([{"base64": "!"}]),
             json!([{"file": "../../etc/passwd"}]),

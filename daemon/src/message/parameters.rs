@@ -323,7 +323,7 @@ impl<'a> Given<'a> {
         match self.value(name)? {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(_) => Err(wrong_type(name, "true or false")),
+            Some(other) => Err(wrong_value(name, other, "true or false")),
         }
     }
 
@@ -333,7 +333,7 @@ impl<'a> Given<'a> {
         let Some(Holds::Number(least, most)) = holds else { return Ok(None) };
         match value.as_u64().filter(|number| (least..=most).contains(number)) {
             Some(number) => Ok(Some(number)),
-            None => Err(wrong_type(name, &format!("a whole number from {least} to {most}"))),
+            None => Err(wrong_value(name, value, &format!("a whole number from {least} to {most}"))),
         }
     }
 
@@ -357,13 +357,7 @@ impl<'a> Given<'a> {
                 Err(Refusal::input(error, "give fewer").because("too_many"))
             }
             Some(Value::Array(list)) => Ok(Some(list)),
-            // What models do when they are unsure.
-            Some(Value::String(text)) if text.trim_start().starts_with('[') => {
-                let error = format!("{name:?} is a string that holds an array");
-                Err(Refusal::input(error, "give the array itself, without the quotes around it")
-                    .because("wrong_type"))
-            }
-            Some(_) => Err(wrong_type(name, "an array")),
+            Some(other) => Err(wrong_value(name, other, "an array")),
         }
     }
 }
@@ -389,6 +383,25 @@ pub(super) fn missing(name: &'static str, action: Action) -> Refusal {
 
 pub(super) fn wrong_type(name: &str, expected: &str) -> Refusal {
     Refusal::input(format!("{name:?} is not {expected}"), format!("give {expected}")).because("wrong_type")
+}
+
+/// The same for this value. A model that is unsure puts into quotes what has none: then that is said.
+pub(super) fn wrong_value(name: &str, value: &Value, expected: &str) -> Refusal {
+    let held = value.as_str().and_then(|text| match text.trim() {
+        text if text.starts_with('[') => Some("an array"),
+        text if text.starts_with('{') => Some("an object"),
+        "true" | "false" => Some("true or false"),
+        text if text.parse::<f64>().is_ok() => Some("a number"),
+        _ => None,
+    });
+    match held {
+        None => wrong_type(name, expected),
+        Some(held) => {
+            let error = format!("{name:?} is a string that holds {held}");
+            Refusal::input(error, format!("give {expected}, without the quotes around it"))
+                .because("wrong_type")
+        }
+    }
 }
 
 /// Outside text for an error message: bounded.

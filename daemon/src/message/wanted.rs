@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     action::Action,
     deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
-    parameters::{Given, clip, missing, short, wrong_type},
+    parameters::{Given, clip, missing, short, wrong_type, wrong_value},
     refusal::{Code, Refusal},
 };
 
@@ -79,7 +79,7 @@ fn extras(given: Given<'_>) -> Result<Extras, Refusal> {
             let error = format!("the card has more than {MAX_CARD} bytes");
             return Err(Refusal::new(Code::TooLarge, error, "shorten it"));
         }
-        Some(_) => return Err(wrong_type("card", "a JSON object")),
+        Some(other) => return Err(wrong_value("card", other, "a JSON object")),
     };
     Ok(Extras {
         buttons: buttons.map(|rows| rows.iter().map(row).collect()).transpose()?.unwrap_or_default(),

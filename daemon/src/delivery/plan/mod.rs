@@ -19,7 +19,10 @@ use std::collections::BTreeMap;
 
 use super::AgentRules;
 use crate::{
-    channels::account::{Accounts, NoAccount},
+    channels::{
+        TargetError,
+        account::{Accounts, NoAccount},
+    },
     message::{
         call::Call,
         deed::Deed,
@@ -27,6 +30,7 @@ use crate::{
         target::{Destination, Target},
     },
     policy::Origin,
+    spelling::nearest,
 };
 
 /// Names for targets, as the house has written them down.
@@ -91,9 +95,8 @@ pub fn resolve(
         (Destination::Address { channel, address, thread, .. }, origin) => {
             let named = agree("channel", channel.as_ref(), call.channel.as_ref())?;
             let inferred = || origin.map(|origin| origin.place.channel.clone());
-            let channel = named.cloned().or_else(inferred).ok_or_else(|| {
-                Refusal::input("the call names no channel", "write \"channel:address\"").because("no_channel")
-            })?;
+            let channel = named.cloned().or_else(inferred);
+            let channel = channel.ok_or_else(|| no_channel(address, rules, accounts, book))?;
             (channel, address.clone(), thread.as_ref())
         }
     };
@@ -110,7 +113,7 @@ pub fn resolve(
         Deed::Presence { .. } => address,
         _ => adapter
             .spell(&address, matches!(destination, Destination::Address { person: true, .. }))
-            .map_err(|error| Refusal::input(error.to_string(), error.hint).because("bad_address"))?,
+            .map_err(|error| bad_address(&error))?,
     };
 
     let can = adapter.capabilities();
@@ -127,6 +130,40 @@ pub fn resolve(
         account: account.to_owned(),
         known_as: known_as.map(str::to_owned),
     })
+}
+
+/// An address without a channel, with what it may have meant: a name of the address book that is near, or the same on a
+/// channel that the agent may write to.
+fn no_channel(address: &str, rules: &AgentRules, accounts: &Accounts, book: &Book) -> Refusal {
+    let mut whole: Vec<String> = Vec::new();
+    for (channel, _, adapter) in accounts.iter() {
+        let there = format!("{channel}:{address}");
+        let may_be = rules.rights.reach(channel) && adapter.resolve(address).is_ok();
+        if may_be && address.len() <= MOST_SHOWN && whole.len() < MOST_MEANT && !whole.contains(&there) {
+            whole.push(there);
+        }
+    }
+    let hint = match nearest(address, book.0.keys().map(String::as_str)) {
+        Some(name) => format!("did you mean {name:?}?"),
+        None if whole.is_empty() => "write \"channel:address\", or a name from the address book".into(),
+        None => format!("write it with its channel: {}", whole.join(" or ")),
+    };
+    Refusal::input("the call names no channel", hint).because("no_channel")
+}
+
+/// The longest address that a hint repeats, in bytes, and the most channels that it names.
+const MOST_SHOWN: usize = 80;
+const MOST_MEANT: usize = 4;
+
+fn bad_address(error: &TargetError) -> Refusal {
+    let bare = error.address.trim_start_matches(['#', '@']);
+    // What people call a place looks like this, and ids hardly do.
+    let a_name = bare.starts_with(|c: char| c.is_alphabetic()) && !bare.contains([':', '@', '/']);
+    let hint = match a_name {
+        true => format!("give {}; what it is called is not looked up", error.hint),
+        false => format!("give {}", error.hint),
+    };
+    Refusal::input(error.to_string(), hint).because("bad_address")
 }
 
 /// The one value that two places give, if they do not contradict each other.

@@ -2,7 +2,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::message::{call::Call, parameters::PARAMETERS};
+use crate::message::{
+    call::{Call, MAX_TEXT},
+    parameters::{Holds, PARAMETERS, Parameter},
+    schema::Message,
+    target::MAX_ADDRESS,
+};
 
 fn parse_all(value: Value) -> Result<Vec<Call>, Refusal> {
     Call::parse_all(&value, &["local", "discord", "telegram"])
@@ -143,7 +148,170 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
+/// The smallest call of an action that takes this parameter.
+fn call_with(parameter: &Parameter, value: Value) -> Value {
+    let takes = |(_, action): &(Value, &Action)| parameter.goes_with(**action);
+    let (mut call, _) = smallest().into_iter().zip(Action::ALL).find(takes).unwrap();
+    call[parameter.names[0]] = value;
+    call
+}
+
+/// Whether a schema allows a value, as far as ours say something.
+fn allows(schema: &Value, value: &Value) -> bool {
+    if let Some(any) = schema["anyOf"].as_array() {
+        return any.iter().any(|schema| allows(schema, value));
+    }
+    let is = |kind: &Value| match kind.as_str().unwrap() {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("no schema of ours says {other}"),
+    };
+    let kinds = &schema["type"];
+    if !kinds.as_array().map_or_else(|| is(kinds), |kinds| kinds.iter().any(is)) {
+        return false;
+    }
+    if schema["enum"].as_array().is_some_and(|words| !words.contains(value)) {
+        return false;
+    }
+    let bound = |name: &str| schema[name].as_u64();
+    match value {
+        Value::String(text) => {
+            let length = text.chars().count() as u64;
+            bound("minLength").is_none_or(|least| length >= least)
+                && bound("maxLength").is_none_or(|most| length <= most)
+        }
+        Value::Number(number) => {
+            let over = |most| number.as_u64().is_some_and(|number| number <= most);
+            bound("maximum").is_none_or(over)
+                && bound("minimum").is_none_or(|least| number.as_u64().is_some_and(|number| number >= least))
+        }
+        Value::Array(members) => {
+            bound("maxItems").is_none_or(|most| members.len() as u64 <= most)
+                && (schema["items"].is_null()
+                    || members.iter().all(|member| allows(&schema["items"], member)))
+        }
+        Value::Object(members) => {
+            let required = schema["required"].as_array().into_iter().flatten();
+            let mut required = required.filter_map(Value::as_str);
+            required.all(|name| members.contains_key(name))
+                && members.iter().all(|(name, member)| match &schema["properties"][name] {
+                    Value::Null => schema["additionalProperties"] != false,
+                    property => allows(property, member),
+                })
+        }
+        _ => true,
+    }
+}
+
+#[test]
+fn the_checker_of_schemas_sees_what_is_wrong() {
+    let schema = &Message::taken()["properties"];
+    for (parameter, right, wrong) in [
+        ("silent", json!(true), json!("true")),
+        ("wait", json!(600), json!(601)),
+        ("wait", json!(null), json!(-1)),
+        ("action", json!("send"), json!("shout")),
+        ("to", json!(5), json!("")),
+        ("pollOption", json!(["a", 5]), json!(["a", []])),
+        ("buttons", json!([[{"text": "Go", "url": "u"}]]), json!([[{"url": "u"}]])),
+        ("buttons", json!([]), json!([[{"text": "Go", "style": 1}]])),
+        ("attachments", json!({"path": "a"}), json!([{"pth": "a"}])),
+        ("card", json!({"a": 1}), json!([])),
+    ] {
+        assert!(allows(&schema[parameter], &right), "{parameter}: {right}");
+        assert!(!allows(&schema[parameter], &wrong), "{parameter}: {wrong}");
+    }
+}
+
+#[test]
+fn what_is_too_long_or_of_another_type_is_refused_by_its_name() {
+    for parameter in PARAMETERS {
+        let name = parameter.names[0];
+        let mut wrong = vec![json!([[[]]]), json!({"no": {"such": "member"}})];
+        match parameter.holds {
+            Holds::Text => wrong.extend([json!(5), json!("x".repeat(MAX_TEXT + 1))]),
+            Holds::Short => {
+                wrong.extend([json!(true), json!("x".repeat(MAX_ADDRESS + 1)), json!("a\u{7}b")]);
+            }
+            Holds::Flag => wrong.extend([json!("true"), json!(1)]),
+            Holds::Number(least, most) => {
+                wrong.extend([json!(most + 1), json!(least.to_string()), json!(-1), json!(1.5)]);
+            }
+            Holds::Action | Holds::Word(_) => wrong.extend([json!("shout"), json!(5)]),
+            Holds::Texts => wrong.extend([json!("[\"a\", \"b\"]"), json!(["x".repeat(MAX_ADDRESS + 1)])]),
+            Holds::Files | Holds::File => wrong.extend([json!("[{\"path\": \"a\"}]"), json!(5)]),
+            Holds::Buttons | Holds::Selects => wrong.extend([json!("[]"), json!([5])]),
+            // Any object is the platform's to judge.
+            Holds::Object => wrong = vec![json!("{}"), json!([]), json!(5)],
+        }
+        for value in wrong {
+            let call = call_with(parameter, value.clone());
+            let refusal = parse(call).expect_err(name);
+            let names = parameter.names.iter().any(|name| refusal.error.contains(name));
+            // A text that is too long, a file or a word says what it is itself.
+            let speaks =
+                ["message", "attachment", "action", "files"].iter().any(|word| refusal.error.contains(word));
+            assert!(names || speaks, "{name} {value}: {}", refusal.error);
+            assert!(!refusal.hint.is_empty(), "{name} {value}");
+        }
+    }
+}
+
+#[test]
+fn what_stands_in_quotes_and_should_not_is_told_so() {
+    for (name, value) in [
+        ("pollOption", "[\"a\", \"b\"]"),
+        ("targets", "[\"local:ann\"]"),
+        ("buttons", "[[{\"text\": \"Go\"}]]"),
+        ("selects", "[]"),
+        ("card", "{\"title\": \"T\"}"),
+        ("attachments", "[{\"path\": \"a.png\"}]"),
+        ("media", "[\"a.png\"]"),
+        ("voice", "{\"path\": \"a.ogg\"}"),
+        ("silent", "true"),
+        ("wait", "20"),
+    ] {
+        let parameter = PARAMETERS.iter().find(|parameter| parameter.names[0] == name).unwrap();
+        let refusal = parse(call_with(parameter, value.into())).unwrap_err();
+        assert_eq!(refusal.reason, Some("wrong_type"), "{name}: {refusal:?}");
+        assert!(refusal.hint.contains("without the quotes"), "{name}: {refusal:?}");
+    }
+}
+
 proptest! {
+    /// What the description of the call does not allow, the parser does not take.
+    #[test]
+    fn what_its_schema_does_not_allow_is_refused(parameter in 0..PARAMETERS.len(), value in anything()) {
+        let parameter = &PARAMETERS[parameter];
+        let schema = &Message::taken()["properties"][parameter.names[0]];
+        if !allows(schema, &value) {
+            prop_assert!(parse_all(call_with(parameter, value.clone())).is_err(), "{} {}", parameter.names[0], value);
+        }
+    }
+
+    /// Whatever a call is made of, by whatever names, it is taken or refused with a hint.
+    #[test]
+    fn any_call_at_all_is_taken_or_refused_with_a_hint(
+        members in proptest::collection::vec((any::<prop::sample::Index>(), 0..4_u8, anything()), 0..6),
+    ) {
+        let names: Vec<&str> = PARAMETERS.iter().flat_map(|parameter| parameter.names).copied().collect();
+        let mut call = serde_json::Map::new();
+        for (index, slip, value) in members {
+            let name = *index.get(&names);
+            let name = if slip == 0 { name[1..].to_owned() } else { name.to_owned() };
+            call.insert(name, value);
+        }
+        if let Err(refusal) = parse_all(call.into()) {
+            prop_assert!(!refusal.error.is_empty() && !refusal.hint.is_empty(), "{:?}", refusal);
+            prop_assert!(refusal.error.len() + refusal.hint.len() < 2048, "{:?}", refusal);
+        }
+    }
+
     /// Nothing that a model can write panics, and every refusal says what to do.
     #[test]
     fn any_value_of_any_parameter_is_taken_or_refused_with_a_hint(
