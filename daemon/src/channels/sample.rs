@@ -20,6 +20,11 @@ pub(super) fn part(text: &str) -> Part {
     Part { text: text.into(), html: None, styles: vec![], units, shown: text.into() }
 }
 
+/// A part with its markup.
+pub(super) fn marked(html: &str, text: &str) -> Part {
+    Part { html: Some(html.into()), ..part(text) }
+}
+
 /// The only part of a message.
 pub(super) fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
     Letter {
@@ -46,6 +51,20 @@ pub(super) fn key() -> PartKey {
     PartKey("00112233445566778899aabbccddeeff".into())
 }
 
+/// A file that nobody staged.
+pub(super) fn file(name: &str, kind: &str, bytes: &[u8]) -> Attachment {
+    Attachment {
+        sha256: Digest::of(bytes),
+        name: name.into(),
+        kind: kind.into(),
+        said_to_be: None,
+        size: bytes.len() as u64,
+        caption: None,
+        voice: false,
+        spoken: None,
+    }
+}
+
 /// Staged files, in a folder that lasts as long as this.
 pub(super) struct Files {
     _folder: TempDir,
@@ -57,29 +76,25 @@ impl Files {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        std::fs::create_dir_all(folder.path().join("files")).unwrap();
         Self { _folder: folder, store }
     }
 
     /// Stages one.
     pub(super) fn add(&self, name: &str, kind: &str, bytes: &[u8]) -> Attachment {
-        let sha256 = Digest::of(bytes);
-        std::fs::write(self.store.directory().join("files").join(sha256.to_string()), bytes).unwrap();
-        Attachment {
-            sha256,
-            name: name.into(),
-            kind: kind.into(),
-            said_to_be: None,
-            size: bytes.len() as u64,
-            caption: None,
-            voice: false,
-            spoken: None,
-        }
+        let file = file(name, kind, bytes);
+        std::fs::create_dir_all(self.folder()).unwrap();
+        std::fs::write(self.folder().join(file.sha256.to_string()), bytes).unwrap();
+        file
+    }
+
+    /// Where they are.
+    pub(super) fn folder(&self) -> std::path::PathBuf {
+        self.store.directory().join("files")
     }
 
     /// Takes them all away.
     pub(super) fn clear(&self) {
-        std::fs::remove_dir_all(self.store.directory().join("files")).unwrap();
+        std::fs::remove_dir_all(self.folder()).unwrap();
     }
 
     /// Where an adapter reads them.

@@ -2,28 +2,23 @@
 
 use std::{fs, time::Duration};
 
-use gatepost_link::Digest;
 use serde_json::{Value, json};
 
 use super::{Client, Discord, places::Place, voice::tests::recording, wire::Manners};
 use crate::{
     channels::{
-        Act, Adapter, Failure, Letter, PartKey, Redelivery, heard,
+        Act, Adapter, Failure, Letter, Redelivery, heard,
         http::{
             base::Base,
-            double::{Double, Reply, http},
+            double::{Double, Reply, body, http, nobody},
             token::Token,
         },
         limits::{Allowance, Scope},
+        sample::{self, Files, key, part},
     },
-    files::kept::Kept,
-    message::{
-        attachment::Attachment,
-        deed::{Deed, Extras},
-    },
+    message::{attachment::Attachment, deed::Deed},
     render::Part,
     settings::secret::{Secret, SecretSource},
-    store::Store,
 };
 
 const TOKEN: &str = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.hush_hush";
@@ -40,33 +35,13 @@ fn new(port: u16, token: impl Into<Token>) -> Discord {
     let base = Base::parse("base_url", &format!("http://127.0.0.1:{port}/api/v10")).unwrap();
     Discord {
         client: Client::new(http(), base, token),
-        kept: Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap()),
+        kept: Files::new().kept(),
         manners: Manners { previews: false, mention_answered: false },
     }
 }
 
-pub(super) fn part(text: &str) -> Part {
-    let units = text.encode_utf16().count();
-    Part { text: text.into(), html: None, styles: vec![], units, shown: text.into() }
-}
-
 pub(super) fn letter(part: &Part) -> Letter<'_> {
-    Letter {
-        address: "42",
-        thread: None,
-        reply_to: None,
-        silent: false,
-        headline: "Hello",
-        part,
-        files: &[],
-        extras: Extras::NONE,
-        index: 0,
-        of: 1,
-    }
-}
-
-fn key() -> PartKey {
-    PartKey("00112233445566778899aabbccddeeff".into())
+    sample::letter("42", part)
 }
 
 const SENT: Reply = Reply::Says(200, "", r#"{"id":"1001","channel_id":"42"}"#);
@@ -91,11 +66,6 @@ async fn act(
     let act = Act { address: "42", thread: None, reply_to: None, silent: false, deed: &deed, part };
     let wire = discord.act(&act).unwrap();
     (discord.deliver(&wire, &key()).await, double.heard())
-}
-
-/// The body of a request as JSON.
-fn body(request: &str) -> Value {
-    serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 /// The line and head of a request begin so.
@@ -246,7 +216,7 @@ async fn a_lost_answer_is_unknown() {
         let failure = deliver(script).await.0.unwrap_err();
         assert!(why(&failure).starts_with("Unknown"), "{failure:?}");
     }
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let nobody = nobody();
     let discord = discord(nobody, Secret::from(TOKEN));
     let failure = discord.deliver(&discord.compose(&letter(&part("a"))), &key()).await.unwrap_err();
     assert!(why(&failure).starts_with("Retry"), "{failure:?}");
@@ -338,31 +308,6 @@ async fn a_person_is_written_to_in_their_own_conversation() {
     }
 }
 
-/// A staged file with these bytes, and a bot on the server at `port` that has it.
-fn discord_with_file(
-    port: u16,
-    bytes: &[u8],
-    kind: &str,
-    voice: bool,
-) -> (tempfile::TempDir, Discord, Attachment) {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(directory.path()).unwrap();
-    let sha256 = Digest::of(bytes);
-    fs::create_dir(directory.path().join("files")).unwrap();
-    fs::write(directory.path().join("files").join(sha256.to_string()), bytes).unwrap();
-    let file = Attachment {
-        sha256,
-        name: "ä.ogg".into(),
-        kind: kind.into(),
-        said_to_be: None,
-        size: bytes.len() as u64,
-        caption: None,
-        voice,
-        spoken: None,
-    };
-    (directory, Discord { kept: Kept::of(&store), ..discord(port, Secret::from(TOKEN)) }, file)
-}
-
 /// What a form says as `payload_json`.
 fn payload(request: &str) -> Value {
     let (_, rest) =
@@ -373,7 +318,9 @@ fn payload(request: &str) -> Value {
 #[tokio::test]
 async fn a_file_goes_as_a_form_with_its_message() {
     let double = Double::start(&[SENT, Reply::Close]);
-    let (directory, discord, file) = discord_with_file(double.port, b"hello", "text/plain", false);
+    let files = Files::new();
+    let file = files.add("ä.ogg", "text/plain", b"hello");
+    let discord = Discord { kept: files.kept(), ..discord(double.port, Secret::from(TOKEN)) };
     let part = part("June");
     let wire = discord.compose(&Letter { files: &[file], ..letter(&part) });
     assert_eq!(discord.deliver(&wire, &key()).await.unwrap(), "1001");
@@ -388,7 +335,7 @@ async fn a_file_goes_as_a_form_with_its_message() {
     // Both leave together, so a lost answer leaves both open.
     let failure = discord.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
-    fs::remove_dir_all(directory.path().join("files")).unwrap();
+    files.clear();
     let failure = discord.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     assert_eq!(double.heard().len(), 2, "without its file nothing leaves");
@@ -399,7 +346,9 @@ async fn a_recording_that_says_how_long_it_is_goes_as_a_voice_message_and_anothe
     let part = part("");
     for (bytes, flags) in [(recording(96_000), json!(8192)), (b"OggS\0 and nothing".to_vec(), Value::Null)] {
         let double = Double::start(&[SENT]);
-        let (_directory, discord, file) = discord_with_file(double.port, &bytes, "audio/ogg", true);
+        let files = Files::new();
+        let file = Attachment { voice: true, ..files.add("ä.ogg", "audio/ogg", &bytes) };
+        let discord = Discord { kept: files.kept(), ..discord(double.port, Secret::from(TOKEN)) };
         let wire = discord.compose(&Letter { files: &[file], ..letter(&part) });
         assert_eq!(discord.deliver(&wire, &key()).await.unwrap(), "1001");
         let message = payload(&double.heard()[0]);

@@ -7,9 +7,12 @@ use lettre::transport::smtp::extension::ClientId;
 use super::{
     double::{AUTHORITY, Deed, Double},
     submission::{Login, Pace, Security, Submission, trust},
-    wire::tests::{key, wire},
+    wire::tests::wire,
 };
-use crate::{channels::Failure, settings::secret::Secret};
+use crate::{
+    channels::{Failure, http::double::nobody, sample::key},
+    settings::secret::Secret,
+};
 
 fn to(double: &Double, security: Security) -> Submission {
     Submission {
@@ -160,7 +163,7 @@ async fn a_knock_logs_in_and_sends_nothing() {
 
 #[tokio::test]
 async fn no_server_is_retried() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = nobody();
     let double = Double::start(Security::Starttls, &[]);
     for security in [Security::Starttls, Security::Implicit] {
         let submission = Submission { port, ..to(&double, security) };

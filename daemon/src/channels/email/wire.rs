@@ -214,39 +214,21 @@ pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{message::deed::Extras, render::Part};
+    use crate::{
+        channels::sample::{self, key},
+        render::Part,
+    };
 
     fn from() -> Mailbox {
         "Gatepost <hub@hub.test>".parse().unwrap()
     }
 
     fn part(text: &str, html: Option<&str>) -> Part {
-        Part {
-            text: text.into(),
-            html: html.map(Into::into),
-            styles: vec![],
-            units: text.len(),
-            shown: text.into(),
-        }
+        Part { html: html.map(Into::into), ..sample::part(text) }
     }
 
     fn letter<'a>(part: &'a Part, headline: &'a str) -> Letter<'a> {
-        Letter {
-            address: "ada@example.org",
-            thread: None,
-            reply_to: None,
-            silent: false,
-            headline,
-            part,
-            files: &[],
-            extras: Extras::NONE,
-            index: 0,
-            of: 1,
-        }
-    }
-
-    pub(in crate::channels::email) fn key() -> PartKey {
-        PartKey("00112233445566778899aabbccddeeff".into())
+        Letter { headline, ..sample::letter("ada@example.org", part) }
     }
 
     pub(in crate::channels::email) fn wire() -> Wire {

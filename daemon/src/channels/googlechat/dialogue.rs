@@ -2,41 +2,23 @@
 
 use std::{fs, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::{
     channels::{
         heard,
-        http::double::{Double, Reply, http},
+        http::double::{Double, Reply, body, http, nobody},
         limits::{Allowance, Scope},
+        sample::{self, key, part},
     },
-    message::deed::{Deed, Extras},
+    message::deed::Deed,
     render::Part,
     settings::secret::Secret,
 };
 
-pub(super) fn part(text: &str) -> Part {
-    Part { text: text.into(), html: None, styles: vec![], units: text.len(), shown: text.into() }
-}
-
 pub(super) fn letter(part: &Part) -> Letter<'_> {
-    Letter {
-        address: "spaces/AAAA",
-        thread: None,
-        reply_to: None,
-        silent: false,
-        headline: "Hello",
-        part,
-        files: &[],
-        extras: Extras::NONE,
-        index: 0,
-        of: 1,
-    }
-}
-
-fn key() -> PartKey {
-    PartKey("00112233445566778899aabbccddeeff".into())
+    sample::letter("spaces/AAAA", part)
 }
 
 fn app(port: u16) -> GoogleChat {
@@ -73,10 +55,6 @@ async fn by_webhook(script: &'static [Reply]) -> (Result<String, Failure>, Doubl
     let chat = webhook(double.port);
     let wire = chat.compose(&letter(&part("Hello")));
     (chat.deliver(&wire, &key()).await, double)
-}
-
-fn body(request: &str) -> Value {
-    serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 #[tokio::test]
@@ -268,7 +246,7 @@ async fn a_webhook_is_its_address_which_no_error_shows() {
     }
     let failure = by_webhook(&[GONE]).await.0.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("make a new one")), "{failure:?}");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = nobody();
     let chat = webhook(port);
     let failure = chat.deliver(&chat.compose(&letter(&part("x"))), &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if !why.contains("hush")), "{failure:?}");

@@ -128,7 +128,7 @@ fn within(space: &str, kind: &str, name: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        channels::googlechat::dialogue::{letter, part},
+        channels::{googlechat::dialogue::letter, sample::part},
         message::deed::{Button, Extras, Poll, Press},
     };
 

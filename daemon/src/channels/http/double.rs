@@ -84,6 +84,16 @@ fn request(stream: &mut TcpStream) -> io::Result<String> {
     Ok(head + &String::from_utf8_lossy(&body))
 }
 
+/// What a request brings, as JSON.
+pub(crate) fn body(request: &str) -> serde_json::Value {
+    serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+/// A port where nobody listens.
+pub(crate) fn nobody() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// The HTTP client as the hub makes it: no redirects, no proxy.
 pub(crate) fn http() -> reqwest::Client {
     // The first test of the process installs it, the others find it installed.

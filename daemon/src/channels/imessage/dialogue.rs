@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::{Bridge, IMessage, Imsg, KEYS, PLAIN, PRIVATE, Program, REMOTE, Server, Settings};
@@ -11,7 +11,7 @@ use crate::{
         Adapter, Failure, Letter, PartKey, Redelivery,
         http::{
             base::Base,
-            double::{Double, Reply, http},
+            double::{Double, Reply, body, http},
         },
         sample::{Files, act, key, letter, part},
     },
@@ -38,10 +38,6 @@ async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<Stri
     let part = part("Hello");
     let wire = imessage.compose(&letter(ANNA, &part));
     (imessage.deliver(&wire, &key()).await, double.heard())
-}
-
-fn body(heard: &str) -> Value {
-    serde_json::from_str(heard.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 #[tokio::test]

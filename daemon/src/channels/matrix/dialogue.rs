@@ -2,57 +2,35 @@
 
 use std::time::Duration;
 
-use gatepost_link::Digest;
 use serde_json::Map;
 
 use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix};
 use crate::{
     channels::{
-        Adapter, Failure, Letter, PartKey, heard,
+        Adapter, Failure, Letter, heard,
         http::{
             base::Base,
-            double::{Double, Reply, http},
+            double::{Double, Reply, http, nobody},
         },
         limits::{Allowance, Scope},
+        sample::{self, Files, key, part},
     },
-    files::kept::Kept,
-    message::{attachment::Attachment, deed::Extras},
     render::Part,
     settings::secret::Secret,
-    store::Store,
 };
 
 pub(super) fn matrix(port: u16) -> Matrix {
     let url = Base::parse("homeserver", &format!("http://127.0.0.1:{port}")).unwrap();
     Matrix {
         client: Client::new(http(), url, Secret::from("syt_secret")),
-        kept: Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap()),
+        kept: Files::new().kept(),
         limit: DEFAULT_LIMIT,
         resend: Duration::from_secs(DEFAULT_RESEND * 60),
     }
 }
 
-pub(super) fn part(html: Option<&str>) -> Part {
-    Part { text: "Hello".into(), html: html.map(Into::into), styles: vec![], units: 5, shown: "Hello".into() }
-}
-
 pub(super) fn letter(part: &Part) -> Letter<'_> {
-    Letter {
-        address: "!room:hub.test",
-        thread: None,
-        reply_to: None,
-        silent: false,
-        headline: "Hello",
-        part,
-        files: &[],
-        extras: Extras::NONE,
-        index: 0,
-        of: 1,
-    }
-}
-
-fn key() -> PartKey {
-    PartKey("00112233445566778899aabbccddeeff".into())
+    sample::letter("!room:hub.test", part)
 }
 
 const PLAIN_ROOM: Reply = Reply::Says(404, "", r#"{"errcode":"M_NOT_FOUND","error":"Event not found."}"#);
@@ -60,7 +38,7 @@ const PLAIN_ROOM: Reply = Reply::Says(404, "", r#"{"errcode":"M_NOT_FOUND","erro
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Double) {
     let double = Double::start(script);
     let matrix = matrix(double.port);
-    let wire = matrix.compose(&letter(&part(None)));
+    let wire = matrix.compose(&letter(&part("Hello")));
     (matrix.deliver(&wire, &key()).await, double)
 }
 
@@ -171,9 +149,9 @@ async fn a_lost_answer_is_unknown() {
 
 #[tokio::test]
 async fn no_server_is_retried() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = nobody();
     let matrix = matrix(port);
-    let wire = matrix.compose(&letter(&part(None)));
+    let wire = matrix.compose(&letter(&part("Hello")));
     let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("refused")), "{failure:?}");
     // Also when the room was asked about before and the request itself finds nobody.
@@ -196,7 +174,7 @@ async fn a_room_is_asked_about_once_in_a_while() {
     const SENT: Reply = Reply::Says(200, "", r#"{"event_id":"$event"}"#);
     let double = Double::start(&[PLAIN_ROOM, SENT, SENT]);
     let matrix = matrix(double.port);
-    let wire = matrix.compose(&letter(&part(None)));
+    let wire = matrix.compose(&letter(&part("Hello")));
     matrix.deliver(&wire, &key()).await.unwrap();
     matrix.deliver(&wire, &key()).await.unwrap();
     let gets = double.heard().iter().filter(|request| request.starts_with("GET")).count();
@@ -214,35 +192,17 @@ async fn readiness_needs_a_device() {
     assert!(said.unwrap_err().0.contains("M_UNKNOWN_TOKEN"));
 }
 
-/// A staged file, and an account on the homeserver at `port` that has it.
-fn matrix_with_file(port: u16) -> (tempfile::TempDir, Matrix, Attachment) {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(directory.path()).unwrap();
-    let sha256 = Digest::of(b"hello");
-    std::fs::create_dir(directory.path().join("files")).unwrap();
-    std::fs::write(directory.path().join("files").join(sha256.to_string()), "hello").unwrap();
-    let file = Attachment {
-        sha256,
-        name: "a b.txt".into(),
-        kind: "text/plain".into(),
-        said_to_be: None,
-        size: 5,
-        caption: None,
-        voice: false,
-        spoken: None,
-    };
-    (directory, Matrix { kept: Kept::of(&store), ..matrix(port) }, file)
-}
-
 const UPLOADED: Reply = Reply::Says(200, "", r#"{"content_uri":"mxc://hub.test/abc"}"#);
 
 #[tokio::test]
 async fn a_file_is_uploaded_before_its_event_leaves() {
     let double = Double::start(&[PLAIN_ROOM, UPLOADED, Reply::Says(200, "", r#"{"event_id":"$event"}"#)]);
-    let (_directory, matrix, file) = matrix_with_file(double.port);
-    let (part, files) = (part(None), [file]);
+    let kept = Files::new();
+    let file = kept.add("a b.txt", "text/plain", b"hello");
+    let matrix = Matrix { kept: kept.kept(), ..matrix(double.port) };
+    let (part, files) = (part("Hello"), [file]);
     let wire = matrix.compose(&Letter { files: &files, ..letter(&part) });
-    assert_eq!(wire["content"]["url"], format!("attachment:{}", Digest::of(b"hello")));
+    assert_eq!(wire["content"]["url"], files[0].reference());
     assert_eq!(matrix.deliver(&wire, &key()).await.unwrap(), "$event");
     let heard = double.heard();
     assert!(heard[1].starts_with("POST /_matrix/media/v3/upload?filename=a+b.txt HTTP/1.1"), "{}", heard[1]);
@@ -260,17 +220,21 @@ async fn an_upload_whose_answer_was_lost_is_in_no_room_and_goes_again() {
         [&[PLAIN_ROOM, Reply::Close] as &'static [Reply], &[PLAIN_ROOM, GATEWAY], &[PLAIN_ROOM, NOWHERE]]
     {
         let double = Double::start(script);
-        let (_directory, matrix, file) = matrix_with_file(double.port);
-        let wire = matrix.compose(&Letter { files: &[file], ..letter(&part(None)) });
+        let kept = Files::new();
+        let file = kept.add("a b.txt", "text/plain", b"hello");
+        let matrix = Matrix { kept: kept.kept(), ..matrix(double.port) };
+        let wire = matrix.compose(&Letter { files: &[file], ..letter(&part("Hello")) });
         let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
         assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
     }
     let double = Double::start(&[PLAIN_ROOM, TOO_LARGE, PLAIN_ROOM]);
-    let (directory, matrix, file) = matrix_with_file(double.port);
-    let wire = matrix.compose(&Letter { files: &[file], ..letter(&part(None)) });
+    let kept = Files::new();
+    let file = kept.add("a b.txt", "text/plain", b"hello");
+    let matrix = Matrix { kept: kept.kept(), ..matrix(double.port) };
+    let wire = matrix.compose(&Letter { files: &[file], ..letter(&part("Hello")) });
     let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("M_TOO_LARGE")), "{failure:?}");
-    std::fs::remove_dir_all(directory.path().join("files")).unwrap();
+    kept.clear();
     let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     assert!(!double.heard().iter().any(|request| request.starts_with("PUT")));

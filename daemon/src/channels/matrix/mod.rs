@@ -282,12 +282,15 @@ fn canonical(address: &str) -> Result<String, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::matrix::dialogue::{letter, matrix, part};
+    use crate::channels::{
+        matrix::dialogue::{letter, matrix},
+        sample::{marked, part},
+    };
 
     #[test]
     fn a_letter_becomes_this_event() {
         let matrix = matrix(1);
-        let part = part(Some("<b>Hello</b>"));
+        let part = marked("<b>Hello</b>", "Hello");
         assert_eq!(
             matrix.compose(&letter(&part)),
             json!({
@@ -307,7 +310,7 @@ mod tests {
     #[test]
     fn silent_replies_and_threads_have_their_own_forms() {
         let matrix = matrix(1);
-        let part = part(None);
+        let part = part("Hello");
         let mut letter = letter(&part);
         letter.silent = true;
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{CAPABILITIES, Client, KEYS, Settings, Signal};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
         Adapter, Failure, Letter, Redelivery, heard,
         http::{
             base::Base,
-            double::{Double, Reply, http},
+            double::{Double, Reply, body, http},
         },
         limits::{Allowance, Scope},
         sample::{Files, act, key, letter, part},
@@ -34,10 +34,6 @@ async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<Stri
     let part = part("Hello");
     let wire = signal.compose(&letter(ANNA, &part));
     (signal.deliver(&wire, &key()).await, double.heard())
-}
-
-fn body(heard: &str) -> Value {
-    serde_json::from_str(heard.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 const SENT: Reply = Reply::Says(

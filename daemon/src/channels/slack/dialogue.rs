@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use gatepost_link::Digest;
 use serde_json::{Value, json};
 
 use super::{CAPABILITIES, Slack, client::Client};
@@ -11,20 +10,16 @@ use crate::{
         Act, Adapter, Failure, Letter, PartKey, Redelivery, heard,
         http::{
             base::Base,
-            double::{Double, Reply, http},
+            double::{Double, Reply, body, http, nobody},
             token::Token,
         },
         limits::{Allowance, Scope},
+        sample::{self, Files, file, part},
     },
     files::kept::Kept,
-    message::{
-        action::Action,
-        attachment::Attachment,
-        deed::{Deed, Extras},
-    },
+    message::{action::Action, deed::Deed},
     render::Part,
     settings::secret::{Secret, SecretSource},
-    store::Store,
 };
 
 const TOKEN: &str = "xoxb-secret";
@@ -35,42 +30,14 @@ fn slack_with(port: u16, token: impl Into<Token>, kept: Kept) -> Slack {
 }
 
 fn slack(port: u16) -> Slack {
-    let kept = Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap());
-    slack_with(port, Secret::from(TOKEN), kept)
-}
-
-pub(super) fn part(text: &str) -> Part {
-    Part { text: text.into(), html: None, styles: vec![], units: text.len(), shown: text.into() }
+    slack_with(port, Secret::from(TOKEN), Files::new().kept())
 }
 
 pub(super) fn letter(part: &Part) -> Letter<'_> {
-    Letter {
-        address: "C012AB3CD",
-        thread: None,
-        reply_to: None,
-        silent: false,
-        headline: "Hello",
-        part,
-        files: &[],
-        extras: Extras::NONE,
-        index: 0,
-        of: 1,
-    }
+    sample::letter("C012AB3CD", part)
 }
 
-pub(super) fn file(bytes: &[u8]) -> Attachment {
-    Attachment {
-        sha256: Digest::of(bytes),
-        name: "a b.txt".into(),
-        kind: "text/plain".into(),
-        said_to_be: None,
-        size: bytes.len() as u64,
-        caption: None,
-        voice: false,
-        spoken: None,
-    }
-}
-
+/// One that says when it was made.
 fn key() -> PartKey {
     PartKey("0199aabbccdd7eef8899aabbccddeeff".into())
 }
@@ -92,10 +59,6 @@ async fn act(script: &'static [Reply], address: &str, deed: &Deed) -> (Result<St
     let act = Act { address, thread: None, reply_to: None, silent: false, deed, part: Some(&new) };
     let wire = slack.act(&act).unwrap();
     (slack.deliver(&wire, &key()).await, double)
-}
-
-fn body(request: &str) -> Value {
-    serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 #[tokio::test]
@@ -194,7 +157,7 @@ async fn slacks_own_trouble_is_retried_or_unknown_as_it_says() {
         let failure = deliver(script).await.0.unwrap_err();
         assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
     }
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = nobody();
     let slack = slack(port);
     let failure = slack.deliver(&slack.compose(&letter(&part("Hello"))), &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("refused")), "{failure:?}");
@@ -218,8 +181,8 @@ async fn a_refused_token_is_named_never_shown_and_read_anew() {
     let path = folder.path().join("token");
     std::fs::write(&path, "xoxb-old").unwrap();
     let double = Double::start(&[REVOKED, SENT]);
-    let kept = Kept::of(&Store::open(folder.path()).unwrap());
-    let slack = slack_with(double.port, Token::read(SecretSource::File(path.clone())).unwrap(), kept);
+    let slack =
+        slack_with(double.port, Token::read(SecretSource::File(path.clone())).unwrap(), Files::new().kept());
     std::fs::write(&path, "xoxb-new").unwrap();
     let wire = slack.compose(&letter(&part("Hello")));
     assert!(matches!(slack.deliver(&wire, &key()).await, Err(Failure::Retry(_))));
@@ -339,7 +302,7 @@ fn only_what_harms_nobody_goes_twice() {
     };
     assert_eq!(redelivery(&Deed::Pin { message: "1.1".into() }), Redelivery::SEEN_ONCE);
     assert_eq!(redelivery(&Deed::Thread { name: "A".into(), message: None }), Redelivery::Ask);
-    let (hello, files) = (part("Hello"), [file(b"hello")]);
+    let (hello, files) = (part("Hello"), [file("a b.txt", "text/plain", b"hello")]);
     assert_eq!(
         slack.redelivery(&slack.compose(&Letter { files: &files, ..letter(&hello) })),
         Redelivery::Never
@@ -367,20 +330,17 @@ async fn readiness_says_as_whom_or_why_not() {
 
 /// A place for a file on the double itself, which is one script and one port: so the port is put in when it is known.
 struct Uploads {
-    _folder: tempfile::TempDir,
+    files: Files,
     slack: Slack,
     wire: Value,
 }
 
 fn with_file(double: &Double) -> Uploads {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    std::fs::create_dir(folder.path().join("files")).unwrap();
-    std::fs::write(folder.path().join("files").join(Digest::of(b"hello").to_string()), "hello").unwrap();
-    let slack = slack_with(double.port, Secret::from(TOKEN), Kept::of(&store));
-    let (caption, files) = (part("June"), [file(b"hello")]);
-    let wire = slack.compose(&Letter { files: &files, ..letter(&caption) });
-    Uploads { _folder: folder, slack, wire }
+    let files = Files::new();
+    let slack = slack_with(double.port, Secret::from(TOKEN), files.kept());
+    let (caption, file) = (part("June"), [files.add("a b.txt", "text/plain", b"hello")]);
+    let wire = slack.compose(&Letter { files: &file, ..letter(&caption) });
+    Uploads { files, slack, wire }
 }
 
 /// A Slack that names a place for files at a second double.
@@ -464,7 +424,7 @@ async fn until_a_file_is_shared_it_is_tried_again_unless_it_is_refused() {
 async fn a_file_that_is_gone_is_not_sent() {
     let double = Double::start(&[]);
     let uploads = with_file(&double);
-    std::fs::remove_dir_all(uploads._folder.path().join("files")).unwrap();
+    uploads.files.clear();
     let failure = uploads.slack.deliver(&uploads.wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
 }

@@ -152,7 +152,10 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        channels::slack::dialogue::{file, letter, part},
+        channels::{
+            sample::{file, part},
+            slack::dialogue::letter,
+        },
         message::deed::{Button, Extras, Poll, Press},
     };
 
@@ -186,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_file_is_a_request_of_its_own_with_its_caption() {
-        let (with, without, files) = (part("*June*"), part(""), [file(b"hello")]);
+        let (with, without, files) = (part("*June*"), part(""), [file("a b.txt", "text/plain", b"hello")]);
         let wire = compose(&Letter { files: &files, thread: Some("1.1"), ..letter(&with) });
         assert_eq!(
             wire,

@@ -2,63 +2,23 @@
 
 use std::{fs, time::Duration};
 
-use gatepost_link::Digest;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::{
     channels::{
         heard,
-        http::double::{Double, Reply, http},
+        http::double::{Double, Reply, body, http, nobody},
         limits::{Allowance, Scope},
+        sample::{self, Files, key, part},
     },
-    message::{
-        attachment::Attachment,
-        deed::{Deed, Extras},
-    },
+    message::{attachment::Attachment, deed::Deed},
     render::Part,
     settings::secret::Secret,
-    store::Store,
 };
 
-pub(super) fn part(text: &str) -> Part {
-    Part { text: text.into(), html: None, styles: vec![], units: text.len(), shown: text.into() }
-}
-
 pub(super) fn letter(part: &Part) -> Letter<'_> {
-    Letter {
-        address: "19:abc@thread.tacv2",
-        thread: None,
-        reply_to: None,
-        silent: false,
-        headline: "Hello",
-        part,
-        files: &[],
-        extras: Extras::NONE,
-        index: 0,
-        of: 1,
-    }
-}
-
-pub(super) fn file(bytes: &[u8]) -> Attachment {
-    Attachment {
-        sha256: Digest::of(bytes),
-        name: "a.png".into(),
-        kind: "image/png".into(),
-        said_to_be: None,
-        size: bytes.len() as u64,
-        caption: None,
-        voice: false,
-        spoken: None,
-    }
-}
-
-fn key() -> PartKey {
-    PartKey("00112233445566778899aabbccddeeff".into())
-}
-
-fn kept() -> Kept {
-    Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap())
+    sample::letter("19:abc@thread.tacv2", part)
 }
 
 fn bot_with(port: u16, secret: impl Into<Token>, kept: Kept) -> Teams {
@@ -68,7 +28,7 @@ fn bot_with(port: u16, secret: impl Into<Token>, kept: Kept) -> Teams {
 }
 
 fn bot(port: u16) -> Teams {
-    bot_with(port, Secret::from("hush~secret"), kept())
+    bot_with(port, Secret::from("hush~secret"), Files::new().kept())
 }
 
 fn webhook_url(port: u16) -> String {
@@ -77,7 +37,7 @@ fn webhook_url(port: u16) -> String {
 
 fn webhook(port: u16) -> Teams {
     let client = Client::webhook(http(), Secret::from(webhook_url(port).as_str()).into()).unwrap();
-    Teams { client, kept: kept() }
+    Teams { client, kept: Files::new().kept() }
 }
 
 const GRANTED: Reply =
@@ -96,10 +56,6 @@ async fn by_webhook(script: &'static [Reply]) -> (Result<String, Failure>, Doubl
     let teams = webhook(double.port);
     let wire = teams.compose(&letter(&part("Hello")));
     (teams.deliver(&wire, &key()).await, double)
-}
-
-fn body(request: &str) -> Value {
-    serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 #[tokio::test]
@@ -183,7 +139,11 @@ async fn a_token_is_kept_and_a_secret_that_is_refused_is_read_anew() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), "hush~old").unwrap();
     let double = Double::start(&[EXPIRED, GRANTED, CREATED]);
-    let teams = bot_with(double.port, Token::read(SecretSource::File(file.path().into())).unwrap(), kept());
+    let teams = bot_with(
+        double.port,
+        Token::read(SecretSource::File(file.path().into())).unwrap(),
+        Files::new().kept(),
+    );
     fs::write(file.path(), "hush~new").unwrap();
     let failure = teams.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if !why.contains("hush")), "{failure:?}");
@@ -259,27 +219,18 @@ async fn refusals_are_sorted_by_what_can_be_done_about_them() {
     let after = Duration::from_secs(30);
     assert!(matches!(failure, Err(Failure::Wait { after: wait, .. }) if wait == after));
     assert_eq!(heard, [Allowance::none(Scope::Chat, after)]);
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = nobody();
     let teams = bot(port);
     let failure = teams.deliver(&teams.compose(&letter(&part("x"))), &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if !why.contains("hush")), "{failure:?}");
 }
 
-/// A bot that has a file of these bytes.
-fn bot_with_file(port: u16, bytes: &[u8]) -> (tempfile::TempDir, Teams, Attachment) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    let file = file(bytes);
-    fs::create_dir(folder.path().join("files")).unwrap();
-    fs::write(folder.path().join("files").join(file.sha256.to_string()), bytes).unwrap();
-    let teams = bot_with(port, Secret::from("hush~secret"), Kept::of(&store));
-    (folder, teams, file)
-}
-
 #[tokio::test]
 async fn a_picture_goes_within_its_activity_and_other_files_do_not_go() {
     let double = Double::start(&[GRANTED, CREATED]);
-    let (folder, teams, picture) = bot_with_file(double.port, b"hello");
+    let staged = Files::new();
+    let picture = staged.add("a.png", "image/png", b"hello");
+    let teams = bot_with(double.port, Secret::from("hush~secret"), staged.kept());
     let (caption, files) = (part("June"), [picture.clone()]);
     let wire = teams.compose(&Letter { files: &files, ..letter(&caption) });
     teams.deliver(&wire, &key()).await.unwrap();
@@ -291,7 +242,7 @@ async fn a_picture_goes_within_its_activity_and_other_files_do_not_go() {
     let wire = teams.compose(&Letter { files: &[document], ..letter(&caption) });
     let failure = teams.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("send a link")), "{failure:?}");
-    fs::remove_dir_all(folder.path().join("files")).unwrap();
+    staged.clear();
     let wire = teams.compose(&Letter { files: &files, ..letter(&caption) });
     let failure = teams.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");

@@ -145,7 +145,10 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        channels::teams::dialogue::{file, letter, part},
+        channels::{
+            sample::{file, part},
+            teams::dialogue::letter,
+        },
         message::deed::{Button, Extras, Poll, Press},
     };
 
@@ -193,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_picture_stands_by_its_hash_beside_its_caption() {
-        let (part, files) = (part("June"), [file(b"hello")]);
+        let (part, files) = (part("June"), [file("a.png", "image/png", b"hello")]);
         let wire = compose(&Letter { files: &files, ..letter(&part) }, false);
         assert_eq!(
             wire["activity"],

@@ -2,63 +2,34 @@
 
 use std::{fs, time::Duration};
 
-use gatepost_link::Digest;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Client, Telegram, wire};
 use crate::{
     channels::{
-        Act, Adapter, Failure, Letter, PartKey, Redelivery, heard,
+        Act, Adapter, Failure, Letter, Redelivery, heard,
         http::{
             base::Base,
-            double::{Double, Reply, http},
+            double::{Double, Reply, body, http, nobody},
             token::Token,
         },
         limits::{Allowance, Scope},
+        sample::{self, Files, key, marked},
     },
-    files::kept::Kept,
-    message::{
-        attachment::Attachment,
-        deed::{Deed, Extras},
-    },
+    message::deed::Deed,
     render::Part,
     settings::secret::{Secret, SecretSource},
-    store::Store,
 };
 
 const TOKEN: &str = "123456:ABC-secret_token";
 
 pub(super) fn telegram(port: u16, token: impl Into<Token>) -> Telegram {
     let base = Base::parse("base_url", &format!("http://127.0.0.1:{port}")).unwrap();
-    Telegram {
-        client: Client::new(http(), base, token),
-        kept: Kept::of(&Store::open(tempfile::tempdir().unwrap().path()).unwrap()),
-        link_previews: false,
-    }
-}
-
-pub(super) fn part(html: &str, text: &str) -> Part {
-    let units = text.encode_utf16().count();
-    Part { text: text.into(), html: Some(html.into()), styles: vec![], units, shown: text.into() }
+    Telegram { client: Client::new(http(), base, token), kept: Files::new().kept(), link_previews: false }
 }
 
 pub(super) fn letter(part: &Part) -> Letter<'_> {
-    Letter {
-        address: "-1001234567890",
-        thread: None,
-        reply_to: None,
-        silent: false,
-        headline: "Hello",
-        part,
-        files: &[],
-        extras: Extras::NONE,
-        index: 0,
-        of: 1,
-    }
-}
-
-fn key() -> PartKey {
-    PartKey("0".repeat(32))
+    sample::letter("-1001234567890", part)
 }
 
 const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"result":{"message_id":42,"message_thread_id":7}}"#);
@@ -72,7 +43,7 @@ const UNREADABLE: Reply = Reply::Says(
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Double) {
     let double = Double::start(script);
     let telegram = telegram(double.port, Secret::from(TOKEN));
-    let wire = telegram.compose(&letter(&part("<b>Hello</b>", "Hello")));
+    let wire = telegram.compose(&letter(&marked("<b>Hello</b>", "Hello")));
     (telegram.deliver(&wire, &key()).await, double)
 }
 
@@ -87,11 +58,6 @@ async fn act(
         Act { address: "-1001234567890", thread: None, reply_to: None, silent: false, deed: &deed, part };
     let wire = telegram.act(&act).unwrap();
     (telegram.deliver(&wire, &key()).await, double.heard())
-}
-
-/// The body of a request as JSON.
-fn body(request: &str) -> Value {
-    serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 /// A failure, checked to be without the token.
@@ -232,9 +198,9 @@ async fn a_lost_answer_is_unknown_and_says_nothing_of_the_token() {
         let failure = deliver(script).await.0.unwrap_err();
         assert!(why(&failure).starts_with("Unknown"), "{failure:?}");
     }
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let nobody = nobody();
     let telegram = telegram(nobody, Secret::from(TOKEN));
-    let wire = telegram.compose(&letter(&part("Hello", "Hello")));
+    let wire = telegram.compose(&letter(&marked("Hello", "Hello")));
     let failure = telegram.deliver(&wire, &key()).await.unwrap_err();
     assert!(why(&failure).starts_with("Retry"), "{failure:?}");
     assert_eq!(telegram.redelivery(&wire), Redelivery::Never);
@@ -254,7 +220,7 @@ async fn a_refused_token_is_read_again_and_the_message_goes_with_the_new_one() {
         let token = Token::read(SecretSource::File(file.path().into())).unwrap();
         let telegram = telegram(double.port, token);
         fs::write(file.path(), "123456:a-new_one").unwrap();
-        let wire = telegram.compose(&letter(&part("Hello", "Hello")));
+        let wire = telegram.compose(&letter(&marked("Hello", "Hello")));
         let failure = telegram.deliver(&wire, &key()).await.unwrap_err();
         assert!(matches!(&failure, Failure::Retry(why) if why.contains("bot token rejected")), "{failure:?}");
         assert_eq!(telegram.deliver(&wire, &key()).await.unwrap(), "42");
@@ -277,31 +243,13 @@ async fn readiness_names_the_bot_or_what_is_wrong() {
     assert!(ready(&[Reply::Says(200, "", "{}")]).await.is_err());
 }
 
-/// A staged file, and a bot on the server at `port` that has it.
-fn telegram_with_file(port: u16, kind: &str) -> (tempfile::TempDir, Telegram, Attachment) {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(directory.path()).unwrap();
-    let sha256 = Digest::of(b"hello");
-    fs::create_dir(directory.path().join("files")).unwrap();
-    fs::write(directory.path().join("files").join(sha256.to_string()), "hello").unwrap();
-    let file = Attachment {
-        sha256,
-        name: "ä \"b\".png".into(),
-        kind: kind.into(),
-        said_to_be: None,
-        size: 5,
-        caption: None,
-        voice: false,
-        spoken: None,
-    };
-    (directory, Telegram { kept: Kept::of(&store), ..telegram(port, Secret::from(TOKEN)) }, file)
-}
-
 #[tokio::test]
 async fn a_file_goes_as_a_form_with_its_caption() {
     let double = Double::start(&[UNREADABLE, SENT]);
-    let (_directory, telegram, file) = telegram_with_file(double.port, "image/png");
-    let part = part("<i>June</i>", "June");
+    let files = Files::new();
+    let file = files.add("ä \"b\".png", "image/png", b"hello");
+    let telegram = Telegram { kept: files.kept(), ..telegram(double.port, Secret::from(TOKEN)) };
+    let part = marked("<i>June</i>", "June");
     let wire = telegram.compose(&Letter { files: &[file], reply_to: Some("9"), ..letter(&part) });
     assert_eq!(telegram.deliver(&wire, &key()).await.unwrap(), "42");
     let heard = double.heard();
@@ -327,8 +275,11 @@ async fn a_picture_that_is_no_photo_goes_as_a_document_and_a_lost_upload_is_unkn
         r#"{"ok":false,"error_code":400,"description":"Bad Request: PHOTO_INVALID_DIMENSIONS"}"#,
     );
     let double = Double::start(&[NO_PHOTO, SENT]);
-    let (directory, telegram, file) = telegram_with_file(double.port, "image/png");
-    let part = part("", "");
+    let files = Files::new();
+    let file = files.add("ä \"b\".png", "image/png", b"hello");
+    let bot = |port| Telegram { kept: files.kept(), ..telegram(port, Secret::from(TOKEN)) };
+    let telegram = bot(double.port);
+    let part = marked("", "");
     let wire = telegram.compose(&Letter { files: &[file], ..letter(&part) });
     assert_eq!(telegram.deliver(&wire, &key()).await.unwrap(), "42");
     let heard = double.heard();
@@ -338,13 +289,14 @@ async fn a_picture_that_is_no_photo_goes_as_a_document_and_a_lost_upload_is_unkn
         heard[1]
     );
 
-    fs::remove_dir_all(directory.path().join("files")).unwrap();
+    files.clear();
     let failure = telegram.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     assert_eq!(double.heard().len(), 2, "without its file nothing leaves");
 
     let double = Double::start(&[Reply::Close]);
-    let (_directory, telegram, file) = telegram_with_file(double.port, "application/pdf");
+    let file = files.add("b.pdf", "application/pdf", b"bye");
+    let telegram = bot(double.port);
     let wire = telegram.compose(&Letter { files: &[file], ..letter(&part) });
     let failure = telegram.deliver(&wire, &key()).await.unwrap_err();
     assert!(why(&failure).starts_with("Unknown"), "{failure:?}");
@@ -398,7 +350,7 @@ async fn a_topic_is_made_once_and_its_first_message_stands_in_it() {
     const MADE: Reply =
         Reply::Says(200, "", r#"{"ok":true,"result":{"message_thread_id":31,"name":"June","icon_color":1}}"#);
     let (part, topic) =
-        (part("<b>Hello</b>", "Hello"), || Deed::Thread { name: "June".into(), message: None });
+        (marked("<b>Hello</b>", "Hello"), || Deed::Thread { name: "June".into(), message: None });
     let (made, heard) = act(topic(), Some(&part), &[MADE, UNREADABLE, SENT]).await;
     assert_eq!(made.unwrap(), "31");
     let (first, plain) = (body(&heard[1]), body(&heard[2]));
@@ -428,7 +380,7 @@ async fn an_edit_finds_the_caption_and_one_that_changes_nothing_is_done() {
         "",
         r#"{"ok":false,"error_code":400,"description":"Bad Request: message is not modified: specified new message content and reply markup are exactly the same"}"#,
     );
-    let (part, edit) = (part("<b>New</b>", "New"), || Deed::Edit { message: "5".into() });
+    let (part, edit) = (marked("<b>New</b>", "New"), || Deed::Edit { message: "5".into() });
     let (edited, heard) = act(edit(), Some(&part), &[NO_TEXT, UNREADABLE, SENT]).await;
     assert_eq!(edited.unwrap(), "42");
     assert!(heard[1].contains("/editMessageCaption "), "{}", heard[1]);
@@ -442,6 +394,6 @@ async fn a_request_that_was_not_stored_by_us_goes_nowhere() {
     let telegram = telegram(1, Secret::from(TOKEN));
     let failure = telegram.deliver(&json!({"method": "sendMessage", "body": []}), &key()).await.unwrap_err();
     assert!(matches!(failure, Failure::Permanent(_)), "{failure:?}");
-    let part = part("a", "a");
+    let part = marked("a", "a");
     assert!(wire::compose(&letter(&part), true).stored().to_string().contains("sendMessage"));
 }

@@ -10,7 +10,7 @@ use crate::{
         Adapter, Failure, Letter, Redelivery,
         http::{
             base::Base,
-            double::{Double, Reply, http},
+            double::{Double, Reply, body, http},
             token::Token,
         },
         sample::{Files, act, key, letter, part},
@@ -57,10 +57,6 @@ fn evolution(port: u16, files: &Files) -> WhatsApp {
 
 fn hybrid(graph_port: u16, instance_port: u16, files: &Files) -> WhatsApp {
     WhatsApp { instance: Some(instance(instance_port)), ..cloud(graph_port, files) }
-}
-
-fn body(heard: &str) -> Value {
-    serde_json::from_str(heard.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 async fn by_cloud(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {

@@ -2,7 +2,7 @@ use gatepost_link::Digest;
 
 use super::*;
 use crate::{
-    channels::discord::dialogue::{letter, part},
+    channels::{discord::dialogue::letter, sample::part},
     message::{
         attachment::Attachment,
         deed::{Button, Choice, Presence, Select},

@@ -2,7 +2,7 @@ use gatepost_link::Digest;
 
 use super::*;
 use crate::{
-    channels::telegram::dialogue::{letter, part},
+    channels::{sample::marked, telegram::dialogue::letter},
     message::{
         attachment::Attachment,
         deed::{Button, Presence},
@@ -20,7 +20,7 @@ fn acted(deed: &Deed, address: &str, part: Option<&Part>) -> Option<Value> {
 
 #[test]
 fn a_text_goes_as_html_and_carries_itself_without_markup() {
-    let part = part("<b>Hello</b> &amp; more", "Hello & more");
+    let part = marked("<b>Hello</b> &amp; more", "Hello & more");
     assert_eq!(
         composed(&letter(&part)),
         json!({
@@ -39,7 +39,7 @@ fn a_text_goes_as_html_and_carries_itself_without_markup() {
 
 #[test]
 fn without_markup_a_link_shows_its_address_where_there_is_room() {
-    let link = part("<a href=\"https://a.test/\">it</a>", "it");
+    let link = marked("<a href=\"https://a.test/\">it</a>", "it");
     let link = Part { shown: "it <https://a.test/>".into(), ..link };
     assert_eq!(composed(&letter(&link))["plain"], "it <https://a.test/>");
     let long =
@@ -49,7 +49,7 @@ fn without_markup_a_link_shows_its_address_where_there_is_room() {
 
 #[test]
 fn replies_topics_and_silence_have_their_parameters() {
-    let part = part("Hello", "Hello");
+    let part = marked("Hello", "Hello");
     let mut letter = Letter { thread: Some("7"), reply_to: Some("42"), silent: true, ..letter(&part) };
     let body = composed(&letter)["body"].clone();
     assert_eq!(body["message_thread_id"], 7);
@@ -76,7 +76,7 @@ fn attachment(kind: &str, voice: bool) -> Attachment {
 
 #[test]
 fn a_file_is_named_by_its_hash_and_its_text_is_its_caption() {
-    let (part, files) = (part("<i>June</i>", "June"), [attachment("image/png", false)]);
+    let (part, files) = (marked("<i>June</i>", "June"), [attachment("image/png", false)]);
     let reference = files[0].reference();
     assert_eq!(
         composed(&Letter { files: &files, ..letter(&part) }),
@@ -88,7 +88,7 @@ fn a_file_is_named_by_its_hash_and_its_text_is_its_caption() {
             "instead": "document",
         })
     );
-    let (part, files) = (self::part("", ""), [attachment("audio/ogg", true)]);
+    let (part, files) = (self::marked("", ""), [attachment("audio/ogg", true)]);
     assert_eq!(
         composed(&Letter { files: &files, ..letter(&part) }),
         json!({
@@ -110,7 +110,7 @@ fn buttons_stand_in_rows_beneath_the_text() {
         ],
         ..Extras::default()
     };
-    let part = part("Go?", "Go?");
+    let part = marked("Go?", "Go?");
     assert_eq!(
         composed(&Letter { extras: &extras, ..letter(&part) })["body"]["reply_markup"],
         json!({"inline_keyboard": [
@@ -124,7 +124,7 @@ fn buttons_stand_in_rows_beneath_the_text() {
 fn every_action_has_its_request() {
     let group = "-1001234567890";
     let id = -1_001_234_567_890_i64;
-    let part = part("<b>New</b>", "New");
+    let part = marked("<b>New</b>", "New");
     let poll = Poll {
         question: "Tea?".into(),
         options: vec!["Yes".into(), "No".into()],
@@ -234,7 +234,7 @@ fn every_action_has_its_request() {
 
 #[test]
 fn only_what_nobody_sees_twice_is_repeated() {
-    let part = part("a", "a");
+    let part = marked("a", "a");
     let deed = Deed::Kick { user: "9".into(), reason: None };
     let kick = Act { address: "-1", thread: None, reply_to: None, silent: false, deed: &deed, part: None };
     assert!(act(&kick, false).unwrap().may_be_repeated());
@@ -245,7 +245,7 @@ fn only_what_nobody_sees_twice_is_repeated() {
 
 #[test]
 fn a_stored_request_reads_back_and_another_is_refused() {
-    let part = part("a", "a");
+    let part = marked("a", "a");
     let wire = compose(&letter(&part), false);
     assert_eq!(Wire::read(&wire.stored()), Ok(wire));
     assert!(Wire::read(&json!({"method": "sendMessage"})).is_err());
