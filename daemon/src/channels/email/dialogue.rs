@@ -21,7 +21,7 @@ fn to(double: &Double, security: Security) -> Submission {
         security,
         tls: trust("localhost", Some(AUTHORITY)).unwrap(),
         hello: ClientId::default(),
-        login: Some(Login { user: "hub".into(), password: Secret::from("hunter2") }),
+        login: Some(Login { user: "hub".into(), password: Secret::from("hunter2").into() }),
         pace: Pace {
             address: Duration::from_secs(5),
             step: Duration::from_secs(2),
@@ -188,6 +188,8 @@ async fn a_file_that_cannot_be_read_any_more_leaves_no_mail_with_the_server() {
     std::fs::File::options().write(true).open(&path).unwrap().set_len(100_000).unwrap();
     let failure = to(&double, Security::Starttls).submit(&mail).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("cannot be read")), "{failure:?}");
+    // A farewell that is on its way would be heard behind it.
+    tokio::time::sleep(Duration::from_millis(50)).await;
     // The double may not have read all of it yet.
     let has_begun = async {
         while !double.heard().iter().any(|said| said == "Subject: x") {

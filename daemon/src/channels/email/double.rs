@@ -16,11 +16,11 @@ use rustls::{
 use super::submission::Security;
 
 /// Signed the double's certificate.
-pub(super) const AUTHORITY: &[u8] = include_bytes!("testdata/ca.pem");
+pub(in crate::channels) const AUTHORITY: &[u8] = include_bytes!("testdata/ca.pem");
 
 /// What the double does at a stage: at "greeting", at a command, before the "content", after its final ".".
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Deed {
+pub(in crate::channels) enum Deed {
     /// Says this.
     Answer(&'static str),
     /// Closes the connection.
@@ -30,15 +30,20 @@ pub(super) enum Deed {
 }
 
 /// The server. Stops listening when the test's process ends.
-pub(super) struct Double {
+pub(in crate::channels) struct Double {
     /// Where it listens, as `localhost`.
-    pub(super) port: u16,
+    pub(in crate::channels) port: u16,
     heard: Arc<Mutex<Vec<String>>>,
 }
 
 type Script = &'static [(&'static str, Deed)];
 
 impl Double {
+    /// Starts one that begins in the clear.
+    pub(in crate::channels) fn upgrading(script: &[(&'static str, Deed)]) -> Self {
+        Self::start(Security::Starttls, script)
+    }
+
     /// Starts one.
     pub(super) fn start(security: Security, script: &[(&'static str, Deed)]) -> Self {
         let script: Script = script.to_vec().leak();
@@ -55,7 +60,7 @@ impl Double {
     }
 
     /// The lines that it was sent, so far.
-    pub(super) fn heard(&self) -> Vec<String> {
+    pub(in crate::channels) fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -109,14 +114,21 @@ fn session(
                 act(stream, script, "STARTTLS", "220 go ahead")?;
                 return Ok(true);
             }
-            "AUTH" => act(stream, script, "AUTH", "235 welcome")?,
+            // A script may name the whole line: a password that is wrong beside one that is right.
+            "AUTH" => {
+                let whole = script.iter().any(|(at, _)| *at == line);
+                act(stream, script, if whole { &line } else { "AUTH" }, "235 welcome")?;
+            }
             "DATA" => {
                 act(stream, script, "DATA", "354 go ahead")?;
                 act(stream, script, "content", "")?;
-                while let said = self::line(stream)?
-                    && said != "."
-                {
+                loop {
+                    let said = self::line(stream)?;
+                    let ended = said == ".";
                     notes.lock().unwrap_or_else(PoisonError::into_inner).push(said);
+                    if ended {
+                        break;
+                    }
                 }
                 act(stream, script, ".", "250 2.0.0 queued as 4711")?;
             }

@@ -10,9 +10,11 @@
 
 mod content;
 #[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
 mod dialogue;
 #[cfg(test)]
-mod double;
+pub(super) mod double;
 mod judgement;
 mod submission;
 mod wire;
@@ -31,6 +33,7 @@ use self::{
 use super::{
     Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
+    http::token::Token,
 };
 use crate::{
     files::kept::Kept,
@@ -60,7 +63,11 @@ pub const KEYS: &[Key] = &[
         "\"hub@example.org\"",
         "The name to log in with. Leave it and password out for a server that lets this house send without.",
     ),
-    key("password", "\"file:/run/credentials/email\"", "The password to log in with."),
+    key(
+        "password",
+        "\"file:/run/credentials/email\"",
+        "The password to log in with. A new one in its place is read when the old one is refused.",
+    ),
     key(
         "ca_file",
         "\"/etc/ssl/home-ca.pem\"",
@@ -128,7 +135,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let address = canonical(from.email.as_ref()).map_err(|hint| invalid(format!("from: {hint}")))?;
     let from = Mailbox::new(from.name, address.parse().map_err(|e| invalid(format!("from: {e}")))?);
     let login = match (settings.user, settings.password) {
-        (Some(user), Some(password)) => Some(Login { user, password: password.read()? }),
+        (Some(user), Some(password)) => Some(Login { user, password: Token::read(password)? }),
         (None, None) => None,
         _ => return Err(invalid("user and password go together: give both, or neither".into())),
     };

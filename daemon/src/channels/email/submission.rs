@@ -36,7 +36,7 @@ use super::{
     judgement::{Phase, judge, no_answer},
     wire::Mail,
 };
-use crate::{channels::Failure, settings::secret::Secret};
+use crate::channels::{Failure, http::token::Token};
 
 /// How long the farewell may take, which nobody waits for.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ pub(super) enum Security {
 /// A name and a password.
 pub(super) struct Login {
     pub(super) user: String,
-    pub(super) password: Secret,
+    pub(super) password: Token,
 }
 
 /// How long to wait. A delivery has at most seven steps and an answer, so it ends within 330 s, and within 240 s more
@@ -138,9 +138,16 @@ impl Submission {
     /// Hands over a mail.
     pub(super) async fn submit(&self, mail: &Mail) -> Result<(), Failure> {
         let mut connection = self.enter().await?;
-        let outcome = self.hand_over(&mut connection, mail).await;
-        leave(connection);
-        outcome
+        if let Err(refused) = self.announce(&mut connection, mail).await {
+            leave(connection);
+            return Err(refused);
+        }
+        let content = self.pass(&mut connection, mail).await;
+        // In the midst of a mail, a farewell would be its next line: the line is cut instead.
+        if content.answered {
+            leave(connection);
+        }
+        content.outcome
     }
 
     /// Logs in, sends nothing, and says where it was.
@@ -192,8 +199,15 @@ impl Submission {
                     self.server()
                 )));
             }
-            let credentials = Credentials::new(login.user.clone(), login.password.expose().to_owned());
-            self.step(Phase::Login, connection.auth(&MECHANISMS, &credentials)).await?;
+            let password = login.password.now();
+            let credentials = Credentials::new(login.user.clone(), password.expose().to_owned());
+            let entered = self.step(Phase::Login, connection.auth(&MECHANISMS, &credentials)).await;
+            entered.map_err(|failure| match failure {
+                Failure::Permanent(why) if login.password.renewed() => {
+                    Failure::Retry(format!("{why}; there is a new password, with which it goes again"))
+                }
+                failure => failure,
+            })?;
         }
         Ok(connection)
     }
@@ -215,7 +229,8 @@ impl Submission {
         Err(last)
     }
 
-    async fn hand_over(&self, connection: &mut AsyncSmtpConnection, mail: &Mail) -> Result<(), Failure> {
+    /// Says whose mail comes and for whom, as far as the server wants to see it.
+    async fn announce(&self, connection: &mut AsyncSmtpConnection, mail: &Mail) -> Result<(), Failure> {
         let sender = MailFrom::new(Some(mail.sender.clone()), Vec::new());
         self.step(Phase::Sender, connection.command(sender)).await?;
         let recipient = Rcpt::new(mail.recipient.clone(), Vec::new());
@@ -228,7 +243,12 @@ impl Submission {
                 answer.code()
             )));
         }
+        Ok(())
+    }
 
+    /// Brings the content, to its final dot.
+    async fn pass(&self, connection: &mut AsyncSmtpConnection, mail: &Mail) -> Passed {
+        let unanswered = |failure| Passed { outcome: Err(failure), answered: false };
         // The iterator is asked for more once the content is written, and then the final dot is.
         let (dot, broken) = (AtomicBool::new(false), AtomicBool::new(false));
         let content = mail.content.blocks(&broken).chain(from_fn(|| {
@@ -240,30 +260,34 @@ impl Submission {
         let result = match handed_over {
             Ok(Some(result)) => Ok(result),
             Ok(None) => {
-                return Err(Failure::Retry("an attached file cannot be read; the mail broke off".into()));
+                return unanswered(Failure::Retry(
+                    "an attached file cannot be read; the mail broke off".into(),
+                ));
             }
             Err(late) => Err(late),
         };
         let lost = match result {
-            Ok(Ok(answer)) if answer.code().severity == Severity::PositiveCompletion => return Ok(()),
+            Ok(Ok(answer)) if answer.code().severity == Severity::PositiveCompletion => {
+                return Passed { outcome: Ok(()), answered: true };
+            }
             Ok(Ok(answer)) => format!("the answer was {}, which says neither yes nor no", answer.code()),
             Ok(Err(error)) => {
                 let failure = self.judge(Phase::Content, &error);
                 if error.status().is_some() || !dot.load(Ordering::Relaxed) {
-                    return Err(failure);
+                    return Passed { outcome: Err(failure), answered: error.status().is_some() };
                 }
                 failure.to_string()
             }
             Err(_) => format!("no answer within {} s", answer.as_secs()),
         };
-        if dot.load(Ordering::Relaxed) {
-            Err(Failure::Unknown(format!(
+        unanswered(if dot.load(Ordering::Relaxed) {
+            Failure::Unknown(format!(
                 "{} was given the whole mail, and nobody knows if it took it: {lost}",
                 self.server()
-            )))
+            ))
         } else {
-            Err(Failure::Retry(format!("{} did not take the whole mail: {lost}", self.server())))
-        }
+            Failure::Retry(format!("{} did not take the whole mail: {lost}", self.server()))
+        })
     }
 
     async fn step<T, E: std::error::Error + 'static>(
@@ -283,8 +307,16 @@ impl Submission {
     }
 
     fn judge(&self, phase: Phase, error: &(dyn std::error::Error + 'static)) -> Failure {
-        judge(&self.server(), phase, error, self.login.as_ref().map(|login| login.password.expose()))
+        let password = self.login.as_ref().map(|login| login.password.now());
+        judge(&self.server(), phase, error, password.as_ref().map(|password| password.expose()))
     }
+}
+
+/// What became of the content.
+struct Passed {
+    outcome: Result<(), Failure>,
+    /// Whether the server answered to it, so that it listens again.
+    answered: bool,
 }
 
 /// Says QUIT without waiting for it: a confirmed mail must be on record as soon as it is confirmed.
