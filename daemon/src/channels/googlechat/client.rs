@@ -9,7 +9,11 @@ use reqwest::{Method, RequestBuilder, StatusCode, Url, header::CONTENT_TYPE};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{key::ServiceAccount, space, wire::Wire};
+use super::{
+    key::{Replaceable, ServiceAccount},
+    space,
+    wire::Wire,
+};
 use crate::{
     channels::{
         Failure, PartKey,
@@ -35,7 +39,7 @@ pub(super) enum Way {
         /// The API.
         base: Base,
         /// Who it is.
-        account: Box<ServiceAccount>,
+        account: Replaceable,
         /// What it was let in with.
         granted: Granted,
     },
@@ -56,8 +60,8 @@ struct Refusal {
 
 impl Client {
     /// An app.
-    pub(super) fn app(http: reqwest::Client, base: Base, account: ServiceAccount) -> Self {
-        let way = Way::App { base, account: Box::new(account), granted: Granted::default() };
+    pub(super) fn app(http: reqwest::Client, base: Base, account: Replaceable) -> Self {
+        let way = Way::App { base, account, granted: Granted::default() };
         // Its secret stays in the account; what is masked of words is the access token, which is not known yet.
         Self { http: Http::new(http, "Google Chat", Secret::from("-----BEGIN PRIVATE KEY-----")), way }
     }
@@ -155,8 +159,8 @@ impl Client {
                     .await
                     .map_err(|failure| failure.to_string())?;
                 match said["spaces"].as_array().is_some_and(|spaces| !spaces.is_empty()) {
-                    true => Ok(account.email.clone()),
-                    false => Err(format!("{} is in no space: add the Chat app to one", account.email)),
+                    true => Ok(account.now().email.clone()),
+                    false => Err(format!("{} is in no space: add the Chat app to one", account.now().email)),
                 }
             }
             Way::Webhook { space } => {
@@ -213,10 +217,14 @@ impl Client {
         let Way::App { account, granted, .. } = &self.way else {
             return Err(Failure::Permanent("a webhook has no access token".into()));
         };
-        granted.token(self.grant(account)).await
+        granted.token(self.grant(account, &account.now())).await
     }
 
-    async fn grant(&self, account: &ServiceAccount) -> Result<(Secret, Duration), Failure> {
+    async fn grant(
+        &self,
+        replaceable: &Replaceable,
+        account: &ServiceAccount,
+    ) -> Result<(Secret, Duration), Failure> {
         let statement = account.statement(SystemTime::now()).map_err(|why| Failure::Permanent(why.into()))?;
         let mut form = Url::parse("form:").expect("it is a URL");
         form.query_pairs_mut()
@@ -235,6 +243,9 @@ impl Client {
                 (&answer.body["error"], answer.body["error_description"].as_str().unwrap_or_default());
             let words = self.http.words(&format!("{}: {why}", error.as_str().unwrap_or("no reason")));
             return Err(match answer.status.as_u16() {
+                400 | 401 | 403 if replaceable.renewed(account) => Failure::Retry(format!(
+                    "Google refuses the service account: {words}; there is a new key file, with which it goes again"
+                )),
                 400 | 401 | 403 => Failure::Permanent(format!(
                     "Google refuses the service account: {words}; look whether its key was deleted, and whether the hub's \
                      clock is right"

@@ -6,6 +6,7 @@
 use std::{
     fmt, fs,
     path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -33,6 +34,35 @@ const LASTS: u64 = 3600;
 
 /// The longest key file that is read, in bytes. Google's have 2,400.
 const MAX_FILE: usize = 16 * 1024;
+
+/// A service account whose key file may be replaced while the hub runs: it is read anew when Google refuses the key.
+pub(super) struct Replaceable {
+    source: SecretSource,
+    token_url: Option<Base>,
+    now: Mutex<Arc<ServiceAccount>>,
+}
+
+impl Replaceable {
+    /// Reads the key file.
+    pub(super) fn read(source: SecretSource, token_url: Option<Base>) -> Result<Self, OpenError> {
+        let now = Mutex::new(Arc::new(ServiceAccount::read(&source, token_url.clone())?));
+        Ok(Self { source, token_url, now })
+    }
+
+    /// As it is now.
+    pub(super) fn now(&self) -> Arc<ServiceAccount> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads it anew after Google refused `used`; whether there is another one now.
+    pub(super) fn renewed(&self, used: &ServiceAccount) -> bool {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(read) = ServiceAccount::read(&self.source, self.token_url.clone()) {
+            *now = Arc::new(read);
+        }
+        now.key_id != used.key_id || now.email != used.email
+    }
+}
 
 /// An account of an app.
 pub(super) struct ServiceAccount {

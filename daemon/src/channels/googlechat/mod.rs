@@ -11,6 +11,8 @@
 mod cards;
 mod client;
 #[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
 mod dialogue;
 mod key;
 mod wire;
@@ -23,7 +25,7 @@ use serde_json::Value;
 
 use self::{
     client::{Client, Way},
-    key::ServiceAccount,
+    key::Replaceable,
     wire::Wire,
 };
 use super::{
@@ -42,7 +44,7 @@ pub const KEYS: &[Key] = &[
     key(
         "key",
         "\"file:/run/credentials/googlechat.json\"",
-        "The key file (JSON) of the service account of your Chat app, which has to be a member of the spaces that it writes to. Either this or webhook.",
+        "The key file (JSON) of the service account of your Chat app, which has to be a member of the spaces that it writes to. A new one in its place is read when the old one is refused. Either this or webhook.",
     ),
     key(
         "webhook",
@@ -148,7 +150,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         (Some(source), None) => {
             let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
             let token_url = settings.token_url.map(|url| Base::parse("token_url", &url)).transpose();
-            let account = ServiceAccount::read(&source, token_url.map_err(OpenError::Invalid)?)?;
+            let account = Replaceable::read(source, token_url.map_err(OpenError::Invalid)?)?;
             Client::app(opening.http, base, account)
         }
         (None, Some(source)) => {
