@@ -152,7 +152,7 @@ impl Client {
         let url = self.homeserver.at(&path);
         let request = self.http.client.get(url).bearer_auth(self.http.token().expose());
         let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer)) }
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer).harmless()) }
     }
 
     pub(super) async fn ask(
