@@ -14,7 +14,7 @@ use super::{
     deed::Deed,
     parameters::{self, Given, clip},
     refusal::{Code, NO_ACCOUNT, Refusal},
-    target::{Destination, ITSELF, KINDS_OF_ID},
+    target::{self, Destination, ITSELF, KINDS_OF_ID},
     wanted,
 };
 use crate::spelling::nearest;
@@ -184,7 +184,7 @@ fn targets(
     };
     let mut all = Vec::new();
     for target in targets {
-        let named = target.split_once(':').is_some_and(|(head, _)| channels.contains(&head));
+        let named = target::channel_of(&target, channels).is_some();
         match named {
             true => all.push((None, target)),
             false => all.extend(on.iter().map(|channel| (channel.clone(), target.clone()))),
@@ -231,12 +231,15 @@ fn reply_to(given: Given<'_>, action: Action) -> Result<Option<String>, Refusal>
     }
 }
 
-/// What stands before a target's colon like a channel's name and is none. `tg:123` on a hub without Telegram must not
-/// become an address on the channel of the turn.
+/// What stands before a target's colon like a channel's name and is none: it must not become an address on the channel of
+/// the turn.
 fn unknown_channel<'a>(target: &'a str, channels: &[&str]) -> Option<&'a str> {
+    if target::channel_of(target.trim(), channels).is_some() {
+        return None;
+    }
     let (head, _) = target.trim().split_once(':')?;
     let a_name = !head.is_empty() && head.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'-');
-    (a_name && !channels.contains(&head) && !KINDS_OF_ID.contains(&head)).then_some(head)
+    (a_name && !KINDS_OF_ID.contains(&head)).then_some(head)
 }
 
 fn no_adapter(channel: &str, channels: &[&str]) -> Refusal {
@@ -309,6 +312,9 @@ mod tests {
             assert_eq!(refusal.error, "No adapter registered for platform \"pigeon\"");
         }
         assert!(parse(json!({"to": "user:ann", "channel": "local", "message": "hi"})).is_ok());
+        let tg = json!({"to": "tg:123", "message": "hi"});
+        assert_eq!(parse(tg.clone()).unwrap_err().error, "No adapter registered for platform \"tg\"");
+        assert!(Call::parse(&tg, &["telegram"]).is_ok());
     }
 
     #[test]

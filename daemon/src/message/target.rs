@@ -12,7 +12,17 @@ pub const MAX_ADDRESS: usize = 320;
 pub const ITSELF: &str = "self";
 
 /// What may stand before an address to say which kind of id it is.
-pub const KINDS_OF_ID: &[&str] = &["user", "channel", "chat"];
+pub const KINDS_OF_ID: &[&str] = &["user", "channel", "chat", "phone"];
+
+/// Other names of channels before a colon, as agents know them from elsewhere.
+const ALSO: &[(&str, &str)] = &[("tg", "telegram")];
+
+/// The channel that stands before a target's colon, by its name or its other one, and what stands behind it.
+pub fn channel_of<'a>(text: &'a str, channels: &[&str]) -> Option<(&'a str, &'a str)> {
+    let (head, rest) = text.split_once(':')?;
+    let meant = ALSO.iter().find(|(also, _)| *also == head).map_or(head, |(_, channel)| channel);
+    channels.contains(&meant).then_some((meant, rest))
+}
 
 /// Where a message goes: an address on a channel, maybe a thread in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -56,12 +66,12 @@ impl Destination {
         if text == "current" {
             return Ok(Self::Current);
         }
-        let (channel, rest) = match text.split_once(':') {
-            Some((head, rest)) if channels.contains(&head) => (Some(head.to_owned()), rest),
-            _ => (None, text),
+        let (channel, rest) = match channel_of(text, channels) {
+            Some((channel, rest)) => (Some(channel.to_owned()), rest),
+            None => (None, text),
         };
         let of_kind = |kind: &str| rest.strip_prefix(kind)?.strip_prefix(':');
-        let person = of_kind("user").is_some();
+        let person = of_kind("user").or(of_kind("phone")).is_some();
         let rest = KINDS_OF_ID.iter().find_map(|kind| of_kind(kind)).unwrap_or(rest);
         // A room alias starts with '#'; only a '#' further in begins a thread.
         let thread_at = rest.char_indices().skip(1).find(|&(_, c)| c == '#').map(|(at, _)| at);
@@ -123,6 +133,13 @@ mod tests {
         let Ok(Destination::Address { person: true, address: ann, .. }) = parse("user:ann") else { panic!() };
         assert_eq!(ann, "ann");
         assert_eq!(parse("telegram:user:5").unwrap().to_string(), "telegram:user:5");
+        assert_eq!(parse("tg:123#7"), Ok(address(Some("telegram"), "123", Some("7"))));
+        let Ok(Destination::Address { channel: None, person: true, address: anna, .. }) =
+            parse("phone:+1555")
+        else {
+            panic!()
+        };
+        assert_eq!(anna, "+1555");
         assert_eq!(parse("matrix:!abc:hub.test"), Ok(address(Some("matrix"), "!abc:hub.test", None)));
         assert_eq!(parse("matrix:#room:hub.test"), Ok(address(Some("matrix"), "#room:hub.test", None)));
         assert_eq!(parse("!abc:hub.test"), Ok(address(None, "!abc:hub.test", None)));
