@@ -58,9 +58,32 @@ impl Capabilities {
         mode: DeliveryMode::Direct,
     };
 
+    /// What to do instead of an action that it lacks.
+    pub fn instead_of(&self, action: Action) -> &'static str {
+        let own = self.instead.iter().find(|(lacking, _)| *lacking == action);
+        own.map_or_else(|| anywhere(action), |(_, instead)| instead)
+    }
+
     /// Whether it has an action of its own.
     pub fn does(&self, action: Action) -> bool {
         self.actions.contains(&action)
+    }
+}
+
+/// What to do instead of an action, where a channel knows nothing better.
+fn anywhere(action: Action) -> &'static str {
+    match action {
+        Action::Send | Action::Broadcast => "write to somebody on another channel",
+        Action::Reply | Action::ThreadReply | Action::Thread => "say in a message's text what it belongs to",
+        Action::React => "answer in a message",
+        Action::Poll => "ask in a message, and let people answer it",
+        Action::Edit => "send the correction as a message",
+        Action::Delete => "send a correction as a message",
+        Action::Pin | Action::Unpin => "send it again, as a message",
+        Action::Timeout | Action::Kick | Action::Ban => "ask somebody who runs the conversation",
+        Action::SendWithEffect => "send it without an effect",
+        Action::SendAttachment => "send a link to the file",
+        Action::SetPresence => "say it in a message",
     }
 }
 

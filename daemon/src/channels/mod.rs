@@ -11,6 +11,8 @@
 
 pub mod account;
 pub mod capabilities;
+#[cfg(test)]
+mod contract;
 pub mod discord;
 pub mod email;
 pub mod formats;
@@ -63,7 +65,7 @@ pub struct Letter<'a> {
     pub headline: &'a str,
     /// The part itself; without text only where files go along.
     pub part: &'a Part,
-    /// Files that go along with it: none, one, or all of them, as [`FileRules`] says.
+    /// Files that go along with it: none, one with those [beside](Adapter::beside) it, or all of them, as [`FileRules`] says.
     pub files: &'a [Attachment],
     /// What goes with the text, within the bounds of the [`Capabilities`]. Given for the last part with text only; for all
     /// others it is empty.
@@ -182,6 +184,11 @@ pub fn plain_name(can: &'static Capabilities, address: &str, signs: &str) -> Res
     is_one.then(|| address.to_owned()).ok_or_else(|| TargetError::of(can, address))
 }
 
+/// What can never be sent, as a composed request: see [`Adapter::refusal`].
+pub fn refused(why: &str) -> Value {
+    serde_json::json!({ "refused": why })
+}
+
 /// Why a channel is not ready, in words for the person who set it up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -218,6 +225,17 @@ pub trait Adapter: Send + Sync + 'static {
     /// The platform request of anything but a new text; none where the platform has no such thing.
     fn act(&self, _: &Act<'_>) -> Option<Value> {
         None
+    }
+
+    /// Why a composed request can never be sent, where the adapter knows it already: it is told to whoever asks for it, and
+    /// nothing is stored. For bounds that are no data, such as one that two kinds of things share.
+    fn refusal(&self, wire: &Value) -> Option<String> {
+        wire["refused"].as_str().map(str::to_owned)
+    }
+
+    /// Whether a file goes in one request with those before it, where the platform shows several as one message.
+    fn beside(&self, _files: &[Attachment], _file: &Attachment) -> bool {
+        false
     }
 
     /// Performs a composed request; returns the platform's id of what arrived. What the platform says of its limits beyond

@@ -1,8 +1,6 @@
 //! Tests of whole dialogues with a Discord that follows a script.
 
-use std::{fs, time::Duration};
-
-use serde_json::{Value, json};
+use std::time::Duration;
 
 use super::{Client, Discord, places::Place, voice::tests::recording, wire::Manners};
 use crate::{
@@ -10,16 +8,23 @@ use crate::{
         Act, Adapter, Failure, Letter, Redelivery, heard,
         http::{
             base::Base,
-            double::{Double, Reply, body, http, nobody},
+            double::{Double, Reply, body, http},
             token::Token,
         },
         limits::{Allowance, Scope},
         sample::{self, Files, key, part},
     },
-    message::{attachment::Attachment, deed::Deed},
+    message::{
+        attachment::Attachment,
+        deed::{Button, Deed, Extras, Press, Select},
+    },
     render::Part,
-    settings::secret::{Secret, SecretSource},
+    settings::secret::Secret,
 };
+use serde_json::{Value, json};
+
+mod deeds;
+mod places;
 
 const TOKEN: &str = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.hush_hush";
 
@@ -193,119 +198,14 @@ async fn a_refusal_is_permanent_with_discords_words() {
 }
 
 #[tokio::test]
-async fn discords_own_trouble_is_retried_and_a_gateways_is_unknown() {
-    const TROUBLE: Reply = Reply::Says(500, "", r#"{"message":"500: Internal Server Error","code":0}"#);
+async fn an_overloaded_discord_is_asked_again() {
     const OVERLOADED: Reply = Reply::Says(
         400,
         "",
         r#"{"message":"API resource is currently overloaded. Try again a little later","code":130000}"#,
     );
-    for script in [&[TROUBLE] as &'static [Reply], &[OVERLOADED]] {
-        let failure = deliver(script).await.0;
-        assert!(matches!(failure, Err(Failure::Retry(_))), "{failure:?}");
-    }
-    let failure = deliver(&[Reply::Says(502, "", "<h1>Bad Gateway</h1>")]).await.0;
-    assert!(matches!(failure, Err(Failure::Unknown(_))), "{failure:?}");
-}
-
-#[tokio::test]
-async fn a_lost_answer_is_unknown() {
-    const HALF: Reply = Reply::Says(200, "", r#"{"id":"10"#);
-    const NO_ID: Reply = Reply::Says(200, "", "{}");
-    for script in [&[Reply::Close] as &'static [Reply], &[HALF], &[NO_ID], &[DONE], &[Reply::Endless]] {
-        let failure = deliver(script).await.0.unwrap_err();
-        assert!(why(&failure).starts_with("Unknown"), "{failure:?}");
-    }
-    let nobody = nobody();
-    let discord = discord(nobody, Secret::from(TOKEN));
-    let failure = discord.deliver(&discord.compose(&letter(&part("a"))), &key()).await.unwrap_err();
-    assert!(why(&failure).starts_with("Retry"), "{failure:?}");
-}
-
-const REJECTED: Reply = Reply::Says(401, "", r#"{"message":"401: Unauthorized","code":0}"#);
-
-#[tokio::test]
-async fn a_refused_token_is_read_again_and_the_message_goes_with_the_new_one() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), TOKEN).unwrap();
-    let double = Double::start(&[REJECTED, SENT]);
-    let discord = discord(double.port, Token::read(SecretSource::File(file.path().into())).unwrap());
-    fs::write(file.path(), "a.new.one").unwrap();
-    let wire = discord.compose(&letter(&part("Hello")));
-    let failure = discord.deliver(&wire, &key()).await.unwrap_err();
-    assert!(matches!(&failure, Failure::Retry(why) if why.contains("bot token rejected")), "{failure:?}");
-    assert_eq!(discord.deliver(&wire, &key()).await.unwrap(), "1001");
-    assert!(double.heard()[1].contains("authorization: Bot a.new.one\r\n"));
-    let failure = deliver(&[REJECTED]).await.0.unwrap_err();
-    assert!(why(&failure).starts_with("Permanent(\"bot token rejected"), "{failure:?}");
-}
-
-#[tokio::test]
-async fn readiness_names_the_bot_or_what_is_wrong() {
-    let ready = |script| async move {
-        discord(Double::start(script).port, Secret::from(TOKEN)).check_ready().await.map_err(|not| not.0)
-    };
-    let me = &[Reply::Says(200, "", r#"{"id":"198622483471925248","username":"hub","bot":true}"#)];
-    assert_eq!(ready(me).await, Ok("hub (198622483471925248)".into()));
-    assert!(ready(&[REJECTED]).await.unwrap_err().starts_with("bot token rejected"));
-    assert!(ready(&[Reply::Says(200, "", "<p>Welcome</p>")]).await.unwrap_err().contains("JSON"));
-}
-
-#[tokio::test]
-async fn a_thread_counts_only_in_its_own_channel() {
-    const OURS: Reply =
-        Reply::Says(200, "", r#"{"id":"7","type":11,"guild_id":"77","parent_id":"42","thread_metadata":{}}"#);
-    const THEIRS: Reply =
-        Reply::Says(200, "", r#"{"id":"7","type":11,"guild_id":"77","parent_id":"43","thread_metadata":{}}"#);
-    // A channel beneath a category, whose id somebody allowed.
-    const CHANNEL: Reply = Reply::Says(200, "", r#"{"id":"7","type":0,"guild_id":"77","parent_id":"42"}"#);
-    let part = part("Hello");
-    let double = Double::start(&[OURS, SENT, SENT]);
-    let one = discord(double.port, Secret::from(TOKEN));
-    let wire = one.compose(&Letter { thread: Some("7"), ..letter(&part) });
-    assert_eq!(one.deliver(&wire, &key()).await.unwrap(), "1001");
-    one.deliver(&wire, &key()).await.unwrap();
-    let heard = double.heard();
-    is(&heard[0], "GET /api/v10/channels/7");
-    is(&heard[1], "POST /api/v10/channels/7/messages");
-    is(&heard[2], "POST /api/v10/channels/7/messages");
-    for script in [&[THEIRS, SENT] as &'static [Reply], &[CHANNEL, SENT]] {
-        let double = Double::start(script);
-        let failure = discord(double.port, Secret::from(TOKEN)).deliver(&wire, &key()).await.unwrap_err();
-        assert!(matches!(&failure, Failure::Permanent(why) if why.contains("no thread of")), "{failure:?}");
-        assert_eq!(double.heard().len(), 1);
-    }
-    // A question that nobody answered has sent nothing.
-    let double = Double::start(&[Reply::Close]);
-    let failure = discord(double.port, Secret::from(TOKEN)).deliver(&wire, &key()).await.unwrap_err();
-    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
-}
-
-#[tokio::test]
-async fn a_person_is_written_to_in_their_own_conversation() {
-    const OPENED: Reply = Reply::Says(200, "", r#"{"id":"900","type":1}"#);
-    let double = Double::start(&[OPENED, SENT, SENT]);
-    let one = discord(double.port, Secret::from(TOKEN));
-    let part = part("Hello");
-    let wire = one.compose(&Letter { address: "@99", ..letter(&part) });
-    one.deliver(&wire, &key()).await.unwrap();
-    one.deliver(&wire, &key()).await.unwrap();
-    let heard = double.heard();
-    is(&heard[0], "POST /api/v10/users/@me/channels");
-    assert_eq!(body(&heard[0]), json!({"recipient_id": "99"}));
-    is(&heard[1], "POST /api/v10/channels/900/messages");
-    is(&heard[2], "POST /api/v10/channels/900/messages");
-    for (script, kind) in [
-        (&[Reply::Close] as &'static [Reply], "Retry"),
-        (
-            &[Reply::Says(400, "", r#"{"message":"Cannot send messages to this user","code":50007}"#)],
-            "Permanent",
-        ),
-    ] {
-        let double = Double::start(script);
-        let failure = discord(double.port, Secret::from(TOKEN)).deliver(&wire, &key()).await.unwrap_err();
-        assert!(why(&failure).starts_with(kind), "{failure:?}");
-    }
+    let failure = deliver(&[OVERLOADED]).await.0;
+    assert!(matches!(failure, Err(Failure::Retry(_))), "{failure:?}");
 }
 
 /// What a form says as `payload_json`.
@@ -364,158 +264,28 @@ async fn a_recording_that_says_how_long_it_is_goes_as_a_voice_message_and_anothe
 }
 
 #[tokio::test]
-async fn every_action_goes_where_it_belongs() {
-    let part = part("New");
-    let (message, user, reason) = ("5".to_owned(), "99".to_owned(), Some("rude, ü\n".to_owned()));
-    let react = |emoji: &str, remove| Deed::React { message: message.clone(), emoji: emoji.into(), remove };
-    let of_message: [(Deed, &str, &str); 7] = [
-        (react("👍", false), "PUT", "/channels/42/messages/5/reactions/%F0%9F%91%8D/@me"),
-        (react("party:123", true), "DELETE", "/channels/42/messages/5/reactions/party:123/@me"),
-        (react("a/../b", false), "PUT", "/channels/42/messages/5/reactions/a%2F..%2Fb/@me"),
-        (Deed::Delete { message: message.clone() }, "DELETE", "/channels/42/messages/5"),
-        (Deed::Pin { message: message.clone() }, "PUT", "/channels/42/messages/pins/5"),
-        (Deed::Unpin { message: message.clone() }, "DELETE", "/channels/42/messages/pins/5"),
-        (Deed::Edit { message: message.clone() }, "PATCH", "/channels/42/messages/5"),
-    ];
-    for (deed, method, path) in of_message {
-        let (done, heard) = act(deed, Some(&part), &[CHANNEL, DONE]).await;
-        assert_eq!(done.unwrap(), "5", "{path}");
-        is(&heard[1], &format!("{method} /api/v10{path}"));
-    }
-    let of_person: [(Deed, &str, &str); 3] = [
-        (
-            Deed::Timeout { user: user.clone(), seconds: 60, reason: reason.clone() },
-            "PATCH",
-            "/guilds/77/members/99",
-        ),
-        (Deed::Kick { user: user.clone(), reason: reason.clone() }, "DELETE", "/guilds/77/members/99"),
-        (Deed::Ban { user, reason }, "PUT", "/guilds/77/bans/99"),
-    ];
-    for (deed, method, path) in of_person {
-        let (done, heard) = act(deed, None, &[CHANNEL, DONE]).await;
-        assert_eq!(done.unwrap(), "99", "{path}");
-        is(&heard[0], "GET /api/v10/channels/42");
-        is(&heard[1], &format!("{method} /api/v10{path}"));
-        assert!(heard[1].contains("x-audit-log-reason: rude%2C%20%C3%BC%0A\r\n"), "{}", heard[1]);
-    }
-}
+async fn several_files_are_one_message_and_lists_take_their_rows_from_the_buttons() {
+    let double = Double::start(&[SENT]);
+    let files = Files::new();
+    let pictures = ["a.png", "b.png"].map(|name| files.add(name, "image/png", name.as_bytes()));
+    let discord = Discord { kept: files.kept(), ..discord(double.port, Secret::from(TOKEN)) };
+    let voice = Attachment { voice: true, ..pictures[0].clone() };
+    assert!(discord.beside(&pictures[..1], &pictures[1]) && !discord.beside(&pictures, &voice));
+    let part = part("June");
+    let wire = discord.compose(&Letter { files: &pictures, ..letter(&part) });
+    assert_eq!(discord.deliver(&wire, &key()).await.unwrap(), "1001");
+    let form = &double.heard()[0];
+    assert!(form.contains("name=\"files[0]\"; filename=\"a.png\"") && form.contains("name=\"files[1]\""));
+    assert_eq!(payload(form)["attachments"].as_array().unwrap().len(), 2);
 
-#[tokio::test]
-async fn a_time_out_ends_within_28_days() {
-    let timeout = |seconds| Deed::Timeout { user: "99".into(), seconds, reason: None };
-    let (_, heard) = act(timeout(600), None, &[CHANNEL, DONE]).await;
-    let until = body(&heard[1])["communication_disabled_until"].clone();
-    let until: jiff::Timestamp = until.as_str().unwrap().parse().unwrap();
-    let left = until.duration_since(jiff::Timestamp::now()).as_secs();
-    assert!((590..=600).contains(&left), "{left}");
-    let (_, heard) = act(timeout(0), None, &[CHANNEL, DONE]).await;
-    assert_eq!(body(&heard[1]), json!({"communication_disabled_until": null}));
-    let (failure, heard) = act(timeout(28 * 86_400 + 1), None, &[CHANNEL, DONE]).await;
-    assert!(matches!(failure, Err(Failure::Permanent(_))) && heard.is_empty(), "{failure:?}");
-}
-
-#[tokio::test]
-async fn what_is_no_id_is_in_no_address() {
-    for message in ["", "..", "5/../6", "@me", "{guild}", "5?x=1"] {
-        for deed in [
-            Deed::Delete { message: message.into() },
-            Deed::Thread { name: "a".into(), message: Some(message.into()) },
-            Deed::Ban { user: message.into(), reason: None },
-        ] {
-            let (failure, heard) = act(deed, None, &[DONE]).await;
-            assert!(matches!(failure, Err(Failure::Permanent(_))), "{message:?}: {failure:?}");
-            assert!(heard.is_empty(), "{heard:?}");
-        }
-    }
-    for emoji in ["", "..", "."] {
-        let deed = Deed::React { message: "5".into(), emoji: emoji.into(), remove: true };
-        assert!(matches!(act(deed, None, &[DONE]).await.0, Err(Failure::Permanent(_))), "{emoji:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_thread_is_made_once_and_its_first_message_stands_in_it() {
-    const MADE: Reply = Reply::Says(201, "", r#"{"id":"31","type":11}"#);
-    const NEWS: Reply = Reply::Says(200, "", r#"{"id":"42","type":5,"guild_id":"77"}"#);
-    const FORUM: Reply = Reply::Says(200, "", r#"{"id":"42","type":15,"guild_id":"77"}"#);
-    let (part, thread) = (part("Hello"), |message: Option<&str>| Deed::Thread {
-        name: "June".into(),
-        message: message.map(Into::into),
-    });
-    let (made, heard) = act(thread(Some("5")), Some(&part), &[CHANNEL, MADE, SENT]).await;
-    assert_eq!(made.unwrap(), "31");
-    is(&heard[1], "POST /api/v10/channels/42/messages/5/threads");
-    assert_eq!(body(&heard[1]), json!({"name": "June"}));
-    is(&heard[2], "POST /api/v10/channels/31/messages");
-    assert_eq!(
-        (&body(&heard[2])["content"], &body(&heard[2])["enforce_nonce"]),
-        (&json!("Hello"), &json!(true))
-    );
-
-    let (made, heard) = act(thread(None), None, &[CHANNEL, MADE]).await;
-    assert_eq!(made.unwrap(), "31");
-    is(&heard[1], "POST /api/v10/channels/42/threads");
-    assert_eq!(body(&heard[1]), json!({"name": "June", "type": 11}));
-    let (_, heard) = act(thread(None), None, &[NEWS, MADE]).await;
-    assert_eq!(body(&heard[1])["type"], 10);
-
-    let (made, heard) = act(thread(None), Some(&part), &[FORUM, MADE]).await;
-    assert_eq!((made.unwrap().as_str(), heard.len()), ("31", 2));
-    assert_eq!(
-        (&body(&heard[1])["name"], &body(&heard[1])["message"]["content"]),
-        (&json!("June"), &json!("Hello"))
-    );
-    let (failure, heard) = act(thread(None), None, &[FORUM, MADE]).await;
-    assert!(matches!(failure, Err(Failure::Permanent(_))) && heard.len() == 1, "{failure:?}");
-
-    // Whatever becomes of the message, there is no second thread.
-    for (script, kind) in [
-        (&[CHANNEL, MADE, FORBIDDEN] as &'static [Reply], "Permanent"),
-        (&[CHANNEL, MADE, Reply::Says(500, "", "{}")], "Permanent"),
-        (&[CHANNEL, MADE, Reply::Close], "Unknown"),
-    ] {
-        let why = why(&act(thread(None), Some(&part), script).await.0.unwrap_err());
-        assert!(why.starts_with(kind) && why.contains("thread 31 is there"), "{why}");
-    }
-}
-
-#[tokio::test]
-async fn a_conversation_has_one_address_and_the_allowlist_sees_it() {
-    const THREAD: Reply = Reply::Says(
-        200,
-        "",
-        r#"{"id":"42","type":11,"guild_id":"77","parent_id":"43","thread_metadata":{}}"#,
-    );
-    const PERSON: Reply = Reply::Says(200, "", r#"{"id":"42","type":1}"#);
-    let part = part("Hello");
-    for (script, words) in [
-        (&[THREAD, SENT] as &'static [Reply], "send to discord:43 with threadId 42"),
-        (&[PERSON, SENT], "send to discord:@"),
-    ] {
-        let double = Double::start(script);
-        let one = new(double.port, Secret::from(TOKEN));
-        let failure = one.deliver(&one.compose(&letter(&part)), &key()).await.unwrap_err();
-        assert!(matches!(&failure, Failure::Permanent(why) if why.contains(words)), "{failure:?}");
-        assert_eq!(double.heard().len(), 1);
-    }
-    // A channel is asked about once.
-    let double = Double::start(&[CHANNEL, SENT, SENT]);
-    let one = new(double.port, Secret::from(TOKEN));
-    let wire = one.compose(&letter(&part));
-    one.deliver(&wire, &key()).await.unwrap();
-    one.deliver(&wire, &key()).await.unwrap();
-    let gets = double.heard().iter().filter(|request| request.starts_with("GET")).count();
-    assert_eq!(gets, 1);
-}
-
-#[tokio::test]
-async fn nobody_is_put_out_of_a_conversation_of_two() {
-    const DM: Reply = Reply::Says(200, "", r#"{"id":"900","type":1}"#);
-    let double = Double::start(&[DM, DM, DONE]);
-    let discord = new(double.port, Secret::from(TOKEN));
-    let deed = Deed::Kick { user: "99".into(), reason: None };
-    let act = Act { address: "@99", thread: None, reply_to: None, silent: false, deed: &deed, part: None };
-    let failure = discord.deliver(&discord.act(&act).unwrap(), &key()).await;
-    assert!(matches!(&failure, Err(Failure::Permanent(why)) if why.contains("members")), "{failure:?}");
-    assert_eq!(double.heard().len(), 2);
+    let button = Button { text: "Yes".into(), press: Press::Data("y".into()) };
+    let select = Select { id: "day".into(), placeholder: None, options: vec![] };
+    let extras = |rows, lists| Extras {
+        buttons: vec![vec![button.clone()]; rows],
+        selects: vec![select.clone(); lists],
+        ..Extras::default()
+    };
+    let compose = |extras: &Extras| discord.compose(&Letter { extras, ..letter(&part) });
+    assert_eq!(discord.refusal(&compose(&extras(3, 2))), None);
+    assert!(discord.refusal(&compose(&extras(3, 3))).unwrap().contains("five rows"));
 }

@@ -16,6 +16,8 @@ pub(crate) enum Reply {
     Close,
     /// Says yes and does not come to an end.
     Endless,
+    /// Reads the request and says nothing, for as long as anybody waits.
+    Silent,
 }
 
 /// The server. Refuses to answer when its script is over; stops listening when the test's process ends.
@@ -27,7 +29,8 @@ pub(crate) struct Double {
 
 impl Double {
     /// Starts one.
-    pub(crate) fn start(script: &'static [Reply]) -> Self {
+    pub(crate) fn start(script: impl Into<Vec<Reply>>) -> Self {
+        let script = script.into();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -58,6 +61,7 @@ fn answer(mut stream: TcpStream, reply: Reply, notes: &Mutex<Vec<String>>) -> io
             )
             .as_bytes(),
         ),
+        Reply::Silent => io::copy(&mut stream, &mut io::sink()).map(drop),
         Reply::Endless => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
             loop {

@@ -8,6 +8,8 @@
 
 mod bluebubbles;
 #[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
 mod dialogue;
 mod imsg;
 mod program;

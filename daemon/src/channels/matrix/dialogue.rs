@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Map;
-
 use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix};
 use crate::{
     channels::{
@@ -18,6 +16,7 @@ use crate::{
     render::Part,
     settings::secret::Secret,
 };
+use serde_json::Map;
 
 pub(super) fn matrix(port: u16) -> Matrix {
     let url = Base::parse("homeserver", &format!("http://127.0.0.1:{port}")).unwrap();
@@ -96,13 +95,6 @@ async fn a_homeservers_limit_is_of_the_account_and_no_absurd_time_is_believed() 
 }
 
 #[tokio::test]
-async fn a_limit_without_a_time_is_retried() {
-    const NEVER: Reply = Reply::Says(429, "Retry-After: soon\r\n", r#"{"errcode":"M_LIMIT_EXCEEDED"}"#);
-    let failure = deliver(&[PLAIN_ROOM, NEVER]).await.0.unwrap_err();
-    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
-}
-
-#[tokio::test]
 async fn a_refusal_is_permanent_with_the_servers_words() {
     const FORBIDDEN: Reply = Reply::Says(403, "", r#"{"errcode":"M_FORBIDDEN","error":"User not in room"}"#);
     const TOO_LARGE: Reply = Reply::Says(413, "", r#"{"errcode":"M_TOO_LARGE","error":"event too large"}"#);
@@ -133,18 +125,6 @@ async fn a_servers_own_trouble_is_retried_and_a_gateways_is_unknown() {
     assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
     let failure = deliver(&[GATEWAY]).await.0.unwrap_err();
     assert!(matches!(failure, Failure::Retry(_)), "nothing had left yet: {failure:?}");
-}
-
-#[tokio::test]
-async fn a_lost_answer_is_unknown() {
-    const HALF: Reply = Reply::Says(200, "", r#"{"event_id":"#);
-    const ENDLESS: Reply = Reply::Endless;
-    for script in
-        [&[PLAIN_ROOM, Reply::Close] as &'static [Reply], &[PLAIN_ROOM, HALF], &[PLAIN_ROOM, ENDLESS]]
-    {
-        let failure = deliver(script).await.0.unwrap_err();
-        assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
-    }
 }
 
 #[tokio::test]

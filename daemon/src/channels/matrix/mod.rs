@@ -12,6 +12,8 @@
 mod acts;
 mod client;
 #[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
 mod dialogue;
 mod media;
 mod state;
@@ -68,6 +70,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     actions: &[
         Action::Thread,
         Action::React,
+        Action::Poll,
         Action::Edit,
         Action::Delete,
         Action::Pin,

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::{CAPABILITIES, Client, KEYS, Settings, Signal};
 use crate::{
     channels::{
@@ -18,6 +16,7 @@ use crate::{
     message::{action::Action, deed::Deed},
     render::{Style, StyleKind},
 };
+use serde_json::json;
 
 const ANNA: &str = "+4915112345679";
 const GROUP: &str = "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
@@ -255,34 +254,16 @@ async fn a_limit_with_a_time_is_waited_for_and_one_with_a_captcha_says_what_to_d
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_unknown_and_a_daemon_that_is_not_there_is_tried_again() {
-    for script in [
-        &[Reply::Close] as &'static [Reply],
-        &[Reply::Says(200, "", "<p>hello</p>")],
-        &[Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":{},"id":"k"}"#)],
-        &[Reply::Says(502, "", "")],
-        &[Reply::Endless],
-    ] {
-        let failure = deliver(script).await.0.unwrap_err();
-        assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
-    }
-    for script in [&[Reply::Says(500, "", "")] as &'static [Reply], &[Reply::Says(429, "", "")]] {
-        let failure = deliver(script).await.0.unwrap_err();
-        assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
-    }
-    let failure = deliver(&[Reply::Says(429, "Retry-After: 7\r\n", "")]).await.0.unwrap_err();
-    assert!(matches!(failure, Failure::Wait { after, .. } if after == Duration::from_secs(7)), "{failure:?}");
+async fn what_is_no_signal_cli_says_so() {
     let failure = deliver(&[Reply::Says(404, "", "")]).await.0.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("check url")), "{failure:?}");
-    let signal = signal(1, &Files::new());
-    let part = part("Hello");
-    let failure = signal.deliver(&signal.compose(&letter(ANNA, &part)), &key()).await.unwrap_err();
-    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
 }
 
 #[tokio::test]
 async fn readiness_needs_the_account() {
-    let ready = |script| async move { signal(Double::start(script).port, &Files::new()).check_ready().await };
+    let ready = |script: &'static [Reply]| async move {
+        signal(Double::start(script).port, &Files::new()).check_ready().await
+    };
     let said = ready(&[Reply::Says(
         200,
         "",

@@ -33,11 +33,7 @@ pub(super) fn check(can: &Capabilities, call: &Call) -> Result<(), Refusal> {
 /// The channel has no such action.
 pub(super) fn lacks(can: &Capabilities, action: Action) -> Refusal {
     let error = format!("{} has no action {:?}", can.channel, action.word());
-    let hint = match can.instead.iter().find(|(lacking, _)| *lacking == action) {
-        Some((_, instead)) => (*instead).to_owned(),
-        None => format!("it has: {}", actions(can).join(", ")),
-    };
-    Refusal::input(error, hint).because("not_supported")
+    Refusal::input(error, can.instead_of(action)).because("not_supported")
 }
 
 /// The words of all that a channel can do, the tool's own order.
@@ -133,7 +129,7 @@ fn selects(can: &Capabilities, lists: &[Select]) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn polled(can: &Capabilities, poll: &Poll) -> Result<(), Refusal> {
+pub(super) fn polled(can: &Capabilities, poll: &Poll) -> Result<(), Refusal> {
     let Some(rules) = can.polls else { return Err(lacks(can, Action::Poll)) };
     over(can, "the poll", poll.options.len(), rules.options, "answers")?;
     over(can, "the question", poll.question.chars().count(), rules.question, "characters")?;

@@ -1,0 +1,286 @@
+//! What the capabilities say is what the adapter does: all of it, within its bounds, and nothing else.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{
+    Case, Contract, Scene, all,
+    deliveries::assert_ends,
+    stage::{Script, Stage},
+};
+use crate::{
+    channels::{
+        Act, Adapter, Letter, Redelivery,
+        capabilities::{ButtonRules, PollRules, SelectRules},
+        sample::{act, key, letter, part},
+    },
+    message::{
+        action::Action,
+        deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
+    },
+};
+
+/// One deed of each kind but a new message.
+fn deeds(contract: &Contract) -> [Deed; 11] {
+    let (message, user) = (|| contract.message.to_owned(), || contract.user.to_owned());
+    [
+        Deed::Poll(Poll {
+            question: "Tea?".into(),
+            options: vec!["Yes".into(), "No".into()],
+            multiple: false,
+            seconds: None,
+            anonymous: None,
+        }),
+        Deed::Thread { name: "June".into(), message: None },
+        Deed::React { message: message(), emoji: "👍".into(), remove: false },
+        Deed::Edit { message: message() },
+        Deed::Delete { message: message() },
+        Deed::Pin { message: message() },
+        Deed::Unpin { message: message() },
+        Deed::Timeout { user: user(), seconds: 600, reason: None },
+        Deed::Kick { user: user(), reason: None },
+        Deed::Ban { user: user(), reason: None },
+        Deed::Presence { status: Presence::Online, text: None },
+    ]
+}
+
+fn where_(contract: &Contract, deed: &Deed) -> &'static str {
+    if matches!(deed, Deed::Presence { .. }) { "self" } else { contract.address }
+}
+
+fn nowhere(contract: &Contract) -> std::sync::Arc<dyn Adapter> {
+    Stage::set(Script::Nobody).open(contract)
+}
+
+#[tokio::test]
+async fn what_is_claimed_is_done_and_what_is_lacking_is_not() {
+    let text = part("New");
+    for contract in all() {
+        for deed in deeds(contract) {
+            let (action, to) = (deed.action(), where_(contract, &deed));
+            let what = format!("{}, {}", contract.name(), action.word());
+            let part = matches!(deed, Deed::Edit { .. }).then_some(&text);
+            let asked = act(to, &deed, part);
+            let idle = nowhere(contract);
+            if !idle.capabilities().does(action) {
+                assert_eq!(idle.act(&asked), None, "{what}: it is not claimed");
+                continue;
+            }
+            let Scene::Plays(script, ends) = (contract.scene)(Case::Deed(action)) else {
+                panic!("{what}: it is claimed, and the contract does not say how it goes")
+            };
+            let stage = Stage::set(script);
+            let adapter = stage.open(contract);
+            let wire = adapter.act(&asked).unwrap_or_else(|| panic!("{what}: it is claimed"));
+            assert_eq!(wire.get("refused"), None, "{what}");
+            assert_ends(&what, &adapter.deliver(&wire, &key()).await, ends);
+            let seen_once = !matches!(deed, Deed::Poll(_) | Deed::Thread { .. });
+            assert!(!seen_once || matches!(adapter.redelivery(&wire), Redelivery::Keyed(_)), "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_is_lacking_has_something_to_do_instead() {
+    for contract in all() {
+        let adapter = nowhere(contract);
+        let can = adapter.capabilities();
+        assert_eq!(can.does(Action::Poll), can.polls.is_some(), "{}", contract.name());
+        for (action, hint) in can.instead {
+            let what = format!("{}, {}", contract.name(), action.word());
+            assert!(hint.len() > 10 && !hint.contains('\n'), "{what}: {hint}");
+        }
+        let twice = can
+            .instead
+            .iter()
+            .any(|(one, _)| can.instead.iter().filter(|(other, _)| one == other).count() > 1);
+        assert!(!twice, "{} says twice what to do instead", contract.name());
+    }
+}
+
+#[test]
+fn an_address_has_one_spelling_and_what_is_none_gets_a_hint() {
+    for contract in all() {
+        let adapter = nowhere(contract);
+        let (name, address) = (contract.name(), contract.address);
+        assert_eq!(adapter.resolve(address).as_deref(), Ok(address), "{name}");
+        for bad in ["", " ", "\u{0}", &"x".repeat(10_000)] {
+            let error = adapter.resolve(bad).expect_err(&name);
+            assert!(error.hint.len() > 5 && error.to_string().len() < 1_000, "{name}: {error}");
+        }
+    }
+}
+
+/// Texts of a length that are told apart: the n-th begins with n.
+fn filled(n: usize, length: usize) -> String {
+    let head = format!("{n}.");
+    head.chars().chain(std::iter::repeat('x')).take(length.clamp(1, 4_000)).collect()
+}
+
+fn buttons(rules: &ButtonRules, beyond: usize) -> Vec<Vec<Button>> {
+    let mut left = rules.in_all + beyond;
+    let mut rows = Vec::new();
+    while left > 0 && rows.len() < rules.rows + beyond {
+        let row = (0..left.min(rules.per_row + beyond)).map(|n| {
+            let n = rows.len() * 100 + n;
+            let press = match rules.data {
+                0 => Press::Url(format!("https://a.test/{n}")),
+                most => Press::Data(filled(n, most + beyond)),
+            };
+            Button { text: filled(n, rules.text + beyond), press }
+        });
+        let row: Vec<Button> = row.collect();
+        left -= row.len();
+        rows.push(row);
+    }
+    rows
+}
+
+fn selects(rules: &SelectRules, beyond: usize) -> Vec<Select> {
+    let choice = |n| Choice { label: filled(n, rules.text + beyond), value: filled(n, rules.text + beyond) };
+    let list = |n: usize| Select {
+        id: format!("list{n}"),
+        placeholder: Some("Choose".into()),
+        options: (0..rules.options + beyond).map(choice).collect(),
+    };
+    (0..rules.in_all + beyond).map(list).collect()
+}
+
+fn poll(rules: &PollRules, beyond: usize) -> Poll {
+    Poll {
+        question: filled(0, rules.question + beyond),
+        options: (0..rules.options + beyond).map(|n| filled(n, rules.option + beyond)).collect(),
+        multiple: rules.multiple,
+        seconds: (rules.seconds > 0).then_some(rules.seconds + beyond as u64),
+        anonymous: rules.anonymous.then_some(false),
+    }
+}
+
+/// All texts of a request, and how often each is there.
+fn texts(value: &Value, into: &mut BTreeMap<String, usize>) {
+    match value {
+        Value::String(text) => *into.entry(text.clone()).or_default() += 1,
+        Value::Array(list) => list.iter().for_each(|one| texts(one, into)),
+        Value::Object(members) => members.values().for_each(|one| texts(one, into)),
+        _ => {}
+    }
+}
+
+/// Nothing is left out of a request, cut off or refused.
+fn assert_whole<'a>(what: &str, wire: &Value, expected: impl IntoIterator<Item = &'a String>) {
+    assert_eq!(wire.get("refused"), None, "{what}: {wire}");
+    let mut there = BTreeMap::new();
+    texts(wire, &mut there);
+    for text in expected {
+        let has = there.keys().any(|one| one.contains(text.as_str()));
+        assert!(has, "{what}: {text} is not in {}", wire);
+    }
+}
+
+/// The second round goes beyond each bound, where the adapter may refuse or leave out, and must not panic.
+#[test]
+fn what_is_within_the_bounds_stands_in_the_request_as_a_whole_and_beyond_them_nothing_breaks() {
+    let text = part("Tea?");
+    for contract in all() {
+        let adapter = nowhere(contract);
+        let can = adapter.capabilities();
+        let compose =
+            |extras: &Extras| adapter.compose(&Letter { extras, ..letter(contract.address, &text) });
+        for beyond in [0, 3] {
+            let name = format!("{}, {beyond} beyond the bound", contract.name());
+            if let Some(rules) = &can.buttons {
+                let rows = buttons(rules, beyond);
+                let wire = compose(&Extras { buttons: rows.clone(), ..Extras::default() });
+                let shown = rows.iter().flatten().map(|button| &button.text);
+                if beyond == 0 {
+                    assert_whole(&name, &wire, shown.chain([&text.text]));
+                }
+            }
+            if let Some(rules) = &can.selects {
+                let lists = selects(rules, beyond);
+                let wire = compose(&Extras { selects: lists.clone(), ..Extras::default() });
+                let shown = lists.iter().flat_map(|list| &list.options).map(|choice| &choice.label);
+                if beyond == 0 {
+                    assert_whole(&name, &wire, shown);
+                }
+            }
+            if let Some(rules) = &can.polls {
+                let poll = poll(rules, beyond);
+                let deed = Deed::Poll(poll.clone());
+                let wire =
+                    adapter.act(&act(contract.address, &deed, None)).unwrap_or_else(|| panic!("{name}"));
+                if beyond == 0 {
+                    assert_whole(&name, &wire, poll.options.iter().chain([&poll.question]));
+                }
+            }
+        }
+        for effect in can.effects {
+            let wire = compose(&Extras { effect: Some((*effect).into()), ..Extras::default() });
+            assert_ne!(wire, compose(Extras::NONE), "{}: {effect} is not in it", contract.name());
+        }
+        assert_eq!(
+            can.cards.is_some(),
+            !contract.card.is_empty(),
+            "{}: say which card it takes",
+            contract.name()
+        );
+        if let Some(rules) = &can.cards {
+            let card: Value = serde_json::from_str(contract.card).unwrap();
+            assert_eq!((rules.check)(&card), Ok(()), "{}", contract.name());
+            let wire = compose(&Extras { card: Some(card), ..Extras::default() });
+            assert_whole(&contract.name(), &wire, [&"in a card".to_owned(), &text.text]);
+            for odd in [json!(null), json!([]), json!({}), json!("x"), json!({"a": 1})] {
+                assert!((rules.check)(&odd).is_err(), "{}: {odd}", contract.name());
+                compose(&Extras { card: Some(odd), ..Extras::default() });
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_was_not_stored_by_us_goes_nowhere_and_breaks_nothing() {
+    for contract in all() {
+        // Whatever it is given is what these two send.
+        if matches!(contract.channel, "webhook" | "ntfy") {
+            continue;
+        }
+        let adapter = nowhere(contract);
+        for odd in [json!(null), json!({}), json!([1]), json!("x"), json!({"method": 1, "body": []})] {
+            let ended = adapter.deliver(&odd, &key()).await;
+            assert!(ended.is_err(), "{}: {odd}", contract.name());
+            let _ = adapter.redelivery(&odd);
+        }
+    }
+}
+
+#[test]
+fn an_answer_in_a_thread_in_silence_is_composed_wherever_it_is_claimed() {
+    let text = part("Hello");
+    for contract in all() {
+        let adapter = nowhere(contract);
+        let can = adapter.capabilities();
+        let plain = letter(contract.address, &text);
+        let bare = adapter.compose(&plain);
+        let claims = [
+            (can.threads, Letter { thread: Some(contract.message), ..plain }, "threads"),
+            (can.replies, Letter { reply_to: Some(contract.message), ..plain }, "replies"),
+            (can.silent, Letter { silent: true, ..plain }, "silence"),
+        ];
+        for (claimed, letter, what) in claims {
+            let wire = adapter.compose(&letter);
+            if claimed && (contract.channel, what) != ("local", "silence") {
+                assert_ne!(wire, bare, "{}: {what} are claimed", contract.name());
+                assert_eq!(wire.get("refused"), None, "{}: {what}", contract.name());
+            }
+        }
+        let deed = Deed::Delete { message: contract.message.into() };
+        let full = Act {
+            thread: Some("1"),
+            reply_to: Some("2"),
+            silent: true,
+            ..act(contract.address, &deed, None)
+        };
+        let _ = adapter.act(&full);
+    }
+}

@@ -1,0 +1,229 @@
+//! What every channel keeps, whichever platform is behind it: one suite for all of them.
+//!
+//! Each adapter describes each of its ways once, as a [`Contract`]: how an account of it is opened, and what its platform
+//! says in each [`Case`]. A case that a way does not have says why it has none ([`Scene::Never`]), so that nothing is left
+//! out unnoticed; a channel without a contract fails the suite. Accounts are opened as the hub opens them, by their settings.
+//!
+//! - [`stage`]: the platforms that stand on loopback;
+//! - `deliveries`: what becomes of a part, however its platform answers;
+//! - `secrets`: tokens that are refused, replaced, and in no error;
+//! - `claims`: what the capabilities say is what the adapter does.
+//!
+//! What one platform alone has stands in its own dialogue.
+
+mod claims;
+mod deliveries;
+mod secrets;
+pub(super) mod small;
+pub(super) mod stage;
+
+use self::stage::{Script, Stage};
+use super::http::double::Reply;
+use crate::message::action::Action;
+
+/// One way to one platform.
+pub(super) struct Contract {
+    /// The channel's name.
+    pub(super) channel: &'static str,
+    /// Which of its ways, where it has several.
+    pub(super) way: &'static str,
+    /// The table of an account whose platform stands on this stage.
+    pub(super) settings: fn(&Stage) -> String,
+    /// A conversation, by its one spelling.
+    pub(super) address: &'static str,
+    /// The id of a message there.
+    pub(super) message: &'static str,
+    /// The id of a person there.
+    pub(super) user: &'static str,
+    /// The name and type of a file that it takes.
+    pub(super) file: (&'static str, &'static str),
+    /// A card that it takes, as JSON; empty where it has none.
+    pub(super) card: &'static str,
+    /// The content of its secret, at first and later; each has [`NEEDLE`] in it. None where it has no secret.
+    pub(super) secret: Option<fn(&Stage, Age) -> String>,
+    /// What happens in each case.
+    pub(super) scene: fn(Case) -> Scene,
+}
+
+/// In every secret, and in no error.
+pub(super) const NEEDLE: &str = "hush";
+
+/// Which secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Age {
+    /// The one with which the account was opened.
+    Old,
+    /// The one that took its place.
+    New,
+}
+
+/// What a platform does when a part comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Case {
+    /// It takes it.
+    Text,
+    /// It takes so many.
+    Parts(usize),
+    /// It takes one with a file.
+    File,
+    /// It does this, and says so.
+    Deed(Action),
+    /// Too much, says when: in seven seconds.
+    Limited,
+    /// Too much, does not say when.
+    LimitedVaguely,
+    /// An error of its own.
+    Trouble,
+    /// A gateway speaks for it.
+    Gateway,
+    /// Nobody is there.
+    Away,
+    /// It closes the line after the request.
+    Closed,
+    /// It says nothing.
+    Silent,
+    /// It says something that means nothing.
+    Malformed,
+    /// It says yes, and not as which message.
+    Nameless,
+    /// It does not stop talking.
+    Endless,
+    /// It refuses the secret.
+    Refused,
+    /// It refuses the old secret, and takes the part with the new one.
+    Replaced,
+    /// It is asked whether it is ready, and is: as what the id says.
+    Ready,
+    /// It is asked whether it is ready, and is not.
+    NotReady,
+}
+
+/// What happens in a case.
+pub(super) enum Scene {
+    /// The platform follows a script, and the delivery ends so.
+    Plays(Script, Ends),
+    /// There is no such case, for this reason.
+    Never(&'static str),
+}
+
+/// How a delivery ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// With this id; with any, where this is empty.
+    Sent(&'static str),
+    /// Not before seven seconds are over.
+    Waits,
+    /// It is tried again.
+    Retried,
+    /// For good, with these words.
+    Refused(&'static str),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What most platforms with an HTTP interface do alike: `before` the message's own answer it gives these, and `sent` is its
+/// yes, by which the message has the id `id`.
+pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case) -> Scene {
+    const HALF: Reply = Reply::Says(200, "", r#"{"id":"#);
+    let (own, ends): (Vec<Reply>, Ends) = match case {
+        Case::Text => (vec![sent], Ends::Sent(id)),
+        Case::Parts(n) => (vec![sent; n], Ends::Sent(id)),
+        Case::Limited => (vec![Reply::Says(429, "Retry-After: 7\r\n", "{}")], Ends::Waits),
+        Case::LimitedVaguely => (vec![Reply::Says(429, "", "{}")], Ends::Retried),
+        Case::Trouble => (vec![Reply::Says(500, "", "")], Ends::Retried),
+        Case::Gateway => (vec![Reply::Says(502, "", "<h1>Bad gateway</h1>")], Ends::Unknown),
+        Case::Away => return Scene::Plays(Script::Nobody, Ends::Retried),
+        Case::Closed => (vec![Reply::Close], Ends::Unknown),
+        Case::Silent => (vec![Reply::Silent], Ends::Unknown),
+        Case::Malformed => (vec![HALF], Ends::Unknown),
+        Case::Nameless => (vec![Reply::Says(200, "", "{}")], Ends::Unknown),
+        Case::Endless => (vec![Reply::Endless], Ends::Unknown),
+        Case::File | Case::Deed(_) => return Scene::Never("the way does not claim it"),
+        Case::Refused | Case::Replaced | Case::Ready | Case::NotReady => {
+            panic!("what the platform says in the case {case:?} is for its contract to say")
+        }
+    };
+    plays([before, &own].concat(), ends)
+}
+
+/// A platform over HTTP follows a script.
+pub(super) fn plays(script: impl Into<Vec<Reply>>, ends: Ends) -> Scene {
+    Scene::Plays(Script::Http(script.into()), ends)
+}
+
+/// The contracts of all channels.
+fn all() -> impl Iterator<Item = &'static Contract> {
+    [
+        small::CONTRACTS,
+        super::email::contract::CONTRACTS,
+        super::matrix::contract::CONTRACTS,
+        super::telegram::contract::CONTRACTS,
+        super::discord::contract::CONTRACTS,
+        super::slack::contract::CONTRACTS,
+        super::googlechat::contract::CONTRACTS,
+        super::teams::contract::CONTRACTS,
+        super::signal::contract::CONTRACTS,
+        super::whatsapp::contract::CONTRACTS,
+        super::imessage::contract::CONTRACTS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+impl Contract {
+    /// Its name in a failed test.
+    fn name(&self) -> String {
+        format!("{} {}", self.channel, self.way).trim_end().to_owned()
+    }
+}
+
+#[test]
+fn every_channel_has_a_contract_and_none_is_for_a_channel_that_there_is_not() {
+    let names = super::registry::names();
+    for name in &names {
+        assert!(all().any(|contract| contract.channel == *name), "{name} has no contract");
+    }
+    for contract in all() {
+        assert!(names.contains(&contract.channel), "there is no channel {}", contract.channel);
+        let same = all().filter(|other| other.name() == contract.name()).count();
+        assert_eq!(same, 1, "{} has several contracts", contract.name());
+    }
+}
+
+/// A case may be missing where a platform has no such thing; where it has nothing but such cases, it was forgotten.
+#[test]
+fn what_a_way_does_not_have_it_has_a_reason_for() {
+    for contract in all() {
+        for case in [
+            Case::File,
+            Case::Limited,
+            Case::LimitedVaguely,
+            Case::Trouble,
+            Case::Gateway,
+            Case::Away,
+            Case::Closed,
+            Case::Silent,
+            Case::Malformed,
+            Case::Nameless,
+            Case::Endless,
+            Case::Refused,
+            Case::Replaced,
+            Case::NotReady,
+        ] {
+            if let Scene::Never(why) = (contract.scene)(case) {
+                assert!(why.len() > 10, "{}: {case:?}", contract.name());
+            }
+        }
+        for case in [Case::Text, Case::Parts(2), Case::Ready] {
+            assert!(matches!((contract.scene)(case), Scene::Plays(..)), "{}: {case:?}", contract.name());
+        }
+        let secrets = [Case::Refused, Case::Replaced, Case::NotReady];
+        let has = secrets.map(|case| matches!((contract.scene)(case), Scene::Plays(..)));
+        assert_eq!(
+            has[1],
+            contract.secret.is_some(),
+            "{}: a secret is one that can be replaced",
+            contract.name()
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! What Discord says in each case of the contract.
+
+use crate::{
+    channels::{
+        contract::{Case, Contract, Ends, Scene, plays, usual},
+        http::double::Reply,
+    },
+    message::action::Action,
+};
+
+/// Of a bot.
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
+    channel: "discord",
+    way: "",
+    settings: |stage| {
+        let (port, token) = (stage.port, stage.secret());
+        format!("token = \"file:{}\"\nbase_url = \"http://127.0.0.1:{port}/api/v10\"", token.display())
+    },
+    address: "42",
+    message: "1001",
+    user: "99",
+    file: ("a b.txt", "text/plain"),
+    card: r#"{"title": "in a card"}"#,
+    secret: Some(|_, age| format!("MTk4.hush_{age:?}")),
+    scene,
+}];
+
+const CHANNEL: Reply = Reply::Says(200, "", r#"{"id":"42","type":0,"guild_id":"77","parent_id":"5"}"#);
+const SENT: Reply = Reply::Says(200, "", r#"{"id":"1001","channel_id":"42"}"#);
+const DONE: Reply = Reply::Says(204, "", "");
+const REJECTED: Reply = Reply::Says(401, "", r#"{"message":"401: Unauthorized, MTk4.hush_Old","code":0}"#);
+
+fn scene(case: Case) -> Scene {
+    match case {
+        Case::Refused => plays([CHANNEL, REJECTED], Ends::Refused("bot token rejected")),
+        Case::Replaced => plays([REJECTED, CHANNEL, SENT], Ends::Sent("1001")),
+        Case::Ready => {
+            plays([Reply::Says(200, "", r#"{"id":"1986","username":"hub"}"#)], Ends::Sent("hub (1986)"))
+        }
+        Case::NotReady => plays([REJECTED], Ends::Refused("bot token rejected")),
+        Case::File => plays([CHANNEL, SENT], Ends::Sent("1001")),
+        Case::Deed(Action::Thread) => {
+            plays([CHANNEL, Reply::Says(201, "", r#"{"id":"31"}"#)], Ends::Sent("31"))
+        }
+        Case::Deed(Action::Poll) => plays([CHANNEL, SENT], Ends::Sent("1001")),
+        Case::Deed(Action::Timeout | Action::Kick | Action::Ban) => plays([CHANNEL, DONE], Ends::Sent("99")),
+        Case::Deed(_) => plays([CHANNEL, DONE], Ends::Sent("1001")),
+        _ => usual(&[CHANNEL], SENT, "1001", case),
+    }
+}

@@ -1,0 +1,51 @@
+//! What a mail server says in each case of the contract.
+
+use super::double::{AUTHORITY, Deed};
+use crate::channels::contract::{Case, Contract, Ends, Scene, stage::Script};
+
+/// Of an account.
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
+    channel: "email",
+    way: "",
+    settings: |stage| {
+        let (port, password) = (stage.port, stage.secret());
+        let authority = stage.write("ca.pem", AUTHORITY);
+        format!(
+            "host = \"localhost\"\nport = {port}\nfrom = \"hub@hub.test\"\nuser = \"hub\"\npassword = \"file:{}\"\n\
+             ca_file = \"{}\"",
+            password.display(),
+            authority.display()
+        )
+    },
+    address: "ada@example.org",
+    message: "<00112233445566778899aabbccddeeff@hub.test>",
+    user: "ada@example.org",
+    file: ("a b.txt", "text/plain"),
+    card: "",
+    secret: Some(|_, age| format!("hush{age:?}")),
+    scene,
+}];
+
+fn scene(case: Case) -> Scene {
+    const ID: &str = "<00112233445566778899aabbccddeeff@hub.test>";
+    let says = |script: &'static [(&'static str, Deed)], ends| Scene::Plays(Script::Smtp(script), ends);
+    const WRONG: &str = "535 5.7.8 AGh1YgBodXNoT2xk is wrong";
+    match case {
+        Case::Text | Case::Parts(_) | Case::File => says(&[], Ends::Sent(ID)),
+        Case::LimitedVaguely => says(&[("MAIL", Deed::Answer("451 4.7.1 too many"))], Ends::Retried),
+        Case::Trouble => says(&[(".", Deed::Answer("451 4.3.0 trouble"))], Ends::Retried),
+        Case::Away => Scene::Plays(Script::Nobody, Ends::Retried),
+        Case::Closed => says(&[(".", Deed::Close)], Ends::Unknown),
+        Case::Silent => says(&[(".", Deed::Hang)], Ends::Unknown),
+        Case::Malformed => says(&[(".", Deed::Answer("what?"))], Ends::Unknown),
+        Case::Refused => says(&[("AUTH", Deed::Answer(WRONG))], Ends::Refused("check user and password")),
+        Case::Replaced => says(&[("AUTH PLAIN AGh1YgBodXNoT2xk", Deed::Answer(WRONG))], Ends::Sent(ID)),
+        Case::Ready => says(&[], Ends::Sent("")),
+        Case::NotReady => says(&[("AUTH", Deed::Answer(WRONG))], Ends::Refused("check user and password")),
+        Case::Limited => Scene::Never("SMTP has no word for when to come back"),
+        Case::Gateway => Scene::Never("the server that answers is the one that takes the mail"),
+        Case::Nameless => Scene::Never("a mail has its id from the hub"),
+        Case::Endless => Scene::Never("an answer that does not end is given up with its time, as silence is"),
+        Case::Deed(_) => Scene::Never("the way does not claim it"),
+    }
+}

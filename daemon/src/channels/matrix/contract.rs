@@ -1,0 +1,52 @@
+//! What a homeserver says in each case of the contract.
+
+use crate::{
+    channels::{
+        contract::{Case, Contract, Ends, Scene, plays, usual},
+        http::double::Reply,
+    },
+    message::action::Action,
+};
+
+/// Of an account.
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
+    channel: "matrix",
+    way: "",
+    settings: |stage| {
+        let (port, token) = (stage.port, stage.secret());
+        format!("token = \"file:{}\"\nhomeserver = \"http://127.0.0.1:{port}\"", token.display())
+    },
+    address: "!room:hub.test",
+    message: "$event",
+    user: "@ada:hub.test",
+    file: ("a b.txt", "text/plain"),
+    card: "",
+    secret: Some(|_, age| format!("syt_hush_{age:?}")),
+    scene,
+}];
+
+const PLAIN_ROOM: Reply = Reply::Says(404, "", r#"{"errcode":"M_NOT_FOUND","error":"Event not found."}"#);
+const SENT: Reply = Reply::Says(200, "", r#"{"event_id":"$event"}"#);
+const DONE: Reply = Reply::Says(200, "", "{}");
+const WHOAMI: Reply = Reply::Says(200, "", r#"{"user_id":"@bot:hub.test","device_id":"D1"}"#);
+const REFUSED: Reply =
+    Reply::Says(401, "", r#"{"errcode":"M_UNKNOWN_TOKEN","error":"Invalid syt_hush_Old"}"#);
+
+fn scene(case: Case) -> Scene {
+    const UPLOADED: Reply = Reply::Says(200, "", r#"{"content_uri":"mxc://hub.test/abc"}"#);
+    const PINNED: Reply = Reply::Says(200, "", r#"{"pinned":["$event"]}"#);
+    match case {
+        Case::Refused => plays([REFUSED], Ends::Refused("replace the token")),
+        Case::Replaced => plays([REFUSED, PLAIN_ROOM, SENT], Ends::Sent("$event")),
+        Case::Ready => plays([WHOAMI], Ends::Sent("@bot:hub.test, device D1")),
+        Case::NotReady => plays([REFUSED], Ends::Refused("M_UNKNOWN_TOKEN")),
+        Case::File => plays([PLAIN_ROOM, UPLOADED, SENT], Ends::Sent("$event")),
+        Case::Deed(Action::Delete) => plays([SENT], Ends::Sent("$event")),
+        Case::Deed(Action::Pin) => plays([PLAIN_ROOM, SENT], Ends::Sent("$event")),
+        Case::Deed(Action::Unpin) => plays([PINNED, SENT], Ends::Sent("$event")),
+        Case::Deed(Action::Kick | Action::Ban) => plays([DONE], Ends::Sent("@ada:hub.test")),
+        Case::Deed(Action::SetPresence) => plays([WHOAMI, DONE], Ends::Sent("@bot:hub.test")),
+        Case::Deed(_) => plays([PLAIN_ROOM, SENT], Ends::Sent("$event")),
+        _ => usual(&[PLAIN_ROOM], SENT, "$event", case),
+    }
+}

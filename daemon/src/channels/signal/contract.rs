@@ -1,0 +1,57 @@
+//! What signal-cli says in each case of the contract.
+
+use crate::{
+    channels::{
+        contract::{Case, Contract, Ends, Scene, plays, usual},
+        http::double::Reply,
+    },
+    message::action::Action,
+};
+
+/// Of an account of a signal-cli.
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
+    channel: "signal",
+    way: "",
+    settings: |stage| format!("url = \"http://127.0.0.1:{}\"\naccount = \"+4915112345678\"", stage.port),
+    address: "+4915112345679",
+    message: "1700000000000",
+    user: "+4915112345679",
+    file: ("a b.txt", "text/plain"),
+    card: "",
+    secret: None,
+    scene,
+}];
+
+const ID: &str = "1700000000000";
+const SENT: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"jsonrpc":"2.0","result":{"timestamp":1700000000000,"results":[{"type":"SUCCESS"}]},"id":"k"}"#,
+);
+const LIMITED: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"jsonrpc":"2.0","error":{"code":-5,"message":"rate limiting","data":{"response":{"results":[{"type":"RATE_LIMIT_FAILURE","retryAfterSeconds":7}]}}},"id":"k"}"#,
+);
+const LIMITED_VAGUELY: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"jsonrpc":"2.0","error":{"code":-5,"message":"rate limiting","data":null},"id":"k"}"#,
+);
+const ACCOUNTS: Reply =
+    Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[{"number":"+4915112345678"}],"id":"r"}"#);
+const NOBODY: Reply = Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[],"id":"r"}"#);
+
+fn scene(case: Case) -> Scene {
+    match case {
+        Case::Limited => plays([LIMITED], Ends::Waits),
+        Case::LimitedVaguely => plays([LIMITED_VAGUELY], Ends::Retried),
+        Case::Refused | Case::Replaced => Scene::Never("signal-cli asks nobody who they are"),
+        Case::Ready => plays([ACCOUNTS], Ends::Sent("+4915112345678")),
+        Case::NotReady => plays([NOBODY], Ends::Refused("signal-cli has no account +4915112345678")),
+        Case::File | Case::Deed(Action::Edit | Action::Delete | Action::React) => {
+            plays([SENT], Ends::Sent(ID))
+        }
+        _ => usual(&[], SENT, ID, case),
+    }
+}

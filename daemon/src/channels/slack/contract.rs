@@ -1,0 +1,53 @@
+//! What Slack says in each case of the contract.
+
+use crate::{
+    channels::{
+        contract::{Case, Contract, Ends, Scene, plays, usual},
+        http::double::Reply,
+    },
+    message::action::Action,
+};
+
+/// Of a bot.
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
+    channel: "slack",
+    way: "",
+    settings: |stage| {
+        let (port, token) = (stage.port, stage.secret());
+        format!("token = \"file:{}\"\nbase_url = \"http://127.0.0.1:{port}/api\"", token.display())
+    },
+    address: "C012AB3CD",
+    message: "1790000000.000100",
+    user: "U012AB3CD",
+    file: ("a b.txt", "text/plain"),
+    card: r#"[{"type": "section", "text": {"type": "plain_text", "text": "in a card"}}]"#,
+    secret: Some(|_, age| format!("xoxb-hush-{age:?}")),
+    scene,
+}];
+
+const ID: &str = "1790000000.000100";
+const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"channel":"C012AB3CD","ts":"1790000000.000100"}"#);
+const YES: Reply = Reply::Says(200, "", r#"{"ok":true}"#);
+const REVOKED: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"ok":false,"error":"token_revoked","response_metadata":{"messages":["xoxb-hush-Old"]}}"#,
+);
+
+fn scene(case: Case) -> Scene {
+    match case {
+        Case::Refused => plays([REVOKED], Ends::Refused("bot token rejected")),
+        Case::Replaced => plays([REVOKED, SENT], Ends::Sent(ID)),
+        Case::Ready => plays(
+            [Reply::Says(200, "", r#"{"ok":true,"user":"hub","team":"Home"}"#)],
+            Ends::Sent("hub in Home"),
+        ),
+        Case::NotReady => plays([REVOKED], Ends::Refused("bot token rejected")),
+        // Slack names a place for a file by an address, which the dialogues have a second server for.
+        Case::File => Scene::Never("a file goes to a second server; see the dialogues"),
+        Case::Deed(Action::Poll | Action::Thread) => plays([SENT], Ends::Sent(ID)),
+        Case::Deed(Action::SetPresence) => plays([YES], Ends::Sent("auto")),
+        Case::Deed(_) => plays([YES], Ends::Sent(ID)),
+        _ => usual(&[], SENT, ID, case),
+    }
+}

@@ -1,0 +1,93 @@
+//! What Microsoft Teams says in each case of the contract, to a bot and to a workflow.
+
+use crate::{
+    channels::{
+        contract::{Case, Contract, Ends, Scene, plays, usual},
+        http::double::Reply,
+    },
+    message::action::Action,
+};
+
+const CARD: &str =
+    r#"{"type": "AdaptiveCard", "version": "1.4", "body": [{"type": "TextBlock", "text": "in a card"}]}"#;
+
+/// Of a bot and of a workflow.
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[
+    Contract {
+        channel: "teams",
+        way: "by a bot",
+        settings: |stage| {
+            let (port, secret) = (stage.port, stage.secret());
+            let base = format!("http://127.0.0.1:{port}");
+            format!(
+                "app_id = \"app-1\"\nsecret = \"file:{}\"\nservice_url = \"{base}/teams\"\nlogin_url = \"{base}/login\"",
+                secret.display()
+            )
+        },
+        address: "19:abc@thread.tacv2",
+        message: "1700000000000",
+        user: "29:1",
+        file: ("a b.png", "image/png"),
+        card: CARD,
+        secret: Some(|_, age| format!("hush~{age:?}")),
+        scene: by_bot,
+    },
+    Contract {
+        channel: "teams",
+        way: "by a workflow",
+        settings: |stage| format!("webhook = \"file:{}\"", stage.secret().display()),
+        address: "webhook",
+        message: "1",
+        user: "29:1",
+        file: ("", ""),
+        card: CARD,
+        secret: Some(|stage, age| {
+            format!("http://127.0.0.1:{}/workflows/1/invoke?api-version=1&sig=hush-{age:?}", stage.port)
+        }),
+        scene: by_workflow,
+    },
+];
+
+const GRANTED: Reply =
+    Reply::Says(200, "", r#"{"token_type":"Bearer","expires_in":86399,"access_token":"hush.jwt"}"#);
+const CREATED: Reply = Reply::Says(201, "", r#"{"id":"1700000000000"}"#);
+const EXPIRED: Reply = Reply::Says(
+    401,
+    "",
+    r#"{"error":"invalid_client","error_description":"AADSTS7000215: Invalid client secret hush~Old."}"#,
+);
+
+fn by_bot(case: Case) -> Scene {
+    const ID: &str = "1700000000000";
+    match case {
+        Case::Refused => plays([EXPIRED], Ends::Refused("AADSTS7000215")),
+        Case::Replaced => plays([EXPIRED, GRANTED, CREATED], Ends::Sent(ID)),
+        // What became of it Teams does not always say; the part's key stands for it.
+        Case::Nameless => {
+            let id = "accepted:00112233445566778899aabbccddeeff";
+            plays([GRANTED, Reply::Says(200, "", "{}")], Ends::Sent(id))
+        }
+        Case::Ready => plays([GRANTED], Ends::Sent("app app-1")),
+        Case::NotReady => plays([EXPIRED], Ends::Refused("client secret")),
+        Case::File | Case::Deed(Action::Poll | Action::Thread) => plays([GRANTED, CREATED], Ends::Sent(ID)),
+        Case::Deed(_) => plays([GRANTED, Reply::Says(200, "", "")], Ends::Sent(ID)),
+        _ => usual(&[GRANTED], CREATED, ID, case),
+    }
+}
+
+fn by_workflow(case: Case) -> Scene {
+    const TAKEN: Reply = Reply::Says(202, "", "");
+    const REFUSED: Reply =
+        Reply::Says(401, "", r#"{"error":{"code":"DirectApiAuthorizationRequired","message":"hush-Old"}}"#);
+    // Nothing comes back of which message it became; the part's key stands for it.
+    const ID: &str = "accepted:00112233445566778899aabbccddeeff";
+    match case {
+        Case::Parts(n) => plays(vec![TAKEN; n], Ends::Sent("")),
+        Case::Nameless => Scene::Never("a workflow never says as which message"),
+        Case::Refused => plays([REFUSED], Ends::Refused("replace the token")),
+        Case::Replaced => plays([REFUSED, TAKEN], Ends::Sent(ID)),
+        Case::Ready => plays([], Ends::Sent("")),
+        Case::NotReady => Scene::Never("a workflow is asked nothing, for every question would be a message"),
+        _ => usual(&[], TAKEN, ID, case),
+    }
+}

@@ -1,0 +1,49 @@
+//! What Telegram says in each case of the contract.
+
+use crate::{
+    channels::{
+        contract::{Case, Contract, Ends, Scene, plays, usual},
+        http::double::Reply,
+    },
+    message::action::Action,
+};
+
+/// Of a bot.
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
+    channel: "telegram",
+    way: "",
+    settings: |stage| {
+        let (port, token) = (stage.port, stage.secret());
+        format!("token = \"file:{}\"\nbase_url = \"http://127.0.0.1:{port}\"", token.display())
+    },
+    address: "-1001234567890",
+    message: "42",
+    user: "99",
+    file: ("a b.png", "image/png"),
+    card: "",
+    secret: Some(|_, age| format!("123456:hush_{age:?}")),
+    scene,
+}];
+
+const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"result":{"message_id":42}}"#);
+const DONE: Reply = Reply::Says(200, "", r#"{"ok":true,"result":true}"#);
+const TOPIC: Reply = Reply::Says(200, "", r#"{"ok":true,"result":{"message_thread_id":31,"name":"June"}}"#);
+const REJECTED: Reply = Reply::Says(401, "", r#"{"ok":false,"error_code":401,"description":"Unauthorized"}"#);
+
+fn scene(case: Case) -> Scene {
+    match case {
+        Case::Refused => plays([REJECTED], Ends::Refused("bot token rejected")),
+        Case::Replaced => plays([REJECTED, SENT], Ends::Sent("42")),
+        Case::Ready => plays(
+            [Reply::Says(200, "", r#"{"ok":true,"result":{"id":1,"username":"HubBot"}}"#)],
+            Ends::Sent("@HubBot"),
+        ),
+        Case::NotReady => plays([REJECTED], Ends::Refused("bot token rejected")),
+        Case::File | Case::Deed(Action::Poll) => plays([SENT], Ends::Sent("42")),
+        Case::Deed(Action::Thread) => plays([TOPIC], Ends::Sent("31")),
+        Case::Deed(Action::Kick) => plays([DONE, DONE], Ends::Sent("99")),
+        Case::Deed(Action::Timeout | Action::Ban) => plays([DONE], Ends::Sent("99")),
+        Case::Deed(_) => plays([DONE], Ends::Sent("42")),
+        _ => usual(&[], SENT, "42", case),
+    }
+}

@@ -1,0 +1,119 @@
+//! What WhatsApp says in each case of the contract, by the Cloud API and by an Evolution API.
+
+use crate::{
+    channels::{
+        contract::{Case, Contract, Ends, Scene, plays, stage::Stage, usual},
+        http::double::Reply,
+    },
+    message::action::Action,
+};
+
+/// Of both ways, and of an account that has both.
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[
+    Contract {
+        channel: "whatsapp",
+        way: "by the Cloud API",
+        settings: |stage| format!("kind = \"cloud\"\n{}", cloud(stage)),
+        address: ANNA,
+        message: "wamid.1",
+        user: ANNA,
+        file: ("a b.txt", "text/plain"),
+        card: "",
+        secret: Some(|_, age| format!("EAAhush{age:?}")),
+        scene: by_cloud,
+    },
+    Contract {
+        channel: "whatsapp",
+        way: "by an Evolution API",
+        settings: |stage| format!("kind = \"evolution\"\n{}", evolution(stage)),
+        address: ANNA,
+        message: "3EB0AA",
+        user: ANNA,
+        file: ("a b.txt", "text/plain"),
+        card: "",
+        secret: Some(|_, age| format!("evo-hush-{age:?}")),
+        scene: by_evolution,
+    },
+    Contract {
+        channel: "whatsapp",
+        way: "by both",
+        settings: |stage| format!("kind = \"hybrid\"\n{}\n{}", cloud(stage), evolution(stage)),
+        address: ANNA,
+        message: "3EB0AA",
+        user: ANNA,
+        file: ("a b.txt", "text/plain"),
+        card: "",
+        secret: Some(|_, age| format!("EAAhush{age:?}")),
+        scene: by_both,
+    },
+];
+
+const ANNA: &str = "4915112345679";
+
+fn cloud(stage: &Stage) -> String {
+    let (port, token) = (stage.port, stage.secret());
+    format!(
+        "phone_number_id = \"106\"\ntoken = \"file:{}\"\ngraph_url = \"http://127.0.0.1:{port}\"",
+        token.display()
+    )
+}
+
+fn evolution(stage: &Stage) -> String {
+    let (port, key) = (stage.port, stage.secret());
+    format!(
+        "instance = \"home\"\napi_key = \"file:{}\"\nevolution_url = \"http://127.0.0.1:{port}\"",
+        key.display()
+    )
+}
+
+const SENT: Reply = Reply::Says(200, "", r#"{"messaging_product":"whatsapp","messages":[{"id":"wamid.1"}]}"#);
+const EXPIRED: Reply = Reply::Says(
+    401,
+    "",
+    r#"{"error":{"message":"(190) EAAhushOld has expired","type":"OAuthException","code":190}}"#,
+);
+const MADE: Reply = Reply::Says(201, "", r#"{"key":{"fromMe":true,"id":"3EB0AA"},"status":"PENDING"}"#);
+const UPLOADED: Reply = Reply::Says(200, "", r#"{"id":"4490709327384033"}"#);
+const CONNECTED: Reply = Reply::Says(200, "", r#"{"display_phone_number":"+49","status":"CONNECTED"}"#);
+
+fn by_cloud(case: Case) -> Scene {
+    const LIMITED: Reply =
+        Reply::Says(400, "Retry-After: 7\r\n", r#"{"error":{"message":"slower","code":131056}}"#);
+    match case {
+        Case::Limited => plays([LIMITED], Ends::Waits),
+        Case::Refused => plays([EXPIRED], Ends::Refused("replace the token")),
+        Case::Replaced => plays([EXPIRED, SENT], Ends::Sent("wamid.1")),
+        Case::Ready => plays([CONNECTED], Ends::Sent("+49")),
+        Case::NotReady => plays([EXPIRED], Ends::Refused("replace the token")),
+        Case::File => plays([UPLOADED, SENT], Ends::Sent("wamid.1")),
+        Case::Deed(Action::React) => plays([SENT], Ends::Sent("wamid.1")),
+        _ => usual(&[], SENT, "wamid.1", case),
+    }
+}
+
+fn by_evolution(case: Case) -> Scene {
+    const KEY: Reply =
+        Reply::Says(401, "", r#"{"status":401,"response":{"message":"Unauthorized evo-hush-Old"}}"#);
+    match case {
+        // It answers so whatever went wrong while it was sending.
+        Case::Trouble => plays([Reply::Says(500, "", "")], Ends::Unknown),
+        Case::Refused => plays([KEY], Ends::Refused("replace the token")),
+        Case::Replaced => plays([KEY, MADE], Ends::Sent("3EB0AA")),
+        Case::Ready => {
+            plays([Reply::Says(200, "", r#"{"instance":{"state":"open"}}"#)], Ends::Sent("instance home"))
+        }
+        Case::NotReady => plays([KEY], Ends::Refused("replace the token")),
+        Case::File | Case::Deed(_) => plays([MADE], Ends::Sent("3EB0AA")),
+        _ => usual(&[], MADE, "3EB0AA", case),
+    }
+}
+
+/// Texts go by the first way, what is done to a message by the way that it came: here, by the second.
+fn by_both(case: Case) -> Scene {
+    match case {
+        Case::Deed(_) => by_evolution(case),
+        // Neither is ready.
+        Case::NotReady => plays([EXPIRED, EXPIRED], Ends::Refused("replace the token")),
+        _ => by_cloud(case),
+    }
+}

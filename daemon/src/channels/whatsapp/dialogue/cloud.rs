@@ -1,0 +1,127 @@
+//! The Cloud API alone.
+
+use super::*;
+
+async fn by_cloud(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {
+    let double = Double::start(script);
+    let whatsapp = cloud(double.port, &Files::new());
+    let part = part("Hello");
+    let wire = whatsapp.compose(&letter(ANNA, &part));
+    (whatsapp.deliver(&wire, &key()).await, double.heard())
+}
+
+#[tokio::test]
+async fn the_cloud_api_gets_this_text_with_the_parts_key() {
+    let (sent, heard) = by_cloud(&[SENT]).await;
+    assert_eq!(sent.unwrap(), "wamid.1");
+    assert!(heard[0].starts_with("POST /106540352242922/messages HTTP/1.1\r\n"), "{}", heard[0]);
+    assert!(heard[0].contains("authorization: Bearer graph_secret\r\n"), "{}", heard[0]);
+    assert_eq!(
+        body(&heard[0]),
+        json!({
+            "messaging_product": "whatsapp",
+            "recipient_type": "individual",
+            "to": ANNA,
+            "type": "text",
+            "text": {"body": "Hello", "preview_url": false},
+            "biz_opaque_callback_data": key().0,
+        })
+    );
+}
+
+#[test]
+fn replies_buttons_and_templates_have_their_own_forms() {
+    let files = Files::new();
+    let template = Some(Template { name: "update".into(), language: "de".into() });
+    let whatsapp = WhatsApp { template, ..cloud(1, &files) };
+    let text = part("Hello\nyou");
+    let reply = Letter { reply_to: Some("wamid.9/x"), ..letter(ANNA, &text) };
+    let wire = whatsapp.compose(&reply);
+    assert_eq!(wire["message"]["context"], json!({"message_id": "wamid.9/x"}));
+    assert_eq!(
+        wire["outside_window"]["template"],
+        json!({
+            "name": "update",
+            "language": {"code": "de"},
+            "components": [{"type": "body", "parameters": [{"type": "text", "text": "Hello you"}]}],
+        })
+    );
+    let button = |text: &str, data: &str| Button { text: text.into(), press: Press::Data(data.into()) };
+    let extras = Extras { buttons: vec![vec![button("Yes", "y"), button("No", "n")]], ..Extras::default() };
+    let wire = whatsapp.compose(&Letter { extras: &extras, ..letter(ANNA, &text) });
+    assert_eq!(
+        wire,
+        json!({"way": "cloud", "message": {
+            "messaging_product": "whatsapp",
+            "recipient_type": "individual",
+            "to": ANNA,
+            "type": "interactive",
+            "interactive": {
+                "type": "button",
+                "body": {"text": "Hello\nyou"},
+                "action": {"buttons": [
+                    {"type": "reply", "reply": {"id": "y", "title": "Yes"}},
+                    {"type": "reply", "reply": {"id": "n", "title": "No"}},
+                ]},
+            },
+        }})
+    );
+    let long = part(&"x".repeat(1025));
+    assert!(whatsapp.compose(&Letter { extras: &extras, ..letter(ANNA, &long) })["refused"].is_string());
+    assert!(whatsapp.compose(&letter(ANNA, &long))["outside_window"].is_null(), "too long for a template");
+}
+
+#[tokio::test]
+async fn an_upload_whose_answer_was_lost_is_nowhere_and_goes_again() {
+    let files = Files::new();
+    let file = [files.add("a.txt", "text/plain", b"hello")];
+    let text = part("");
+    for script in
+        [&[Reply::Close] as &'static [Reply], &[Reply::Says(502, "", "")], &[Reply::Says(200, "", "{}")]]
+    {
+        let whatsapp = cloud(Double::start(script).port, &files);
+        let wire = whatsapp.compose(&Letter { files: &file, ..letter(ANNA, &text) });
+        let failure = whatsapp.deliver(&wire, &key()).await.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_cloud_api_refuses_its_code_says() {
+    type Judged = fn(&Failure) -> bool;
+    let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
+    let retry: Judged = |failure| matches!(failure, Failure::Retry(_));
+    let cases: [(&'static [Reply], Judged, &str); 14] = [
+        (&[refusal!(400, "131047")], permanent, "configure a template"),
+        (&[refusal!(400, "131026")], permanent, "its details"),
+        (&[refusal!(400, "131051")], permanent, "its details"),
+        (&[refusal!(400, "131030")], permanent, "test number's list"),
+        (&[refusal!(400, "100")], permanent, "its details"),
+        (&[refusal!(401, "190")], permanent, "replace the token"),
+        (&[refusal!(401, "0")], permanent, "replace the token"),
+        (&[refusal!(403, "131031")], permanent, "its details"),
+        (&[refusal!(400, "131056")], retry, "its details"),
+        (&[refusal!(429, "130429")], retry, "its details"),
+        (&[refusal!(400, "80007")], retry, "its details"),
+        (&[refusal!(500, "131000")], retry, "its details"),
+        (&[refusal!(503, "131016")], retry, "its details"),
+        (&[Reply::Says(500, "", "<p>no</p>")], retry, "500"),
+    ];
+    for (script, judged, words) in cases {
+        let failure = by_cloud(script).await.0.unwrap_err();
+        assert!(judged(&failure) && failure.to_string().contains(words), "{words}: {failure:?}");
+        assert!(!failure.to_string().contains("graph_secret"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn outside_the_window_the_template_that_was_approved_goes_instead() {
+    let double = Double::start(&[refusal!(400, "131047"), SENT]);
+    let template = Some(Template { name: "update".into(), language: "en".into() });
+    let whatsapp = WhatsApp { template, ..cloud(double.port, &Files::new()) };
+    let text = part("Hello");
+    let wire = whatsapp.compose(&letter(ANNA, &text));
+    assert_eq!(whatsapp.deliver(&wire, &key()).await.unwrap(), "wamid.1");
+    let sent = body(&double.heard()[1]);
+    assert_eq!((&sent["type"], &sent["biz_opaque_callback_data"]), (&json!("template"), &json!(key().0)));
+}
