@@ -20,15 +20,15 @@ use super::{
 use crate::{
     approval::Approvals,
     channels::{
-        Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
-        TargetError,
+        self, Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey,
+        Redelivery, TargetError,
         account::{Accounts, OnUnknown},
         capabilities::{ButtonRules, PollRules},
         formats, heard,
         limits::{Allowance, Scope},
     },
     files::{Bounds, Files, Sources, reach::Private},
-    message::{action::Action, call::Call, receipt::Receipt, state::State},
+    message::{action::Action, attachment::Attachment, call::Call, receipt::Receipt, state::State},
     outbox::{Outbox, row::MessageRow},
     policy::{Allowlist, Crossing, Rights, rate::Rates},
     render::Flavour,
@@ -113,7 +113,14 @@ impl Adapter for Platform {
         Ok(address.into())
     }
 
+    fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
+        files.len() < 3 && files.iter().chain([file]).all(|file| file.name.starts_with("picture"))
+    }
+
     fn compose(&self, letter: &Letter<'_>) -> Value {
+        if letter.part.text.contains("unheard of") {
+            return channels::refused("that is unheard of here: say something else");
+        }
         let files = letter.files.iter().map(|file| format!("<{}>", file.name));
         let buttons = letter.extras.buttons.iter().flatten().map(|button| format!("({})", button.text));
         let text: Vec<String> =
@@ -473,6 +480,30 @@ async fn files_follow_the_text_each_with_its_caption_or_behind_one_that_is_too_l
     assert_eq!(heard[2..heard.len() - 2].join(" "), long.trim());
     assert!(heard.len() > 5, "{heard:?}");
     assert_eq!(heard[heard.len() - 2..], ["<b>", "<c>"]);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn what_is_shown_together_goes_in_one_request_but_for_what_has_words_of_its_own() {
+    let (directory, _, two) = platforms();
+    let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
+    let house = House::open(directory.path(), &one, &two).await;
+    let file = |name: &str| json!({"base64": "eA==", "name": name});
+    let mut list: Vec<Value> = (1..=5).map(|n| file(&format!("picture{n}"))).collect();
+    list[0]["caption"] = json!("A");
+    list.extend([file("other"), file("picture6"), file("picture7")]);
+    list[6]["caption"] = json!("B");
+    let receipt = hand_in(&house, files(json!(list))).await.unwrap();
+    let seq = house.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
+    assert_eq!(house.end(seq).await.state, State::Sent);
+    let expected = [
+        "[courier] Hello",
+        "A<picture1><picture2><picture3>",
+        "<picture4><picture5>",
+        "<other>",
+        "B<picture6><picture7>",
+    ];
+    assert_eq!(one.heard("ann"), expected);
     house.close().await;
 }
 

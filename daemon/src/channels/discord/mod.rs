@@ -8,10 +8,16 @@
 //! same reason a thread or a person's conversation is no target by the id of its channel. A person's id looks like a
 //! channel's: a person is written `@ID`, and the conversation with them is opened when a message leaves.
 //!
+//! A form to fill in (a modal) is Discord's answer to somebody's press on a button or use of a command
+//! (<https://docs.discord.com/developers/interactions/receiving-and-responding>); a message cannot bring one, so there is none
+//! here. A status is set over the gateway, a connection that is kept open, which this adapter does not.
+//!
 //! Read `wire` first: it is what a message becomes.
 
 mod card;
 mod client;
+#[cfg(test)]
+pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
 mod media;
@@ -40,7 +46,7 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    message::action::Action,
+    message::{action::Action, attachment::Attachment},
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -83,9 +89,16 @@ const CAPABILITIES: Capabilities = Capabilities {
         Action::Ban,
     ],
     // <https://docs.discord.com/developers/components/reference#action-row> and `#button`.
-    buttons: Some(ButtonRules { rows: 5, per_row: 5, in_all: 25, text: 80, data: 100, urls: true }),
+    buttons: Some(ButtonRules {
+        rows: wire::MAX_ROWS,
+        per_row: 5,
+        in_all: 25,
+        text: 80,
+        data: 100,
+        urls: true,
+    }),
     // Each takes a row (`#string-select`).
-    selects: Some(SelectRules { in_all: 5, options: 25, text: 100 }),
+    selects: Some(SelectRules { in_all: wire::MAX_ROWS, options: 25, text: 100 }),
     // <https://docs.discord.com/developers/resources/poll#poll-create-request-object> and `#poll-media-object`.
     polls: Some(PollRules {
         options: 10,
@@ -169,7 +182,18 @@ impl Adapter for Discord {
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
+        let rows = letter.extras.buttons.len() + letter.extras.selects.len();
+        if rows > wire::MAX_ROWS {
+            return super::refused(
+                "buttons and lists share five rows on Discord, of which each list takes one",
+            );
+        }
         wire::compose(letter, self.manners).stored()
+    }
+
+    fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
+        // "up to ten" (<https://docs.discord.com/developers/reference#uploading-files>); a voice message has one alone.
+        files.len() < 10 && !file.voice && !files.iter().any(|file| file.voice)
     }
 
     fn act(&self, act: &Act<'_>) -> Option<Value> {

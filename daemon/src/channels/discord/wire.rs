@@ -24,6 +24,9 @@ mod flag {
 /// "up to 32 days" (<https://docs.discord.com/developers/resources/poll#poll-create-request-object>).
 pub(super) const MAX_POLL_HOURS: u64 = 32 * 24;
 
+/// Rows of buttons and lists together (<https://docs.discord.com/developers/components/reference#action-row>).
+pub(super) const MAX_ROWS: usize = 5;
+
 /// The kinds of an account's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Manners {

@@ -3,13 +3,13 @@
 //! Methods are commands, parameters their options in camel case
 //! (<https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>,
 //! <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>). A file stands in its data URI as a reference
-//! until the request leaves. What can never be done is stored as `refused` with its reason, and fails when its turn comes.
+//! until the request leaves. What can never be done becomes [`refused`], with its reason.
 
 use serde_json::{Value, json};
 
 use super::target::{MessageId, parameters};
 use crate::{
-    channels::{Act, Letter},
+    channels::{Act, Letter, refused},
     message::{attachment::Attachment, deed::Deed},
     render::Part,
 };
@@ -66,10 +66,6 @@ pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
 
 fn request(method: &str, params: Value) -> Value {
     json!({ "method": method, "params": params })
-}
-
-fn refused(why: &str) -> Value {
-    json!({ "refused": why })
 }
 
 fn text(account: &str, address: &str, part: &Part) -> Value {

@@ -67,7 +67,7 @@ impl Client {
                 None => Err(Failure::Unknown("Slack said yes, but not as which message".into())),
             },
             Outcome::Yes(_) | Outcome::Already => {
-                let message = ["timestamp", "ts", "presence"].iter().find_map(|name| wire.text(name));
+                let message = ["timestamp", "ts", "presence", "file"].iter().find_map(|name| wire.text(name));
                 Ok(message.unwrap_or_default().to_owned())
             }
         }

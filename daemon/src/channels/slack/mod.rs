@@ -16,6 +16,8 @@ mod blocks;
 mod card;
 mod client;
 #[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
 mod dialogue;
 mod emoji;
 mod files;

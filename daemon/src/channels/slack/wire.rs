@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{blocks, emoji};
 use crate::{
-    channels::{Act, Failure, Letter},
+    channels::{Act, Failure, Letter, refused},
     message::deed::{Deed, Presence},
 };
 
@@ -16,6 +16,14 @@ use crate::{
 pub(super) const POST: &str = "chat.postMessage";
 /// <https://docs.slack.dev/reference/methods/files.completeUploadExternal>
 pub(super) const SHARE: &str = "files.completeUploadExternal";
+
+/// <https://docs.slack.dev/reference/methods/files.delete>
+const DELETE_FILE: &str = "files.delete";
+
+/// Whether an id is a file's: a message's is a time.
+fn is_file(id: &str) -> bool {
+    id.starts_with('F') && id.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+}
 
 /// A request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -79,6 +87,16 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
     let channel = act.address;
     let thread = act.thread.or(act.reply_to);
     Some(match act.deed {
+        Deed::React { message, .. }
+        | Deed::Pin { message }
+        | Deed::Unpin { message }
+        | Deed::Edit { message }
+            if is_file(message) =>
+        {
+            return Some(refused(
+                "that is a file's id, for Slack did not say which message it became: a file can only be deleted by it; for all else, open the message in Slack and copy its link's last part",
+            ));
+        }
         Deed::Poll(poll) => post(channel, thread, &escaped(&poll.question), Some(blocks::poll(poll))),
         Deed::Thread { name, message } => {
             let mut text = format!("*{}*", escaped(name));
@@ -104,6 +122,8 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
                 "link_names": false,
             }),
         ),
+        // What the receipt names where Slack did not say which message a file became.
+        Deed::Delete { message } if is_file(message) => request(DELETE_FILE, json!({ "file": message })),
         Deed::Delete { message } => request("chat.delete", json!({ "channel": channel, "ts": message })),
         Deed::Pin { message } => request("pins.add", json!({ "channel": channel, "timestamp": message })),
         Deed::Unpin { message } => {
@@ -263,6 +283,7 @@ mod tests {
                 on(json!({ "ts": "1.1", "text": "New", "blocks": [], "parse": "none", "link_names": false })),
             ),
             (Deed::Delete { message: message() }, "chat.delete", on(json!({ "ts": "1.1" }))),
+            (Deed::Delete { message: "F012AB3CD".into() }, "files.delete", json!({ "file": "F012AB3CD" })),
             (Deed::Pin { message: message() }, "pins.add", on(json!({ "timestamp": "1.1" }))),
             (Deed::Unpin { message: message() }, "pins.remove", on(json!({ "timestamp": "1.1" }))),
             (

@@ -27,7 +27,7 @@ const SCOPE: &str = "https://api.botframework.com/.default";
 
 /// Pictures that Teams shows
 /// (<https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>).
-const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif"];
+pub(super) const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif"];
 /// The largest that is put into a request, in bytes.
 const MAX_PICTURE: u64 = 1_000_000;
 

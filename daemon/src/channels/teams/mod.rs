@@ -9,6 +9,8 @@
 mod cards;
 mod client;
 #[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
 mod dialogue;
 mod target;
 mod wire;

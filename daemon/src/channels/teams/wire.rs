@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::cards;
+use super::{cards, client::PICTURES};
 use crate::{
-    channels::{Act, Failure, Letter},
+    channels::{Act, Failure, Letter, refused},
     message::deed::Deed,
 };
 
@@ -67,6 +67,12 @@ pub(super) fn compose(letter: &Letter<'_>, webhook: bool) -> Value {
         false => json!({ "type": "message", "summary": letter.headline, "attachments": carded() }),
     };
     if let Some(file) = letter.files.first() {
+        if !PICTURES.contains(&file.kind.as_str()) {
+            return refused(&format!(
+                "a bot can hand over pictures on Teams (PNG, JPEG, GIF), and {} is {}: send a link to it",
+                file.name, file.kind
+            ));
+        }
         let picture = json!({ "contentType": file.kind, "contentUrl": file.reference(), "name": file.name });
         match activity["attachments"].as_array_mut() {
             Some(attachments) => attachments.insert(0, picture),

@@ -50,7 +50,9 @@ impl Client {
         let result = self.perform(wire, kept).await?;
         let topic = method == "createForumTopic";
         let made = if topic { "message_thread_id" } else { "message_id" };
-        let id = match result[made].as_i64() {
+        // An album is as many messages as it has items; its caption is the first one's.
+        let first = if result.is_array() { &result[0] } else { &result };
+        let id = match first[made].as_i64() {
             Some(id) => id.to_string(),
             None if result == true => about,
             None => return Err(Failure::Unknown("Telegram said yes, but not as which message".into())),
@@ -107,12 +109,15 @@ impl Client {
 
     async fn request(&self, wire: &Wire, kept: &Kept) -> Result<Result<Value, Refused>, Failure> {
         let request = self.http.client.post(self.address(&wire.method));
-        let Some(file) = &wire.file else {
+        let mut files = Vec::new();
+        for file in wire.file.iter().chain(&wire.album) {
+            files.push((file, file.open(kept).await?));
+        }
+        if files.is_empty() {
             return Ok(self.ask(request.json(&wire.body), TIMEOUT).await?);
-        };
-        let bytes = file.open(kept).await?;
-        let longest = Http::longest(bytes.size);
-        let form = media::form(&wire.body, file, bytes)?;
+        }
+        let longest = Http::longest(files.iter().map(|(_, bytes)| bytes.size).sum());
+        let form = media::form(&wire.body, files)?;
         Ok(self.ask(request.multipart(form), longest).await?)
     }
 

@@ -5,7 +5,7 @@
 
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     channels::{Failure, http::Http},
@@ -28,6 +28,41 @@ pub(super) struct File {
     pub(super) name: String,
     /// Its media type.
     pub(super) kind: String,
+}
+
+/// Items of an album (<https://core.telegram.org/bots/api#sendmediagroup>): "must include 2-10 items".
+const ALBUM: usize = 10;
+
+/// What an album shows a file as; nothing, where it takes none of its kind.
+fn shown_as(file: &Attachment) -> Option<&'static str> {
+    match method(file).0 {
+        "sendPhoto" => Some("photo"),
+        "sendVideo" => Some("video"),
+        "sendAudio" => Some("audio"),
+        "sendDocument" => Some("document"),
+        _ => None,
+    }
+}
+
+/// Whether a file stands in an album with others: "Documents and audio files can be only grouped in an album with messages
+/// of the same type".
+pub(super) fn beside(files: &[Attachment], file: &Attachment) -> bool {
+    let group = |file| match shown_as(file) {
+        Some("photo" | "video") => Some("seen"),
+        other => other,
+    };
+    files.len() < ALBUM && group(file).is_some() && files.iter().all(|other| group(other) == group(file))
+}
+
+/// The items of an album, and the files that they name.
+pub(super) fn album(files: &[Attachment]) -> (Vec<Value>, Vec<File>) {
+    let named = files.iter().enumerate().map(|(index, file)| {
+        let field = format!("file{index}");
+        let item =
+            json!({"type": shown_as(file).unwrap_or("document"), "media": format!("attach://{field}")});
+        (item, File { field, ..File::of(file).1 })
+    });
+    named.unzip()
 }
 
 impl File {
@@ -63,20 +98,23 @@ fn method(file: &Attachment) -> (&'static str, &'static str) {
     }
 }
 
-/// A request with its file, as a form: what is no text goes as JSON
+/// A request with its files, as a form: what is no text goes as JSON
 /// (<https://core.telegram.org/bots/api#making-requests>).
-pub(super) fn form(body: &Map<String, Value>, file: &File, bytes: Checked) -> Result<Form, Failure> {
+pub(super) fn form(body: &Map<String, Value>, files: Vec<(&File, Checked)>) -> Result<Form, Failure> {
     let mut form = Form::new();
     for (name, value) in body {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         form = form.text(name.clone(), value);
     }
-    let size = bytes.size;
-    let part = Part::stream_with_length(Http::body(bytes), size)
-        .file_name(file.name.clone())
-        .mime_str(&file.kind)
-        .map_err(|_| Failure::Permanent("the stored request has a file of no media type".into()))?;
-    Ok(form.part(file.field.clone(), part))
+    for (file, bytes) in files {
+        let size = bytes.size;
+        let part = Part::stream_with_length(Http::body(bytes), size)
+            .file_name(file.name.clone())
+            .mime_str(&file.kind)
+            .map_err(|_| Failure::Permanent("the stored request has a file of no media type".into()))?;
+        form = form.part(file.field.clone(), part);
+    }
+    Ok(form)
 }
 
 #[cfg(test)]
@@ -84,6 +122,21 @@ mod tests {
     use gatepost_link::Digest;
 
     use super::*;
+
+    #[test]
+    fn what_is_seen_stands_together_and_what_is_read_or_heard_with_its_like() {
+        let of = |kind: &str| crate::channels::sample::file("a", kind, kind.as_bytes());
+        let [png, mp4, pdf, mp3, gif] =
+            ["image/png", "video/mp4", "application/pdf", "audio/mpeg", "image/gif"].map(of);
+        assert!(beside(&[png.clone()], &mp4) && beside(&[mp4.clone(), png.clone()], &png));
+        assert!(beside(&[pdf.clone()], &pdf) && beside(&[mp3.clone()], &mp3));
+        for (one, other) in [(&png, &pdf), (&pdf, &mp3), (&gif, &gif), (&png, &gif)] {
+            assert!(!beside(std::slice::from_ref(one), other), "{one:?} {other:?}");
+        }
+        assert!(beside(&vec![png.clone(); 9], &png) && !beside(&vec![png.clone(); 10], &png));
+        let voice = Attachment { voice: true, ..mp3.clone() };
+        assert!(!beside(&[mp3], &voice));
+    }
 
     #[test]
     fn a_file_is_shown_as_what_it_is_and_all_else_is_a_document() {

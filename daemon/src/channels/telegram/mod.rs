@@ -11,6 +11,8 @@
 
 mod client;
 #[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
 mod dialogue;
 mod media;
 mod target;
@@ -32,7 +34,7 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    message::action::Action,
+    message::{action::Action, attachment::Attachment},
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -156,6 +158,10 @@ impl Adapter for Telegram {
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
         wire::compose(letter, self.link_previews).stored()
+    }
+
+    fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
+        media::beside(files, file)
     }
 
     fn act(&self, act: &Act<'_>) -> Option<Value> {

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::media::File;
+use super::media::{self, File};
 use crate::{
     channels::{Act, Failure, Letter, formats::TELEGRAM},
     message::deed::{Deed, Extras, Poll, Press},
@@ -28,6 +28,9 @@ pub(super) struct Wire {
     /// The file that it brings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) file: Option<File>,
+    /// The files of an album.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) album: Vec<File>,
     /// The text or caption without markup, where Telegram cannot read it with markup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plain: Option<String>,
@@ -59,7 +62,16 @@ impl Wire {
             _ => Map::new(),
         };
         let method = method.to_owned();
-        Self { method, body, file: None, plain: None, instead: None, seconds: None, then: None }
+        Self {
+            method,
+            body,
+            file: None,
+            album: vec![],
+            plain: None,
+            instead: None,
+            seconds: None,
+            then: None,
+        }
     }
 
     /// As it is stored.
@@ -89,9 +101,15 @@ impl Wire {
 
     /// The same without markup.
     pub(super) fn without_markup(&mut self, plain: String) {
-        self.body.remove("parse_mode");
+        // The caption of an album is its first item's.
+        let body = match self.body.contains_key("media") {
+            true => self.body.get_mut("media").and_then(|media| media.get_mut(0)?.as_object_mut()),
+            false => Some(&mut self.body),
+        };
+        let Some(body) = body else { return };
+        body.remove("parse_mode");
         for text in ["text", "caption"] {
-            if let Some(text) = self.body.get_mut(text) {
+            if let Some(text) = body.get_mut(text) {
                 *text = plain.into();
                 return;
             }
@@ -105,7 +123,10 @@ impl Wire {
                 self.method = "sendDocument".into();
                 file.field = "document".into();
             }
-            (Instead::Document, None) => {}
+            (Instead::Document, None) => {
+                let items = self.body.get_mut("media").and_then(Value::as_array_mut);
+                items.into_iter().flatten().for_each(|item| item["type"] = "document".into());
+            }
             (Instead::Caption, _) => {
                 self.method = "editMessageCaption".into();
                 self.body.remove("link_preview_options");
@@ -157,8 +178,9 @@ impl Wire {
 /// A new message: text, or a file with its caption.
 pub(super) fn compose(letter: &Letter<'_>, link_previews: bool) -> Wire {
     let chat = json!({"chat_id": number(letter.address)});
-    let mut wire = match letter.files.first() {
-        Some(attachment) => {
+    let mut wire = match letter.files {
+        [_, _, ..] => album(chat, letter),
+        [attachment] => {
             let (method, file) = File::of(attachment);
             let mut wire = Wire::new(method, chat);
             wire.file = Some(file);
@@ -166,12 +188,28 @@ pub(super) fn compose(letter: &Letter<'_>, link_previews: bool) -> Wire {
             wire.say("caption", TELEGRAM.caption_limit, letter.part);
             wire
         }
-        None => text(letter.address, letter.part, link_previews),
+        [] => text(letter.address, letter.part, link_previews),
     };
     wire.place(letter.thread, letter.reply_to, letter.silent);
     if let Some(keyboard) = keyboard(letter.extras) {
         wire.set("reply_markup", keyboard);
     }
+    wire
+}
+
+/// <https://core.telegram.org/bots/api#sendmediagroup>. Its caption is the first item's, which is shown beneath all of them.
+fn album(chat: Value, letter: &Letter<'_>) -> Wire {
+    let (mut items, files) = media::album(letter.files);
+    let mut caption = Wire::new("", json!({}));
+    caption.say("caption", TELEGRAM.caption_limit, letter.part);
+    if let Some(Value::Object(first)) = items.first_mut() {
+        first.extend(caption.body);
+    }
+    let seen = items.iter().any(|item| item["type"] == "photo");
+    let mut wire = Wire::new("sendMediaGroup", chat);
+    wire.set("media", items);
+    (wire.album, wire.plain) = (files, caption.plain);
+    wire.instead = seen.then_some(Instead::Document);
     wire
 }
 

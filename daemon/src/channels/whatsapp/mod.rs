@@ -9,6 +9,8 @@
 
 mod cloud;
 #[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
 mod dialogue;
 mod evolution;
 mod graph;

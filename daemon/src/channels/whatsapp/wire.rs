@@ -4,9 +4,10 @@
 //! sees it, and nothing changes it afterwards. What only one way has goes that way; so does what is done to a message that
 //! came that way.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Template, Way, cloud, evolution, target::MessageId};
+pub(super) use crate::channels::refused;
 use crate::{
     channels::{Act, Letter},
     message::deed::Deed,
@@ -15,11 +16,6 @@ use crate::{
 /// A message whose id cannot be read.
 pub(super) const NO_MESSAGE: &str =
     "there is no such message: write its id, or number/id for one that somebody else wrote";
-
-/// What can never be done; it fails when its turn comes.
-pub(super) fn refused(why: &str) -> Value {
-    json!({ "refused": why })
-}
 
 /// Which ways there are, and which is taken where nothing else decides.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,10 @@
 //! The one request of a message that is not a new text.
 
-use super::{able, parts::Content, parts::rendered, shown};
+use super::{
+    able,
+    parts::{Content, never, rendered},
+    shown,
+};
 use crate::{
     channels::{Act, Adapter},
     message::{
@@ -21,7 +25,10 @@ pub(super) fn part(
     let text = text(adapter, content, prefix)?;
     let deed = match (content.deed, prefix) {
         (Deed::Poll(poll), Some(prefix)) => {
-            Deed::Poll(Poll { question: format!("{prefix}{}", poll.question), ..poll.clone() })
+            let poll = Poll { question: format!("{prefix}{}", poll.question), ..poll.clone() };
+            // With whose it is before it, the question may have become too long.
+            able::polled(adapter.capabilities(), &poll)?;
+            Deed::Poll(poll)
         }
         (deed, _) => deed.clone(),
     };
@@ -36,6 +43,9 @@ pub(super) fn part(
     let Some(wire) = adapter.act(&act) else {
         return Err(able::lacks(adapter.capabilities(), deed.action()));
     };
+    if let Some(why) = adapter.refusal(&wire) {
+        return Err(never(why));
+    }
     let shown = shown::deed(&deed, text.as_ref().map(|part| part.shown.as_str()));
     Ok(Some(NewPart { key: new_part_key(), shown, wire: wire.to_string() }))
 }

@@ -13,12 +13,17 @@ use crate::{
     render::{self, Flavour, Part},
 };
 
-/// Behind the text, in the form that the channel has for them. `prefix` stands before the first caption, or for it.
+/// The most bytes of files in one request: what a slow line takes in the time that a delivery has.
+const TOGETHER: u64 = 48 * 1024 * 1024;
+
+/// Behind the text, in the form that the channel has for them. `prefix` stands before the first caption, or for it; with
+/// `apart`, no two share a request.
 pub(super) fn add<'a>(
     adapter: &dyn Adapter,
     flavour: &Flavour,
     files: &'a [Attachment],
     prefix: Option<&str>,
+    apart: bool,
     pieces: &mut Vec<Piece<'a>>,
 ) -> Result<(), Refusal> {
     let channel = adapter.capabilities().channel;
@@ -45,8 +50,22 @@ pub(super) fn add<'a>(
         FileForm::Captioned => {
             let limit = formats::format(channel).and_then(|format| format.caption_limit);
             let most = limit.unwrap_or(usize::MAX);
-            for (file, caption) in files.iter().zip(captions) {
+            let mut album = 0..0;
+            for (index, (file, caption)) in files.iter().zip(captions).enumerate() {
                 let mut caption = caption?;
+                // One without words of its own stands with those before it, where the platform shows them together.
+                let before = &files[album.clone()];
+                let together = before.iter().map(|file| file.size).sum::<u64>() + file.size;
+                if let (true, false, Some(last)) = (caption.is_empty(), apart, pieces.last_mut())
+                    && !before.is_empty()
+                    && together <= TOGETHER
+                    && adapter.beside(before, file)
+                {
+                    album.end = index + 1;
+                    last.files = &files[album.clone()];
+                    continue;
+                }
+                album = index..index + 1;
                 let part = match caption.len() {
                     1 if caption[0].units <= most => caption.remove(0),
                     // Too long to stand with it here: it goes before it.

@@ -107,7 +107,10 @@ fn letters(
         rendered(&document, &flavour)?.into_iter().map(|part| Piece { part, files: &[] }).collect();
     let texts = pieces.len();
     if !content.attachments.is_empty() {
-        files::add(adapter, &flavour, content.attachments, prefix.filter(|_| captions_begin), &mut pieces)?;
+        // What goes with the text stands under one file, not under several.
+        let apart = texts == 0 && !extras.is_empty();
+        let prefix = prefix.filter(|_| captions_begin);
+        files::add(adapter, &flavour, content.attachments, prefix, apart, &mut pieces)?;
     }
     if pieces.is_empty() {
         pieces.push(Piece { part: Part::default(), files: &[] });
@@ -129,12 +132,20 @@ fn letters(
             index,
             of,
         });
+        if let Some(why) = adapter.refusal(&wire) {
+            return Err(never(why));
+        }
         let text = Some(part.shown.clone()).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
         let shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
-        NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string() }
+        Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string() })
     };
-    Ok(pieces.iter().enumerate().map(part).collect())
+    pieces.iter().enumerate().map(part).collect()
+}
+
+/// The adapter knows already that the platform would not take it.
+pub(super) fn never(why: String) -> Refusal {
+    Refusal::input(why, "change it as it says, or leave it out").because("not_supported")
 }
 
 /// A text as the channel has it.

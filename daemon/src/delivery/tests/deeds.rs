@@ -57,13 +57,13 @@ async fn an_approver_reads_what_a_held_deed_would_do() {
 }
 
 #[tokio::test]
-async fn what_a_platform_cannot_do_is_refused_at_the_door_with_what_it_can() {
+async fn what_a_platform_cannot_do_is_refused_at_the_door_with_what_to_do_instead() {
     let (_directory, _, house) = house().await;
     let pin = refused(&house, json!({"action": "pin", "to": "one:ann", "messageId": "5"})).await;
     assert_eq!((pin.reason, pin.hint.as_str()), (Some("not_supported"), "write it again"));
     let kick = refused(&house, json!({"action": "kick", "to": "one:ann", "userId": "5"})).await;
     assert_eq!(kick.error, "test has no action \"kick\"");
-    assert_eq!(kick.hint, "it has: send, broadcast, reply, thread-reply, thread, react, poll, edit");
+    assert_eq!(kick.hint, "ask somebody who runs the conversation");
     let button = |text: &str, data: &str| json!({"text": text, "callback_data": data});
     let with = |buttons: Value| json!({"to": "one:ann", "message": "Hi", "buttons": buttons});
     for (call, reason) in [
@@ -117,4 +117,22 @@ async fn a_platform_that_can_tell_is_asked_before_anything_is_sent_again() {
         assert_eq!((receipt.state, one.heard("ann").len()), (end, sent), "{receipt:?}");
         house.close().await;
     }
+}
+
+#[tokio::test]
+async fn what_a_platform_would_never_take_fails_before_anything_leaves() {
+    let (directory, _, two) = platforms();
+    let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
+    let house = House::open(directory.path(), &one, &two).await;
+    let poll =
+        json!({"to": "one:ann", "action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
+    let text = json!({"to": "one:ann", "message": "It is unheard of."});
+    // With whose it is before it, the question has more than ten characters.
+    for (call, why) in [(poll, "the question: 14 characters"), (text, "say something else")] {
+        let receipt = hand_in(&house, call).await.unwrap();
+        assert_eq!(receipt.state, State::Failed);
+        assert!(receipt.error.as_ref().is_some_and(|error| error.contains(why)), "{receipt:?}");
+    }
+    assert!(one.heard("ann").is_empty());
+    house.close().await;
 }
