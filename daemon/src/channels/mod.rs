@@ -6,8 +6,8 @@
 //! and why `deliver` must not change what it is given.
 //!
 //! A new channel is a file or folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
-//! takes messages in [`limits`]. One that speaks HTTP does so by [`http`], which reads the platform's limits from its
-//! answers.
+//! takes messages in [`limits`]; what its platform says in each case stands in a contract, by which all are tested alike.
+//! One that speaks HTTP does so by [`http`], which reads the platform's limits from its answers.
 
 pub mod account;
 pub mod capabilities;
@@ -33,6 +33,7 @@ pub mod slack;
 mod small;
 pub mod teams;
 pub mod telegram;
+pub mod told;
 pub mod webhook;
 pub mod whatsapp;
 
@@ -41,6 +42,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 pub use capabilities::{Capabilities, FileForm, FileRules};
 use serde_json::Value;
+use told::{NotTold, Told};
 
 use crate::{
     message::{
@@ -253,6 +255,19 @@ pub trait Adapter: Send + Sync + 'static {
     /// certain that it did not arrive. Only where [`redelivery`](Self::redelivery) says [`Redelivery::Ask`].
     async fn find(&self, _wire: &Value, _key: &PartKey) -> Result<Option<String>, Failure> {
         Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
+    }
+
+    /// Reads what the platform tells of its own accord, with its signature: what became of parts.
+    ///
+    /// # Errors
+    /// It is not to be believed, or the account takes none.
+    fn told(&self, _signature: &str, _body: &[u8]) -> Result<Vec<Told>, NotTold> {
+        Err(NotTold::Nobody)
+    }
+
+    /// Whether whoever wants to tell something knows the word that was agreed on with the platform.
+    fn agrees(&self, _word: &str) -> bool {
+        false
     }
 
     /// Asks the platform whether this account could send now; says as what.

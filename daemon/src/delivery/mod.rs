@@ -24,6 +24,7 @@ pub mod send;
 pub mod submit;
 #[cfg(test)]
 mod tests;
+pub mod told;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -26,6 +26,7 @@ use crate::{
         capabilities::{ButtonRules, PollRules},
         formats, heard,
         limits::{Allowance, Scope},
+        told::{NotTold, Told},
     },
     files::{Bounds, Files, Sources, reach::Private},
     message::{action::Action, attachment::Attachment, call::Call, receipt::Receipt, state::State},
@@ -131,6 +132,16 @@ impl Adapter for Platform {
     fn act(&self, act: &Act<'_>) -> Option<Value> {
         let text = act.part.map_or("", |part| part.text.as_str());
         Some(json!({"to": act.address, "text": format!("{:?} {text}", act.deed.action())}))
+    }
+
+    fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
+        let text = String::from_utf8_lossy(body);
+        let (word, key) = text.split_once(' ').ok_or(NotTold::Body)?;
+        let outcome = if word == "arrived" { Ok("told".into()) } else { Err("it never arrives".into()) };
+        match signature {
+            "signed" => Ok(vec![Told { key: PartKey(key.into()), outcome }]),
+            _ => Err(NotTold::Signature),
+        }
     }
 
     async fn find(&self, _: &Value, _: &PartKey) -> Result<Option<String>, Failure> {

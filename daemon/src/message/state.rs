@@ -126,6 +126,8 @@ words! {
         Agent = "agent",
         /// A person at the shell or the page.
         Operator = "operator",
+        /// A platform, by a request that its account's secret signs.
+        Platform = "platform",
     }
 }
 
@@ -159,7 +161,7 @@ pub struct IllegalTransition {
 
 /// The state after `event`, if `actor` may make it happen to a message in `state`.
 pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, IllegalTransition> {
-    use Actor::{Agent, Approver, Hub, Operator};
+    use Actor::{Agent, Approver, Hub, Operator, Platform};
     use State as S;
     Ok(match (state, event, actor) {
         (S::Accepted, Event::Allow, Hub) => S::Ready,
@@ -177,6 +179,9 @@ pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, Ill
         (S::Sending, Event::Fail, Hub) => S::Failed,
         (S::Sending, Event::Lose, Hub) => S::Unknown,
         (S::Accepted | S::Held | S::Ready | S::Sending, Event::Restore, Hub) => S::Unknown,
+        // It tells later what nobody knew.
+        (S::Unknown, Event::Confirm, Platform) => S::Sent,
+        (S::Unknown, Event::Fail, Platform) => S::Failed,
         (S::Failed, Event::Retry, Operator) => S::Ready,
         (S::Unknown, Event::RetryMayDuplicate, Operator) => S::Ready,
         // Not past what had not let it out: hooks, policy and a person are asked as the first time.
@@ -233,6 +238,8 @@ mod tests {
         held restore hub -> unknown
         ready restore hub -> unknown
         sending restore hub -> unknown
+        unknown confirm platform -> sent
+        unknown fail platform -> failed
         failed retry operator -> ready
         unknown retry_may_duplicate operator -> ready
         unknown readmit operator -> accepted
@@ -255,7 +262,7 @@ mod tests {
             }
         }
         assert_eq!(legal, lines.len(), "a line of the table was never reached");
-        assert_eq!(tried, 10 * 16 * 4);
+        assert_eq!(tried, 10 * 16 * 5);
     }
 
     #[test]

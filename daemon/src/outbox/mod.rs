@@ -25,6 +25,7 @@ pub mod retention;
 pub mod row;
 pub mod said;
 mod settled;
+pub mod told;
 pub mod transition;
 
 use std::{

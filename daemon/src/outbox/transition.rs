@@ -126,7 +126,8 @@ pub(crate) fn apply_to(
         ended_at,
         ..before
     };
-    let told = state.is_final() && state != State::Sent;
+    // Of an end that its agent was told it is told again when it turns out to be another.
+    let told = state.is_final() && (state != State::Sent || before.state == State::Unknown);
     let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;
     if let Some(receipt) = &receipt {
         // How far it came.

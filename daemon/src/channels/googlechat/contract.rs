@@ -53,7 +53,7 @@ const CREATED: Reply =
 const REFUSED: Reply = Reply::Says(
     401,
     "",
-    r#"{"error":{"code":401,"message":"ya29.hush and hushOld of hush1 are nobody's","status":"UNAUTHENTICATED"}}"#,
+    r#"{"error":{"code":401,"message":"hushOld of hush1 is nobody's","status":"UNAUTHENTICATED"}}"#,
 );
 const DELETED: Reply =
     Reply::Says(400, "", r#"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#);

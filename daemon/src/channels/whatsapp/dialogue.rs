@@ -65,7 +65,14 @@ fn instance(port: u16) -> Instance {
 }
 
 fn cloud(port: u16, files: &Files) -> WhatsApp {
-    WhatsApp { graph: Some(graph(port)), instance: None, kept: files.kept(), previews: false, template: None }
+    WhatsApp {
+        graph: Some(graph(port)),
+        instance: None,
+        kept: files.kept(),
+        previews: false,
+        template: None,
+        door: None,
+    }
 }
 
 fn evolution(port: u16, files: &Files) -> WhatsApp {

@@ -22,6 +22,7 @@ mod wire;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use gatepost_link::Digest;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -32,6 +33,7 @@ use super::{
     account::{OpenError, Opening},
     capabilities::{ButtonRules, DeliveryMode, PollRules},
     http::{base::Base, token::Token},
+    told::{NotTold, Told},
 };
 use crate::{
     files::kept::Kept,
@@ -59,6 +61,16 @@ pub const KEYS: &[Key] = &[
     key("evolution_url", "\"http://127.0.0.1:8080\"", "Evolution API: its address."),
     key("instance", "\"home\"", "Evolution API: the instance's name."),
     key("api_key", "\"file:/run/credentials/evolution\"", "Evolution API: the instance's key."),
+    key(
+        "app_secret",
+        "\"file:/run/credentials/whatsapp-app\"",
+        "Cloud API: the app's secret, by which the status notifications are believed that Meta sends to /v1/platform/whatsapp/ACCOUNT. They tell what became of a message whose answer was lost.",
+    ),
+    key(
+        "verify_token",
+        "\"file:/run/credentials/whatsapp-verify\"",
+        "Cloud API: the word that you give to Meta with that address, by which it proves that it is yours.",
+    ),
     key(
         "previews",
         "false",
@@ -154,6 +166,8 @@ struct Settings {
     evolution_url: Option<String>,
     instance: Option<String>,
     api_key: Option<SecretSource>,
+    app_secret: Option<SecretSource>,
+    verify_token: Option<SecretSource>,
     #[serde(default)]
     previews: bool,
 }
@@ -168,6 +182,13 @@ struct WhatsApp {
     kept: Kept,
     previews: bool,
     template: Option<Template>,
+    door: Option<Door>,
+}
+
+/// By what notifications are believed, and the word that was agreed on with Meta.
+struct Door {
+    app: Token,
+    verify: Token,
 }
 
 /// Opens an account. Connects to nothing.
@@ -204,7 +225,16 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         .template
         .map(|name| Template { name, language: settings.template_language.unwrap_or_else(|| "en".into()) });
     let kept = Kept::of(&opening.store);
-    Ok(Arc::new(WhatsApp { graph, instance, kept, previews: settings.previews, template }))
+    let door = match (settings.app_secret, settings.verify_token) {
+        (Some(app), Some(verify)) => Some(Door { app: Token::read(app)?, verify: Token::read(verify)? }),
+        (None, None) => None,
+        _ => {
+            return Err(OpenError::Invalid(
+                "app_secret and verify_token go together: give both, or neither".into(),
+            ));
+        }
+    };
+    Ok(Arc::new(WhatsApp { graph, instance, kept, previews: settings.previews, template, door }))
 }
 
 impl WhatsApp {
@@ -270,6 +300,24 @@ impl Adapter for WhatsApp {
             || wire["path"] == "message/sendReaction"
             || wire["method"] == "DELETE";
         if done_to_one { Redelivery::SEEN_ONCE } else { Redelivery::Never }
+    }
+
+    fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
+        let door = self.door.as_ref().ok_or(NotTold::Nobody)?;
+        let notices = match status::read(&door.app.now(), signature, body) {
+            // The app's secret may have been replaced.
+            Err(NotTold::Signature) if door.app.renewed() => status::read(&door.app.now(), signature, body)?,
+            read => read?,
+        };
+        Ok(notices.into_iter().filter_map(status::Notice::told).collect())
+    }
+
+    fn agrees(&self, word: &str) -> bool {
+        let is_it = |door: &Door| {
+            // Not how far they are alike.
+            Digest::of(door.verify.now().expose().as_bytes()) == Digest::of(word.as_bytes())
+        };
+        self.door.as_ref().is_some_and(is_it)
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

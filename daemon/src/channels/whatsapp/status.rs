@@ -3,12 +3,19 @@
 //! A notification carries the part's key in `biz_opaque_callback_data`, so one settles a part whose answer was lost. It is
 //! believed only if it is signed with the app's secret
 //! (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started#validate-payloads>), over the bytes as they
-//! came. Who receives it and what becomes of a part then is the inbound side's matter.
+//! came. The hub's door receives it.
 
 use ring::hmac;
 use serde_json::Value;
 
-use crate::{channels::PartKey, message::attachment, settings::secret::Secret};
+use crate::{
+    channels::{
+        PartKey,
+        told::{NotTold, Told},
+    },
+    message::attachment,
+    settings::secret::Secret,
+};
 
 /// The longest notification that is read, in bytes (webhooks' payloads have 3 MB at most).
 const MAX_BODY: usize = 3 * 1024 * 1024;
@@ -38,30 +45,30 @@ pub enum Standing {
     },
 }
 
-/// Why a notification says nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotBelieved {
-    /// It is not signed with the app's secret.
-    #[error("the notification is not signed with this app's secret")]
-    Signature,
-    /// It is none.
-    #[error("this is no notification, or too long for one")]
-    Body,
+impl Notice {
+    /// What became of the part, where it was one of ours.
+    pub(super) fn told(self) -> Option<Told> {
+        let outcome = match self.standing {
+            Standing::Arrived => Ok(self.id),
+            Standing::Failed { code, why } => Err(format!("the Cloud API said later {code}, {why}")),
+        };
+        self.key.map(|key| Told { key, outcome })
+    }
 }
 
 /// Reads a notification: the value of its `X-Hub-Signature-256` and its body.
 ///
 /// # Errors
 /// It is not signed with `secret`, or none at all.
-pub fn read(secret: &Secret, signature: &str, body: &[u8]) -> Result<Vec<Notice>, NotBelieved> {
+pub fn read(secret: &Secret, signature: &str, body: &[u8]) -> Result<Vec<Notice>, NotTold> {
     if body.len() > MAX_BODY {
-        return Err(NotBelieved::Body);
+        return Err(NotTold::Body);
     }
     let signature = signature.strip_prefix("sha256=").and_then(attachment::digest);
-    let signature = signature.ok_or(NotBelieved::Signature)?;
+    let signature = signature.ok_or(NotTold::Signature)?;
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
-    hmac::verify(&key, body, &signature.0).map_err(|_| NotBelieved::Signature)?;
-    let body: Value = serde_json::from_slice(body).map_err(|_| NotBelieved::Body)?;
+    hmac::verify(&key, body, &signature.0).map_err(|_| NotTold::Signature)?;
+    let body: Value = serde_json::from_slice(body).map_err(|_| NotTold::Body)?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let statuses = list(&body["entry"])
         .into_iter()
@@ -131,12 +138,12 @@ mod tests {
         for signature in
             ["", "sha256=", "sha256=00", &good[7..], &signed("another", &body), &good.to_uppercase()]
         {
-            assert_eq!(read(&secret, signature, &body), Err(NotBelieved::Signature), "{signature}");
+            assert_eq!(read(&secret, signature, &body), Err(NotTold::Signature), "{signature}");
         }
         let mut other = body.clone();
         other.push(b' ');
-        assert_eq!(read(&secret, &good, &other), Err(NotBelieved::Signature));
-        assert_eq!(read(&secret, &signed("app secret", b"x"), b"x"), Err(NotBelieved::Body));
+        assert_eq!(read(&secret, &good, &other), Err(NotTold::Signature));
+        assert_eq!(read(&secret, &signed("app secret", b"x"), b"x"), Err(NotTold::Body));
         assert_eq!(read(&secret, &signed("app secret", b"{}"), b"{}"), Ok(vec![]));
     }
 

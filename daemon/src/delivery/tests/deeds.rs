@@ -136,3 +136,35 @@ async fn what_a_platform_would_never_take_fails_before_anything_leaves() {
     assert!(one.heard("ann").is_empty());
     house.close().await;
 }
+
+#[tokio::test]
+async fn what_a_platform_tells_later_settles_what_nobody_knew_and_nothing_else() {
+    for (arrives, state) in [(true, State::Sent), (false, State::Failed)] {
+        let (directory, one, two) = platforms();
+        let house = House::open(directory.path(), &one, &two).await;
+        one.answers("ann", Failure::Unknown("no answer".into()));
+        let receipt = hand_in(&house, json!({"to": "one:ann", "message": "Hello"})).await.unwrap();
+        let outbox = house.pipeline.outbox();
+        let seq = outbox.find(&receipt.id.0).await.unwrap().unwrap().seq;
+        assert_eq!(house.end(seq).await.state, State::Unknown);
+        let key = outbox.parts(seq).await.unwrap()[0].key.clone();
+        let word = if arrives { "arrived" } else { "failed" };
+        // Neither another account, nor a signature that is none, nor a key of nothing.
+        let body = format!("{word} {key}");
+        assert!(house.pipeline.told("one", "nobody", "signed", body.as_bytes()).await.is_err());
+        assert!(house.pipeline.told("one", "home", "forged", body.as_bytes()).await.is_err());
+        assert_eq!(house.pipeline.told("two", "home", "signed", body.as_bytes()).await, Ok(0));
+        assert_eq!(house.pipeline.told("one", "home", "signed", b"arrived 0").await, Ok(0));
+        assert_eq!(house.end(seq).await.state, State::Unknown);
+        assert_eq!(house.pipeline.told("one", "home", "signed", body.as_bytes()).await, Ok(1));
+        assert_eq!(house.end(seq).await.state, state);
+        let part = outbox.parts(seq).await.unwrap().remove(0);
+        assert_eq!(part.platform_id.as_deref(), arrives.then_some("told"));
+        // The agent hears of both ends.
+        let notices = outbox.notices("courier", 0, 10).await.unwrap();
+        assert_eq!(notices.len(), 2, "{notices:?}");
+        // It is told twice, and it is done.
+        assert_eq!(house.pipeline.told("one", "home", "signed", body.as_bytes()).await, Ok(0));
+        house.close().await;
+    }
+}

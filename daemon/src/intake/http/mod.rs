@@ -16,6 +16,7 @@ mod messages;
 mod metrics;
 mod operate;
 mod pairing;
+mod platform;
 mod problem;
 mod reply;
 mod told;
@@ -131,6 +132,7 @@ fn table() -> Vec<(&'static str, UtoipaMethodRouter<Door>)> {
         ("told", routes!(told::transcript)),
         ("told", routes!(events::stream)),
         ("local", routes!(local::read)),
+        ("platforms", routes!(platform::verify, platform::tell)),
         ("agents", routes!(agents::list, agents::add)),
         ("agents", routes!(agents::revoke)),
         ("companions", routes!(companions::list)),

@@ -1,6 +1,10 @@
 //! The Cloud API alone.
 
 use super::*;
+use crate::channels::{
+    told::{NotTold, Told},
+    whatsapp::Door,
+};
 
 async fn by_cloud(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {
     let double = Double::start(script);
@@ -124,4 +128,34 @@ async fn outside_the_window_the_template_that_was_approved_goes_instead() {
     assert_eq!(whatsapp.deliver(&wire, &key()).await.unwrap(), "wamid.1");
     let sent = body(&double.heard()[1]);
     assert_eq!((&sent["type"], &sent["biz_opaque_callback_data"]), (&json!("template"), &json!(key().0)));
+}
+
+#[test]
+fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_word_agreed_on() {
+    let files = Files::new();
+    let door = Door { app: Secret::from("app secret").into(), verify: Secret::from("a word").into() };
+    let whatsapp = WhatsApp { door: Some(door), ..cloud(1, &files) };
+    assert!(whatsapp.agrees("a word") && !whatsapp.agrees("") && !whatsapp.agrees("another"));
+    let told = |state: &str, key: &str| {
+        let status = json!({"id": "wamid.1", "status": state, "biz_opaque_callback_data": key,
+            "errors": [{"code": 131_026, "title": "Undeliverable"}]});
+        json!({"entry": [{"changes": [{"value": {"statuses": [status]}}]}]}).to_string()
+    };
+    let signed = |body: &str| {
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, b"app secret");
+        format!("sha256={}", crate::random::to_hex(ring::hmac::sign(&key, body.as_bytes()).as_ref()))
+    };
+    for (state, outcome) in [
+        ("delivered", Ok("wamid.1".to_owned())),
+        ("failed", Err("the Cloud API said later 131026, Undeliverable".to_owned())),
+    ] {
+        let body = told(state, &key().0);
+        let said = whatsapp.told(&signed(&body), body.as_bytes()).unwrap();
+        assert_eq!(said, [Told { key: key(), outcome }]);
+        assert_eq!(whatsapp.told("sha256=00", body.as_bytes()), Err(NotTold::Signature));
+        assert_eq!(cloud(1, &files).told(&signed(&body), body.as_bytes()), Err(NotTold::Nobody));
+    }
+    let others = told("delivered", "somebody else's");
+    assert_eq!(whatsapp.told(&signed(&others), others.as_bytes()), Ok(vec![]));
+    assert!(!cloud(1, &files).agrees(""));
 }

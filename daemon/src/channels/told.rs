@@ -1,0 +1,29 @@
+//! What a platform tells of its own accord, by a request to the hub's own door: what became of parts whose answer was lost.
+//!
+//! Whoever sends it has no token of the hub's. It is believed because it is signed with a secret that the account shares
+//! with its platform, over the bytes as they came; whether it is, the account's adapter knows.
+
+use super::PartKey;
+
+/// What became of one part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The part.
+    pub key: PartKey,
+    /// The platform's id of what arrived, or why it never will.
+    pub outcome: Result<String, String>,
+}
+
+/// Why a request says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotTold {
+    /// The account takes none.
+    #[error("this account is told nothing by its platform; set app_secret and verify_token if it shall be")]
+    Nobody,
+    /// It is not signed with the account's secret.
+    #[error("the notification is not signed with this account's secret")]
+    Signature,
+    /// It is none.
+    #[error("this is no notification, or too long for one")]
+    Body,
+}

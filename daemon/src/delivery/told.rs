@@ -1,0 +1,61 @@
+//! What platforms tell of their own accord settles what nobody knew.
+
+use super::{Pipeline, submit::unavailable};
+use crate::{
+    channels::told::NotTold,
+    message::refusal::{Code, Refusal},
+    outbox::told,
+    store::StoreError,
+};
+
+impl Pipeline {
+    /// Takes a platform's request to an account, with its signature: how many parts it settled.
+    ///
+    /// # Errors
+    /// There is no such account, or the request is not to be believed; the database.
+    pub async fn told(
+        &self,
+        channel: &str,
+        account: &str,
+        signature: &str,
+        body: &[u8],
+    ) -> Result<usize, Refusal> {
+        let refused = |why: NotTold| {
+            let code = if why == NotTold::Body { Code::InputInvalid } else { Code::Unauthorized };
+            Refusal::new(code, why.to_string(), "sign the body as the platform does")
+        };
+        // Whether there is such an account is nobody's business.
+        let (name, adapter) =
+            self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(NotTold::Signature))?;
+        let told = adapter.told(signature, body).map_err(refused)?;
+        let mut settled = 0;
+        for one in told {
+            let (of, key) = ((channel.to_owned(), name.to_owned()), one.key.0);
+            let seq = self.0.outbox.store().look(|db| told::message_of(db, &key)).map_err(unavailable)?;
+            let Some(seq) = seq else { continue };
+            let done = self
+                .0
+                .outbox
+                .change(seq, move |tx| told::settle(tx, (&of.0, &of.1), &key, &one.outcome))
+                .await;
+            match done {
+                Ok(true) => {
+                    tracing::info!(channel, account = name, "a platform told what became of a part");
+                    settled += 1;
+                }
+                Ok(false) => {}
+                // It is as it was; the platform tells it again.
+                Err(error) => {
+                    tracing::error!(%error, "cannot write down what a platform told");
+                    return Err(unavailable(StoreError::Closed));
+                }
+            }
+        }
+        Ok(settled)
+    }
+
+    /// Whether a platform that wants to tell an account something knows the word that was agreed on.
+    pub fn agrees(&self, channel: &str, account: &str, word: &str) -> bool {
+        self.0.accounts.pick(channel, Some(account)).is_ok_and(|(_, adapter)| adapter.agrees(word))
+    }
+}

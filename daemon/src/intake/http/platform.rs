@@ -1,0 +1,104 @@
+//! What a platform tells of its own accord: at this time WhatsApp's Cloud API, of messages that it was given
+//! (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started>).
+//!
+//! Whoever comes here has no token of the hub's. The address is shown to be the hub's by a word that both know, and each
+//! notification is signed; whatever is neither gets the same short answer, whichever account it names.
+
+use std::{collections::HashMap, time::Duration};
+
+use axum::{
+    extract::{Path, Query, Request, State},
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse as _, Response},
+};
+
+use super::{
+    Door,
+    problem::{self, Problem, Refused},
+};
+use crate::message::refusal::{Code, Refusal};
+
+/// The longest notification, in bytes: webhooks' payloads have 3 MB at most (same page).
+const MAX_BODY: usize = 3 * 1024 * 1024;
+/// For all of one.
+const BODY: Duration = Duration::from_secs(20);
+/// The longest challenge that is given back, in bytes. Meta's have ten digits.
+const MAX_CHALLENGE: usize = 128;
+
+const CHANNEL: &str = "whatsapp";
+
+/// Shows Meta that the address is the hub's.
+#[utoipa::path(
+    get,
+    path = "/v1/platform/whatsapp/{account}",
+    security(()),
+    params(
+        ("account" = String, Path, description = "The account of the channel."),
+        ("hub.mode" = Option<String>, Query, description = "`subscribe`."),
+        ("hub.verify_token" = Option<String>, Query, description = "The word that both know."),
+        ("hub.challenge" = Option<String>, Query, description = "What is given back."),
+    ),
+    responses(
+        (status = OK, body = String, content_type = "text/plain", description = "The challenge."),
+        (status = BAD_REQUEST, body = String, content_type = "text/plain", description = "It cannot be read."),
+        (status = FORBIDDEN, description = "The word is another."),
+    )
+)]
+pub(super) async fn verify(
+    State(door): State<Door>,
+    Path(account): Path<String>,
+    Query(asked): Query<HashMap<String, String>>,
+) -> Response {
+    let said = |name: &str| asked.get(name).map_or("", String::as_str);
+    let challenge = said("hub.challenge");
+    let fits = challenge.len() <= MAX_CHALLENGE && challenge.bytes().all(|b| b.is_ascii_alphanumeric());
+    let agrees = door.0.pipeline.agrees(CHANNEL, &account, said("hub.verify_token"));
+    if said("hub.mode") == "subscribe" && fits && agrees {
+        return ([(CONTENT_TYPE, "text/plain")], challenge.to_owned()).into_response();
+    }
+    StatusCode::FORBIDDEN.into_response()
+}
+
+/// Takes what Meta tells of messages that it was given. Anything but 200 it tells again, for days.
+#[utoipa::path(
+    post,
+    path = "/v1/platform/whatsapp/{account}",
+    security(()),
+    params(
+        ("account" = String, Path, description = "The account of the channel."),
+        ("X-Hub-Signature-256" = Option<String>, Header, description = "Of the body, with the app's secret."),
+    ),
+    request_body(content = Object, description = "A notification, as Meta has it."),
+    responses(
+        (status = OK, description = "It was taken."),
+        (status = BAD_REQUEST, description = "It cannot be read.", content(
+            (Problem = "application/problem+json"),
+            (String = "text/plain"),
+        )),
+        (status = UNAUTHORIZED, description = "It is not signed with the app's secret."),
+        Refused<502>,
+    )
+)]
+pub(super) async fn tell(
+    State(door): State<Door>,
+    Path(account): Path<String>,
+    request: Request,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let signature = head.headers.get("x-hub-signature-256").and_then(|value| value.to_str().ok());
+    let Some(signature) = signature.map(str::to_owned) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let body = match tokio::time::timeout(BODY, axum::body::to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) | Err(_) => {
+            let refusal = Refusal::new(Code::TooLarge, "the notification is too long or too slow", "");
+            return problem::response(&refusal);
+        }
+    };
+    match door.0.pipeline.told(CHANNEL, &account, &signature, &body).await {
+        Ok(_) => StatusCode::OK.into_response(),
+        Err(refusal) if refusal.code == Code::Unauthorized => StatusCode::UNAUTHORIZED.into_response(),
+        Err(refusal) => problem::response(&refusal),
+    }
+}
