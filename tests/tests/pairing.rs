@@ -36,14 +36,10 @@ async fn hold(companion: &Companion) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_companion_that_was_paired_over_the_broker_approves_a_message_and_remembers_the_hub() -> Result<()>
-{
-    let mut house = TestHub::start(CONFIG).await?;
-    house.switch_off();
+/// A companion with the name `shelf` that was just paired, and is in a session.
+async fn paired(house: &TestHub) -> Result<Companion> {
     let newcomer = house.newcomer("shelf")?;
     shows(&newcomer, "it is not paired", |view| *view == View::Unpaired)?;
-
     let (paired, shown) = thread::scope(|scope| {
         let shell = scope.spawn(|| house.cli_told(&["companion", "pair", "--name", "shelf"], b"yes\n"));
         let shown = number(&newcomer);
@@ -54,6 +50,15 @@ async fn a_companion_that_was_paired_over_the_broker_approves_a_message_and_reme
     let said: u32 = paired.stdout.replace([' ', '\n'], "").parse()?;
     ensure!(said == shown, "{said} at the hub, {shown} at the device");
     shows(&newcomer, "it is in a session", |view| *view == View::Idle)?;
+    Ok(newcomer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_companion_that_was_paired_over_the_broker_approves_a_message_and_remembers_the_hub() -> Result<()>
+{
+    let mut house = TestHub::start(CONFIG).await?;
+    house.switch_off();
+    let newcomer = paired(&house).await?;
     let added = house.audit("device.added")?.pop().context("a row")?;
     ensure!(added.detail["name"] == "shelf" && added.detail["software"] == true, "{added:?}");
 
@@ -76,6 +81,23 @@ async fn a_companion_that_was_paired_over_the_broker_approves_a_message_and_reme
     // A revoked one can be paired again, as another device.
     house.cli(&["companion", "revoke", "shelf"])?.well()?;
     shows(&again, "it has forgotten the hub", |view| *view == View::Unpaired)?;
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_companion_that_was_revoked_while_it_was_away_says_so_when_it_is_back() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    house.switch_off();
+    let away = paired(&house).await?;
+    drop(away);
+    house.cli(&["companion", "revoke", "shelf"])?.well()?;
+    let back = house.newcomer("shelf")?;
+    shows(&back, "it is not let in", |view| *view == View::Fault(Fault::Login))?;
+    // The broker is not the hub: nothing is forgotten by its word. The person at the device can.
+    for button in [Button::Approve, Button::Deny] {
+        back.buttons().send((button, Edge::Pressed)).await?;
+    }
+    shows(&back, "it has forgotten the hub", |view| *view == View::Unpaired)?;
     house.audit_is_whole().await
 }
 

@@ -17,7 +17,7 @@ use gatepost_link::{
 use heapless::String;
 
 use crate::{
-    App, Bond, Button, Edge, Geometry, Keys, Millis, Screen, Settings, Storage, notice,
+    App, Bond, Button, Edge, Geometry, Keys, Millis, Screen, Settings, Storage, View, notice,
     pair::{Pairing, Shown, Step},
     screen::Fault,
     sealed::{Heard, Payload, Sealed},
@@ -56,6 +56,8 @@ pub struct Companion<S: Storage, R: Random> {
     /// Counts the accesses.
     turn: u32,
     online: bool,
+    /// The broker does not take the login.
+    refused: bool,
     /// Which buttons are down, and since when both are.
     down: [bool; 2],
     both: Option<Millis>,
@@ -102,6 +104,7 @@ impl<S: Storage, R: Random> Companion<S, R> {
             access,
             turn: 0,
             online: false,
+            refused: false,
             down: [false; 2],
             both: None,
         })
@@ -135,6 +138,7 @@ impl<S: Storage, R: Random> Companion<S, R> {
     /// The broker has accepted the connection and the subscription to `down`.
     pub fn connected(&mut self, now: Millis) {
         self.online = true;
+        self.refused = false;
         match &mut self.mode {
             Mode::Pairing(pairing) => pairing.connected(now),
             Mode::Paired { sealed, .. } => {
@@ -143,6 +147,12 @@ impl<S: Storage, R: Random> Companion<S, R> {
             }
             Mode::Broken(_) => {}
         }
+    }
+
+    /// The broker does not take the login of [`Companion::access`]. It is shown, and nothing is forgotten: the broker is
+    /// not the hub.
+    pub fn refused(&mut self) {
+        self.refused = true;
     }
 
     /// The connection is gone.
@@ -238,7 +248,13 @@ impl<S: Storage, R: Random> Companion<S, R> {
     /// What to draw now.
     pub fn screen(&self, now: Millis) -> Screen {
         match &self.mode {
-            Mode::Paired { .. } => self.app.screen(now),
+            Mode::Paired { .. } => match self.app.screen(now) {
+                // What a person was busy with stays on the screen.
+                screen if self.refused && screen.view == View::Offline => {
+                    notice::fault(self.geometry, Fault::Login)
+                }
+                screen => screen,
+            },
             Mode::Broken(fault) => notice::fault(self.geometry, *fault),
             Mode::Pairing(pairing) => match pairing.shown(now) {
                 Shown::Calling => notice::unpaired(self.geometry),
@@ -305,6 +321,7 @@ impl<S: Storage, R: Random> Companion<S, R> {
         self.mode = mode;
         self.turn = self.turn.wrapping_add(1);
         self.online = false;
+        self.refused = false;
         self.app.disconnected(now);
     }
 }

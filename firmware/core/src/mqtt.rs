@@ -17,4 +17,4 @@ pub mod pause;
 mod run;
 
 pub use client::MqttError;
-pub use run::{Board, Connector, KEEP_ALIVE, Note, PATIENCE, Peer, run};
+pub use run::{Board, Connector, HANG_UPS, KEEP_ALIVE, Note, PATIENCE, Peer, run};

@@ -103,6 +103,7 @@ pub fn fault(geometry: Geometry, fault: Fault) -> Screen {
     let words: &[&str] = match fault {
         Fault::Storage => &["Its keys cannot be", "read or stored.", "Set it up anew."],
         Fault::Pairing => &["Not paired. Begin", "again at the hub."],
+        Fault::Login => &["The hub lets it in no", "more. Hold both keys", "10 s to forget it."],
         Fault::Update => &["The update failed.", "The firmware is", "still the old one."],
     };
     say(&mut screen, "error", words);

@@ -144,6 +144,9 @@ pub enum Fault {
     Storage,
     /// It could not be paired.
     Pairing,
+    /// The broker does not take its login: the hub has revoked it, or has lost it. Anybody who answers in the broker's
+    /// place can say so, and nothing but this screen comes of it.
+    Login,
     /// New firmware was refused or could not be written; the old one runs.
     Update,
 }

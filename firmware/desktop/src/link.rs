@@ -5,9 +5,12 @@
 
 use std::time::Duration;
 
-use gatepost_companion::{Access, Button, Companion as Core, Edge, Geometry, Millis, Screen};
+use gatepost_companion::{Access, Button, Companion as Core, Edge, Geometry, Millis, Screen, mqtt};
 use gatepost_link::seal::Random;
-use rumqttc::{AsyncClient, Event, EventLoop, LastWill, MqttOptions, Packet, QoS, SubscribeReasonCode};
+use rumqttc::{
+    AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, LastWill, MqttOptions, Packet, QoS,
+    SubscribeReasonCode,
+};
 use tokio::{
     sync::{mpsc, watch},
     task::{AbortHandle, JoinHandle},
@@ -63,8 +66,15 @@ impl Companion {
         let core = Core::new(settings.store, System, settings.geometry, app)?;
         let (buttons, pressed) = mpsc::channel(IN_FLIGHT);
         let (shown, screens) = watch::channel(core.screen(Millis(0)));
-        let runner =
-            Runner { core, host: settings.host, port: settings.port, pressed, shown, start: Instant::now() };
+        let runner = Runner {
+            core,
+            host: settings.host,
+            port: settings.port,
+            pressed,
+            shown,
+            start: Instant::now(),
+            hung_up: 0,
+        };
         Ok(Self { buttons, screens, task: tokio::spawn(runner.run()) })
     }
 
@@ -111,15 +121,26 @@ impl Drop for Connection {
 /// What happened on a connection.
 enum Report {
     Accepted,
+    /// The broker does not take the login.
+    Refused,
+    /// It hung up instead of an answer to the login.
+    HungUp,
     Subscribed,
-    Payload { topic: String, bytes: Vec<u8> },
+    Payload {
+        topic: String,
+        bytes: Vec<u8>,
+    },
 }
 
 /// Works the socket until it breaks.
 async fn pump(mut events: EventLoop, report: mpsc::Sender<Report>) {
+    let mut accepted = false;
     loop {
         let event = match events.poll().await {
-            Ok(Event::Incoming(Packet::ConnAck(_))) => Report::Accepted,
+            Ok(Event::Incoming(Packet::ConnAck(_))) => {
+                accepted = true;
+                Report::Accepted
+            }
             Ok(Event::Incoming(Packet::SubAck(ack)))
                 if ack.return_codes.contains(&SubscribeReasonCode::Failure) =>
             {
@@ -131,8 +152,19 @@ async fn pump(mut events: EventLoop, report: mpsc::Sender<Report>) {
                 Report::Payload { topic: publish.topic, bytes: publish.payload.to_vec() }
             }
             Ok(_) => continue,
+            Err(ConnectionError::ConnectionRefused(
+                ConnectReturnCode::BadUserNamePassword | ConnectReturnCode::NotAuthorized,
+            )) => {
+                // Whoever is not there any more need not know.
+                let _ = report.send(Report::Refused).await;
+                return;
+            }
             Err(error) => {
                 tracing::debug!(%error, "the companion's connection ended");
+                // What is wrong with the socket itself is another error.
+                if !accepted && matches!(error, ConnectionError::MqttState(_)) {
+                    let _ = report.send(Report::HungUp).await;
+                }
                 return;
             }
         };
@@ -149,6 +181,8 @@ struct Runner {
     pressed: mpsc::Receiver<(Button, Edge)>,
     shown: watch::Sender<Screen>,
     start: Instant,
+    /// How often the broker hung up at the login, one time after the other.
+    hung_up: u32,
 }
 
 impl Runner {
@@ -198,7 +232,7 @@ impl Runner {
                 report = connection.reports.recv() => match report {
                     None => return connected,
                     Some(report) => {
-                        connected = true;
+                        connected |= !matches!(report, Report::Refused | Report::HungUp);
                         if !self.report(&connection.client, access, report) {
                             return connected;
                         }
@@ -228,7 +262,21 @@ impl Runner {
                     |presence: &str| client.try_publish(presence, QoS::AtLeastOnce, false, "1").is_ok();
                 return subscribed && access.presence.as_deref().is_none_or(here);
             }
-            Report::Subscribed => self.core.connected(self.now()),
+            Report::Refused => {
+                self.core.refused();
+                return false;
+            }
+            Report::HungUp => {
+                self.hung_up = self.hung_up.saturating_add(1);
+                if self.hung_up >= mqtt::HANG_UPS {
+                    self.core.refused();
+                }
+                return false;
+            }
+            Report::Subscribed => {
+                self.hung_up = 0;
+                self.core.connected(self.now());
+            }
             Report::Payload { topic, bytes } => self.core.received(self.now(), &topic, &bytes),
         }
         true

@@ -383,6 +383,25 @@ fn only_the_hubs_sealed_word_revokes_and_then_the_device_can_be_paired_anew() {
 }
 
 #[test]
+fn a_login_that_the_broker_refuses_is_shown_and_forgets_nothing() {
+    let mut desk = Desk::paired();
+    let bond = desk.bond();
+    desk.device.disconnected(desk.millis());
+    assert_eq!(desk.view(), View::Offline);
+    desk.device.refused();
+    assert_eq!(desk.view(), View::Fault(Fault::Login));
+    desk.wait(60_000);
+    assert_eq!(
+        (desk.view(), desk.bond()),
+        (View::Fault(Fault::Login), bond),
+        "it is not the hub who says so"
+    );
+    desk.connect();
+    desk.device.disconnected(desk.millis());
+    assert_eq!(desk.view(), View::Offline, "the broker has taken it since");
+}
+
+#[test]
 fn a_device_whose_counter_began_again_with_new_keys_decides_again() {
     let mut desk = Desk::paired();
     desk.device.storage().last = 1_000;

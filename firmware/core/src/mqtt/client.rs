@@ -26,6 +26,9 @@ pub enum MqttError {
     Closed,
     /// The broker does not take the login, and says this code (3.2.2.3).
     Login(u8),
+    /// The broker hung up instead of an answer to the login. Some do so to one that they do not take, the hub's own among
+    /// them; so does one that is about to end.
+    HungUp,
     /// The broker does not let the device listen.
     Subscription,
     /// What came is no MQTT.
@@ -40,6 +43,7 @@ impl core::fmt::Display for MqttError {
             Self::Socket(kind) => write!(f, "the connection to the broker failed: {kind:?}"),
             Self::Closed => f.write_str("the broker closed the connection"),
             Self::Login(code) => write!(f, "the broker does not take the login (code {code}); pair anew"),
+            Self::HungUp => f.write_str("the broker hung up at the login; if it does so again, pair anew"),
             Self::Subscription => f.write_str("the broker refuses the subscription; check its access rules"),
             Self::Malformed => f.write_str("what answers is no MQTT 3.1.1 broker; check host and port"),
             Self::Silent => f.write_str("the broker does not answer in time"),
@@ -75,7 +79,7 @@ impl<S: Read + Write> Client<S> {
         self.write(&[&packet::connect(access, keep_alive_s)]).await?;
         loop {
             match self.inbox.take()? {
-                None => self.fill().await?,
+                None => self.fill().await.map_err(|_| MqttError::HungUp)?,
                 Some(Incoming::Connected(0)) => break,
                 Some(Incoming::Connected(code)) => return Err(MqttError::Login(code)),
                 Some(_) => return Err(MqttError::Malformed),

@@ -4,6 +4,7 @@
 //! end. A connection that shows no life for [`KEEP_ALIVE`] is given up; the broker is asked for a sign twice as often.
 
 use core::{
+    fmt,
     future::{Future, pending},
     pin::pin,
 };
@@ -27,6 +28,11 @@ use crate::{
 pub const KEEP_ALIVE: u64 = 10_000;
 /// How long connecting, logging in or one write may take, in milliseconds.
 pub const PATIENCE: u64 = 10_000;
+/// What a broker answers to a login that it does not know, or not any more (3.2.2.3).
+const NO_LOGIN: u8 = 4;
+const NOT_ALLOWED: u8 = 5;
+/// A broker that hangs up at the login so often, and nothing else in between, does not take it.
+pub const HANG_UPS: u32 = 3;
 /// How long an application sleeps that has nothing to do, in milliseconds.
 const SOMETIME: u64 = 3_600_000;
 
@@ -37,6 +43,7 @@ pub trait Peer {
     fn access(&self) -> Option<&Access>;
     fn turn(&self) -> u32;
     fn connected(&mut self, now: Millis);
+    fn refused(&mut self);
     fn disconnected(&mut self, now: Millis);
     fn received(&mut self, now: Millis, topic: &str, payload: &[u8]);
     fn next_payload(&mut self, now: Millis) -> Option<Payload>;
@@ -57,6 +64,10 @@ impl<S: Storage, R: Random> Peer for Companion<S, R> {
 
     fn connected(&mut self, now: Millis) {
         self.connected(now);
+    }
+
+    fn refused(&mut self) {
+        self.refused();
     }
 
     fn disconnected(&mut self, now: Millis) {
@@ -132,10 +143,25 @@ pub enum Note {
     Waiting(u64),
 }
 
+/// As a line of a log.
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("broker: ")?;
+        match self {
+            Self::Connected => f.write_str("connected"),
+            Self::Online => f.write_str("subscribed"),
+            Self::Ended(Some(error)) => error.fmt(f),
+            Self::Ended(None) => f.write_str("left"),
+            Self::Waiting(pause) => write!(f, "again in {pause} ms"),
+        }
+    }
+}
+
 /// Runs a device for ever.
 pub async fn run<P: Peer, B: Board, C: Connector>(peer: &mut P, board: &mut B, connector: &mut C) -> ! {
     let mut house = House { peer, board };
     let mut pause = Pause::default();
+    let mut hung_up = 0_u32;
     house.show();
     loop {
         let Some(access) = house.peer.access().cloned() else {
@@ -146,6 +172,10 @@ pub async fn run<P: Peer, B: Board, C: Connector>(peer: &mut P, board: &mut B, c
         let end = house.connection(&access, connector).await;
         let now = house.board.now();
         house.peer.disconnected(now);
+        hung_up = if end == Err(MqttError::HungUp) { hung_up.saturating_add(1) } else { 0 };
+        if matches!(end, Err(MqttError::Login(NO_LOGIN | NOT_ALLOWED))) || hung_up >= HANG_UPS {
+            house.peer.refused();
+        }
         house.board.note(Note::Ended(end.err()));
         house.show();
         if end.is_err() {

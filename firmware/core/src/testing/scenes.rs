@@ -179,9 +179,12 @@ impl Scenes {
         for percent in [0, 45, 100] {
             self.add(&format!("update-{percent:03}"), notice::updating(self.geometry, "1.4.0", percent));
         }
-        for (fault, name) in
-            [(Fault::Storage, "storage"), (Fault::Pairing, "pairing"), (Fault::Update, "update")]
-        {
+        for (fault, name) in [
+            (Fault::Storage, "storage"),
+            (Fault::Pairing, "pairing"),
+            (Fault::Login, "login"),
+            (Fault::Update, "update"),
+        ] {
             self.add(&format!("error-{name}"), notice::fault(self.geometry, fault));
         }
     }

@@ -1,7 +1,5 @@
 //! The runner against a real broker and a small hub.
 
-use std::{collections::HashMap, net::TcpListener};
-
 use ed25519_dalek::SigningKey;
 use gatepost_companion::{Bond, Counter as _, Keys, Storage as _, View};
 use gatepost_link::{
@@ -14,48 +12,18 @@ use gatepost_link::{
     session::{self, Arrived, Ends, Session},
     topic::Topics,
 };
-use rumqttd::{ConnectionSettings, RouterConfig, ServerSettings};
 
 use super::*;
+#[path = "../../tests/broker/mod.rs"]
+mod broker;
+
 use crate::person::{self, PersonError};
+use broker::{broker, free_port};
 
 const HUB: PublicKey = PublicKey([0x68; 32]);
 const HUB_SECRET: SealSecret = SealSecret([9; 32]);
 const DEVICE_SECRET: SealSecret = SealSecret([8; 32]);
 const REQUEST: RequestId = RequestId([7; 16]);
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-fn broker(port: u16) {
-    let server = ServerSettings {
-        name: "test".into(),
-        listen: ([127, 0, 0, 1], port).into(),
-        tls: None,
-        next_connection_delay_ms: 1,
-        connections: ConnectionSettings {
-            connection_timeout_ms: 5_000,
-            max_payload_size: 20_480,
-            max_inflight_count: 100,
-            auth: Some(HashMap::from([("hub".into(), "secret".into()), ("companion".into(), "word".into())])),
-            external_auth: None,
-            dynamic_filters: true,
-        },
-    };
-    let config = rumqttd::Config {
-        router: RouterConfig {
-            max_connections: 10,
-            max_outgoing_packet_count: 200,
-            max_segment_size: 1 << 20,
-            max_segment_count: 10,
-            ..RouterConfig::default()
-        },
-        v4: Some(HashMap::from([("test".into(), server)])),
-        ..rumqttd::Config::default()
-    };
-    std::thread::spawn(move || rumqttd::Broker::new(config).start().unwrap());
-}
 
 fn document(text: &str, buffer: &mut [u8; MAX_DOCUMENT]) -> Vec<u8> {
     let mut document = Document {
@@ -216,16 +184,12 @@ fn companion_at(port: u16) -> Companion {
 
 /// Broker, hub and companion.
 async fn house(text: &str) -> (Companion, mpsc::Receiver<Heard>) {
-    let port = free_port();
+    let port = broker().await;
     wired_house(text, port, port).await
 }
 
-/// The same with the companion on another port than the broker.
+/// The same with the broker on this port and the companion on another.
 async fn wired_house(text: &str, port: u16, companion_port: u16) -> (Companion, mpsc::Receiver<Heard>) {
-    broker(port);
-    while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-        sleep(Duration::from_millis(20)).await;
-    }
     let key = SigningKey::from_bytes(&[3; 32]);
     let device = PublicKey(key.verifying_key().to_bytes());
     let topics = Topics::new(HUB, device);
@@ -277,7 +241,7 @@ async fn a_person_who_denies_is_confirmed() {
 
 #[tokio::test]
 async fn a_companion_whose_link_was_cut_connects_again_and_its_card_goes_on() {
-    let (port, companion_port) = (free_port(), free_port());
+    let (port, companion_port) = (broker().await, free_port());
     let wire = tokio::spawn(cable(port, companion_port));
     let (companion, mut ears) = wired_house("No.", port, companion_port).await;
     let deniable = |wanted: bool| move |screen: &Screen| matches!(screen.view, View::Card(card) if card.deniable == wanted);
