@@ -199,13 +199,11 @@ impl<C: Counter> App<C> {
         let press = self.buttons.busy().then(|| now.after(WATCH));
         // On time, and not a whole look later.
         let hold = self.buttons.hold_ends().filter(|end| *end > now);
-        // The countdown on the screen changes when a whole number of seconds is left.
-        let second = |deadline: Millis| now.after((deadline.since(now).max(1) - 1) % 1_000 + 1);
         let stage = match &self.stage {
             Stage::Idle => self.status.filter(|_| self.ready()).map(|status| status.next_tick(now)),
             Stage::Fetching(fetch) => Some(fetch.next_tick().min(fetch.deadline)),
-            Stage::Open(card) => Some(second(card.deadline)),
-            Stage::Deciding(pending) => Some(second(pending.deadline)),
+            Stage::Open(card) => Some(now.next_second(card.deadline)),
+            Stage::Deciding(pending) => Some(now.next_second(pending.deadline)),
             Stage::Notice { until, .. } => Some(*until),
         };
         [press, hold, stage].into_iter().flatten().min()

@@ -9,13 +9,18 @@
 //! - [`record`]: a small value, written seldom;
 //! - [`counter`]: a number that only grows, written often;
 //! - [`storage`]: all that a device keeps, as [`Storage`](crate::Storage);
-//! - [`Region`]: where in the flash they lie.
+//! - [`Region`]: where in the flash they lie;
+//! - [`part`]: a part of a flash that others use too; [`blocks`]: a disk as a flash;
+//! - [`memory`]: a flash in memory, for programs that write its image.
 //!
 //! Left out on purpose: secrecy. Whoever holds the board can read its flash.
 
+pub mod blocks;
 pub mod counter;
 #[cfg(test)]
 mod double;
+pub mod memory;
+pub mod part;
 pub mod record;
 pub mod storage;
 

@@ -20,6 +20,7 @@
 //! - [`mqtt`]: the device at its broker, and the loop that every runner runs;
 //! - [`storage`], [`flash`]: what the device keeps over a loss of power, and how a flash keeps it;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
+//! - [`light`]: a light beside the screen;
 //! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows.
 //!
 //! The promise: no approval leaves the device unless a person held Approve for [`buttons::HOLD`] on a card whose
@@ -41,6 +42,7 @@ pub mod escape;
 pub mod fetch;
 pub mod flash;
 pub mod font;
+pub mod light;
 pub mod mqtt;
 pub mod notice;
 pub mod outbound;
@@ -76,8 +78,30 @@ impl Millis {
         Self(self.0.saturating_add(milliseconds))
     }
 
+    /// When one whole second less is left until `deadline`: when a countdown to it shows another number.
+    pub fn next_second(self, deadline: Self) -> Self {
+        self.after((deadline.since(self).max(1) - 1) % 1_000 + 1)
+    }
+
     /// Milliseconds since `earlier`; 0 if that is later.
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_countdown_changes_when_a_whole_second_less_is_left() {
+        let deadline = Millis(10_000);
+        let shown = |now: Millis| deadline.since(now).div_ceil(1_000);
+        for now in (0..10_000).map(Millis) {
+            let next = now.next_second(deadline);
+            assert_eq!(shown(next), shown(now) - 1, "{now:?}");
+            assert!(next.since(now) <= 1_000 && shown(Millis(next.0 - 1)) == shown(now), "{now:?}");
+        }
+        assert_eq!(deadline.next_second(deadline), Millis(10_001), "never at once");
     }
 }

@@ -18,7 +18,7 @@ use heapless::Deque;
 use crate::{
     Bond, Keys, Millis, Settings,
     buttons::{Button, Buttons, Edge, Gesture},
-    sealed::Payload,
+    sealed::{Payload, payload},
 };
 
 /// How often what the hub has not answered is said again, in milliseconds.
@@ -213,7 +213,7 @@ impl Pairing {
         };
         let stage = match &self.stage {
             Stage::Calling => None,
-            Stage::Asking { deadline, .. } => Some(now.after((deadline.since(now).max(1) - 1) % 1_000 + 1)),
+            Stage::Asking { deadline, .. } => Some(now.next_second(*deadline)),
             Stage::Kept { until, .. } | Stage::Failed { until } => Some(*until),
         };
         [press, again, stage].into_iter().flatten().min()
@@ -265,10 +265,10 @@ impl Pairing {
     /// Says what the hub has not answered.
     fn say(&mut self) {
         let (first, second) = match &mut self.stage {
-            Stage::Calling => (payload(&Up::First { noise: self.candidate.first() }), None),
+            Stage::Calling => (Some(payload(&Up::First { noise: self.candidate.first() })), None),
             Stage::Asking { agreed, third, given: None, .. } => {
                 let about = FromDevice::About { program: self.program };
-                (payload(&Up::Third { noise: third }), sealed(agreed, about))
+                (Some(payload(&Up::Third { noise: third })), sealed(agreed, about))
             }
             Stage::Kept { agreed, .. } => (sealed(agreed, FromDevice::Kept), None),
             Stage::Asking { .. } | Stage::Failed { .. } => (None, None),
@@ -294,10 +294,5 @@ fn sealed(agreed: &mut Agreed, said: FromDevice) -> Option<Payload> {
     let (mut plain, mut sealed) = ([0; 8], [0; 32]);
     let text = frame::encode(&said, &mut plain).ok()?;
     let (number, bytes) = agreed.session.seal(text, &mut sealed).ok()?;
-    payload(&Up::Sealed { number, bytes })
-}
-
-fn payload(up: &Up<'_>) -> Option<Payload> {
-    let mut bytes = [0; envelope::MAX_UP];
-    Payload::from_slice(envelope::encode(up, &mut bytes).ok()?).ok()
+    Some(payload(&Up::Sealed { number, bytes }))
 }

@@ -14,6 +14,7 @@ use gatepost_link::{
     session::{Arrived, Ends, Opening, Session, SessionHash},
 };
 use heapless::Vec;
+use serde::Serialize;
 
 use crate::Millis;
 
@@ -176,7 +177,8 @@ impl Sealed {
     }
 }
 
-fn payload(envelope: &Up<'_>) -> Payload {
+/// A payload of the device's, to the hub that it knows or to one with which it is being paired.
+pub(crate) fn payload(envelope: &impl Serialize) -> Payload {
     let mut bytes = [0; MAX_UP];
     let bytes = envelope::encode(envelope, &mut bytes).expect("nothing of the companion grows so large");
     Payload::from_slice(bytes).expect("as large as the buffer")

@@ -6,9 +6,11 @@
 //!
 //! A network is kept only once the device has joined it: a mistyped password leaves the device where it was. Whoever
 //! holds the serial line holds the device, so nothing here asks who is there; and nothing here touches keys or pairing.
+//! [`serve`] joins it with a board's line and radio.
 
 pub mod line;
 pub mod packet;
+pub mod serve;
 
 use heapless::{String, Vec, deque::Deque};
 
@@ -172,11 +174,11 @@ impl SetUp {
             self.tell(packet::error(Error::Invalid));
             return None;
         };
-        if ssid.is_empty() || self.trying.is_some() {
+        let network = Network { ssid, password, ..self.network.clone() };
+        if network.ssid.is_empty() || network.security().is_none() || self.trying.is_some() {
             self.tell(packet::error(Error::Invalid));
             return None;
         }
-        let network = Network { ssid, password, ..self.network.clone() };
         self.trying = Some(network.clone());
         self.tell(packet::state(State::Provisioning));
         Some(Wish::Join(network))

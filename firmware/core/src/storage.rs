@@ -20,6 +20,8 @@ pub const MAX_LOGIN: usize = gatepost_link::pairing::MAX_LOGIN;
 pub const MAX_SSID: usize = 32;
 /// The longest password of a wireless network, in bytes: WPA's bound.
 pub const MAX_PASSPHRASE: usize = 64;
+/// The shortest that a protected network takes, in bytes: WPA's bound.
+pub const MIN_PASSPHRASE: usize = 8;
 /// The longest host name of a hub, in bytes.
 pub const MAX_HOST: usize = 64;
 
@@ -106,12 +108,32 @@ impl core::fmt::Debug for Bond {
 pub struct Network {
     /// The wireless network's name.
     pub ssid: String<MAX_SSID>,
-    /// Its password for WPA2 or WPA3, whichever it has; empty where it is open.
+    /// Its password; empty where it is open.
     pub password: String<MAX_PASSPHRASE>,
     /// The broker's host name or address.
     pub host: String<MAX_HOST>,
     /// The broker's port.
     pub port: u16,
+}
+
+/// What a device asks of a wireless network before it joins it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// Nothing.
+    Open,
+    /// WPA2 with the network's password at the least: one of the same name without protection is not joined.
+    Wpa2,
+}
+
+impl Network {
+    /// What is asked of it. [`None`] where no protected network could have such a password.
+    pub fn security(&self) -> Option<Security> {
+        match self.password.len() {
+            0 => Some(Security::Open),
+            MIN_PASSPHRASE.. => Some(Security::Wpa2),
+            _ => None,
+        }
+    }
 }
 
 /// Without the password.
@@ -149,5 +171,17 @@ mod tests {
         };
         let said = format!("{keys:?} {:?} {bond:?} {network:?}", keys.seal);
         assert!(!said.contains("171") && !said.contains("ab") && !said.contains("tiger"), "{said}");
+    }
+
+    #[test]
+    fn a_network_with_a_password_is_never_joined_without_protection() {
+        let security = |password: &str| {
+            let password = password.try_into().unwrap();
+            Network { ssid: "home".try_into().unwrap(), password, host: String::new(), port: 0 }.security()
+        };
+        assert_eq!(security(""), Some(Security::Open));
+        assert_eq!(security("tiger"), None);
+        assert_eq!(security("12345678"), Some(Security::Wpa2));
+        assert_eq!(security(&"f".repeat(MAX_PASSPHRASE)), Some(Security::Wpa2));
     }
 }

@@ -21,7 +21,7 @@ fn lines(set_up: &mut SetUp) -> Text {
 }
 
 /// A packet as a client makes it.
-fn packet(kind: u8, data: &[u8]) -> Many<u8> {
+pub(super) fn packet(kind: u8, data: &[u8]) -> Many<u8> {
     let mut packet = b"IMPROV".to_vec();
     packet.extend([1, kind, data.len() as u8]);
     packet.extend(data);
@@ -29,7 +29,7 @@ fn packet(kind: u8, data: &[u8]) -> Many<u8> {
     packet
 }
 
-fn wifi(ssid: &str, password: &str) -> Many<u8> {
+pub(super) fn wifi(ssid: &str, password: &str) -> Many<u8> {
     let mut data = vec![1, (2 + ssid.len() + password.len()) as u8, ssid.len() as u8];
     data.extend(ssid.bytes());
     data.push(password.len() as u8);
@@ -62,7 +62,7 @@ fn a_network_is_joined_and_only_then_kept() {
 #[test]
 fn a_network_that_cannot_be_joined_changes_nothing() {
     let mut set_up = set_up();
-    send(&mut set_up, &wifi("home", "wrong"));
+    send(&mut set_up, &wifi("home", "wrong one"));
     answers(&mut set_up);
     assert_eq!(set_up.joined(false), None);
     let answered = answers(&mut set_up);
@@ -109,8 +109,10 @@ fn damaged_and_unknown_packets_are_answered_with_an_error() {
     *damaged.last_mut().unwrap() ^= 1;
     let too_long = wifi(&"x".repeat(33), "");
     let cut = packet(3, &[1, 5, 4, b'h', b'o']);
-    let behind = packet(3, &[2, 1, 0]);
-    for (bytes, error) in [(damaged, 1), (too_long, 1), (cut, 1), (behind, 1), (packet(3, &[9, 0]), 2)] {
+    let (too_short, behind) = (wifi("home", "tiger"), packet(3, &[2, 1, 0]));
+    for (bytes, error) in
+        [(damaged, 1), (too_long, 1), (too_short, 1), (cut, 1), (behind, 1), (packet(3, &[9, 0]), 2)]
+    {
         let mut set_up = set_up();
         assert_eq!(send(&mut set_up, &bytes).len(), 0);
         assert_eq!(answers(&mut set_up).last().unwrap()[7..10], [2, 1, error], "{bytes:?}");
