@@ -14,19 +14,21 @@ use embedded_io_async::ErrorKind;
 use gatepost_companion::{mqtt, storage::MAX_HOST};
 use heapless::String;
 
-/// Bytes for each way of a TCP connection: a payload of the broker's, and its packet around it.
-const BUFFER: usize = 4608;
+/// Bytes on their way from the broker: a payload of the hub's, and its packet around it.
+const RECEIVE: usize = 4608;
+/// Bytes on their way to the broker: a segment. A companion has little to say, and waits for room.
+const SEND: usize = 1460;
 
 /// A TCP connection's memory.
 pub struct Buffers {
-    receive: [u8; BUFFER],
-    send: [u8; BUFFER],
+    receive: [u8; RECEIVE],
+    send: [u8; SEND],
 }
 
 impl Buffers {
     /// Empty ones.
     pub const fn new() -> Self {
-        Self { receive: [0; BUFFER], send: [0; BUFFER] }
+        Self { receive: [0; RECEIVE], send: [0; SEND] }
     }
 }
 

@@ -64,13 +64,7 @@ impl mqtt::Board for Board {
     }
 
     fn note(&mut self, note: mqtt::Note) {
-        match note {
-            mqtt::Note::Connected => log!("broker: connected"),
-            mqtt::Note::Online => log!("broker: subscribed"),
-            mqtt::Note::Ended(Some(error)) => log!("broker: {error}"),
-            mqtt::Note::Ended(None) => log!("broker: left"),
-            mqtt::Note::Waiting(pause) => log!("broker: again in {pause} ms"),
-        }
+        log!("{note}");
     }
 }
 
@@ -94,7 +88,7 @@ async fn address(stack: Stack<'static>) -> ! {
 async fn companion(spawner: Spawner) -> ! {
     let found = dma::find();
     let mut dice = dice::Dice::new(found.entropy.expect("-device virtio-rng-device"));
-    let mut storage = FlashStorage::new(flash::Flash::new(found.disk.expect("-device virtio-blk-device")));
+    let mut storage = FlashStorage::new(flash::new(found.disk.expect("-device virtio-blk-device")));
     let hub = match storage.load_network() {
         Ok(Some(network)) => Hub { host: network.host, port: network.port },
         Ok(None) => Hub { host: HOST.0.try_into().expect("it is short"), port: HOST.1 },

@@ -3,10 +3,12 @@
 //! The boards are workspaces of their own, for a processor without a standard library. Whoever has rustup's target
 //! builds with that; elsewhere Debian's compiler builds the library from its own source, as `tests/no-std` does.
 
+mod espflash;
+mod image;
 mod size;
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -47,14 +49,14 @@ impl Board {
     fn runner(self) -> &'static str {
         match self {
             Self::QemuVirt => "qemu-virt",
-            Self::Esp32c3 | Self::Esp32c6 => "esp32c3",
+            Self::Esp32c3 | Self::Esp32c6 => "esp32",
         }
     }
 
     fn features(self) -> &'static [&'static str] {
         match self {
             Self::QemuVirt | Self::Esp32c3 => &[],
-            Self::Esp32c6 => &["--no-default-features", "--features", "esp32c6"],
+            Self::Esp32c6 => &["--no-default-features", "--features", "esp32c6,rgb"],
         }
     }
 
@@ -62,6 +64,15 @@ impl Board {
         match self {
             Self::QemuVirt | Self::Esp32c3 => "riscv32imc-unknown-none-elf",
             Self::Esp32c6 => "riscv32imac-unknown-none-elf",
+        }
+    }
+
+    /// The chip's number in its programs' headers (esp_chip_id_t).
+    fn chip(self) -> u16 {
+        match self {
+            Self::QemuVirt => 0xffff,
+            Self::Esp32c3 => 5,
+            Self::Esp32c6 => 13,
         }
     }
 
@@ -77,20 +88,33 @@ impl Board {
     }
 }
 
-/// Builds a board's firmware, prints its size, and returns where it is.
-pub(crate) fn build(board: Board) -> Result<PathBuf> {
+/// A cargo with this subcommand on a board's runner, and where it builds.
+fn cargo(board: Board, subcommand: &[&str]) -> Result<(Command, PathBuf)> {
     let manifest = root().join("firmware").join(board.runner()).join("Cargo.toml");
     // Not in a board's own folder: one place for all that was built. Not in target/ itself: another compiler.
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let target = std::path::absolute(root().join(target).join("firmware"))?;
     let mut cargo: Command = toolchain::cargo(board.target(), "core,alloc", None)?;
-    cargo.args(["build", "--release", "--locked", "--target", board.target(), "--manifest-path"]);
+    cargo.args(subcommand).args(["--locked", "--target", board.target(), "--manifest-path"]);
     cargo.arg(manifest).arg("--target-dir").arg(&target).args(board.features());
+    Ok((cargo, target))
+}
+
+/// Builds a board's firmware, prints its size, and returns where it is.
+pub(crate) fn build(board: Board) -> Result<PathBuf> {
+    let (mut cargo, target) = cargo(board, &["build", "--release"])?;
     run(&mut cargo)?;
     let program = target.join(board.target()).join("release").join(format!("gatepost-{}", board.runner()));
     check(&program, board)?;
     println!("{}", program.display());
     Ok(program)
+}
+
+/// Looks at a board's runner with the lints of the compiler that builds it.
+pub(crate) fn lint(board: Board) -> Result<()> {
+    let (mut cargo, _) = cargo(board, &["clippy", "--release"])?;
+    run(cargo.args(["--", "-D", "warnings"]))
+        .context("see above; if there is no clippy, Debian has it as rust-web-clippy")
 }
 
 /// Makes the image of a board's whole flash: loader, partition table, and the firmware in the first slot. Returns where it
@@ -99,11 +123,16 @@ pub(crate) fn image(board: Board) -> Result<PathBuf> {
     ensure!(board != Board::QemuVirt, "QEMU takes the program as it is: cargo xtask firmware qemu-virt");
     let program = build(board)?;
     let image = program.with_file_name(format!("gatepost-{}.bin", board.name()));
-    let mut espflash = Command::new("espflash");
+    let mut espflash = espflash::espflash()?;
     espflash.args(["save-image", "--chip", board.name(), "--merge", "--skip-padding", "--flash-size", "4mb"]);
-    espflash.arg("--partition-table").arg(root().join("firmware/esp32c3/partitions.csv"));
+    let table = root().join("firmware/esp32/partitions.csv");
+    espflash.arg("--partition-table").arg(&table);
     espflash.args(["--target-app-partition", "ota_0"]).arg(&program).arg(&image);
-    run(&mut espflash).context("espflash makes the image: cargo install espflash --locked")?;
+    run(&mut espflash).context("espflash makes the image")?;
+    let bytes = fs::read(&image).with_context(|| image.display().to_string())?;
+    let firmware = image::check(&bytes, &fs::read_to_string(table)?, board.chip())
+        .with_context(|| format!("{} would not start", image.display()))?;
+    println!("{}: loader, table, and firmware of {firmware} bytes, as the chip reads them", board.name());
     println!("{}", image.display());
     Ok(image)
 }

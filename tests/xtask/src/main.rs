@@ -23,6 +23,11 @@ enum Chore {
         /// The board.
         board: firmware::Board,
     },
+    /// Look for mistakes in a board's runner with clippy; warnings are errors.
+    Lint {
+        /// The board.
+        board: firmware::Board,
+    },
     /// Build the image of a board's whole flash.
     Image {
         /// The board.
@@ -39,6 +44,7 @@ fn main() -> Result<()> {
     match Chore::parse() {
         Chore::Golden => golden(),
         Chore::Firmware { board } => firmware::build(board).map(|_| ()),
+        Chore::Lint { board } => firmware::lint(board),
         Chore::Image { board } => firmware::image(board).map(|_| ()),
         Chore::Hub { machine } => hub::build(machine).map(|_| ()),
     }

@@ -25,7 +25,8 @@ pub(crate) fn cargo(target: &str, library: &str, linker: Option<&Path>) -> Resul
         let mut path = OsString::from(DEBIANS);
         path.push(":");
         path.push(env::var_os("PATH").unwrap_or_default());
-        cargo.arg("-Z").arg(format!("build-std={library}"));
+        // By the environment, so that clippy's own cargo hears of it too.
+        cargo.env("CARGO_UNSTABLE_BUILD_STD", library);
         // A rustup in PATH would otherwise answer for rustc. Unstable options are allowed for this build alone.
         cargo.env("PATH", path).env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
         if linker.is_none() {

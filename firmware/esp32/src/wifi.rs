@@ -10,31 +10,23 @@ use embassy_sync::{
 use embassy_time::{Duration, Timer};
 use esp_println::println;
 use esp_radio::wifi::{
-    AuthenticationMethodConfig, Config, WifiController, scan::ScanConfig, sta::StationConfig,
+    AuthenticationMethod, AuthenticationMethodConfig, Config, WifiController, scan::ScanConfig,
+    sta::StationConfig,
 };
-use gatepost_companion::{Network, setup::Wish};
+use gatepost_companion::{
+    Network,
+    setup::{
+        Wish,
+        serve::{Done, MAX_SEEN, Seen},
+    },
+    storage::Security,
+};
 use gatepost_net::Hub;
 
 /// Between attempts to join.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How long one attempt may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Networks that a scan tells of.
-const SEEN: usize = 16;
-
-/// A network in reach.
-pub struct Seen {
-    pub ssid: alloc::string::String,
-    pub rssi: i8,
-    pub is_open: bool,
-}
-
-/// What became of a wish.
-pub enum Done {
-    Joined(bool),
-    Scanned(alloc::vec::Vec<Seen>),
-}
-
 static KNOWN: Mutex<CriticalSectionRawMutex, RefCell<Option<Network>>> = Mutex::new(RefCell::new(None));
 /// What the set-up wants, one after the other, and what became of it.
 pub static WISHES: Signal<CriticalSectionRawMutex, Wish> = Signal::new();
@@ -95,10 +87,12 @@ async fn join(radio: &mut WifiController<'static>, network: &Network) -> bool {
     let (Ok(name), Ok(secret)) = (ssid.as_str().try_into(), password.as_str().try_into()) else {
         return false;
     };
-    // The radio takes this as the least: an access point with WPA3 is joined with that.
-    let authentication = match password.is_empty() {
-        true => AuthenticationMethodConfig::Open,
-        false => AuthenticationMethodConfig::Wpa2Personal(secret),
+    // The radio takes this as the least. It knows no SAE (esp-radio 1.0.0-beta.1): a network that takes WPA3 as well is
+    // joined with WPA2, one that takes WPA3 alone is not joined.
+    let authentication = match network.security() {
+        Some(Security::Open) => AuthenticationMethodConfig::Open,
+        Some(Security::Wpa2) => AuthenticationMethodConfig::Wpa2Personal(secret),
+        None => return false,
     };
     let station = StationConfig::default().with_ssid(name).with_authentication(authentication);
     if let Err(error) = radio.set_config(&Config::Station(station)) {
@@ -111,7 +105,7 @@ async fn join(radio: &mut WifiController<'static>, network: &Network) -> bool {
             true
         }
         Either::First(Err(error)) => {
-            println!("wifi: cannot join {ssid}: {error:?}");
+            println!("wifi: cannot join {ssid} (WPA2 or open, not WPA3 alone): {error:?}");
             false
         }
         Either::Second(()) => {
@@ -121,12 +115,14 @@ async fn join(radio: &mut WifiController<'static>, network: &Network) -> bool {
     }
 }
 
-async fn scan(radio: &mut WifiController<'static>) -> alloc::vec::Vec<Seen> {
-    let found = radio.scan_async(&ScanConfig::default().with_max(SEEN)).await.unwrap_or_default();
-    let seen = |found: &esp_radio::wifi::ap::AccessPointInfo| Seen {
-        ssid: found.ssid.as_str().into(),
-        rssi: found.signal_strength,
-        is_open: found.auth_method == Some(esp_radio::wifi::AuthenticationMethod::None),
-    };
-    found.iter().filter(|found| !found.ssid.is_empty()).map(seen).collect()
+async fn scan(radio: &mut WifiController<'static>) -> heapless::Vec<Seen, MAX_SEEN> {
+    let found = radio.scan_async(&ScanConfig::default().with_max(MAX_SEEN)).await.unwrap_or_default();
+    let seen = found.iter().filter(|found| !found.ssid.is_empty()).filter_map(|found| {
+        Some(Seen {
+            ssid: found.ssid.as_str().try_into().ok()?,
+            rssi: found.signal_strength,
+            is_open: found.auth_method == Some(AuthenticationMethod::None),
+        })
+    });
+    seen.take(MAX_SEEN).collect()
 }

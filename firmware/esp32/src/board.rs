@@ -1,18 +1,15 @@
 //! Buttons, display, light, clock and dice, as the application asks for them.
 
 use embassy_time::{Delay, Instant};
-use esp_hal::{
-    Blocking,
-    gpio::{Input, Output},
-    i2c::master::I2c,
-    rng::Rng,
-};
+use esp_hal::{Blocking, gpio::Input, i2c::master::I2c, rng::Rng};
 use esp_println::println;
-use gatepost_companion::{Button, Edge, Millis, Painter, Screen, View, contacts::Contacts, mqtt};
+use gatepost_companion::{Button, Edge, Millis, Painter, Screen, contacts::Contacts, light, mqtt};
 use gatepost_link::seal::Random;
 use ssd1306::{
     I2CDisplayInterface, Ssd1306, mode::BufferedGraphicsMode, prelude::*, size::DisplaySize128x64,
 };
+
+use crate::light::Light;
 
 type Bus = I2CInterface<I2c<'static, Blocking>>;
 type Display = Ssd1306<Bus, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
@@ -24,7 +21,7 @@ pub struct Board {
     painter: Painter,
     /// Whether the display has been started.
     lit: bool,
-    light: Output<'static>,
+    light: Light,
     dice: Dice,
 }
 
@@ -50,7 +47,7 @@ impl Board {
     pub fn new(
         contacts: Contacts<Input<'static>, Input<'static>, Delay>,
         bus: I2c<'static, Blocking>,
-        light: Output<'static>,
+        light: Light,
         dice: Dice,
     ) -> Self {
         let display =
@@ -84,8 +81,7 @@ impl mqtt::Board for Board {
     }
 
     fn show(&mut self, screen: &Screen) {
-        let waits = matches!(screen.view, View::Card(_));
-        self.light.set_level(waits.into());
+        self.light.burn(light::burns(&screen.view));
         if let Err(error) = self.draw(screen) {
             if self.lit {
                 println!("the display does not answer: {error:?}");
@@ -99,12 +95,6 @@ impl mqtt::Board for Board {
     }
 
     fn note(&mut self, note: mqtt::Note) {
-        match note {
-            mqtt::Note::Connected => println!("broker: connected"),
-            mqtt::Note::Online => println!("broker: subscribed"),
-            mqtt::Note::Ended(Some(error)) => println!("broker: {error}"),
-            mqtt::Note::Ended(None) => println!("broker: left"),
-            mqtt::Note::Waiting(pause) => println!("broker: again in {pause} ms"),
-        }
+        println!("{note}");
     }
 }

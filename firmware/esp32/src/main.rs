@@ -3,6 +3,7 @@
 //! Nothing is decided here. What is on the board is found, handed to the application, and driven as it says:
 //!
 //! - [`board`]: pins, display and light, as the application asks for them; the pin table is in `main`;
+//! - [`light`]: what burns while a card waits;
 //! - [`flash`]: the partition that the device keeps its own in;
 //! - [`wifi`]: joins the network, again and again;
 //! - [`serial`]: set-up over the serial line, beside the log.
@@ -10,10 +11,9 @@
 #![no_main]
 #![warn(missing_docs)]
 
-extern crate alloc;
-
 mod board;
 mod flash;
+mod light;
 mod serial;
 mod wifi;
 
@@ -24,7 +24,7 @@ use embassy_time::Delay;
 use esp_backtrace as _;
 use esp_hal::{
     clock::CpuClock,
-    gpio::{Input, InputConfig, Level, Output, OutputConfig, Pull},
+    gpio::{Input, InputConfig, Pull},
     i2c::master::{Config as I2cConfig, I2c},
     rng::Rng,
     time::Rate,
@@ -37,6 +37,7 @@ use gatepost_companion::{
     Companion, Geometry, Settings, Storage as _, contacts::Contacts, flash::storage::FlashStorage, mqtt,
 };
 use gatepost_net::{Buffers, Connector};
+use light::Light;
 use static_cell::StaticCell;
 
 esp_bootloader_esp_idf::esp_app_desc!();
@@ -61,8 +62,8 @@ async fn main(spawner: Spawner) -> ! {
     let pulled_up = InputConfig::default().with_pull(Pull::Up);
     let approve = Input::new(pins.GPIO3, pulled_up);
     let deny = Input::new(pins.GPIO10, pulled_up);
-    // A light that burns while a card waits.
-    let light = Output::new(pins.GPIO8, Level::Low, OutputConfig::default());
+    // The light.
+    let light = Light::new(pins.RMT, pins.GPIO8);
     // SSD1306, 128×64, at 0x3C.
     let bus = I2cConfig::default().with_frequency(Rate::from_khz(400));
     let bus =
@@ -75,7 +76,7 @@ async fn main(spawner: Spawner) -> ! {
     let serial = serial.with_rx(pins.GPIO17).with_tx(pins.GPIO16);
     // --------------------------------------------------------------------------------------------------------------
 
-    let partition = flash::Partition::new(pins.FLASH);
+    let partition = flash::partition(pins.FLASH);
     let mut storage = FlashStorage::new(partition.clone());
     let known = storage.load_network().unwrap_or_else(|error| {
         println!("the network that was kept cannot be read, set it up again: {error}");
