@@ -1,7 +1,12 @@
-//! `gatepost demo`, unattended and with a person at a terminal.
+//! `gatepost demo`, unattended and with a person at a terminal, with the companion in the terminal and as a board.
 
-use anyhow::{Result, ensure};
-use gatepost_tests::hub::{gatepost, gatepost_at_a_terminal};
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_tests::{
+    hub::{gatepost, gatepost_at_a_terminal},
+    peers::qemu::picture::Picture,
+};
 
 #[test]
 fn the_demo_approves_one_message_and_denies_one() -> Result<()> {
@@ -74,5 +79,79 @@ fn a_person_at_a_terminal_of_either_kind_decides() -> Result<()> {
         ensure!(ended.stdout.contains("chain of hashes is whole"), "{kind}: {ended:?}");
         ensure!(ended.stdout.contains("\u{1b}[?25h"), "{kind}: the cursor is not given back");
     }
+    Ok(())
+}
+
+/// The only picture in a folder whose name ends with this.
+fn kept(folder: &Path, end: &str) -> Result<Picture> {
+    let mut found = None;
+    for file in fs::read_dir(folder)? {
+        let file = file?.path();
+        if file.to_string_lossy().ends_with(end) {
+            ensure!(found.replace(file).is_none(), "{end} is there twice");
+        }
+    }
+    Picture::read(&found.with_context(|| format!("no picture {end}"))?)
+}
+
+#[test]
+fn the_demo_pairs_a_board_which_approves_one_message_and_denies_one_and_its_screens_are_kept() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (dir, pictures) = (folder.path().join("hub"), folder.path().join("pictures"));
+    let arguments: [&str; 8] = [
+        "demo",
+        "--companion",
+        "qemu",
+        "--decide",
+        "approve",
+        "--dir",
+        dir.to_str().context("UTF-8")?,
+        "--screenshots",
+    ];
+    let told =
+        gatepost(&[&arguments[..], &[pictures.to_str().context("UTF-8")?]].concat(), b"", &[])?.well()?;
+    for words in [
+        "A board has started in QEMU",
+        "Both show a number",
+        "They are paired",
+        "Held as m",
+        "Approved, signed, verified, and sent",
+        "receipt for part 2: confirmed as local:",
+        "That is all. Good morning!",
+        "Denied. The agent is told",
+        "chain of hashes is whole",
+    ] {
+        ensure!(told.contains(words), "{words:?} is missing in:\n{told}");
+    }
+    for (end, golden) in [
+        ("-unpaired.png", "pairing-0-unpaired"),
+        ("-approved.png", "approved-2"),
+        ("-denied.png", "denied-2"),
+    ] {
+        ensure!(kept(&pictures, end)? == Picture::golden(golden)?, "{end} is not {golden}");
+    }
+    // The report has more pages than one, and each was on the screen.
+    let pages = |name: &str| kept(&pictures, name);
+    ensure!(pages("-page-5.png")? != pages("-page-6.png")?);
+
+    // In the same directory another board takes the place of the first.
+    let told = gatepost(&[&arguments[..4], &["deny"], &arguments[5..7]].concat(), b"", &[])?.well()?;
+    ensure!(told.matches("Denied. The agent is told").count() == 2, "{told}");
+    Ok(())
+}
+
+#[test]
+fn the_demo_says_what_a_board_lacks() -> Result<()> {
+    let refused = gatepost(&["demo", "--decide", "approve", "--screenshots", "pictures"], b"", &[])?;
+    ensure!(refused.status == 2 && refused.stderr.contains("add --companion qemu"), "{refused:?}");
+    let qemu = ["demo", "--companion", "qemu", "--decide"];
+    let without = gatepost(&[&qemu[..], &["approve"]].concat(), b"", &[("PATH", "/nowhere")])?;
+    ensure!(
+        without.status == 1 && without.stderr.contains("apt-get install qemu-system-misc"),
+        "{without:?}"
+    );
+    let blind = [("DISPLAY", ""), ("WAYLAND_DISPLAY", "")];
+    let blind = gatepost(&[&qemu[..], &["ask"]].concat(), b"", &blind)?;
+    ensure!(blind.status == 1 && blind.stderr.contains("use --decide approve"), "{blind:?}");
     Ok(())
 }

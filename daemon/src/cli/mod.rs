@@ -114,7 +114,7 @@ impl From<ClientError> for Failed {
 impl From<DemoError> for Failed {
     fn from(error: DemoError) -> Self {
         match error {
-            DemoError::NoTerminal => Self::Usage(error.to_string()),
+            DemoError::NoTerminal | DemoError::NoPictures => Self::Usage(error.to_string()),
             _ => Self::refused(error),
         }
     }

@@ -11,7 +11,11 @@ use gatepost_companion::{Bond, Geometry, Keys, Storage as _};
 use gatepost_desktop::{Companion, Settings, Store};
 use gatepost_link::{decision::PublicKey, envelope::VERSION, seal::SealSecret};
 
-use super::{DemoError, client};
+use super::{
+    DemoError,
+    board::{Board, Ready},
+    client,
+};
 use crate::{
     agents::{self, AgentError, Role},
     approval::device::Device,
@@ -44,7 +48,7 @@ limit = 1200
 /// Everything that the demo runs.
 pub(super) struct House {
     pub(super) hub: Hub,
-    pub(super) companion: Companion,
+    pub(super) companion: Asked,
     pub(super) agent: Client,
     pub(super) operator: Client,
     /// What had arrived before; more than nothing in a directory that is used again.
@@ -52,12 +56,25 @@ pub(super) struct House {
     temporary: Option<PathBuf>,
 }
 
+/// The companion that there shall be.
+pub(super) enum Wanted {
+    /// In this process.
+    Desktop(gatepost_companion::Settings),
+    /// In QEMU.
+    Board(Ready),
+}
+
+/// The companion that asks.
+pub(super) enum Asked {
+    /// In this process, registered with the hub beforehand: both are new, and nobody stands between.
+    Desktop(Companion),
+    /// In QEMU, yet to be paired.
+    Board(Board),
+}
+
 impl House {
     /// Starts it all, in `directory` or in a temporary one.
-    pub(super) async fn open(
-        directory: Option<&Path>,
-        app: gatepost_companion::Settings,
-    ) -> Result<Self, DemoError> {
+    pub(super) async fn open(directory: Option<&Path>, wanted: Wanted) -> Result<Self, DemoError> {
         let (directory, temporary) = match directory {
             Some(directory) => (directory.to_owned(), None),
             None => {
@@ -71,38 +88,15 @@ impl House {
         config.hub.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         config.broker.listen = free_port()?;
 
-        let keys = Keys { sign: crate::random::bytes(), seal: SealSecret(crate::random::bytes()) };
-        let password = crate::random::hex::<16>();
-        let extras = Extras {
-            broker_users: vec![("companion".into(), Secret::from(password.as_str()))],
-            companion: Some(Device {
-                key: PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes()),
-                seal: keys.seal.public(),
-                name: "demo".into(),
-                software: true,
-                login: None,
-                version: VERSION,
-            }),
+        let broker = config.broker.listen;
+        let (hub, companion) = match wanted {
+            Wanted::Desktop(app) => desktop(&config, app).await?,
+            Wanted::Board(ready) => {
+                let hub = Hub::start(&config, Extras::default()).await.map_err(DemoError::failed)?;
+                let board = Board::start(ready, broker.port(), &directory.join("board")).await?;
+                (hub, Asked::Board(board))
+            }
         };
-        let hub = Hub::start(&config, extras).await.map_err(DemoError::failed)?;
-        // Paired beforehand: both are new and in one process.
-        let bond = Bond {
-            hub: hub.key(),
-            seal: hub.seal_key(),
-            user: "companion".try_into().expect("short enough for any login"),
-            password: password.as_str().try_into().expect("short enough for any login"),
-            version: VERSION,
-        };
-        let mut store = Store::memory();
-        store.store_keys(&keys).and_then(|()| store.store_bond(&bond)).map_err(DemoError::failed)?;
-        let companion = Companion::start(Settings {
-            host: config.broker.listen.ip().to_string(),
-            port: config.broker.listen.port(),
-            store,
-            geometry: Geometry::LARGE,
-            app,
-        })
-        .map_err(DemoError::failed)?;
 
         let base = format!("http://{}", hub.address());
         let operator = fs::read_to_string(operator_token_path(&directory)).map_err(DemoError::failed)?;
@@ -133,6 +127,42 @@ impl House {
             eprintln!("gatepost: cannot remove {}: {error}", directory.display());
         }
     }
+}
+
+/// A hub and a companion in this process.
+async fn desktop(config: &Config, app: gatepost_companion::Settings) -> Result<(Hub, Asked), DemoError> {
+    let keys = Keys { sign: crate::random::bytes(), seal: SealSecret(crate::random::bytes()) };
+    let password = crate::random::hex::<16>();
+    let extras = Extras {
+        broker_users: vec![("companion".into(), Secret::from(password.as_str()))],
+        companion: Some(Device {
+            key: PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes()),
+            seal: keys.seal.public(),
+            name: "demo".into(),
+            software: true,
+            login: None,
+            version: VERSION,
+        }),
+    };
+    let hub = Hub::start(config, extras).await.map_err(DemoError::failed)?;
+    let bond = Bond {
+        hub: hub.key(),
+        seal: hub.seal_key(),
+        user: "companion".try_into().expect("short enough for any login"),
+        password: password.as_str().try_into().expect("short enough for any login"),
+        version: VERSION,
+    };
+    let mut store = Store::memory();
+    store.store_keys(&keys).and_then(|()| store.store_bond(&bond)).map_err(DemoError::failed)?;
+    let companion = Companion::start(Settings {
+        host: config.broker.listen.ip().to_string(),
+        port: config.broker.listen.port(),
+        store,
+        geometry: Geometry::LARGE,
+        app,
+    })
+    .map_err(DemoError::failed)?;
+    Ok((hub, Asked::Desktop(companion)))
 }
 
 fn free_port() -> Result<SocketAddr, DemoError> {

@@ -1,13 +1,15 @@
 //! `gatepost demo`: the whole main job on this machine, with nothing set up beforehand.
 //!
 //! It is the real thing throughout: the hub with its database, its broker and its HTTP door; an agent that speaks to
-//! that door with a token; the companion's own application, over MQTT, in the terminal. Every step is checked by what
-//! the hub says afterwards, and the demo ends well only if every step really happened.
+//! that door with a token; the companion's own application, over MQTT, in the terminal or as a board's firmware. Every
+//! step is checked by what the hub says afterwards, and the demo ends well only if every step really happened.
 //!
 //! - [`letter`]: what the agent has to say;
 //! - [`house`]: the hub and the companion;
+//! - [`board`]: a companion that is a board in QEMU;
 //! - [`stage`]: how it is told.
 
+mod board;
 mod house;
 mod letter;
 mod stage;
@@ -25,8 +27,10 @@ use crate::{
     client::{Client, ClientError, Request},
     store::StoreError,
 };
-use house::House;
-use stage::Stage;
+use board::Board;
+pub use board::BoardError;
+use house::{Asked, House, Wanted};
+use stage::{Interruption, Stage};
 
 /// How long a person may take. The demo's holds live as long.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -35,6 +39,10 @@ const SCRIPTED: Duration = Duration::from_secs(60);
 
 /// How long the companion and the hub may take to find each other.
 const MEETING: Duration = Duration::from_secs(10);
+/// How long a board may take for a step of its own, on a busy machine.
+const BOARDS: Duration = Duration::from_secs(60);
+/// What the hub calls the board.
+const BOARD: &str = "board";
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -47,6 +55,9 @@ pub struct Arguments {
     /// The companion that asks.
     #[arg(long, value_enum, default_value = "desktop")]
     companion: CompanionKind,
+    /// Keep a picture of each new screen of the board in this directory, as PNG; with --companion qemu.
+    #[arg(long, value_name = "DIR")]
+    screenshots: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -60,6 +71,8 @@ enum Decide {
 enum CompanionKind {
     /// The companion's application in this terminal.
     Desktop,
+    /// The companion's firmware on a RISC-V board in QEMU. Who is asked presses [a] and [d] in its window.
+    Qemu,
 }
 
 /// Why the demo did not end well.
@@ -68,6 +81,12 @@ pub enum DemoError {
     /// Nobody can be asked.
     #[error("there is no terminal to ask in: use --decide approve or --decide deny")]
     NoTerminal,
+    /// A terminal's pictures.
+    #[error("only a board has a screen to keep pictures of: add --companion qemu")]
+    NoPictures,
+    /// The board.
+    #[error(transparent)]
+    Board(#[from] BoardError),
     /// The demo's hub refused a call, or was not there.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -84,13 +103,25 @@ impl DemoError {
 
 /// Runs the demo.
 pub async fn run(arguments: Arguments) -> Result<(), DemoError> {
-    let CompanionKind::Desktop = arguments.companion;
-    let mut stage = match arguments.decide {
-        Decide::Ask => Stage::in_terminal()?,
-        Decide::Approve | Decide::Deny => Stage::unattended(),
+    let asks = arguments.decide == Decide::Ask;
+    let (mut stage, wanted) = match arguments.companion {
+        CompanionKind::Desktop if arguments.screenshots.is_some() => return Err(DemoError::NoPictures),
+        CompanionKind::Desktop => {
+            let stage = if asks { Stage::in_terminal()? } else { Stage::unattended() };
+            let settings = stage.settings();
+            (stage, Wanted::Desktop(settings))
+        }
+        CompanionKind::Qemu => {
+            let stage = Stage::unattended();
+            let ready = board::ready(asks, arguments.screenshots.as_deref(), |line| stage.say(line)).await?;
+            (stage, Wanted::Board(ready))
+        }
     };
-    let house = House::open(arguments.dir.as_deref(), stage.settings()).await?;
-    let mut interruption = stage.attach(&house.companion)?;
+    let house = House::open(arguments.dir.as_deref(), wanted).await?;
+    let mut interruption = match &house.companion {
+        Asked::Desktop(companion) => stage.attach(companion)?,
+        Asked::Board(_) => Interruption::by_signal(),
+    };
     let played = tokio::select! {
         played = play(&house, &stage, arguments.decide) => played,
         () = interruption.comes() => Err(DemoError::Failed("interrupted".into())),
@@ -102,8 +133,13 @@ pub async fn run(arguments: Arguments) -> Result<(), DemoError> {
 
 async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), DemoError> {
     stage.say("The hub is up: HTTP door, embedded MQTT broker, embedded database, the `local` channel.");
-    stage.met(MEETING).await?;
-    stage.say("A companion is connected. Its key was registered just now; nothing else may decide.");
+    match &house.companion {
+        Asked::Desktop(_) => {
+            stage.met(MEETING).await?;
+            stage.say("A companion is connected. Its key was registered just now; nothing else may decide.");
+        }
+        Asked::Board(board) => paired(house, stage, board, decide).await?,
+    }
 
     let context = heard(house).await?;
     stage.say("Ann wrote to the agent `engineer`. The agent answers her where she wrote: nobody is asked.");
@@ -159,6 +195,44 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), DemoEr
     Ok(())
 }
 
+/// The board starts as a new one and is paired with the hub, as any device is.
+async fn paired(house: &House, stage: &Stage, board: &Board, decide: Decide) -> Result<(), DemoError> {
+    board.unpaired(BOARDS).await?;
+    stage.say(
+        "A board has started in QEMU: RISC-V, a screen, two keys. It is paired with nobody, and says so.",
+    );
+    // That of an earlier demo in the same directory. A first one knows of none.
+    house.operator.ask(Method::DELETE, &format!("/v1/companions/{BOARD}"), Request::default()).await?;
+    let wait = || Request { wait: BOARDS, ..Request::default() };
+    let shown = house.operator.call(Method::POST, "/v1/pairing", wait()).await?;
+    let code = text(&shown, "code").to_owned();
+    let number = format!("{:06}", board.number(BOARDS).await?);
+    stage.say(&format!(
+        "The hub pairs it. Both show a number: {code} at the hub, {number} on the board's screen."
+    ));
+    if number != code {
+        return Err(DemoError::Failed(
+            "the numbers differ: somebody stands between the board and its hub".into(),
+        ));
+    }
+    let confirm = async {
+        match decide {
+            Decide::Ask => stage.say("Hold [a] in the board's window to say that they are the same."),
+            Decide::Approve | Decide::Deny => board.confirm().await?,
+        }
+        Ok::<_, DemoError>(())
+    };
+    let path = format!("/v1/pairing/{code}");
+    let body = Some(json!({"same": true, "name": BOARD}));
+    let answer = async { Ok(house.operator.call(Method::POST, &path, Request { body, ..wait() }).await?) };
+    tokio::try_join!(confirm, answer)?;
+    board.met(BOARDS).await?;
+    stage.say(
+        "They are paired: the board has the hub's key and the hub the board's. Nothing else may decide.",
+    );
+    Ok(())
+}
+
 /// Ann writes; the context of the turn that this starts.
 async fn heard(house: &House) -> Result<String, DemoError> {
     let body =
@@ -183,11 +257,14 @@ async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) ->
         Decide::Ask => {
             stage.say(match hint {
                 Verdict::Approve => {
-                    "Read it with short presses of [a]; hold [a] to approve, press [d] to deny. [q] leaves."
+                    "Read it with short presses of [a]; hold [a] to approve, press [d] to deny. [q] or Ctrl-C leaves."
                 }
                 Verdict::Deny => "This one is to be denied: press [d]. (It is yours to decide.)",
             });
-            return stage.decision(PATIENCE).await;
+            return match &house.companion {
+                Asked::Desktop(_) => stage.decision(PATIENCE).await,
+                Asked::Board(board) => Ok(board.decision(PATIENCE).await?),
+            };
         }
         Decide::Approve => Verdict::Approve,
         Decide::Deny => Verdict::Deny,
@@ -196,7 +273,12 @@ async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) ->
         Verdict::Approve => "The scripted person reads every page, then holds Approve.",
         Verdict::Deny => "The scripted person presses Deny.",
     });
-    person::decide(&house.companion, verdict, SCRIPTED).await.map_err(DemoError::failed)?;
+    match &house.companion {
+        Asked::Desktop(companion) => {
+            person::decide(companion, verdict, SCRIPTED).await.map_err(DemoError::failed)?;
+        }
+        Asked::Board(board) => board.decide(verdict, SCRIPTED).await?,
+    }
     Ok(verdict)
 }
 

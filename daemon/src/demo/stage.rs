@@ -154,6 +154,11 @@ impl Stage {
 }
 
 impl Interruption {
+    /// By a signal, without a keyboard of ours.
+    pub(super) fn by_signal() -> Self {
+        Self(None)
+    }
+
     /// Returns when the person wants to leave.
     pub(super) async fn comes(&mut self) {
         match &mut self.0 {
