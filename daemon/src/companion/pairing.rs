@@ -4,6 +4,13 @@
 //! before the person at the hub has said that both numbers are the same, the person at the device has, and the device has
 //! answered that it keeps what it was given. Whoever stands between makes the numbers differ, or the attempt fail; both
 //! are said, and the next attempt is a person's to begin.
+//!
+//! - [`order`]: what a person at the hub wants, is shown and is told;
+//! - `stage`: how far an attempt has come;
+//! - [`Window`]: the attempt itself.
+
+mod order;
+mod stage;
 
 use std::{
     collections::VecDeque,
@@ -15,97 +22,27 @@ use gatepost_link::{
     decision::PublicKey,
     envelope::{self, MAX_FRAME, VERSION},
     frame,
-    pairing::{Agreed, Code, Down, FromDevice, FromHub, Host, PAIRING_USER, PairingError, Up},
+    pairing::{Down, FromDevice, FromHub, Host, PAIRING_USER, PairingError, Up},
     seal::SealSecret,
     session::Arrived,
     topic::Attempt,
 };
-use tokio::sync::oneshot;
 
-use super::{logins, sealed::System};
+pub(super) use order::Order;
+use order::Reply;
+pub use order::{CONFIRM, PairError, Shown, WAIT};
+use stage::Stage;
+
+use super::{
+    logins,
+    sealed::{System, written},
+};
 use crate::approval::{device::Device, registry::DeviceError};
 
-/// How long the hub waits for a device.
-pub const WAIT: Duration = Duration::from_secs(60);
-/// How long the number is shown, and both persons may take.
-pub const CONFIRM: Duration = Duration::from_millis(gatepost_link::pairing::CONFIRM);
 /// How often a device is given its login again, until it answers.
 const GIVE_AGAIN: Duration = Duration::from_secs(2);
 /// Messages that are none after which an attempt is given up: each costs the hub a handshake.
 const MAX_FAULTS: u32 = 20;
-
-/// Why no companion was paired.
-#[derive(Debug, thiserror::Error)]
-pub enum PairError {
-    /// Another pairing is under way.
-    #[error("a companion is being paired already: wait a minute, or finish that first")]
-    Busy,
-    /// No device came.
-    #[error(
-        "no device asked to be paired within {} s: is it on, in the same network, and does it show \"not paired\"?",
-        WAIT.as_secs()
-    )]
-    Nobody,
-    /// A person took too long.
-    #[error("nobody confirmed the number on both sides within {} s: pair again", CONFIRM.as_secs())]
-    Late,
-    /// The person at the device said no.
-    #[error("the person at the device said that the number is another one: somebody may stand between")]
-    Declined,
-    /// The person at the hub said no.
-    #[error("nothing was paired: the number at the device is another one, so somebody may stand between")]
-    Refused,
-    /// The number given is not the one shown.
-    #[error("no companion waits for this number")]
-    Unknown,
-    /// Somebody stands between.
-    #[error(transparent)]
-    Between(PairingError),
-    /// Somebody disturbs.
-    #[error(
-        "the attempt was disturbed by messages that were not the device's: somebody is on the broker; pair again"
-    )]
-    Disturbed,
-    /// It is a program, and those may not decide here.
-    #[error("this is a program and not a device: set [approval] allow_software_companion if it may decide")]
-    Program,
-    /// It cannot be registered.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The connection to the broker broke, or the hub stops.
-    #[error("the connection to the MQTT broker broke: pair again")]
-    Broken,
-}
-
-/// What a person at the hub is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shown {
-    /// The number.
-    pub code: Code,
-    /// The device's key.
-    pub device: PublicKey,
-    /// Whether it is a program.
-    pub program: bool,
-}
-
-type Reply<T> = oneshot::Sender<Result<T, PairError>>;
-
-/// What a person at the hub wants.
-pub(super) enum Order {
-    /// To pair a companion.
-    Open(Reply<Shown>),
-    /// To answer what was shown.
-    Answer {
-        /// The number that was shown.
-        code: u32,
-        /// Whether the device shows the same.
-        same: bool,
-        /// What to call it.
-        name: Option<String>,
-        /// Who waits.
-        reply: Reply<Device>,
-    },
-}
 
 /// One window.
 pub(super) struct Window {
@@ -122,36 +59,6 @@ pub(super) struct Window {
     out: VecDeque<(Attempt, Vec<u8>)>,
     asked: Option<Reply<Shown>>,
     answered: Option<Reply<Device>>,
-}
-
-// There is one at a time.
-#[allow(clippy::large_enum_variant)]
-enum Stage {
-    Waiting,
-    Greeted {
-        attempt: Attempt,
-        first: Vec<u8>,
-        host: Box<Host>,
-    },
-    /// The number is known, the kind of device not yet.
-    Agreed {
-        attempt: Attempt,
-        agreed: Agreed,
-    },
-    Shown {
-        attempt: Attempt,
-        agreed: Agreed,
-        program: bool,
-    },
-    /// The login was given.
-    Given {
-        attempt: Attempt,
-        agreed: Agreed,
-        device: Device,
-        login: FromHub,
-        again: Instant,
-    },
-    Over,
 }
 
 impl Window {
@@ -226,13 +133,8 @@ impl Window {
     }
 
     fn sealed(&mut self, from: Attempt, number: u64, bytes: &[u8]) -> Option<Device> {
-        let (Stage::Agreed { attempt, agreed }
-        | Stage::Shown { attempt, agreed, .. }
-        | Stage::Given { attempt, agreed, .. }) = &mut self.stage
-        else {
-            return None;
-        };
-        if from != *attempt {
+        let (attempt, agreed) = self.stage.agreed()?;
+        if from != attempt {
             return None;
         }
         let mut plain = [0; MAX_FRAME];
@@ -397,26 +299,17 @@ impl Window {
     }
 
     fn tell(&mut self, told: &FromHub) {
-        let (Stage::Agreed { attempt, agreed }
-        | Stage::Shown { attempt, agreed, .. }
-        | Stage::Given { attempt, agreed, .. }) = &mut self.stage
-        else {
-            return;
-        };
+        let Some((attempt, agreed)) = self.stage.agreed() else { return };
         let (mut plain, mut sealed) = ([0; MAX_FRAME], [0; MAX_FRAME]);
         let text = frame::encode(told, &mut plain).expect("what is told is short");
         if let Ok((number, bytes)) = agreed.session.seal(text, &mut sealed) {
-            self.out.push_back((*attempt, written(&Down::Sealed { number, bytes })));
+            self.out.push_back((attempt, written(&Down::Sealed { number, bytes })));
         }
     }
 
     fn say(&mut self, attempt: Attempt, down: &Down<'_>) {
         self.out.push_back((attempt, written(down)));
     }
-}
-
-fn written(down: &Down<'_>) -> Vec<u8> {
-    envelope::encode(down, &mut [0; MAX_FRAME]).expect("what is told is short").to_vec()
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use gatepost_link::{
     seal::{Random, SealError, SealKey, SealSecret, TAG},
     session::{self, Arrived, Ends, Session, SessionHash},
 };
+use serde::Serialize;
 
 /// A companion that asks for sessions more often than this is not answered.
 const BETWEEN_OPENS: Duration = Duration::from_millis(200);
@@ -257,8 +258,9 @@ impl Sealed {
     }
 }
 
-fn written(down: &Down<'_>) -> Vec<u8> {
-    envelope::encode(down, &mut [0; MAX_FRAME]).expect("every payload of the hub fits").to_vec()
+/// A payload of the hub's, to a companion that it knows or to one that is being paired.
+pub(super) fn written(envelope: &impl Serialize) -> Vec<u8> {
+    envelope::encode(envelope, &mut [0; MAX_FRAME]).expect("every payload of the hub fits").to_vec()
 }
 
 #[cfg(test)]

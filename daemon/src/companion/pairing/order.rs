@@ -1,0 +1,90 @@
+//! What a person at the hub wants of a pairing, is shown, and is told.
+
+use std::time::Duration;
+
+use gatepost_link::{
+    decision::PublicKey,
+    pairing::{Code, PairingError},
+};
+use tokio::sync::oneshot;
+
+use crate::approval::{device::Device, registry::DeviceError};
+
+/// How long the hub waits for a device.
+pub const WAIT: Duration = Duration::from_secs(60);
+/// How long the number is shown, and both persons may take.
+pub const CONFIRM: Duration = Duration::from_millis(gatepost_link::pairing::CONFIRM);
+
+/// Why no companion was paired.
+#[derive(Debug, thiserror::Error)]
+pub enum PairError {
+    /// Another pairing is under way.
+    #[error("a companion is being paired already: wait a minute, or finish that first")]
+    Busy,
+    /// No device came.
+    #[error(
+        "no device asked to be paired within {} s: is it on, in the same network, and does it show \"not paired\"?",
+        WAIT.as_secs()
+    )]
+    Nobody,
+    /// A person took too long.
+    #[error("nobody confirmed the number on both sides within {} s: pair again", CONFIRM.as_secs())]
+    Late,
+    /// The person at the device said no.
+    #[error("the person at the device said that the number is another one: somebody may stand between")]
+    Declined,
+    /// The person at the hub said no.
+    #[error("nothing was paired: the number at the device is another one, so somebody may stand between")]
+    Refused,
+    /// The number given is not the one shown.
+    #[error("no companion waits for this number")]
+    Unknown,
+    /// Somebody stands between.
+    #[error(transparent)]
+    Between(PairingError),
+    /// Somebody disturbs.
+    #[error(
+        "the attempt was disturbed by messages that were not the device's: somebody is on the broker; pair again"
+    )]
+    Disturbed,
+    /// It is a program, and those may not decide here.
+    #[error("this is a program and not a device: set [approval] allow_software_companion if it may decide")]
+    Program,
+    /// It cannot be registered.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The connection to the broker broke, or the hub stops.
+    #[error("the connection to the MQTT broker broke: pair again")]
+    Broken,
+}
+
+/// What a person at the hub is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    /// The number.
+    pub code: Code,
+    /// The device's key.
+    pub device: PublicKey,
+    /// Whether it is a program.
+    pub program: bool,
+}
+
+/// Who waits for what comes of it.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, PairError>>;
+
+/// What a person at the hub wants.
+pub(in crate::companion) enum Order {
+    /// To pair a companion.
+    Open(Reply<Shown>),
+    /// To answer what was shown.
+    Answer {
+        /// The number that was shown.
+        code: u32,
+        /// Whether the device shows the same.
+        same: bool,
+        /// What to call it.
+        name: Option<String>,
+        /// Who waits.
+        reply: Reply<Device>,
+    },
+}
