@@ -13,9 +13,10 @@ use gatepost::{
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
+    doubles::Desk,
     hub::{TestHub, client::text},
     main_job,
-    peers::{Taker, judge},
+    peers::judge,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -142,9 +143,9 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() -> Result<()> {
     let said = json!({ "name": "spaces/AAAA/messages/M", "thread": { "name": "spaces/AAAA/threads/T" } });
-    let google = Taker::start(&said)?;
+    let google = Desk::saying(said)?;
     let secrets = tempfile::tempdir()?;
-    let address = format!("{}/v1/spaces/AAAA/messages?key=hush1&token=hush2", google.base_url());
+    let address = format!("{}/v1/spaces/AAAA/messages?key=hush1&token=hush2", google.url());
     std::fs::write(secrets.path().join("webhook"), address)?;
     let mut house = TestHub::start(&format!(
         "[agents.engineer]\nallow = [\"googlechat:*\"]\n[approval]\nallow_software_companion = true\n\
@@ -158,13 +159,13 @@ async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() ->
     let seen = house.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let took = google.took();
+    let took = google.heard();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
-    let (head, body) = &took[0];
+    let body = took[0].json();
     let wire: Value = serde_json::from_str(&parts[0].wire)?;
-    ensure!(*body == wire["message"] && body["thread"]["threadKey"] == "tea", "{body}");
-    ensure!(head.contains("&messageReplyOption=REPLY_MESSAGE_OR_FAIL"), "{head}");
-    ensure!(text(body, "text").contains("*oven*") && !text(body, "text").contains("<users/all>"), "{body}");
+    ensure!(body == wire["message"] && body["thread"]["threadKey"] == "tea", "{body}");
+    ensure!(took[0].query.contains("&messageReplyOption=REPLY_MESSAGE_OR_FAIL"), "{:?}", took[0]);
+    ensure!(text(&body, "text").contains("*oven*") && !text(&body, "text").contains("<users/all>"), "{body}");
     ensure!(sent["parts"][0]["platform_id"] == "spaces/AAAA/messages/M", "{sent}");
     ensure!(!sent.to_string().contains("hush") && !wire.to_string().contains("hush"));
 

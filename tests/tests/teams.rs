@@ -17,9 +17,10 @@ use gatepost::{
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
+    doubles::Desk,
     hub::{TestHub, client::text},
     main_job,
-    peers::{Playground, Taker, cards_check},
+    peers::{Playground, cards_check},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -39,7 +40,7 @@ allow_software_companion = true
 /// The playground, somebody who gives tokens to all who ask, and the bot's secret as a file.
 struct House {
     playground: Playground,
-    login: Taker,
+    login: Desk,
     secrets: TempDir,
 }
 
@@ -49,7 +50,7 @@ impl House {
             json!({ "token_type": "Bearer", "expires_in": 3600, "access_token": "a.granted.token" });
         let secrets = tempfile::tempdir()?;
         fs::write(secrets.path().join("secret"), "hush~secret")?;
-        Ok(Self { playground: Playground::start()?, login: Taker::start(&granted)?, secrets })
+        Ok(Self { playground: Playground::start()?, login: Desk::saying(granted)?, secrets })
     }
 
     fn channel(&self) -> String {
@@ -57,7 +58,7 @@ impl House {
             "[channels.teams.home]\napp_id = \"app-1\"\nsecret = \"file:{}\"\nservice_url = \"{}\"\nlogin_url = \"{}\"\n",
             self.secrets.path().join("secret").display(),
             self.playground.service_url(),
-            self.login.base_url(),
+            self.login.url(),
         )
     }
 }
@@ -136,32 +137,31 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
         refused.status == 400 && text(&refused.body, "hint").contains("conversation's id"),
         "{refused:?}"
     );
-    ensure!(server.login.took().len() <= 2, "a token is asked for once an account");
+    ensure!(server.login.heard().len() <= 2, "a token is asked for once an account");
     house.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -> Result<()> {
-    let workflow = Taker::start(&json!({}))?;
+    let workflow = Desk::saying(json!({}))?;
     let secrets = tempfile::tempdir()?;
-    let address = format!("{}/workflows/1/invoke?api-version=1&sig=hush-sig", workflow.base_url());
+    let address = format!("{}/workflows/1/invoke?api-version=1&sig=hush-sig", workflow.url());
     fs::write(secrets.path().join("webhook"), address)?;
     let channel =
         format!("[channels.teams.home]\nwebhook = \"file:{}\"\n", secrets.path().join("webhook").display());
     let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
     let agent = house.agent("engineer").await?;
     let held = agent.send(&json!({"to": "teams:webhook", "message": "The **oven** is on."}))?;
-    ensure!(held["state"] == "held" && workflow.took().is_empty(), "{held}");
+    ensure!(held["state"] == "held" && workflow.heard().is_empty(), "{held}");
     let seen = house.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let took = workflow.took();
+    let took = workflow.heard();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
-    let (head, body) = &took[0];
+    let (request, body) = (&took[0], took[0].json());
     let wire: Value = serde_json::from_str(&parts[0].wire)?;
-    ensure!(
-        head.starts_with("POST /workflows/1/invoke?api-version=1&sig=hush-sig ") && *body == wire["message"]
-    );
+    ensure!(request.method == "POST" && request.path == "/workflows/1/invoke", "{request:?}");
+    ensure!(request.query == "api-version=1&sig=hush-sig" && body == wire["message"], "{request:?}");
     let card = &body["attachments"][0]["content"];
     ensure!(text(&card["body"][0], "text").contains("**oven**"), "{card}");
     ensure!(cards_check(std::slice::from_ref(card))? == [Vec::<String>::new()]);

@@ -3,17 +3,15 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{Shutdown, TcpListener, TcpStream},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
+    net::{Shutdown, TcpStream},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
+
+use super::door::Door;
 
 /// No request here is longer, in bytes.
 const MAX_REQUEST: usize = 32 * 1024 * 1024;
@@ -66,12 +64,11 @@ struct Shared {
     handle: Box<Handle>,
     next: Mutex<VecDeque<Answer>>,
     heard: Mutex<Vec<Request>>,
-    closed: AtomicBool,
 }
 
 /// An open port on loopback. It closes when this is dropped.
 pub struct Desk {
-    port: u16,
+    door: Door,
     shared: Arc<Shared>,
 }
 
@@ -85,33 +82,23 @@ impl Desk {
     /// # Errors
     /// There is no port to listen on.
     pub fn open(handle: impl Fn(&Request) -> (u16, Value) + Send + Sync + 'static) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let port = listener.local_addr()?.port();
-        let shared = Arc::new(Shared {
-            handle: Box::new(handle),
-            next: Mutex::default(),
-            heard: Mutex::default(),
-            closed: AtomicBool::new(false),
-        });
+        let shared =
+            Arc::new(Shared { handle: Box::new(handle), next: Mutex::default(), heard: Mutex::default() });
         let serving = Arc::clone(&shared);
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                if serving.closed.load(Ordering::Relaxed) {
-                    break;
-                }
-                let shared = Arc::clone(&serving);
-                thread::spawn(move || {
-                    // A client that goes is its own matter.
-                    let _ = shared.serve(stream);
-                });
-            }
-        });
-        Ok(Self { port, shared })
+        Ok(Self { door: Door::open(move |stream| serving.serve(stream))?, shared })
+    }
+
+    /// Opens one that answers everything with 200 and `said`.
+    ///
+    /// # Errors
+    /// There is no port to listen on.
+    pub fn saying(said: Value) -> Result<Self> {
+        Self::open(move |request| (200, if request.method == "HEAD" { Value::Null } else { said.clone() }))
     }
 
     /// `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://127.0.0.1:{}", self.door.port())
     }
 
     /// What the next requests are answered, one each, before the double thinks for itself again.
@@ -122,14 +109,6 @@ impl Desk {
     /// All requests so far.
     pub fn heard(&self) -> Vec<Request> {
         locked(&self.shared.heard).clone()
-    }
-}
-
-impl Drop for Desk {
-    fn drop(&mut self) {
-        self.shared.closed.store(true, Ordering::Relaxed);
-        // Wakes the one who listens; if nobody does, that is as well.
-        let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod bluebubbles;
 mod desk;
+pub(crate) mod door;
 pub mod evolution;
 pub mod signal;
 pub mod whatsapp;

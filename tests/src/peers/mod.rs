@@ -30,7 +30,6 @@ mod schemathesis;
 mod signal_cli;
 mod slack;
 mod synapse;
-mod taker;
 
 pub use cable::Cable;
 pub use double::Double;
@@ -47,7 +46,6 @@ pub use schemathesis::schemathesis;
 pub use signal_cli::SignalCli;
 pub use slack::Slack;
 pub use synapse::{Account, Synapse};
-pub use taker::Taker;
 
 use std::{
     fs,

@@ -17,16 +17,16 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use super::{leash::Leash, ports, taker::Taker};
+use super::{leash::Leash, ports};
+use crate::doubles::Desk;
 
 const START: Duration = Duration::from_secs(60);
 
 /// A running playground.
-#[derive(Debug)]
 pub struct Playground {
     _leash: Leash,
     /// Whom it tells what people do.
-    _bot: Taker,
+    _bot: Desk,
     port: u16,
     personal: String,
     group: String,
@@ -53,8 +53,8 @@ impl Playground {
         fs::write(bin.join("xdg-open"), "#!/bin/sh\n")?;
         fs::set_permissions(bin.join("xdg-open"), fs::Permissions::from_mode(0o755))?;
         let path = format!("PATH={}:{}", bin.display(), std::env::var("PATH")?);
-        let (port, bot) = (ports::free()?, Taker::start(&serde_json::json!({}))?);
-        let endpoint = format!("{}/api/messages", bot.base_url());
+        let (port, bot) = (ports::free()?, Desk::saying(serde_json::json!({}))?);
+        let endpoint = format!("{}/api/messages", bot.url());
         let port_text = port.to_string();
         // Without telemetry.
         let server: [&OsStr; 12] = [

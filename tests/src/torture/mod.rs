@@ -2,12 +2,10 @@
 //!
 //! - [`platform`]: a platform that records every request and answers as badly as it is told;
 //! - [`post`]: a mail server that does so too, and knows no keys;
-//! - `door`: the port at which either is met;
 //! - [`book`]: what was handed in, what arrived, and what the hub says of it, held against each other;
 //! - [`Dice`] and [`number`]: the same run again, or a longer one.
 
 pub mod book;
-mod door;
 pub mod platform;
 pub mod post;
 

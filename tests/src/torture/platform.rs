@@ -16,7 +16,8 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use super::{Dice, door::Door};
+use super::Dice;
+use crate::doubles::door::Door;
 
 /// The token of an account whose resent messages are not recognised.
 pub const FORGETFUL: &str = "forgetful";

@@ -20,7 +20,8 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
-use super::{Dice, door::Door, platform::has_gone};
+use super::{Dice, platform::has_gone};
+use crate::doubles::door::Door;
 
 /// The hub's account here.
 pub const POST: &str = "post";

@@ -12,14 +12,14 @@ use std::{
 use anyhow::Result;
 
 /// An open port on the loopback. It closes when this is dropped.
-pub(super) struct Door {
+pub(crate) struct Door {
     port: u16,
     closed: Arc<AtomicBool>,
 }
 
 impl Door {
     /// Opens a port and serves whoever comes.
-    pub(super) fn open(serve: impl Fn(TcpStream) -> Result<()> + Send + Sync + 'static) -> Result<Self> {
+    pub(crate) fn open(serve: impl Fn(TcpStream) -> Result<()> + Send + Sync + 'static) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         let (closed, serve) = (Arc::new(AtomicBool::new(false)), Arc::new(serve));
@@ -39,7 +39,7 @@ impl Door {
         Ok(Self { port, closed })
     }
 
-    pub(super) fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 }
