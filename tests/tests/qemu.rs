@@ -277,3 +277,47 @@ async fn a_man_on_the_broker_reads_nothing_gets_nothing_approved_and_is_reported
     ensure!(house.arrived("team")?.len() == 2);
     house.audit_is_whole().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_man_at_the_broker_who_changes_the_order_gets_nothing_approved_and_is_reported() -> Result<()> {
+    let (house, agent, mut board) = house(CONFIG).await?;
+    board.unplug();
+    board.view("the board is alone", |view| view == "Offline")?;
+    let man = board.plug_before(&house)?;
+    board.view("the board is in a session", |view| view == "Idle")?;
+
+    // What the hub says comes in another order: no session lasts, and no card can be decided, whatever is pressed.
+    man.swaps_down(true);
+    let (first, second) = (ask(&agent, "The first in a row.")?, ask(&agent, "The second in a row.")?);
+    eventually("he turns something round", || Ok((man.swapped().1 > 1).then_some(())))?;
+    for _ in 0..3 {
+        board.qemu()?.hold()?;
+        board.qemu()?.press(Button::Deny, Duration::from_millis(120))?;
+    }
+    still_held(&agent, &first)?;
+    still_held(&agent, &second)?;
+    man.swaps_down(false);
+
+    // What the person says comes in another order: a denial and the same again, which the board says while it is not
+    // confirmed. Neither counts, and the hub tells of it.
+    board.card()?;
+    let out_of_order = || {
+        let refused = house.audit("link.refused")?;
+        Ok(refused.into_iter().find(|line| text(&line.detail, "why").contains("in another order")))
+    };
+    ensure!(out_of_order()?.is_none(), "the board has kept the order");
+    man.swaps_up(true);
+    thread::sleep(Duration::from_millis(400));
+    board.qemu()?.press(Button::Deny, Duration::from_millis(120))?;
+    eventually("it is reported", out_of_order)?;
+    ensure!(man.swapped().0 > 0 && house.arrived("team")?.is_empty());
+    man.swaps_up(false);
+
+    // The board says it again in a new session, as the person meant it; the next card is as good as any.
+    agent.ended(&first, "denied")?;
+    board.approve()?;
+    agent.ended(&second, "sent")?;
+    ensure!(house.arrived("team")? == ["[engineer] The second in a row."]);
+    ensure!(house.audit("decision.rejected")?.is_empty() && house.audit("device.cloned")?.is_empty());
+    house.audit_is_whole().await
+}

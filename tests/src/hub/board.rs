@@ -12,7 +12,7 @@ use gatepost_link::{RequestId, decision::PublicKey, document::Document, envelope
 
 use super::{TestHub, eventually, inside};
 use crate::peers::{
-    Cable,
+    Cable, Man,
     qemu::{Qemu, flash::Flash, picture::Picture},
 };
 
@@ -89,6 +89,16 @@ impl Board {
     pub fn plug(&self, hub: &TestHub) -> Result<()> {
         self.cable.plug(hub.broker_port()?);
         Ok(())
+    }
+
+    /// Plugs it in at a man who stands before the hub's broker.
+    ///
+    /// # Errors
+    /// The hub is stopped, or there is no port for him.
+    pub fn plug_before(&self, hub: &TestHub) -> Result<Man> {
+        let man = Man::before(hub.broker_port()?)?;
+        self.cable.plug(man.port());
+        Ok(man)
     }
 
     /// The board itself.
