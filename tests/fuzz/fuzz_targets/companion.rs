@@ -3,12 +3,9 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use gatepost_companion::{Bond, Button, Companion, Counter, Edge, Geometry, Keys, Millis, Network, Settings, Storage};
-use gatepost_link::{
-    decision::PublicKey,
-    envelope::VERSION,
-    seal::{Random, SealSecret},
-};
+use gatepost_companion::{Bond, Button, Companion, Edge, Geometry, Millis, Settings};
+use gatepost_fuzz::{Dice, Memory};
+use gatepost_link::{decision::PublicKey, envelope::VERSION, seal::SealSecret};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, Arbitrary)]
@@ -19,64 +16,6 @@ enum Event {
     Arrives(Option<u8>, Vec<u8>),
     Edge(bool, bool),
     Wait(u8),
-}
-
-struct Dice(u8);
-
-impl Random for Dice {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        self.0 = self.0.wrapping_add(1);
-        bytes.fill(self.0);
-    }
-}
-
-#[derive(Default)]
-struct Memory {
-    counter: u64,
-    keys: Option<Keys>,
-    bond: Option<Bond>,
-}
-
-impl Counter for Memory {
-    type Error = ();
-
-    fn reserve(&mut self) -> Result<u64, ()> {
-        self.counter += 1;
-        Ok(self.counter)
-    }
-}
-
-impl Storage for Memory {
-    fn load_keys(&mut self) -> Result<Option<Keys>, ()> {
-        Ok(self.keys.clone())
-    }
-
-    fn store_keys(&mut self, keys: &Keys) -> Result<(), ()> {
-        self.keys = Some(keys.clone());
-        Ok(())
-    }
-
-    fn load_bond(&mut self) -> Result<Option<Bond>, ()> {
-        Ok(self.bond.clone())
-    }
-
-    fn store_bond(&mut self, bond: &Bond) -> Result<(), ()> {
-        self.bond = Some(bond.clone());
-        Ok(())
-    }
-
-    fn wipe_bond(&mut self) -> Result<(), ()> {
-        self.bond = None;
-        Ok(())
-    }
-
-    fn load_network(&mut self) -> Result<Option<Network>, ()> {
-        Ok(None)
-    }
-
-    fn store_network(&mut self, _network: &Network) -> Result<(), ()> {
-        Ok(())
-    }
 }
 
 fuzz_target!(|events: Vec<Event>| {
