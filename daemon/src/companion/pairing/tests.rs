@@ -5,6 +5,8 @@ use gatepost_companion::{
     pair::{Pairing, Shown as OnDevice, Step},
 };
 
+use tokio::sync::oneshot;
+
 use super::*;
 
 const HUB: PublicKey = PublicKey([1; 32]);
