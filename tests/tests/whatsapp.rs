@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
-use gatepost_link::decision::Verdict;
+use gatepost_link::{Digest, decision::Verdict};
 use gatepost_tests::{
     doubles::{Answer, Desk, evolution, whatsapp},
     hub::{SpawnedHub, TestHub, client::text},
@@ -184,4 +184,62 @@ async fn a_hybrid_account_goes_on_by_the_second_way_when_the_first_is_refused() 
     let sent = agent.send_and_wait(&json!({"to": to, "message": "Three."}))?;
     ensure!(sent["state"] == "sent" && messages(&second).len() == 1, "{sent}");
     Ok(())
+}
+
+/// HMAC-SHA256 (RFC 2104), as Meta signs what it tells.
+fn signed(secret: &str, body: &str) -> String {
+    let pad = |with: u8| -> Vec<u8> {
+        (0..64).map(|n| secret.as_bytes().get(n).copied().unwrap_or(0) ^ with).collect()
+    };
+    let inner = Digest::of(&[pad(0x36), body.as_bytes().to_vec()].concat());
+    format!("sha256={}", Digest::of(&[pad(0x5c), inner.0.to_vec()].concat()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_knew_whatsapp_tells_later_and_nobody_else_does() -> Result<()> {
+    let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
+    let secret = |name: &str| -> Result<String> {
+        let path = secrets.path().join(name);
+        fs::write(&path, format!("the {name}"))?;
+        Ok(format!("{name} = \"file:{}\"\n", path.display()))
+    };
+    let told = format!("{}{}", secret("app_secret")?, secret("verify_token")?);
+    let channel = format!("[channels.whatsapp.home]\n{}{told}", cloud(&desk, &secrets)?);
+    let house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    desk.next([Answer::Lost]);
+    let unknown =
+        agent.send_and_wait(&json!({"to": "whatsapp:4915112345679", "message": "Whether it arrives?"}))?;
+    ensure!(unknown["state"] == "unknown", "{unknown}");
+
+    let http = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build().new_agent();
+    let door = format!("{}/v1/platform/whatsapp/home", agent.base());
+    let verify = |word: &str| -> Result<(u16, String)> {
+        let asked = format!("{door}?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token={word}");
+        let mut answer = http.get(asked).call()?;
+        Ok((answer.status().as_u16(), answer.body_mut().read_to_string()?))
+    };
+    ensure!(verify("the%20verify_token")? == (200, "1158201444".into()));
+    for word in ["", "another", "the%20app_secret"] {
+        ensure!(verify(word)?.0 == 403, "{word}");
+    }
+
+    let key = text(&messages(&desk)[0], "biz_opaque_callback_data").to_owned();
+    let status = json!({"id": "wamid.later", "status": "delivered", "biz_opaque_callback_data": key});
+    let body = json!({"entry": [{"changes": [{"value": {"statuses": [status]}}]}]}).to_string();
+    let tell = |door: &str, signature: &str| -> Result<u16> {
+        let told = http.post(door).header("X-Hub-Signature-256", signature).send(body.as_str())?;
+        Ok(told.status().as_u16())
+    };
+    let good = signed("the app_secret", &body);
+    ensure!(tell(&door, &signed("the verify_token", &body))? == 401);
+    ensure!(tell(&door.replace("/home", "/work"), &good)? == 401);
+    let id = text(&unknown, "id");
+    agent.ended(id, "unknown")?;
+    for _ in 0..2 {
+        ensure!(tell(&door, &good)? == 200);
+    }
+    let sent = agent.ended(id, "sent")?;
+    ensure!(sent["parts"][0]["platform_id"] == "wamid.later" && messages(&desk).len() == 1, "{sent}");
+    house.audit_is_whole().await
 }

@@ -60,7 +60,7 @@ impl Stage {
         let store = Store::open(&folder.path().join("data")).unwrap();
         let (platform, port) = match script {
             Script::Http(script) => {
-                let (answers, double) = (script.len(), Double::start(script));
+                let (answers, double) = (script.len(), Double::start(&script));
                 let port = double.port;
                 (Platform::Http(double, answers), port)
             }

@@ -39,7 +39,7 @@ pub(super) enum Way {
         /// The API.
         base: Base,
         /// Who it is.
-        account: Replaceable,
+        account: Box<Replaceable>,
         /// What it was let in with.
         granted: Granted,
     },
@@ -61,7 +61,7 @@ struct Refusal {
 impl Client {
     /// An app.
     pub(super) fn app(http: reqwest::Client, base: Base, account: Replaceable) -> Self {
-        let way = Way::App { base, account, granted: Granted::default() };
+        let way = Way::App { base, account: Box::new(account), granted: Granted::default() };
         // Its secret stays in the account; what is masked of words is the access token, which is not known yet.
         Self { http: Http::new(http, "Google Chat", Secret::from("-----BEGIN PRIVATE KEY-----")), way }
     }

@@ -29,8 +29,8 @@ pub(crate) struct Double {
 
 impl Double {
     /// Starts one.
-    pub(crate) fn start(script: impl Into<Vec<Reply>>) -> Self {
-        let script = script.into();
+    pub(crate) fn start(script: &[Reply]) -> Self {
+        let script = script.to_vec();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(Mutex::new(Vec::new()));

@@ -128,10 +128,11 @@ mod tests {
         let of = |kind: &str| crate::channels::sample::file("a", kind, kind.as_bytes());
         let [png, mp4, pdf, mp3, gif] =
             ["image/png", "video/mp4", "application/pdf", "audio/mpeg", "image/gif"].map(of);
-        assert!(beside(&[png.clone()], &mp4) && beside(&[mp4.clone(), png.clone()], &png));
-        assert!(beside(&[pdf.clone()], &pdf) && beside(&[mp3.clone()], &mp3));
+        let with = |one, other| beside(std::slice::from_ref(one), other);
+        assert!(with(&png, &mp4) && beside(&[mp4.clone(), png.clone()], &png));
+        assert!(with(&pdf, &pdf) && with(&mp3, &mp3));
         for (one, other) in [(&png, &pdf), (&pdf, &mp3), (&gif, &gif), (&png, &gif)] {
-            assert!(!beside(std::slice::from_ref(one), other), "{one:?} {other:?}");
+            assert!(!with(one, other), "{one:?} {other:?}");
         }
         assert!(beside(&vec![png.clone(); 9], &png) && !beside(&vec![png.clone(); 10], &png));
         let voice = Attachment { voice: true, ..mp3.clone() };
