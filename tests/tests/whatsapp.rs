@@ -205,7 +205,7 @@ async fn what_nobody_knew_whatsapp_tells_later_and_nobody_else_does() -> Result<
     };
     let told = format!("{}{}", secret("app_secret")?, secret("verify_token")?);
     let channel = format!("[channels.whatsapp.home]\n{}{told}", cloud(&desk, &secrets)?);
-    let house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
     let agent = house.agent("courier").await?;
     desk.next([Answer::Lost]);
     let unknown =
