@@ -4,7 +4,6 @@ use gatepost_companion::{
     Button, Edge, Keys, Millis, Settings,
     pair::{Pairing, Shown as OnDevice, Step},
 };
-use tokio::sync::oneshot;
 
 use tokio::sync::oneshot;
 
