@@ -58,7 +58,7 @@ pub(super) const MEMBERS: &[&[&str]] = &[
     &["caption"],
 ];
 /// What a voice message may have for its words.
-const WORDS: &str = "text";
+pub(super) const WORDS: &str = "text";
 
 impl Asked {
     /// The files of a call, in the order in which they go: the voice message before the others.

@@ -30,7 +30,12 @@ pub fn of(holds: Holds) -> Value {
         Holds::Number(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
         Holds::Word(words) => json!({"type": "string", "enum": words}),
         Holds::Texts => json!({"type": "array", "items": short()}),
-        Holds::File => file(),
+        // Words to be spoken are a recording too.
+        Holds::File => {
+            let mut file = file();
+            file["properties"][asked::WORDS] = text();
+            file
+        }
         Holds::Files => json!({"type": "array", "items": file(), "maxItems": asked::MOST}),
         Holds::Buttons => {
             let button = object(&[("text", short()), ("callback_data", text()), ("url", short())], &["text"]);
@@ -108,7 +113,11 @@ fn taken(holds: Holds) -> Value {
             &["array", "null"]
         }
         Holds::File => &["object", "string", "null"],
-        Holds::Files => return json!({"anyOf": [schema, taken(Holds::File)]}),
+        Holds::Files => {
+            let mut one = file();
+            one["type"] = json!(["object", "string", "null"]);
+            return json!({"anyOf": [schema, one]});
+        }
         Holds::Buttons | Holds::Selects => &["array", "null"],
         Holds::Object => &["object", "null"],
     };
