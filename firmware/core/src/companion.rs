@@ -245,6 +245,11 @@ impl<S: Storage, R: Random> Companion<S, R> {
         }
     }
 
+    /// Any number, for pauses that differ from those of other devices.
+    pub fn dice(&mut self) -> u32 {
+        self.random.number() as u32
+    }
+
     /// What to draw now.
     pub fn screen(&self, now: Millis) -> Screen {
         match &self.mode {

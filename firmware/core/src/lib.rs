@@ -7,7 +7,7 @@
 //! - [`app`]: cards and decisions, read it first;
 //! - [`sealed`]: sessions with the hub, and [`pair`]: how the device comes to have one;
 //! - [`buttons`]: edges to gestures, and which presses never count;
-//! - [`contacts`]: two pins with switches that bounce, as edges;
+//! - [`contacts`], [`keyboard`]: two pins with switches that bounce, or two keys, as edges;
 //! - [`fetch`]: a document put together piece by piece;
 //! - [`card`]: what an open card has shown and what it may decide;
 //! - [`pending`]: a decision that the hub has not confirmed yet;
@@ -42,6 +42,7 @@ pub mod escape;
 pub mod fetch;
 pub mod flash;
 pub mod font;
+pub mod keyboard;
 pub mod light;
 pub mod mqtt;
 pub mod notice;
@@ -66,7 +67,7 @@ pub use buttons::{Button, Edge};
 pub use companion::{Access, Companion};
 pub use paint::Painter;
 pub use screen::{CardView, Ended, Geometry, Screen, View};
-pub use storage::{Bond, Keys, Network, Storage};
+pub use storage::{Bond, Hub, Keys, Network, Storage};
 
 /// A point in time: milliseconds since any fixed moment, such as the start. Must not go backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

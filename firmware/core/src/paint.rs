@@ -6,6 +6,7 @@
 //! off would have been counted as read.
 
 mod band;
+mod frame;
 mod palette;
 
 use embedded_graphics_core::{
@@ -15,6 +16,7 @@ use embedded_graphics_core::{
 };
 use heapless::Vec;
 
+pub use frame::Frame;
 pub use palette::{Ink, Palette};
 
 use crate::{

@@ -6,11 +6,12 @@
 //!
 //! A network is kept only once the device has joined it: a mistyped password leaves the device where it was. Whoever
 //! holds the serial line holds the device, so nothing here asks who is there; and nothing here touches keys or pairing.
-//! [`serve`] joins it with a board's line and radio.
+//! [`serve`] joins it with a board's line, and [`stay`] with its radio.
 
 pub mod line;
 pub mod packet;
 pub mod serve;
+pub mod stay;
 
 use heapless::{String, Vec, deque::Deque};
 

@@ -116,6 +116,21 @@ pub struct Network {
     pub port: u16,
 }
 
+/// Where a hub's broker is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hub {
+    /// Host name or address.
+    pub host: String<MAX_HOST>,
+    /// Port.
+    pub port: u16,
+}
+
+impl core::fmt::Display for Hub {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
 /// What a device asks of a wireless network before it joins it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security {
@@ -126,6 +141,11 @@ pub enum Security {
 }
 
 impl Network {
+    /// Where the hub is, if anybody has said so.
+    pub fn hub(&self) -> Option<Hub> {
+        (!self.host.is_empty()).then(|| Hub { host: self.host.clone(), port: self.port })
+    }
+
     /// What is asked of it. [`None`] where no protected network could have such a password.
     pub fn security(&self) -> Option<Security> {
         match self.password.len() {
@@ -171,6 +191,15 @@ mod tests {
         };
         let said = format!("{keys:?} {:?} {bond:?} {network:?}", keys.seal);
         assert!(!said.contains("171") && !said.contains("ab") && !said.contains("tiger"), "{said}");
+    }
+
+    #[test]
+    fn there_is_a_hub_only_where_somebody_has_named_one() {
+        let (ssid, password) = ("home".try_into().unwrap(), String::new());
+        let mut network = Network { ssid, password, host: String::new(), port: 1883 };
+        assert_eq!(network.hub(), None);
+        network.host = "hub.home".try_into().unwrap();
+        assert_eq!(format!("{}", network.hub().unwrap()), "hub.home:1883");
     }
 
     #[test]

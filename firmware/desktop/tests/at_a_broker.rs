@@ -117,6 +117,10 @@ impl Peer for Device {
     fn screen(&self, _: Millis) -> Screen {
         Screen::new(Geometry::SMALL, View::Offline)
     }
+
+    fn dice(&mut self) -> u32 {
+        0
+    }
 }
 
 struct Bench {
@@ -136,10 +140,6 @@ impl Board for Bench {
     }
 
     fn show(&mut self, _: &Screen) {}
-
-    fn dice(&mut self) -> u32 {
-        0
-    }
 
     fn note(&mut self, note: Note) {
         self.did.send(Did::Noted(note)).unwrap();

@@ -1,10 +1,11 @@
 //! Buttons, display, light, clock and dice, as the application asks for them.
 
-use embassy_time::{Delay, Instant};
+use embassy_time::Delay;
 use esp_hal::{Blocking, gpio::Input, i2c::master::I2c, rng::Rng};
 use esp_println::println;
 use gatepost_companion::{Button, Edge, Millis, Painter, Screen, contacts::Contacts, light, mqtt};
 use gatepost_link::seal::Random;
+use gatepost_net::now;
 use ssd1306::{
     I2CDisplayInterface, Ssd1306, mode::BufferedGraphicsMode, prelude::*, size::DisplaySize128x64,
 };
@@ -22,19 +23,10 @@ pub struct Board {
     /// Whether the display has been started.
     lit: bool,
     light: Light,
-    dice: Dice,
 }
 
 /// The hardware's random numbers. While the radio is on, which is before anything is drawn for keys, noise feeds them.
-#[derive(Clone)]
 pub struct Dice(pub Rng);
-
-impl Dice {
-    /// A number for what must differ from one start to the next.
-    pub fn seed(&mut self) -> u64 {
-        u64::from(self.0.random()) << 32 | u64::from(self.0.random())
-    }
-}
 
 impl Random for Dice {
     fn fill(&mut self, bytes: &mut [u8]) {
@@ -48,12 +40,11 @@ impl Board {
         contacts: Contacts<Input<'static>, Input<'static>, Delay>,
         bus: I2c<'static, Blocking>,
         light: Light,
-        dice: Dice,
     ) -> Self {
         let display =
             Ssd1306::new(I2CDisplayInterface::new(bus), DisplaySize128x64, DisplayRotation::Rotate0)
                 .into_buffered_graphics_mode();
-        Self { contacts, display, painter: Painter::new(), lit: false, light, dice }
+        Self { contacts, display, painter: Painter::new(), lit: false, light }
     }
 
     /// Draws what has changed. A display that was unplugged is started again, with all of the picture.
@@ -73,11 +64,11 @@ impl Board {
 
 impl mqtt::Board for Board {
     fn now(&self) -> Millis {
-        Millis(Instant::now().as_millis())
+        now()
     }
 
     async fn event(&mut self, until: Millis) -> Option<(Button, Edge)> {
-        self.contacts.event(|| Millis(Instant::now().as_millis()), until).await
+        self.contacts.event(now, until).await
     }
 
     fn show(&mut self, screen: &Screen) {
@@ -88,10 +79,6 @@ impl mqtt::Board for Board {
             }
             self.lit = false;
         }
-    }
-
-    fn dice(&mut self) -> u32 {
-        self.dice.0.random()
     }
 
     fn note(&mut self, note: mqtt::Note) {

@@ -5,8 +5,7 @@
 //! - [`board`]: pins, display and light, as the application asks for them; the pin table is in `main`;
 //! - [`light`]: what burns while a card waits;
 //! - [`flash`]: the partition that the device keeps its own in;
-//! - [`wifi`]: joins the network, again and again;
-//! - [`serial`]: set-up over the serial line, beside the log.
+//! - [`wifi`]: the radio.
 #![no_std]
 #![no_main]
 #![warn(missing_docs)]
@@ -14,15 +13,14 @@
 mod board;
 mod flash;
 mod light;
-mod serial;
 mod wifi;
 
 use board::{Board, Dice};
 use embassy_executor::Spawner;
-use embassy_net::StackResources;
 use embassy_time::Delay;
 use esp_backtrace as _;
 use esp_hal::{
+    Async,
     clock::CpuClock,
     gpio::{Input, InputConfig, Pull},
     i2c::master::{Config as I2cConfig, I2c},
@@ -34,17 +32,46 @@ use esp_hal::{
 use esp_println::println;
 use esp_radio::wifi::{ControllerConfig, Interface, WifiController};
 use gatepost_companion::{
-    Companion, Geometry, Settings, Storage as _, contacts::Contacts, flash::storage::FlashStorage, mqtt,
+    Companion, Geometry, Settings, Storage as _,
+    contacts::Contacts,
+    flash::storage::FlashStorage,
+    mqtt,
+    setup::{About, SetUp, serve::serve, stay::Air},
 };
-use gatepost_net::{Buffers, Connector};
+use gatepost_link::seal::Random as _;
+use gatepost_net::{Connector, now};
 use light::Light;
 use static_cell::StaticCell;
+use wifi::Wifi;
 
 esp_bootloader_esp_idf::esp_app_desc!();
+
+#[cfg(feature = "esp32c3")]
+const CHIP: &str = "ESP32-C3";
+#[cfg(feature = "esp32c6")]
+const CHIP: &str = "ESP32-C6";
 
 #[embassy_executor::task]
 async fn network(mut runner: embassy_net::Runner<'static, Interface>) -> ! {
     runner.run().await
+}
+
+#[embassy_executor::task]
+async fn stay(air: &'static Air, mut wifi: Wifi) -> ! {
+    air.stay(&mut wifi, Delay).await
+}
+
+/// Set-up over the serial line. The log goes out there too, a line at a time; packets come between its lines.
+#[embassy_executor::task]
+async fn set_up(
+    mut air: &'static Air,
+    mut line: Uart<'static, Async>,
+    mut storage: FlashStorage<flash::Partition>,
+) {
+    let about = About { version: env!("CARGO_PKG_VERSION"), chip: CHIP };
+    let mut set_up = SetUp::new(about, air.known());
+    let lost = |error| println!("the network could not be kept: {error}");
+    serve(&mut set_up, &mut line, &mut air, &mut storage, now, lost).await;
 }
 
 #[esp_rtos::main]
@@ -82,32 +109,20 @@ async fn main(spawner: Spawner) -> ! {
         println!("the network that was kept cannot be read, set it up again: {error}");
         None
     });
-    wifi::know(known.clone());
+    static AIR: StaticCell<Air> = StaticCell::new();
+    let air: &Air = AIR.init(Air::new(known));
 
     let radio = WifiController::new(pins.WIFI, ControllerConfig::default()).expect("the radio starts");
-    static RESOURCES: StaticCell<StackResources<4>> = StaticCell::new();
     let mut dice = Dice(Rng::new());
-    let (stack, runner) = embassy_net::new(
-        Interface::station(),
-        embassy_net::Config::dhcpv4(Default::default()),
-        RESOURCES.init(StackResources::new()),
-        dice.seed(),
-    );
+    let (stack, runner) = gatepost_net::start(Interface::station(), dice.number());
     spawner.spawn(network(runner).expect("spawned once"));
-    spawner.spawn(wifi::stay(radio).expect("spawned once"));
-    spawner.spawn(
-        serial::set_up(serial.into_async(), known, FlashStorage::new(partition)).expect("spawned once"),
-    );
+    spawner.spawn(stay(air, Wifi(radio)).expect("spawned once"));
+    let kept = FlashStorage::new(partition);
+    spawner.spawn(set_up(air, serial.into_async(), kept).expect("spawned once"));
 
-    let contacts = Contacts::new(approve, deny, Delay);
-    let mut board = Board::new(contacts, bus, light, dice.clone());
-    static COMPANION: StaticCell<Companion<FlashStorage<flash::Partition>, Dice>> = StaticCell::new();
-    let companion = match Companion::new(storage, dice, Geometry::SMALL, Settings::default()) {
-        Ok(companion) => COMPANION.init(companion),
-        Err(error) => panic!("the device's keys cannot be read: {error}"),
-    };
+    let mut board = Board::new(Contacts::new(approve, deny, Delay), bus, light);
+    let companion = Companion::new(storage, dice, Geometry::SMALL, Settings::default());
+    let mut companion = companion.unwrap_or_else(|error| panic!("the device's keys cannot be read: {error}"));
     println!("device {}", gatepost_link::topic::name(companion.device()));
-    static BUFFERS: StaticCell<Buffers> = StaticCell::new();
-    let mut connector = Connector::new(stack, BUFFERS.init(Buffers::new()), wifi::hub);
-    mqtt::run(companion, &mut board, &mut connector).await
+    mqtt::run(&mut companion, &mut board, &mut Connector::new(stack, || air.hub())).await
 }

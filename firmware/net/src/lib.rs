@@ -1,18 +1,25 @@
-//! The way from a companion's network stack to its hub's broker, the same on every board.
+//! The way from a board to its hub's broker: time, network stack and connection, the same on every board that has
+//! embassy's executor.
+//!
+//! [`card`]: a network card that is asked for its packets.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod card;
+
 use core::net::Ipv4Addr;
 
 use embassy_net::{
-    IpAddress, Stack,
+    Config, IpAddress, Runner, Stack, StackResources,
     dns::DnsQueryType,
+    driver::Driver,
     tcp::{ConnectError, TcpSocket},
 };
+use embassy_time::Instant;
 use embedded_io_async::ErrorKind;
-use gatepost_companion::{mqtt, storage::MAX_HOST};
-use heapless::String;
+use gatepost_companion::{Hub, Millis, mqtt};
+use static_cell::{ConstStaticCell, StaticCell};
 
 /// Bytes on their way from the broker: a payload of the hub's, and its packet around it.
 const RECEIVE: usize = 4608;
@@ -20,44 +27,37 @@ const RECEIVE: usize = 4608;
 const SEND: usize = 1460;
 
 /// A TCP connection's memory.
-pub struct Buffers {
+struct Buffers {
     receive: [u8; RECEIVE],
     send: [u8; SEND],
 }
 
-impl Buffers {
-    /// Empty ones.
-    pub const fn new() -> Self {
-        Self { receive: [0; RECEIVE], send: [0; SEND] }
-    }
+/// Milliseconds since the start.
+pub fn now() -> Millis {
+    Millis(Instant::now().as_millis())
 }
 
-impl Default for Buffers {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// The broker's address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hub {
-    /// Host name or address.
-    pub host: String<MAX_HOST>,
-    /// Port.
-    pub port: u16,
+/// A network whose address is given to it, and what moves its packets. `seed` is another at each start. Once.
+pub fn start<D: Driver>(driver: D, seed: u64) -> (Stack<'static>, Runner<'static, D>) {
+    /// Sockets: the connection to the broker, and what asks for addresses and names.
+    static RESOURCES: StaticCell<StackResources<4>> = StaticCell::new();
+    let resources = RESOURCES.init(StackResources::new());
+    embassy_net::new(driver, Config::dhcpv4(Default::default()), resources, seed)
 }
 
 /// Connects to the hub's broker, once the network has an address and somebody has said where the hub is.
-pub struct Connector<'b, H> {
+pub struct Connector<H> {
     stack: Stack<'static>,
     hub: H,
-    buffers: &'b mut Buffers,
+    buffers: &'static mut Buffers,
 }
 
-impl<'b, H: Fn() -> Option<Hub>> Connector<'b, H> {
-    /// Over this network; `hub` is asked at every attempt.
-    pub fn new(stack: Stack<'static>, buffers: &'b mut Buffers, hub: H) -> Self {
-        Self { stack, hub, buffers }
+impl<H: Fn() -> Option<Hub>> Connector<H> {
+    /// Over this network; `hub` is asked at every attempt. Once.
+    pub fn new(stack: Stack<'static>, hub: H) -> Self {
+        static BUFFERS: ConstStaticCell<Buffers> =
+            ConstStaticCell::new(Buffers { receive: [0; RECEIVE], send: [0; SEND] });
+        Self { stack, hub, buffers: BUFFERS.take() }
     }
 
     async fn address(&self, host: &str) -> Result<IpAddress, ErrorKind> {
@@ -69,7 +69,7 @@ impl<'b, H: Fn() -> Option<Hub>> Connector<'b, H> {
     }
 }
 
-impl<H: Fn() -> Option<Hub>> mqtt::Connector for Connector<'_, H> {
+impl<H: Fn() -> Option<Hub>> mqtt::Connector for Connector<H> {
     type Socket<'c>
         = TcpSocket<'c>
     where

@@ -5,42 +5,16 @@ use core::{cell::RefCell, task::Waker};
 use critical_section::Mutex;
 use embassy_time_driver::time_driver_impl;
 use embassy_time_queue_utils::Queue;
-use gatepost_companion::Millis;
+use riscv::register::{mie, time};
 
-const TIME: *const u32 = 0x0200_bff8 as *const u32;
 const COMPARE: *mut u32 = 0x0200_4000 as *mut u32;
-const TICKS_PER_MS: u64 = embassy_time_driver::TICK_HZ / 1_000;
-
-/// Milliseconds since the start.
-pub fn now() -> Millis {
-    Millis(ticks() / TICKS_PER_MS)
-}
-
-/// Ticks of the driver for so many milliseconds since the start.
-pub fn ticks_at(time: Millis) -> u64 {
-    time.0.saturating_mul(TICKS_PER_MS)
-}
-
 /// Lets the timer interrupt.
 pub fn start() {
     set_alarm(u64::MAX);
     // SAFETY: the handler is below, and all it uses was there before main.
     unsafe {
-        riscv::register::mie::set_mtimer();
+        mie::set_mtimer();
         riscv::interrupt::enable();
-    }
-}
-
-fn ticks() -> u64 {
-    // SAFETY: two aligned registers that can only be read; the upper one is read again, in case the lower ran over.
-    unsafe {
-        loop {
-            let high = TIME.add(1).read_volatile();
-            let low = TIME.read_volatile();
-            if high == TIME.add(1).read_volatile() {
-                return u64::from(high) << 32 | u64::from(low);
-            }
-        }
     }
 }
 
@@ -61,14 +35,14 @@ time_driver_impl!(static CLOCK: Clock = Clock { waiting: Mutex::new(RefCell::new
 
 impl embassy_time_driver::Driver for Clock {
     fn now(&self) -> u64 {
-        ticks()
+        time::read64()
     }
 
     fn schedule_wake(&self, at: u64, waker: &Waker) {
         critical_section::with(|token| {
             let mut waiting = self.waiting.borrow(token).borrow_mut();
             if waiting.schedule_wake(at, waker) {
-                set_alarm(waiting.next_expiration(ticks()));
+                set_alarm(waiting.next_expiration(time::read64()));
             }
         });
     }
@@ -78,6 +52,6 @@ impl embassy_time_driver::Driver for Clock {
 fn alarm() {
     critical_section::with(|token| {
         let mut waiting = CLOCK.waiting.borrow(token).borrow_mut();
-        set_alarm(waiting.next_expiration(ticks()));
+        set_alarm(waiting.next_expiration(time::read64()));
     });
 }

@@ -2,13 +2,14 @@
 //!
 //! Pages come from a region of their own and never go back: every device is found once and kept.
 
+use alloc::vec::Vec;
 use core::{
     ptr::NonNull,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
 use virtio_drivers::{
-    BufferDirection, Hal, PAGE_SIZE, PhysAddr,
+    BufferDirection, Error, Hal, PAGE_SIZE, PhysAddr,
     device::{blk::VirtIOBlk, gpu::VirtIOGpu, input::VirtIOInput, net::VirtIONet, rng::VirtIORng},
     transport::{
         DeviceType, Transport as _,
@@ -16,10 +17,12 @@ use virtio_drivers::{
     },
 };
 
+/// Where the board has the registers of its virtio devices, a page each.
+const REGISTERS: usize = 0x1000_1000;
 /// Packets in each of the network's two rings.
 pub const PACKETS: usize = 4;
 /// Bytes of a packet's buffer: a full Ethernet frame and virtio's header.
-const PACKET: usize = 1536;
+pub const PACKET: usize = 1536;
 
 type Transport = MmioTransport<'static>;
 /// The network.
@@ -33,39 +36,26 @@ pub type Entropy = VirtIORng<Memory, Transport>;
 /// The disk.
 pub type Disk = VirtIOBlk<Memory, Transport>;
 
-/// What the board has.
-#[derive(Default)]
-pub struct Found {
-    /// `-device virtio-net-device`
-    pub network: Option<Network>,
-    /// `-device virtio-gpu-device`
-    pub screen: Option<Gpu>,
-    /// `-device virtio-keyboard-device`
-    pub keys: Option<Input>,
-    /// `-device virtio-rng-device`
-    pub entropy: Option<Entropy>,
-    /// `-device virtio-blk-device`
-    pub disk: Option<Disk>,
-}
+/// The board's eight virtio slots, and what is in them.
+pub struct Slots(Vec<Transport>);
 
-/// Looks into the board's eight virtio slots. To be called once: two drivers of one device would confuse each other.
-pub fn find() -> Found {
-    let mut found = Found::default();
-    for slot in 0..8 {
-        let header =
-            NonNull::new((0x1000_1000 + slot * 0x1000) as *mut VirtIOHeader).expect("it is not zero");
-        // SAFETY: the board has a page of virtio registers there, and nobody else uses it.
-        let Ok(transport) = (unsafe { MmioTransport::new(header, 0x1000) }) else { continue };
-        match transport.device_type() {
-            DeviceType::Network => found.network = Network::new(transport, PACKET).ok(),
-            DeviceType::GPU => found.screen = Gpu::new(transport).ok(),
-            DeviceType::Input => found.keys = Input::new(transport).ok(),
-            DeviceType::EntropySource => found.entropy = Entropy::new(transport).ok(),
-            DeviceType::Block => found.disk = Disk::new(transport).ok(),
-            _ => {}
-        }
+impl Slots {
+    /// To be called once: two drivers of one device would confuse each other.
+    pub fn look() -> Self {
+        let slots = (0..8).filter_map(|slot| {
+            let header = NonNull::new((REGISTERS + slot * 0x1000) as *mut VirtIOHeader)?;
+            // SAFETY: the board has a page of virtio registers there, and nobody else uses it.
+            unsafe { MmioTransport::new(header, 0x1000) }.ok()
+        });
+        Self(slots.collect())
     }
-    found
+
+    /// Takes the device of this kind, whose driver `new` is.
+    pub fn take<D>(&mut self, kind: DeviceType, new: impl Fn(Transport) -> Result<D, Error>) -> D {
+        let at = self.0.iter().position(|device| device.device_type() == kind);
+        let at = at.unwrap_or_else(|| panic!("start QEMU with a -device for {kind:?}"));
+        new(self.0.remove(at)).expect("QEMU's device does as virtio says")
+    }
 }
 
 unsafe extern "C" {

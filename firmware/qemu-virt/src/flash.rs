@@ -3,23 +3,15 @@
 //! QEMU hands every write to the host's file system before it says that it is done: what was written outlives a QEMU
 //! that is killed.
 
-use gatepost_companion::flash::blocks::{BLOCK, Blocks, Disk};
+use gatepost_companion::flash::blocks::{BLOCK, Disk};
 use virtio_drivers::device::blk::SECTOR_SIZE;
 
 use crate::dma;
 
 const _: () = assert!(BLOCK == SECTOR_SIZE);
 
-/// The flash.
-pub type Flash = Blocks<Board>;
-
 /// The board's disk.
-pub struct Board(dma::Disk);
-
-/// Takes the disk.
-pub fn new(disk: dma::Disk) -> Flash {
-    Blocks(Board(disk))
-}
+pub struct Board(pub dma::Disk);
 
 impl Disk for Board {
     type Error = virtio_drivers::Error;

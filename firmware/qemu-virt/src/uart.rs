@@ -27,7 +27,7 @@ macro_rules! log {
     ($($what:tt)*) => {{
         use core::fmt::Write as _;
         // Writing to the UART cannot fail.
-        let _ = write!($crate::uart::Uart, "{:>8} ", $crate::clock::now().0);
+        let _ = write!($crate::uart::Uart, "{:>8} ", gatepost_net::now().0);
         let _ = writeln!($crate::uart::Uart, $($what)*);
     }};
 }

@@ -21,6 +21,13 @@ pub const TAG: usize = 16;
 pub trait Random {
     /// Fills `bytes` with bytes that nobody can guess.
     fn fill(&mut self, bytes: &mut [u8]);
+
+    /// Any number, for what must differ from one device, or from one start, to the next.
+    fn number(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
 }
 
 /// Random bytes, as many as asked for.
@@ -192,6 +199,18 @@ mod tests {
         assert_eq!(into, [7; 32]);
         assert_eq!(once.try_fill_bytes(&mut into), Err(snow::Error::Rng));
         assert_eq!(Once(Some([7; 32])).try_fill_bytes(&mut [0; 16]), Err(snow::Error::Rng));
+    }
+
+    #[test]
+    fn a_number_has_eight_bytes_of_its_own() {
+        let mut random = crate::testing::Seeded(1);
+        let numbers = [random.number(), random.number()];
+        let drawn: [[u8; 8]; 2] = core::array::from_fn({
+            let mut random = crate::testing::Seeded(1);
+            move |_| draw(&mut random)
+        });
+        assert_eq!(numbers, drawn.map(u64::from_le_bytes));
+        assert!(numbers[0] != numbers[1] && numbers.iter().all(|number| number >> 32 != 0));
     }
 
     /// Alice's keys in RFC 7748, section 6.1.

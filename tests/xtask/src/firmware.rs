@@ -5,6 +5,8 @@
 
 mod espflash;
 mod image;
+#[cfg(test)]
+mod lines;
 mod size;
 
 use std::{

@@ -51,6 +51,7 @@ pub trait Peer {
     fn tick(&mut self, now: Millis);
     fn next_tick(&self, now: Millis) -> Option<Millis>;
     fn screen(&self, now: Millis) -> Screen;
+    fn dice(&mut self) -> u32;
 }
 
 impl<S: Storage, R: Random> Peer for Companion<S, R> {
@@ -97,6 +98,10 @@ impl<S: Storage, R: Random> Peer for Companion<S, R> {
     fn screen(&self, now: Millis) -> Screen {
         self.screen(now)
     }
+
+    fn dice(&mut self) -> u32 {
+        self.dice()
+    }
 }
 
 /// A clock, two buttons, a screen.
@@ -110,9 +115,6 @@ pub trait Board {
 
     /// Draws; often the same as before.
     fn show(&mut self, screen: &Screen);
-
-    /// Any number, for pauses that differ from those of other devices.
-    fn dice(&mut self) -> u32;
 
     /// Something happened that a log should have.
     fn note(&mut self, note: Note);
@@ -179,7 +181,7 @@ pub async fn run<P: Peer, B: Board, C: Connector>(peer: &mut P, board: &mut B, c
         house.board.note(Note::Ended(end.err()));
         house.show();
         if end.is_err() {
-            let rest = pause.after(now.since(began), house.board.dice());
+            let rest = pause.after(now.since(began), house.peer.dice());
             house.board.note(Note::Waiting(rest));
             house.meanwhile(now.after(rest), pending::<()>()).await;
         }
