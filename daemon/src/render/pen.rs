@@ -11,6 +11,8 @@ use super::{Dialect, Markup, Notation};
 
 /// Invisible, and no platform reads a mark across it: what stands in for an escape where a platform has none.
 pub(super) const INERT: &str = "\u{200b}";
+/// The same as a sign.
+pub(super) const INERT_SIGN: char = '\u{200b}';
 
 /// The most entities of a Telegram message; later ones are ignored (Bot API, "Formatting options").
 const TELEGRAM_TAGS: usize = 100;

@@ -7,11 +7,11 @@ use std::ops::Range;
 
 use super::escape::{addresses, at_start};
 use super::look::{Look, Tag};
-use super::pen::{INERT, Pen};
+use super::pen::{INERT_SIGN, Pen};
 use super::text::{Held, Text, Texts};
 
 /// What some platforms read as marks and have no escape for, and what takes a mark's power, in case an agent wrote it.
-const SIGNS: [char; 6] = ['*', '_', '~', '`', '<', '\u{200b}'];
+const SIGNS: [char; 6] = ['*', '_', '~', '`', '<', INERT_SIGN];
 
 const STYLES: [Tag; 4] = [Tag::Strong, Tag::Emphasis, Tag::Strike, Tag::Code];
 
@@ -103,7 +103,8 @@ fn marked(pen: Pen, text: Text<'_>) -> Texts {
     let kept = STYLES.map(|tag| stretches(pen, text, &slices, &addresses, tag));
     let mut edges: Vec<usize> = slices.iter().map(|(at, _, _)| *at).chain([all.len()]).collect();
     edges.extend(kept.iter().flatten().flat_map(|range| [range.start, range.end]));
-    edges.sort_unstable();
+    // Each kind's are in order by themselves: a sort that looks for runs only merges them.
+    edges.sort();
     edges.dedup();
     let (mut run, mut next) = (0, [0; STYLES.len()]);
     let mut looks = Vec::with_capacity(edges.len());
@@ -199,18 +200,19 @@ fn meets_mark(pen: Pen, tag: Tag, text: Text<'_>, range: Range<usize>) -> bool {
 fn stands(pen: Pen, tag: Tag, all: &str, range: Range<usize>) -> bool {
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     // Whoever does not see a zero-width space sees what is beyond it.
-    let before = is_word(all[..range.start].trim_end_matches(INERT).chars().next_back());
-    let behind = is_word(all[range.end..].trim_start_matches(INERT).chars().next());
+    let seen = |c: &char| *c != INERT_SIGN;
+    let before = is_word(all[..range.start].chars().rev().find(seen));
+    let behind = is_word(all[range.end..].chars().find(seen));
     let starts_marked = pen.disarms() && !at_start(pen, &all[range.start..]).is_empty();
     let inside = &all[range];
     // Nothing can be done about a mark in an address.
-    if inside.contains("://") && pen.mark(tag).chars().next().is_some_and(|mark| inside.contains(mark)) {
+    if pen.mark(tag).chars().next().is_some_and(|mark| inside.contains(mark)) && inside.contains("://") {
         return false;
     }
     // What takes the power of a mark would take that of ours beside it.
     // In code that is only what Google Chat would read as a mention.
     let meets_sign = match tag {
-        Tag::Code => inside.starts_with(INERT) || inside.ends_with(['<', '\u{200b}']),
+        Tag::Code => inside.starts_with(INERT_SIGN) || inside.ends_with(['<', INERT_SIGN]),
         _ => inside.starts_with(SIGNS) || inside.ends_with(SIGNS),
     };
     if starts_marked || pen.disarms() && meets_sign {
