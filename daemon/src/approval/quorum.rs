@@ -90,11 +90,12 @@ pub(super) fn standing(db: &Connection, message: i64) -> Result<Option<Standing>
     let found =
         db.prepare_cached(sql)?.query_row([message], |row| Ok((row.get::<_, [u8; 16]>(0)?, row.get(1)?)));
     let Some((request, quorum)) = found.optional()? else { return Ok(None) };
+    // In the order in which they came; those of one millisecond by their names.
     let mut names = db.prepare_cached(
         "SELECT name FROM (
             SELECT device, at FROM votes WHERE request = ?1
             UNION SELECT device, decided_at FROM approvals WHERE request = ?1 AND verdict = 'approve'
-         ) JOIN devices ON key = device ORDER BY at",
+         ) JOIN devices ON key = device ORDER BY at, name",
     )?;
     let by = names.query_map([request], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(Some(Standing { quorum, by }))
