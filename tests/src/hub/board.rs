@@ -134,12 +134,13 @@ impl Board {
         let qemu = self.qemu()?;
         let mut last = String::new();
         eventually(what, || {
+            // Whole lines only: the last one may be on its way.
             last = qemu
                 .log()
-                .lines()
-                .filter_map(|line| line.split_once("screen: "))
+                .split_inclusive('\n')
+                .filter_map(|line| line.strip_suffix('\n')?.split_once("screen: "))
                 .next_back()
-                .map_or_else(String::new, |(_, view)| view.to_owned());
+                .map_or_else(String::new, |(_, view)| view.trim_end().to_owned());
             Ok(wanted(&last).then(|| last.clone()))
         })
         .with_context(|| format!("the board said:\n{}", qemu.log()))
