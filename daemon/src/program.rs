@@ -49,10 +49,31 @@ pub enum ProgramError {
     },
 }
 
-/// A process that is killed, with all that it started, unless it has ended by itself.
-struct Running {
+/// A process, leader of a group of its own, that is killed with all that it started unless it has ended by itself.
+pub(crate) struct Running {
     child: Child,
     group: Option<Pid>,
+}
+
+impl Running {
+    /// Starts it, with its pipes as `command` has them.
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+        let child = command.process_group(0).kill_on_drop(true).spawn()?;
+        let group = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+        Ok(Self { child, group })
+    }
+
+    /// Its end of the pipes; each can be taken once.
+    pub(crate) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        self.group = None;
+        Ok(status)
+    }
 }
 
 impl Drop for Running {
@@ -86,12 +107,12 @@ impl Chain {
                 None => Stdio::piped(),
             };
             command.stdin(from).stdout(Stdio::piped()).stderr(Stdio::piped());
-            let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
-            let group = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-            chain.stdin = chain.stdin.or(child.stdin.take());
-            chain.stdout = child.stdout.take();
-            chain.said.push(child.stderr.take());
-            chain.running.push(Running { child, group });
+            let mut running = Running::start(&mut command)?;
+            let (stdin, stdout, stderr) = running.pipes();
+            chain.stdin = chain.stdin.or(stdin);
+            chain.stdout = stdout;
+            chain.said.push(stderr);
+            chain.running.push(running);
         }
         Ok(chain)
     }
@@ -123,8 +144,7 @@ pub async fn run(
     }
     let mut failed: Option<ProgramError> = None;
     for ((running, program), said) in chain.running.iter_mut().zip(programs).zip(said) {
-        let status = running.child.wait().await?;
-        running.group = None;
+        let status = running.ended().await?;
         // One that lost whom it wrote to is not the one that failed.
         let first = match &failed {
             Some(ProgramError::Failed { status, .. }) => status.code().is_none(),

@@ -47,6 +47,10 @@ async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -
         ensure!(failed["state"] == "failed", "{failed}");
         ensure!(text(&failed, "error").contains("signal-cli has no account +4915112345678"), "{failed}");
     }
+    // It is older than polls are.
+    let poll = json!({"action": "poll", "to": to, "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
+    let failed = agent.send_and_wait(&poll)?;
+    ensure!(text(&failed, "error").contains("no sendPollCreate, use a newer one"), "{failed}");
     // The longest file that the adapter takes is one that the daemon reads.
     let file = "A".repeat(14 * 1024 * 1024 / 3 * 4);
     let long = json!({"jsonrpc": "2.0", "id": "1", "method": "send", "params": {
@@ -119,6 +123,11 @@ async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_tak
         let done = agent.send_and_wait(&call)?;
         ensure!(done["state"] == "sent" && done["parts"][0]["platform_id"] == id, "{done}");
     }
+    let poll = json!({"action": "poll", "to": to, "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
+    let asked = agent.send_and_wait(&poll)?;
+    ensure!(asked["state"] == "sent", "{asked}");
+    let last = desk.heard().pop().map(|request| request.json()).unwrap_or_default();
+    ensure!(last["method"] == "sendPollCreate" && last["params"]["noMulti"] == true, "{last}");
     let refused = agent.post("/v1/messages", &json!({"action": "pin", "to": to, "messageId": id}))?;
     ensure!(refused.status == 400 && text(&refused.body, "hint").contains("reply"), "{refused:?}");
 

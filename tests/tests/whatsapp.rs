@@ -53,6 +53,45 @@ fn messages(desk: &Desk) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_tools_are_described_by_the_account_that_an_agent_writes_from() -> Result<()> {
+    let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
+    let agents = "
+[agents.official]
+allow = [\"whatsapp:*\"]
+accounts = { whatsapp = \"business\" }
+[agents.homely]
+allow = [\"whatsapp:*\"]
+accounts = { whatsapp = \"home\" }
+[agents.either]
+allow = [\"whatsapp:*\"]
+";
+    let business = format!("[channels.whatsapp.business]\n{}", cloud(&desk, &secrets)?);
+    let home = format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&desk, &secrets)?);
+    let mut house = TestHub::start(&format!("{agents}{business}{home}")).await?;
+    // Cards of buttons are Meta's, and only the other takes a message back.
+    for (name, buttons, deletes, accounts) in
+        [("official", true, false, false), ("homely", false, true, false), ("either", true, true, true)]
+    {
+        let tools = house.agent(name).await?.get("/v1/tools")?.taken()?;
+        let (description, parameters) =
+            (text(&tools["tools"][0], "description"), &tools["tools"][0]["inputSchema"]["properties"]);
+        let actions = parameters["action"]["enum"].to_string();
+        ensure!(parameters["buttons"].is_object() == buttons, "{name}: {parameters}");
+        ensure!(actions.contains("delete") == deletes, "{name}: {actions}");
+        let supported: Vec<&str> = description.lines().filter(|line| line.contains(" supports: ")).collect();
+        ensure!(supported.concat().contains("delete") == deletes, "{name}: {description}");
+        ensure!(parameters["accountId"].is_object() == accounts, "{name}: {parameters}");
+        ensure!(parameters["channel"]["enum"] == json!(["whatsapp"]), "{name}: {parameters}");
+        for account in ["business", "home"] {
+            let line = format!("whatsapp by the account {account} supports: ");
+            ensure!(description.contains(&line) == accounts, "{name}: {description}");
+        }
+    }
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_by_the_cloud_api_as_it_was_shown() -> Result<()> {
     let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
     let channel = format!("[channels.whatsapp.home]\n{}", cloud(&desk, &secrets)?);
@@ -107,6 +146,16 @@ async fn the_cloud_api_takes_files_replies_buttons_and_reactions_and_its_refusal
         "to": to, "message": "Tea?", "buttons": [[{"text": "Yes", "callback_data": "y"}, {"text": "No", "callback_data": "n"}]],
     }))?;
     ensure!(asked["state"] == "sent", "{asked}");
+
+    for (name, base64) in [("a.gif", "R0lGODlhAQABAAAAACw="), ("a.zip", "UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA==")] {
+        let call = json!({"to": to, "attachments": [{"base64": base64, "name": name}]});
+        let (before, refused) = (desk.heard().len(), agent.send_and_wait(&call)?);
+        ensure!(refused["state"] == "failed" && text(&refused, "error").contains(name), "{refused}");
+        ensure!(desk.heard().len() == before, "{name} was handed over");
+    }
+    let alike = json!([[{"text": "Yes", "callback_data": "y"}, {"text": "No", "callback_data": "y"}]]);
+    let refused = agent.send_and_wait(&json!({"to": to, "message": "Tea?", "buttons": alike}))?;
+    ensure!(refused["state"] == "failed" && text(&refused, "error").contains("of its own"), "{refused}");
 
     // The template that stands beside the text goes where the text may not.
     desk.next([whatsapp::refusal(400, 131_047, "more than 24 hours have passed")]);
@@ -183,6 +232,11 @@ async fn a_hybrid_account_goes_on_by_the_second_way_when_the_first_is_refused() 
     ensure!(!failed.to_string().contains(whatsapp::TOKEN), "{failed}");
     let sent = agent.send_and_wait(&json!({"to": to, "message": "Three."}))?;
     ensure!(sent["state"] == "sent" && messages(&second).len() == 1, "{sent}");
+    // That one found the first way well again, and those after it take that.
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "Four."}))?;
+    let (by_first, by_second) = (messages(&first), messages(&second).len());
+    ensure!(sent["state"] == "sent" && by_second == 1, "{sent}");
+    ensure!(by_first.last().is_some_and(|last| last["text"]["body"] == "Four."), "{by_first:?}");
     Ok(())
 }
 

@@ -253,7 +253,7 @@ pub const FORMATS: &[Format] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{channels::registry::names, render};
+    use crate::{channels::registry::NAMES, render};
 
     #[test]
     fn tool_results_are_markdown_on_five_channels() {
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn every_channel_has_its_row() {
-        for name in names() {
+        for name in NAMES {
             assert!(format(name).is_some(), "{name} has no format");
         }
     }

@@ -31,7 +31,6 @@ const CAPABILITIES: Capabilities = Capabilities {
     channel: "local",
     threads: true,
     replies: true,
-    silent: true,
     address_hint: "a name: letters, digits, `-`, `_` and `.`, at most 64 of them",
     files: Some(FileRules { max_size: u64::MAX, max_together: u64::MAX, form: FileForm::Captioned }),
     ..Capabilities::PLAIN

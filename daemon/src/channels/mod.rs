@@ -25,6 +25,7 @@ pub mod local;
 pub mod matrix;
 pub mod ntfy;
 pub mod registry;
+pub mod removals;
 #[cfg(test)]
 mod sample;
 pub mod signal;
@@ -37,7 +38,7 @@ pub mod told;
 pub mod webhook;
 pub mod whatsapp;
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
 pub use capabilities::{Capabilities, FileForm, FileRules};
@@ -112,7 +113,8 @@ pub enum Redelivery {
 
 impl Redelivery {
     /// Of what is seen once however often it is done: a reaction, a pin, an edit, a deletion. Platforms set no bound; after
-    /// an hour somebody else may have changed it, and doing it again would undo that.
+    /// an hour somebody else may have changed it, and doing it again would undo that. Of a removal, [`removals`] knows what
+    /// a platform's second answer means.
     pub const SEEN_ONCE: Self = Self::Keyed(Duration::from_hours(1));
 }
 
@@ -184,6 +186,12 @@ pub fn plain_name(can: &'static Capabilities, address: &str, signs: &str) -> Res
     let fits = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
     let is_one = (1..=64).contains(&address.len()) && address.chars().all(fits);
     is_one.then(|| address.to_owned()).ok_or_else(|| TargetError::of(can, address))
+}
+
+/// The first of these names that comes a second time, for platforms on which each may come once.
+pub fn twice<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut seen = HashSet::new();
+    names.into_iter().find(|name| !seen.insert(*name))
 }
 
 /// What can never be sent, as a composed request: see [`Adapter::refusal`].

@@ -43,6 +43,12 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 }
 
 /// The names of all channels.
-pub fn names() -> Vec<&'static str> {
-    KINDS.iter().map(|kind| kind.name).collect()
-}
+pub const NAMES: [&str; KINDS.len()] = {
+    let mut names = [""; KINDS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = KINDS[at].name;
+        at += 1;
+    }
+    names
+};

@@ -36,7 +36,7 @@ use crate::{
         tls::Trust,
     },
     config::Config,
-    delivery::{AgentRules, Manners, Pipeline, Shared, pace::Pace, plan::Book},
+    delivery::{AgentRules, Manners, Pipeline, Shared, pace::Pace, plan::Book, readiness::Readiness},
     events::Events,
     files::{Files, error::StageError},
     intake::http::{Behind, Door},
@@ -226,6 +226,7 @@ impl Hub {
             rates: Rates::default(),
             book: Book::new(config.book().expect("checked when the configuration was read")),
             files: files.clone(),
+            readiness: Readiness::default(),
         });
         pipeline.recover().await.map_err(|error| match error {
             TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),

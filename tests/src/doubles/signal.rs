@@ -9,7 +9,7 @@ use std::sync::{
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Desk, Request, members};
+use super::{Desk, Request, members, text};
 
 /// The account that it has.
 pub const ACCOUNT: &str = "+4915112345678";
@@ -48,7 +48,7 @@ fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
     if method == "listAccounts" {
         return Ok(json!([{ "number": ACCOUNT }]));
     }
-    if !["send", "sendReaction", "remoteDelete"].contains(&method) {
+    if !["send", "sendReaction", "sendPollCreate", "remoteDelete"].contains(&method) {
         return Err((-32601, "Method not implemented".into()));
     }
     if params["account"] != ACCOUNT {
@@ -63,6 +63,7 @@ fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
         "sendReaction" => {
             members(params, &["account", to, "emoji", "targetAuthor", "targetTimestamp"], &["remove"])
         }
+        "sendPollCreate" => asked(params, to),
         _ => members(params, &["account", to, "targetTimestamp"], &[]),
     }
     .map_err(user)?;
@@ -77,6 +78,22 @@ fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
         "timestamp": time,
         "results": [{ "recipientAddress": { "uuid": null, "number": person }, "type": "SUCCESS" }],
     }))
+}
+
+/// `SendPollCreateCommand`; the lengths are those beyond which Signal's applications drop a poll.
+fn asked(params: &Value, to: &str) -> Result<(), String> {
+    members(params, &["account", to, "question", "option"], &["noMulti"])?;
+    text(params, "question", 100)?;
+    let options = params["option"].as_array().ok_or("option is a list")?;
+    match options.len() {
+        0 | 1 => return Err("Poll needs at least two options".into()),
+        2..=10 => {}
+        _ => return Err("Poll cannot have more than 10 options".into()),
+    }
+    for option in options {
+        text(&json!({ "option": option }), "option", 100)?;
+    }
+    Ok(())
 }
 
 fn sent(params: &Value, to: &str) -> Result<(), String> {

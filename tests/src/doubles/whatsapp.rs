@@ -2,7 +2,10 @@
 //! (<https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>), and the form of its errors
 //! (<https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -13,8 +16,38 @@ use super::{Answer, Desk, Request, members, text};
 pub const NUMBER: &str = "106540352242922";
 /// The token that it takes.
 pub const TOKEN: &str = "EAAG-whatsapp-token";
-/// The id of every file that is uploaded.
-const MEDIA: &str = "4490709327384033";
+/// The id of the first file that is uploaded; each further one has the number after it.
+const MEDIA: u64 = 4_490_709_327_384_033;
+
+/// What an upload may be, as which kinds of message it goes, and its most bytes as that
+/// (<https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>). Any of them goes as a
+/// document of 100 MB.
+const KINDS: &[(&str, u64, &[&str])] = &[
+    ("image", 5 << 20, &["image/jpeg", "image/png"]),
+    ("audio", 16 << 20, &["audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg"]),
+    ("video", 16 << 20, &["video/mp4", "video/3gpp"]),
+    ("sticker", 500 << 10, &["image/webp"]),
+    (
+        "document",
+        100 << 20,
+        &[
+            "text/plain",
+            "application/pdf",
+            "application/msword",
+            "application/vnd.ms-excel",
+            "application/vnd.ms-powerpoint",
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        ],
+    ),
+];
+
+/// A file that was uploaded.
+struct Upload {
+    kind: String,
+    size: u64,
+}
 
 /// Starts one.
 ///
@@ -22,6 +55,7 @@ const MEDIA: &str = "4490709327384033";
 /// There is no port to listen on.
 pub fn start() -> Result<Desk> {
     let count = AtomicU64::new(0);
+    let uploads = Mutex::new(Vec::new());
     Desk::open(move |request| {
         if request.header("authorization") != format!("Bearer {TOKEN}") {
             return (401, error(190, "Error validating access token", ""));
@@ -32,19 +66,23 @@ pub fn start() -> Result<Desk> {
                 200,
                 json!({"display_phone_number": "+49 151 12345678", "status": "CONNECTED", "id": NUMBER}),
             ),
-            ("POST", ["v24.0", NUMBER, "media"]) => upload(request),
-            ("POST", ["v24.0", NUMBER, "messages"]) => match message(&request.json()) {
-                Ok(()) => {
-                    let id = format!("wamid.{}", count.fetch_add(1, Ordering::Relaxed));
-                    let to = request.json()["to"].clone();
-                    let contacts = json!([{"input": to, "wa_id": to}]);
-                    (
-                        200,
-                        json!({"messaging_product": "whatsapp", "contacts": contacts, "messages": [{"id": id}]}),
-                    )
+            ("POST", ["v24.0", NUMBER, "media"]) => {
+                upload(request, &mut uploads.lock().unwrap_or_else(PoisonError::into_inner))
+            }
+            ("POST", ["v24.0", NUMBER, "messages"]) => {
+                match message(&request.json(), &uploads.lock().unwrap_or_else(PoisonError::into_inner)) {
+                    Ok(()) => {
+                        let id = format!("wamid.{}", count.fetch_add(1, Ordering::Relaxed));
+                        let to = request.json()["to"].clone();
+                        let contacts = json!([{"input": to, "wa_id": to}]);
+                        (
+                            200,
+                            json!({"messaging_product": "whatsapp", "contacts": contacts, "messages": [{"id": id}]}),
+                        )
+                    }
+                    Err(why) => (400, error(100, "(#100) Invalid parameter", &why)),
                 }
-                Err(why) => (400, error(100, "(#100) Invalid parameter", &why)),
-            },
+            }
             _ => (404, error(100, "Unsupported request", "")),
         }
     })
@@ -66,18 +104,36 @@ fn error(code: u64, message: &str, details: &str) -> Value {
 }
 
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#upload-media>
-fn upload(request: &Request) -> (u16, Value) {
+fn upload(request: &Request, uploads: &mut Vec<Upload>) -> (u16, Value) {
+    let refused = |words: &str, why: &str| (400, error(100, words, why));
     let body = String::from_utf8_lossy(&request.body);
-    let has = |name: &str| body.contains(&format!("name=\"{name}\""));
+    let field = |name: &str| {
+        let (_, rest) = body.split_once(&format!("name=\"{name}\"\r\n\r\n"))?;
+        rest.split_once("\r\n").map(|(value, _)| value.to_owned())
+    };
     let multipart = request.header("content-type").starts_with("multipart/form-data");
-    if multipart && has("messaging_product") && has("file") && body.contains("\r\n\r\nwhatsapp\r\n") {
-        (200, json!({"id": MEDIA}))
-    } else {
-        (400, error(100, "(#100) Invalid parameter", "no file, or not for whatsapp"))
+    let file = body.split_once("name=\"file\"").and_then(|(_, rest)| rest.split_once("\r\n\r\n"));
+    let (true, Some("whatsapp"), Some((head, _))) = (multipart, field("messaging_product").as_deref(), file)
+    else {
+        return refused("(#100) Invalid parameter", "no file, or not for whatsapp");
+    };
+    let kind = field("type").unwrap_or_default();
+    if !head.contains(&format!("Content-Type: {kind}")) {
+        return refused("(#100) Invalid parameter", "type is not the file's");
     }
+    if !KINDS.iter().any(|(_, _, kinds)| kinds.contains(&kind.as_str())) {
+        return refused("(#100) Param file must be a file with one of the following types: …", &kind);
+    }
+    // With what stands around it: nothing here depends on a few hundred bytes.
+    let size = request.body.len() as u64;
+    if size > 100 << 20 {
+        return refused("(#100) Invalid parameter", "larger than 100 MB");
+    }
+    uploads.push(Upload { kind, size });
+    (200, json!({"id": (MEDIA + uploads.len() as u64 - 1).to_string()}))
 }
 
-fn message(message: &Value) -> Result<(), String> {
+fn message(message: &Value, uploads: &[Upload]) -> Result<(), String> {
     let kind = text(message, "type", 20)?;
     let may = ["recipient_type", "context", "biz_opaque_callback_data", kind];
     members(message, &["messaging_product", "to", "type", kind], &may)?;
@@ -100,9 +156,9 @@ fn message(message: &Value) -> Result<(), String> {
             members(object, &["body"], &["preview_url"])?;
             text(object, "body", 4096).map(drop)
         }
-        "image" | "video" => media(object, &["caption"]),
-        "audio" => media(object, &["voice"]),
-        "document" => media(object, &["caption", "filename"]),
+        "image" | "video" => media(kind, object, &["caption"], uploads),
+        "audio" => media(kind, object, &["voice"], uploads),
+        "document" => media(kind, object, &["caption", "filename"], uploads),
         "reaction" => members(object, &["message_id", "emoji"], &[]),
         "interactive" => interactive(object),
         "template" => {
@@ -119,10 +175,17 @@ fn message(message: &Value) -> Result<(), String> {
     }
 }
 
-fn media(object: &Value, may: &[&str]) -> Result<(), String> {
+fn media(kind: &str, object: &Value, may: &[&str], uploads: &[Upload]) -> Result<(), String> {
     members(object, &["id"], may)?;
-    if object["id"] != MEDIA {
-        return Err("there is no such file".into());
+    let id = text(object, "id", 20)?;
+    let at = id.parse::<u64>().ok().and_then(|id| id.checked_sub(MEDIA));
+    let file = at.and_then(|at| uploads.get(usize::try_from(at).ok()?)).ok_or("there is no such file")?;
+    let (_, most, kinds) = KINDS.iter().find(|(of, ..)| *of == kind).ok_or("no kind of a file")?;
+    if kind != "document" && !kinds.contains(&file.kind.as_str()) {
+        return Err(format!("{} is no {kind}", file.kind));
+    }
+    if file.size > *most + 1024 {
+        return Err(format!("{kind} has {most} bytes at most"));
     }
     if object["caption"].is_null() { Ok(()) } else { text(object, "caption", 1024).map(drop) }
 }
@@ -134,8 +197,13 @@ fn interactive(object: &Value) -> Result<(), String> {
     if object["type"] != "button" || !(1..=3).contains(&buttons.len()) {
         return Err("one to three buttons".into());
     }
-    for button in buttons {
+    for (n, button) in buttons.iter().enumerate() {
         members(button, &["type", "reply"], &[])?;
+        let same =
+            |name: &str| buttons[..n].iter().any(|other| other["reply"][name] == button["reply"][name]);
+        if same("id") || same("title") {
+            return Err("each button has an id and a title of its own".into());
+        }
         members(&button["reply"], &["id", "title"], &[])?;
         text(&button["reply"], "title", 20)?;
         text(&button["reply"], "id", 256)?;

@@ -9,8 +9,9 @@ use super::{
 use crate::{
     channels::{
         Adapter, Failure, Letter, PartKey,
-        sample::{key, letter, part},
+        sample::{act, key, letter, part},
     },
+    message::deed::Deed,
     render,
 };
 
@@ -53,6 +54,25 @@ async fn all_end_as_they_should(case: Case) {
         let ended = send(stage.open(contract).as_ref(), contract, "Hello").await;
         assert_ends(&format!("{}, {case:?}", contract.name()), &ended, ends);
     }
+}
+
+#[tokio::test]
+async fn a_removal_whose_answer_was_lost_is_done_where_nothing_is_left_to_remove() {
+    let mut tried = 0;
+    for (contract, script, ends) in scenes(Case::Removed) {
+        let stage = Stage::set(script);
+        let adapter = stage.open(contract);
+        let deed = Deed::Delete { message: contract.message.into() };
+        let wire = adapter.act(&act(contract.address, &deed, None)).unwrap();
+        let what = format!("{}, a removal", contract.name());
+        assert_ends(&what, &adapter.deliver(&wire, &key()).await, Ends::Unknown);
+        assert_ends(&what, &adapter.deliver(&wire, &key()).await, ends);
+        // What nobody has tried to remove is no more gone than it was ever there.
+        let other = adapter.deliver(&wire, &PartKey("f".repeat(32))).await;
+        assert!(matches!(other, Err(Failure::Permanent(_))), "{what}: {other:?}");
+        tried += 1;
+    }
+    assert!(tried > 3, "{tried} platforms");
 }
 
 #[tokio::test]

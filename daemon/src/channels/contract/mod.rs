@@ -92,6 +92,8 @@ pub(super) enum Case {
     Refused,
     /// It refuses the old secret, and takes the part with the new one.
     Replaced,
+    /// It removes a message and its answer is lost, and is asked again. Then it refuses to remove another one.
+    Removed,
     /// It is asked whether it is ready, and is: as what the id says.
     Ready,
     /// It is asked whether it is ready, and is not.
@@ -138,7 +140,7 @@ pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case)
         Case::Malformed => (vec![HALF], Ends::Unknown),
         Case::Nameless => (vec![Reply::Says(200, "", "{}")], Ends::Unknown),
         Case::Endless => (vec![Reply::Endless], Ends::Unknown),
-        Case::File | Case::Deed(_) => return Scene::Never("the way does not claim it"),
+        Case::File | Case::Deed(_) | Case::Removed => return Scene::Never("the way does not claim it"),
         Case::Refused | Case::Replaced | Case::Ready | Case::NotReady => {
             panic!("what the platform says in the case {case:?} is for its contract to say")
         }
@@ -179,7 +181,7 @@ impl Contract {
 
 #[test]
 fn every_channel_has_a_contract_and_none_is_for_a_channel_that_there_is_not() {
-    let names = super::registry::names();
+    let names = super::registry::NAMES;
     for name in &names {
         assert!(all().any(|contract| contract.channel == *name), "{name} has no contract");
     }
@@ -196,6 +198,7 @@ fn what_a_way_does_not_have_it_has_a_reason_for() {
     for contract in all() {
         for case in [
             Case::File,
+            Case::Removed,
             Case::Limited,
             Case::LimitedVaguely,
             Case::Trouble,

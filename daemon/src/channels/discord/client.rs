@@ -24,6 +24,7 @@ use crate::{
         Failure, PartKey,
         http::{Answer, Http, Silence, TIMEOUT, base::Base, quota, token::Token},
         limits::Scope,
+        removals::Removals,
     },
     files::kept::Kept,
 };
@@ -46,16 +47,26 @@ const AGENT: &str = concat!("DiscordBot (gatepost, ", env!("CARGO_PKG_VERSION"),
 /// "API resource is currently overloaded. Try again a little later", under several statuses.
 const OVERLOADED: u64 = 130_000;
 
+/// <https://docs.discord.com/developers/topics/opcodes-and-status-codes#json-json-error-codes>.
+const UNKNOWN_MEMBER: u64 = 10_007;
+const UNKNOWN_MESSAGE: u64 = 10_008;
+
 /// A bot.
 pub(super) struct Client {
     http: Http,
     base: Base,
     pub(super) places: Places,
+    removals: Removals,
 }
 
 impl Client {
     pub(super) fn new(http: reqwest::Client, base: Base, token: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "Discord", token), base, places: Places::default() }
+        Self {
+            http: Http::new(http, "Discord", token),
+            base,
+            places: Places::default(),
+            removals: Removals::default(),
+        }
     }
 
     /// Performs a request; the id of what it made, or of what it was about.
@@ -96,7 +107,7 @@ impl Client {
             Request::Delete { message } => {
                 let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
                 let path = ["channels", &channel, "messages", &message];
-                self.perform(self.request(Method::DELETE, &path)).await.map(|_| message.clone())
+                self.remove(self.request(Method::DELETE, &path), UNKNOWN_MESSAGE, key).await.map(|()| message)
             }
             Request::Pin { message } => self.pin(&wire, Method::PUT, message).await,
             Request::Unpin { message } => self.pin(&wire, Method::DELETE, message).await,
@@ -110,7 +121,7 @@ impl Client {
             Request::Kick { user } => {
                 let (user, guild) = (id("person", user)?, self.guild(&wire.to).await?);
                 let request = self.because(&wire, Method::DELETE, &["guilds", &guild, "members", &user]);
-                self.perform(request).await.map(|_| user.clone())
+                self.remove(request, UNKNOWN_MEMBER, key).await.map(|()| user)
             }
             Request::Ban { user } => {
                 let (user, guild) = (id("person", user)?, self.guild(&wire.to).await?);
@@ -227,6 +238,16 @@ impl Client {
             Some(reason) => request.header("X-Audit-Log-Reason", encoded(reason)),
             None => request,
         }
+    }
+
+    /// Removes something; `unknown` is Discord's code where there is no such thing.
+    async fn remove(&self, request: RequestBuilder, unknown: u64, key: &PartKey) -> Result<(), Failure> {
+        let (gone, ended) = match self.http.ask(request).await {
+            Ok(answer) if answer.status.is_success() => (false, Ok(())),
+            Ok(answer) => (answer.body["code"] == unknown, Err(self.judge(&answer))),
+            Err(silence) => (false, Err(silence.into())),
+        };
+        self.removals.settle(key, gone, ended).map(drop)
     }
 
     async fn perform(&self, request: RequestBuilder) -> Result<Value, Failure> {

@@ -27,6 +27,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
 
 const CHANNEL: Reply = Reply::Says(200, "", r#"{"id":"42","type":0,"guild_id":"77","parent_id":"5"}"#);
 const SENT: Reply = Reply::Says(200, "", r#"{"id":"1001","channel_id":"42"}"#);
+const GONE: Reply = Reply::Says(404, "", r#"{"message":"Unknown Message","code":10008}"#);
 const DONE: Reply = Reply::Says(204, "", "");
 const REJECTED: Reply = Reply::Says(401, "", r#"{"message":"401: Unauthorized, MTk4.hush_Old","code":0}"#);
 
@@ -39,6 +40,7 @@ fn scene(case: Case) -> Scene {
         }
         Case::NotReady => plays([REJECTED], Ends::Refused("bot token rejected")),
         Case::File => plays([CHANNEL, SENT], Ends::Sent("1001")),
+        Case::Removed => plays([CHANNEL, Reply::Close, GONE, GONE], Ends::Sent("1001")),
         Case::Deed(Action::Thread) => {
             plays([CHANNEL, Reply::Says(201, "", r#"{"id":"31"}"#)], Ends::Sent("31"))
         }

@@ -278,11 +278,11 @@ async fn several_files_are_one_message_and_lists_take_their_rows_from_the_button
     assert!(form.contains("name=\"files[0]\"; filename=\"a.png\"") && form.contains("name=\"files[1]\""));
     assert_eq!(payload(form)["attachments"].as_array().unwrap().len(), 2);
 
-    let button = Button { text: "Yes".into(), press: Press::Data("y".into()) };
-    let select = Select { id: "day".into(), placeholder: None, options: vec![] };
-    let extras = |rows, lists| Extras {
-        buttons: vec![vec![button.clone()]; rows],
-        selects: vec![select.clone(); lists],
+    let button = |n| vec![Button { text: "Yes".into(), press: Press::Data(format!("y{n}")) }];
+    let select = |n| Select { id: format!("day{n}"), placeholder: None, options: vec![] };
+    let extras = |rows: usize, lists: usize| Extras {
+        buttons: (0..rows).map(button).collect(),
+        selects: (0..lists).map(select).collect(),
         ..Extras::default()
     };
     let compose = |extras: &Extras| discord.compose(&Letter { extras, ..letter(&part) });

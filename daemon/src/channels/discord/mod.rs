@@ -182,6 +182,9 @@ impl Adapter for Discord {
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
+        if let Some(why) = wire::alike(letter.extras) {
+            return super::refused(&why);
+        }
         let rows = letter.extras.buttons.len() + letter.extras.selects.len();
         if rows > wire::MAX_ROWS {
             return super::refused(
@@ -198,6 +201,11 @@ impl Adapter for Discord {
 
     fn act(&self, act: &Act<'_>) -> Option<Value> {
         wire::act(act, self.manners).map(|wire| wire.stored())
+    }
+
+    fn refusal(&self, wire: &Value) -> Option<String> {
+        let unfit = || Wire::read(wire).ok()?.unfit();
+        wire["refused"].as_str().map(str::to_owned).or_else(unfit)
     }
 
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {

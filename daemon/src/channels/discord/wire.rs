@@ -3,14 +3,15 @@
 //! All that may leave is in here and was approved. What is put in when it leaves: which channel a person's conversation is
 //! and which server a channel belongs to, the nonce, a point in time ("an hour" begins then), and a recording's length.
 //!
-//! Ids are kept as they were given, and looked at when the request leaves: what is none is never put into an address.
+//! Ids are kept as they were given, and looked at before anybody is asked and when the request leaves: what is none is never
+//! put into an address.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{card, media, media::File, target};
+use super::{card, client, media, media::File, target};
 use crate::{
-    channels::{Act, Failure, Letter},
+    channels::{Act, Failure, Letter, twice},
     message::deed::{Deed, Extras, Poll, Press},
     render::Part,
 };
@@ -26,6 +27,9 @@ pub(super) const MAX_POLL_HOURS: u64 = 32 * 24;
 
 /// Rows of buttons and lists together (<https://docs.discord.com/developers/components/reference#action-row>).
 pub(super) const MAX_ROWS: usize = 5;
+
+/// "1-100 character channel name" (<https://docs.discord.com/developers/resources/channel#start-thread-from-message>).
+const MAX_THREAD_NAME: usize = 100;
 
 /// The kinds of an account's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +98,39 @@ impl Wire {
     fn new(to: &str, thread: Option<&str>, request: Request) -> Self {
         let (to, thread) = (to.to_owned(), thread.map(str::to_owned));
         Self { to, thread, request, files: vec![], voice: false, reason: None }
+    }
+
+    /// What Discord will not take of it, by what stands in it alone.
+    pub(super) fn unfit(&self) -> Option<String> {
+        let is_one = |of: &str, id: &str| client::id(of, id).map(drop);
+        let message = |id: &str| is_one("message", id);
+        let own = match &self.request {
+            Request::Message { body } => {
+                let answered =
+                    body.get("message_reference").and_then(|answered| answered["message_id"].as_str());
+                answered.map_or(Ok(()), message)
+            }
+            Request::Thread { name, message: at, .. } => {
+                let length = name.chars().count();
+                if length > MAX_THREAD_NAME {
+                    return Some(format!(
+                        "the name of a thread on Discord has {MAX_THREAD_NAME} characters at most, and this one {length}: \
+                         shorten threadName"
+                    ));
+                }
+                at.as_deref().map_or(Ok(()), message)
+            }
+            Request::React { message: id, .. }
+            | Request::Edit { message: id, .. }
+            | Request::Delete { message: id }
+            | Request::Pin { message: id }
+            | Request::Unpin { message: id } => message(id),
+            Request::Timeout { user, .. } | Request::Kick { user } | Request::Ban { user } => {
+                is_one("person", user)
+            }
+        };
+        let thread = || self.thread.as_deref().map_or(Ok(()), |thread| is_one("thread", thread));
+        own.and_then(|()| thread()).err().map(|failure| failure.to_string())
     }
 
     /// As it is stored.
@@ -232,6 +269,24 @@ fn components(extras: &Extras) -> Vec<Value> {
         vec![list]
     });
     buttons.chain(selects).map(|row| json!({"type": 1, "components": row})).collect()
+}
+
+/// What comes twice among what may come once: the id of a button or list in a message, and a choice's value in its list
+/// (<https://docs.discord.com/developers/components/reference#custom-id>; 50035, `COMPONENT_CUSTOM_ID_DUPLICATED` and
+/// `SELECT_COMPONENT_OPTION_VALUE_DUPLICATED`).
+pub(super) fn alike(extras: &Extras) -> Option<String> {
+    let pressed = extras.buttons.iter().flatten().filter_map(|button| match &button.press {
+        Press::Data(data) => Some(data.as_str()),
+        Press::Url(_) => None,
+    });
+    if let Some(same) = twice(pressed.chain(extras.selects.iter().map(|list| list.id.as_str()))) {
+        return Some(format!(
+            "two buttons or lists are {same:?}: on Discord each has a callback_data or id of its own in a message"
+        ));
+    }
+    let same =
+        extras.selects.iter().find_map(|list| twice(list.options.iter().map(|one| one.value.as_str())));
+    same.map(|same| format!("two choices of a list are {same:?}: on Discord each has a value of its own"))
 }
 
 /// <https://docs.discord.com/developers/resources/poll#poll-create-request-object>: whole hours, at least one.

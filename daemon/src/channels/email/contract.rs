@@ -46,6 +46,6 @@ fn scene(case: Case) -> Scene {
         Case::Gateway => Scene::Never("the server that answers is the one that takes the mail"),
         Case::Nameless => Scene::Never("a mail has its id from the hub"),
         Case::Endless => Scene::Never("an answer that does not end is given up with its time, as silence is"),
-        Case::Deed(_) => Scene::Never("the way does not claim it"),
+        Case::Deed(_) | Case::Removed => Scene::Never("the way does not claim it"),
     }
 }

@@ -171,6 +171,11 @@ impl Adapter for Email {
         serde_json::to_value(Wire::new(&self.from, letter)).expect("strings always have a JSON form")
     }
 
+    fn refusal(&self, wire: &Value) -> Option<String> {
+        let unfit = || Wire::deserialize(wire).ok()?.unfit();
+        wire["refused"].as_str().map(str::to_owned).or_else(unfit)
+    }
+
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         let mail = Wire::deserialize(wire)
             .map_err(|e| e.to_string())

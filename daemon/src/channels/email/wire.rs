@@ -102,6 +102,12 @@ impl Wire {
         }
     }
 
+    /// What no mail can name, though a call did: a message or thread that is no Message-ID.
+    pub(super) fn unfit(&self) -> Option<String> {
+        let named = [("replyTo or threadId", &self.in_reply_to), ("replyTo or threadId", &self.references)];
+        named.into_iter().find_map(|(field, ids)| message_ids(field, ids.as_ref()?).err())
+    }
+
     /// The bytes, under a Message-ID made from the key. The error says what is wrong with the stored mail.
     pub(super) fn mail(&self, key: &PartKey) -> Result<Mail, String> {
         let from: Mailbox = self.from.parse().map_err(|e| format!("from: {e}"))?;
@@ -238,6 +244,18 @@ pub(super) mod tests {
 
     fn bytes(wire: &Wire) -> String {
         String::from_utf8(wire.mail(&key()).unwrap().content.bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_answers_no_mail_is_refused_before_anybody_is_asked() {
+        let part = part("Hello", None);
+        let unfit = |reply_to, thread| {
+            Wire::new(&from(), &Letter { reply_to, thread, ..letter(&part, "Hello") }).unfit()
+        };
+        assert_eq!(unfit(Some("<last@example.org>"), Some("root@example.org")), None);
+        assert_eq!(unfit(None, None), None);
+        assert!(unfit(Some("abc"), None).unwrap().contains("such as <abc@example.org>"));
+        assert!(unfit(Some("<last@example.org>"), Some("abc")).is_some());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::{
         Failure, PartKey,
         http::{Answer, Http, Silence, base::Base, granted::Granted, token::Token},
         limits::Scope,
+        removals::Removals,
     },
     settings::secret::Secret,
 };
@@ -30,6 +31,7 @@ const OR_FAIL: (&str, &str) = ("messageReplyOption", "REPLY_MESSAGE_OR_FAIL");
 pub(super) struct Client {
     http: Http,
     pub(super) way: Way,
+    removals: Removals,
 }
 
 /// As whom it speaks.
@@ -63,7 +65,11 @@ impl Client {
     pub(super) fn app(http: reqwest::Client, base: Base, account: Replaceable) -> Self {
         let way = Way::App { base, account: Box::new(account), granted: Granted::default() };
         // Its secret stays in the account; what is masked of words is the access token, which is not known yet.
-        Self { http: Http::new(http, "Google Chat", Secret::from("-----BEGIN PRIVATE KEY-----")), way }
+        Self {
+            http: Http::new(http, "Google Chat", Secret::from("-----BEGIN PRIVATE KEY-----")),
+            way,
+            removals: Removals::default(),
+        }
     }
 
     /// A webhook, whose address is its secret.
@@ -80,7 +86,11 @@ impl Client {
         if !matches!(url.scheme(), "https" | "http") || !has("key") || !has("token") {
             return Err(WHAT.into());
         }
-        Ok(Self { http: Http::new(http, "Google Chat", address), way: Way::Webhook { space: named } })
+        Ok(Self {
+            http: Http::new(http, "Google Chat", address),
+            way: Way::Webhook { space: named },
+            removals: Removals::default(),
+        })
     }
 
     /// Performs a request; returns the name of what it made or was done to.
@@ -93,7 +103,14 @@ impl Client {
                 let query = [("updateMask", message.keys().cloned().collect::<Vec<_>>().join(","))];
                 self.ask(Method::PATCH, &name, &query, Some(&message)).await.map(|_| name)
             }
-            Wire::Delete { name } => self.ask(Method::DELETE, &name, &[], None).await.map(|_| name),
+            Wire::Delete { name } => {
+                let (gone, ended) = match self.send(Method::DELETE, &name, &[], None).await {
+                    Ok(answer) if answer.status.is_success() => (false, Ok(())),
+                    Ok(answer) => (answer.status == StatusCode::NOT_FOUND, Err(self.judge(&answer).await)),
+                    Err(failure) => (false, Err(failure)),
+                };
+                self.removals.settle(key, gone, ended).map(|_| name)
+            }
         }
     }
 

@@ -50,6 +50,8 @@ const GRANTED: Reply =
     Reply::Says(200, "", r#"{"access_token":"ya29.hush","expires_in":3599,"token_type":"Bearer"}"#);
 const CREATED: Reply =
     Reply::Says(200, "", r#"{"name":"spaces/AAAA/messages/M.M","thread":{"name":"spaces/AAAA/threads/M"}}"#);
+const GONE: Reply =
+    Reply::Says(404, "", r#"{"error":{"code":404,"message":"Message not found.","status":"NOT_FOUND"}}"#);
 const REFUSED: Reply = Reply::Says(
     401,
     "",
@@ -67,6 +69,7 @@ fn by_app(case: Case) -> Scene {
             Ends::Sent("gatepost@hub-test.iam.gserviceaccount.com"),
         ),
         Case::NotReady => plays([DELETED], Ends::Refused("refuses the service account")),
+        Case::Removed => plays([GRANTED, Reply::Close, GONE, GONE], Ends::Sent(ID)),
         Case::Deed(Action::Thread) => plays([GRANTED, CREATED], Ends::Sent("spaces/AAAA/threads/M")),
         Case::Deed(_) => plays([GRANTED, CREATED], Ends::Sent(ID)),
         _ => usual(&[GRANTED], CREATED, ID, case),

@@ -81,6 +81,6 @@ fn by_imsg(case: Case) -> Scene {
         Case::Endless => Scene::Never("what it writes too much is thrown away, until its time is over"),
         Case::Gateway => Scene::Never("nobody stands between the program and the hub"),
         Case::Refused | Case::Replaced => Scene::Never("a program on this machine asks nobody who they are"),
-        Case::Deed(_) => Scene::Never("the way does not claim it"),
+        Case::Deed(_) | Case::Removed => Scene::Never("the way does not claim it"),
     }
 }

@@ -35,6 +35,10 @@ const PAUSE: Duration = Duration::from_secs(4);
 const REMEMBERED: usize = 512;
 /// How much earlier than ours the Mac's clock may be.
 const CLOCKS: Duration = Duration::from_secs(120);
+/// Conversations that are read, the latest first.
+const CHATS: usize = 500;
+/// Messages of one that are read, the latest first.
+const MESSAGES: usize = 50;
 /// The longest words that are passed on, in characters.
 const MAX_WORDS: usize = 300;
 
@@ -99,42 +103,49 @@ impl Imsg {
         let begins = tokio::time::Instant::now();
         loop {
             let found = match self.chat(to).await? {
-                Some(chat) => self.look(chat, text, made(key)).await?,
+                Found::One(chat) => self.look(chat, text, made(key)).await?,
                 // There is no such conversation: nothing of it arrived.
-                None => None,
+                Found::None => Found::None,
+                Found::Unread => Found::Unread,
             };
-            if found.is_some() || begins.elapsed() >= self.settling {
-                found.iter().for_each(|id| self.remember(id));
-                return Ok(found);
+            match found {
+                Found::One(id) => {
+                    self.remember(&id);
+                    return Ok(Some(id));
+                }
+                Found::None if begins.elapsed() >= self.settling => return Ok(None),
+                Found::Unread if begins.elapsed() >= self.settling => {
+                    return Err(Failure::Unknown(
+                        "imsg does not show it among the latest messages, and there are more than it was asked for".into(),
+                    ));
+                }
+                Found::None | Found::Unread => {}
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
     /// The number that `imsg` has for a conversation.
-    async fn chat(&self, to: &str) -> Result<Option<i64>, Failure> {
-        let arguments = ["chats", "--limit", "500", "--json"].map(str::to_owned);
+    async fn chat(&self, to: &str) -> Result<Found<i64>, Failure> {
+        let arguments = ["chats", "--limit", &CHATS.to_string(), "--json"].map(str::to_owned);
         let written = self.judge(self.program.run(&arguments, READING).await).map_err(Failure::harmless)?;
-        let chats = written.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        Ok(chats
-            .filter(|chat| chat["identifier"] == to || chat["guid"] == to)
-            .find_map(|chat| chat["id"].as_i64()))
+        Ok(Found::among(&written, CHATS, |chat| {
+            chat["id"].as_i64().filter(|_| chat["identifier"] == to || chat["guid"] == to)
+        }))
     }
 
-    async fn look(&self, chat: i64, text: &str, since: jiff::Timestamp) -> Result<Option<String>, Failure> {
+    async fn look(&self, chat: i64, text: &str, since: jiff::Timestamp) -> Result<Found<String>, Failure> {
         let (chat, since) = (chat.to_string(), since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        let most = MESSAGES.to_string();
         let arguments =
-            ["history", "--chat-id", &chat, "--limit", "50", "--start", &since, "--json"].map(str::to_owned);
+            ["history", "--chat-id", &chat, "--limit", &most, "--start", &since, "--json"].map(str::to_owned);
         let written = self.judge(self.program.run(&arguments, READING).await).map_err(Failure::harmless)?;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = written.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        Ok(lines
-            .filter(|message| {
-                message["is_from_me"] == true && message["text"].as_str().map(str::trim) == Some(text.trim())
-            })
-            .find_map(|message| {
-                message["guid"].as_str().map(str::to_owned).filter(|guid| !known.contains(guid))
-            }))
+        Ok(Found::among(&written, MESSAGES, |message| {
+            let ours =
+                message["is_from_me"] == true && message["text"].as_str().map(str::trim) == Some(text.trim());
+            message["guid"].as_str().map(str::to_owned).filter(|guid| ours && !known.contains(guid))
+        }))
     }
 
     fn remember(&self, id: &str) {
@@ -215,6 +226,30 @@ impl Imsg {
                 "{failure}; on the Mac, imsg needs Full Disk Access and leave to control Messages"
             )),
         }
+    }
+}
+
+/// What reading a list found.
+enum Found<T> {
+    /// It is there.
+    One(T),
+    /// It is not: the list was read to its end.
+    None,
+    /// It is not among as many as were asked for, and there may be more.
+    Unread,
+}
+
+impl<T> Found<T> {
+    /// Looks at what was written, an object a line, `most` of them asked for.
+    fn among(written: &str, most: usize, is_it: impl Fn(&Value) -> Option<T>) -> Self {
+        let mut read = 0;
+        for line in written.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            read += 1;
+            if let Some(found) = is_it(&line) {
+                return Self::One(found);
+            }
+        }
+        if read < most { Self::None } else { Self::Unread }
     }
 }
 

@@ -6,8 +6,9 @@
 
 use std::{io, process::Stdio, time::Duration};
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+use crate::program::Running;
 
 /// The longest that it may write, in bytes. A history of fifty messages has a tenth of it.
 const MAX_WRITTEN: u64 = 1024 * 1024;
@@ -38,17 +39,6 @@ pub(super) enum Run {
     Lost(String),
 }
 
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // It may be gone already, and that is as good.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
 impl Program {
     /// What is run for these arguments: the program, and its own arguments.
     fn line(&self, arguments: &[String]) -> (String, Vec<String>) {
@@ -68,28 +58,26 @@ impl Program {
         }
         let (program, rest) = self.line(arguments);
         let mut command = tokio::process::Command::new(&program);
-        command.args(rest).env_clear().process_group(0).kill_on_drop(true);
+        command.args(rest).env_clear();
         for name in ENVIRONMENT {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = match command.spawn() {
-            Ok(child) => child,
+        let mut running = match Running::start(&mut command) {
+            Ok(running) => running,
             Err(error) => return Run::NotStarted(format!("cannot run {program}: {error}")),
         };
-        let mut group = Group(child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)));
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let (_, stdout, stderr) = running.pipes();
         let whole = async {
             let (written, said) = tokio::try_join!(read(stdout, MAX_WRITTEN), read(stderr, MAX_SAID))?;
-            Ok::<_, io::Error>((written, said, child.wait().await?))
+            Ok::<_, io::Error>((written, said, running.ended().await?))
         };
         match tokio::time::timeout(longest, whole).await {
             Err(_) => Run::Lost(format!("{program} did not end within {} s", longest.as_secs())),
             Ok(Err(error)) => Run::Lost(format!("{program}: {error}")),
             Ok(Ok((written, said, status))) => {
-                group.0 = None;
                 if status.success() {
                     Run::Well(written)
                 } else {

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::relation;
+use super::{QUIET, relation};
 use crate::{
-    channels::Act,
+    channels::{Act, refused},
     message::deed::{Deed, Poll, Presence},
     render::Part,
 };
@@ -63,7 +63,11 @@ pub(super) fn compose(act: &Act<'_>) -> Option<Value> {
                 Some(part) => text(part),
                 None => json!({"msgtype": "m.text", "body": name, "m.mentions": {}}),
             };
-            if message.is_none() && act.part.is_some() {
+            if act.silent {
+                content["msgtype"] = json!(QUIET);
+            }
+            // A thread has no name there: it stands above the text, as who approves it reads it.
+            if act.part.is_some() {
                 content["body"] =
                     format!("{name}\n\n{}", content["body"].as_str().unwrap_or_default()).into();
                 if let Some(html) = content["formatted_body"].as_str() {
@@ -74,6 +78,9 @@ pub(super) fn compose(act: &Act<'_>) -> Option<Value> {
                 content["m.relates_to"] = relation;
             }
             return event("m.room.message", content);
+        }
+        Deed::Poll(_) if act.silent => {
+            return Some(refused("a poll on Matrix always notifies: leave silent out"));
         }
         Deed::Poll(poll) => {
             let mut content = self::poll(&poll);
@@ -188,6 +195,27 @@ mod tests {
         let at = Deed::Thread { name: "Plans".into(), message: Some("$e".into()) };
         let at = compose(&act(&at, Some(&part))).unwrap();
         assert_eq!(at["content"]["m.relates_to"]["event_id"], "$e");
-        assert_eq!(at["content"]["body"], "Hi");
+        assert_eq!(at["content"]["body"], "Plans\n\nHi");
+        assert_eq!(at["content"]["msgtype"], "m.text");
+    }
+
+    #[test]
+    fn a_silent_thread_is_a_notice_and_a_silent_poll_is_refused() {
+        let part = Part { text: "Hi".into(), html: None, ..Part::default() };
+        let thread = Deed::Thread { name: "Plans".into(), message: None };
+        for part in [None, Some(&part)] {
+            let wire = compose(&Act { silent: true, ..act(&thread, part) }).unwrap();
+            assert_eq!(wire["content"]["msgtype"], "m.notice");
+        }
+        let options = vec!["Yes".into(), "No".into()];
+        let poll = Deed::Poll(Poll {
+            question: "Tea?".into(),
+            options,
+            multiple: false,
+            seconds: None,
+            anonymous: None,
+        });
+        let wire = compose(&Act { silent: true, ..act(&poll, None) }).unwrap();
+        assert!(wire["refused"].as_str().unwrap().contains("leave silent out"), "{wire}");
     }
 }

@@ -41,6 +41,18 @@ async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Double) 
     (matrix.deliver(&wire, &key()).await, double)
 }
 
+#[test]
+fn a_silent_text_is_a_notice_and_a_silent_file_is_refused() {
+    let (matrix, text) = (matrix(1), part("Hello"));
+    let file = [sample::file("a.png", "image/png", b"x")];
+    let silent = Letter { silent: true, ..letter(&text) };
+    let wire = matrix.compose(&silent);
+    assert_eq!((&wire["content"]["msgtype"], matrix.refusal(&wire)), (&"m.notice".into(), None));
+    let wire = matrix.compose(&Letter { files: &file, ..silent });
+    assert!(matrix.refusal(&wire).unwrap().contains("leave silent out"), "{wire}");
+    assert_eq!(matrix.refusal(&matrix.compose(&Letter { files: &file, ..letter(&text) })), None);
+}
+
 #[tokio::test]
 async fn an_event_is_put_under_its_key() {
     let (sent, double) = deliver(&[PLAIN_ROOM, Reply::Says(200, "", r#"{"event_id":"$event"}"#)]).await;

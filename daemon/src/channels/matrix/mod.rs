@@ -111,6 +111,10 @@ const MIN_LIMIT: usize = 200;
 /// `synapse/storage/databases/main/events_worker.py`); an hour less for clocks and requests that take their time.
 const DEFAULT_RESEND: u64 = 23 * 60;
 
+/// What the default push rules keep quiet: `.m.rule.suppress_notices`
+/// (<https://spec.matrix.org/v1.18/client-server-api/#default-override-rules>).
+const QUIET: &str = "m.notice";
+
 /// <https://spec.matrix.org/v1.18/appendices/#common-identifier-format>, in bytes.
 const MAX_ROOM_ID: usize = 255;
 
@@ -178,11 +182,15 @@ impl Adapter for Matrix {
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
-        // m.notice is what the default push rules keep quiet: .m.rule.suppress_notices,
-        // <https://spec.matrix.org/v1.18/client-server-api/#default-override-rules>. An empty m.mentions says that
-        // nobody is mentioned, whatever the text looks like (#user-and-room-mentions).
+        // A file's msgtype says what it is, and none of those is quiet.
+        if letter.silent && !letter.files.is_empty() {
+            return super::refused(
+                "a file on Matrix always notifies: leave silent out, or send a link to it",
+            );
+        }
+        // An empty m.mentions says that nobody is mentioned, whatever the text looks like (#user-and-room-mentions).
         let mut content = json!({
-            "msgtype": if letter.silent { "m.notice" } else { "m.text" },
+            "msgtype": if letter.silent { QUIET } else { "m.text" },
             "body": letter.part.text,
             "m.mentions": {},
         });

@@ -170,9 +170,12 @@ impl Client {
             let said = format!("{}; check url", answer.status);
             return Err(self.http.judge(&answer, &said, Scope::Account).to_string());
         }
-        // A daemon that was started for one account lists none, and takes it that this one is meant.
+        // A daemon that was started for one account lists none, and sends as that one whatever account a request names.
         if answer.body["error"]["code"] == code::METHOD {
-            return Ok(format!("signal-cli for one account, taken to be {}", self.account));
+            return Err(format!(
+                "signal-cli runs for one account and does not say whether that is {}: start its daemon without -a",
+                self.account
+            ));
         }
         let accounts = answer.body["result"].as_array().ok_or("what answers is no signal-cli; check url")?;
         let is_it = |account: &&Value| account["number"] == self.account || account["aci"] == self.account;

@@ -49,7 +49,7 @@ fn scene(case: Case) -> Scene {
         Case::Refused | Case::Replaced => Scene::Never("signal-cli asks nobody who they are"),
         Case::Ready => plays([ACCOUNTS], Ends::Sent("+4915112345678")),
         Case::NotReady => plays([NOBODY], Ends::Refused("signal-cli has no account +4915112345678")),
-        Case::File | Case::Deed(Action::Edit | Action::Delete | Action::React) => {
+        Case::File | Case::Deed(Action::Edit | Action::Delete | Action::React | Action::Poll) => {
             plays([SENT], Ends::Sent(ID))
         }
         _ => usual(&[], SENT, ID, case),

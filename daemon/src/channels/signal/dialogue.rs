@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{CAPABILITIES, Client, KEYS, Settings, Signal};
 use crate::{
     channels::{
-        Adapter, Failure, Letter, Redelivery, heard,
+        Act, Adapter, Failure, Letter, Redelivery, heard,
         http::{
             base::Base,
             double::{Double, Reply, body, http},
@@ -13,7 +13,10 @@ use crate::{
         limits::{Allowance, Scope},
         sample::{Files, act, key, letter, part},
     },
-    message::{action::Action, deed::Deed},
+    message::{
+        action::Action,
+        deed::{Deed, Poll},
+    },
     render::{Style, StyleKind},
 };
 use serde_json::json;
@@ -117,7 +120,7 @@ async fn what_it_lacks_it_does_not_do_and_says_what_to_do_instead() {
     ] {
         assert_eq!(signal.act(&act(ANNA, &deed, None)), None);
     }
-    for action in [Action::Poll, Action::Pin, Action::Thread] {
+    for action in [Action::Pin, Action::Thread] {
         assert!(!CAPABILITIES.does(action) && CAPABILITIES.instead.iter().any(|(of, _)| *of == action));
     }
     // Ids that mean nothing, and somebody else's message.
@@ -260,6 +263,33 @@ async fn what_is_no_signal_cli_says_so() {
 }
 
 #[tokio::test]
+async fn a_poll_is_a_method_of_its_own_that_an_old_signal_cli_lacks() {
+    let poll = Poll {
+        question: "Tea?".into(),
+        options: vec!["Yes".into(), "No".into()],
+        multiple: false,
+        seconds: None,
+        anonymous: None,
+    };
+    let deed = Deed::Poll(poll.clone());
+    let double = Double::start(&[SENT, error!("-32601", "Method not implemented", "null")]);
+    let signal = signal(double.port, &Files::new());
+    let wire = signal.act(&act(ANNA, &deed, None)).unwrap();
+    let params = json!({
+        "account": "+4915112345678", "recipient": [ANNA], "question": "Tea?", "option": ["Yes", "No"], "noMulti": true,
+    });
+    assert_eq!(wire, json!({"method": "sendPollCreate", "params": params}));
+    assert_eq!(signal.redelivery(&wire), Redelivery::Never);
+    assert_eq!(signal.deliver(&wire, &key()).await.unwrap(), "1700000000000");
+    let old = signal.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&old, Failure::Permanent(why) if why.contains("use a newer one")), "{old:?}");
+    let several = Deed::Poll(Poll { multiple: true, ..poll });
+    assert_eq!(signal.act(&act(ANNA, &several, None)).unwrap()["params"]["noMulti"], false);
+    let answering = Act { reply_to: Some("1700000000000"), ..act(ANNA, &deed, None) };
+    assert!(signal.refusal(&signal.act(&answering).unwrap()).is_some());
+}
+
+#[tokio::test]
 async fn readiness_needs_the_account() {
     let ready = |script: &'static [Reply]| async move {
         signal(Double::start(script).port, &Files::new()).check_ready().await
@@ -274,7 +304,7 @@ async fn readiness_needs_the_account() {
     let said = ready(&[Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[],"id":"r"}"#)]).await;
     assert!(said.unwrap_err().0.starts_with("signal-cli has no account +4915112345678"));
     let said = ready(&[error!("-32601", "Method not implemented", "null")]).await;
-    assert!(said.unwrap().contains("one account"));
+    assert!(said.unwrap_err().0.contains("start its daemon without -a"));
     for other in [&[Reply::Says(200, "", "{}")] as &'static [Reply], &[Reply::Says(404, "", "")]] {
         assert!(ready(other).await.unwrap_err().0.contains("check url"));
     }

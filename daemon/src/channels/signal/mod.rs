@@ -26,7 +26,7 @@ use super::{
     Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
-    capabilities::DeliveryMode,
+    capabilities::{DeliveryMode, PollRules},
     http::base::Base,
 };
 use crate::{
@@ -58,11 +58,21 @@ const CAPABILITIES: Capabilities = Capabilities {
     replies: true,
     address_hint: target::HINT,
     files: Some(FileRules { max_size: MAX_FILE, max_together: u64::MAX, form: FileForm::Captioned }),
-    actions: &[Action::React, Action::Edit, Action::Delete],
+    actions: &[Action::React, Action::Poll, Action::Edit, Action::Delete],
+    // Ten options (signal-cli's `SendPollCreateCommand`, in 0.13.23 and later); Signal's applications drop a poll whose
+    // question or option is longer (Signal-Android, `DataMessageProcessor`: `POLL_CHARACTER_LIMIT`).
+    polls: Some(PollRules {
+        options: 10,
+        question: 100,
+        option: 100,
+        multiple: true,
+        seconds: 0,
+        anonymous: false,
+        stand_in: None,
+    }),
     instead: &[
         (Action::ThreadReply, "Signal has no threads: use reply"),
         (Action::Thread, "Signal has no threads: use reply"),
-        (Action::Poll, "ask in a message, and let people answer with reactions"),
         (Action::Pin, "send it again, or quote it with reply"),
         (Action::SendWithEffect, "send it without an effect"),
     ],
@@ -134,7 +144,8 @@ impl Adapter for Signal {
     }
 
     fn redelivery(&self, wire: &Value) -> Redelivery {
-        let new = wire["method"] == "send" && wire["params"]["editTimestamp"].is_null();
+        let method = wire["method"].as_str().unwrap_or_default();
+        let new = method == wire::POLL || method == "send" && wire["params"]["editTimestamp"].is_null();
         if new { Redelivery::Never } else { Redelivery::SEEN_ONCE }
     }
 

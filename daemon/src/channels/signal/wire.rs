@@ -10,12 +10,18 @@ use serde_json::{Value, json};
 use super::target::{MessageId, parameters};
 use crate::{
     channels::{Act, Letter, refused},
-    message::{attachment::Attachment, deed::Deed},
+    message::{
+        attachment::Attachment,
+        deed::{Deed, Poll},
+    },
     render::Part,
 };
 
 /// A message whose id cannot be read.
 const NO_MESSAGE: &str = "there is no such message: write its time in milliseconds, or author/time for one that somebody else wrote";
+
+/// A new poll. What is older than 0.13.23 may not have it, and says so.
+pub(super) const POLL: &str = "sendPollCreate";
 
 /// A new message.
 pub(super) fn compose(account: &str, letter: &Letter<'_>) -> Value {
@@ -37,6 +43,9 @@ pub(super) fn compose(account: &str, letter: &Letter<'_>) -> Value {
 
 /// Anything else.
 pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
+    if let Deed::Poll(poll) = act.deed {
+        return Some(ask(account, act, poll));
+    }
     let (Deed::React { message, .. } | Deed::Edit { message } | Deed::Delete { message }) = act.deed else {
         return None;
     };
@@ -62,6 +71,20 @@ pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
             request("remoteDelete", params)
         }
     })
+}
+
+/// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendPollCreateCommand.java>
+fn ask(account: &str, act: &Act<'_>, poll: &Poll) -> Value {
+    if act.reply_to.is_some() {
+        return refused(
+            "a poll on Signal quotes nothing: leave replyTo out, or write a text before the poll, which quotes",
+        );
+    }
+    let mut params = parameters(account, act.address);
+    params["question"] = json!(poll.question);
+    params["option"] = json!(poll.options);
+    params["noMulti"] = json!(!poll.multiple);
+    request(POLL, params)
 }
 
 fn request(method: &str, params: Value) -> Value {

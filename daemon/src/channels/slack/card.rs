@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 /// <https://docs.slack.dev/reference/block-kit/blocks>: 50 in a message, the ones of its text and buttons included.
-const BLOCKS: usize = 50;
+pub(super) const BLOCKS: usize = 50;
 
 /// What may stand in a message (<https://docs.slack.dev/reference/block-kit/blocks>).
 const KINDS: &[&str] = &[

@@ -22,6 +22,7 @@ use crate::channels::{
     Failure, PartKey,
     http::{Answer, Http, Silence, base::Base, token::Token},
     limits::Scope,
+    removals::Removals,
 };
 
 /// The type of the metadata that carries a part's key: <https://docs.slack.dev/messaging/message-metadata>.
@@ -36,6 +37,7 @@ pub(super) struct Client {
     pub(super) base: Base,
     /// The direct conversation with a person. It is theirs for good.
     direct: Mutex<HashMap<String, String>>,
+    removals: Removals,
 }
 
 /// What came of a request.
@@ -49,7 +51,12 @@ pub(super) enum Outcome {
 impl Client {
     /// An app that authenticates with a token.
     pub(super) fn new(http: reqwest::Client, base: Base, token: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "Slack", token), base, direct: Mutex::default() }
+        Self {
+            http: Http::new(http, "Slack", token),
+            base,
+            direct: Mutex::default(),
+            removals: Removals::default(),
+        }
     }
 
     /// Performs a request without a file; returns the id of what it became or was done to.
@@ -61,7 +68,11 @@ impl Client {
         } else if let Some(person) = wire.text("channel").filter(|channel| is_person(channel)) {
             body.insert("channel".into(), self.direct(person).await?.into());
         }
-        match self.write(&wire.method, &body).await? {
+        let done = match wire.is_removal() {
+            true => self.remove(&wire.method, &body, key).await?,
+            false => self.write(&wire.method, &body).await?,
+        };
+        match done {
             Outcome::Yes(said) if wire.method == POST => match said["ts"].as_str() {
                 Some(ts) => Ok(ts.to_owned()),
                 None => Err(Failure::Unknown("Slack said yes, but not as which message".into())),
@@ -75,11 +86,31 @@ impl Client {
 
     /// A request that changes something: what came of it.
     pub(super) async fn write(&self, method: &str, body: &Map<String, Value>) -> Result<Outcome, Failure> {
-        let request = self.http.client.request(Method::POST, self.base.at(&[method]));
-        let request = request.bearer_auth(self.http.token().expose()).json(body);
-        let answer = self.http.ask(request).await?;
+        let answer = self.ask(method, body).await?;
         // <https://docs.slack.dev/apis/web-api/rate-limits>: messages are counted by conversation, the rest by method.
         self.outcome(&answer, if method == POST { Scope::Chat } else { Scope::Account })
+    }
+
+    async fn ask(&self, method: &str, body: &Map<String, Value>) -> Result<Answer, Silence> {
+        let request = self.http.client.request(Method::POST, self.base.at(&[method]));
+        self.http.ask(request.bearer_auth(self.http.token().expose()).json(body)).await
+    }
+
+    /// A request that removes something.
+    async fn remove(
+        &self,
+        method: &str,
+        body: &Map<String, Value>,
+        key: &PartKey,
+    ) -> Result<Outcome, Failure> {
+        let (gone, ended) = match self.ask(method, body).await {
+            Ok(answer) => (
+                Refusal::of(&answer).is_some_and(|said| said.is_gone()),
+                self.outcome(&answer, Scope::Account),
+            ),
+            Err(silence) => (false, Err(silence.into())),
+        };
+        self.removals.settle(key, gone, ended).map(|outcome| outcome.unwrap_or(Outcome::Already))
     }
 
     /// A request that changes nothing that anybody sees.

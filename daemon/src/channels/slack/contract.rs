@@ -27,6 +27,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
 
 const ID: &str = "1790000000.000100";
 const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"channel":"C012AB3CD","ts":"1790000000.000100"}"#);
+const GONE: Reply = Reply::Says(200, "", r#"{"ok":false,"error":"message_not_found"}"#);
 const YES: Reply = Reply::Says(200, "", r#"{"ok":true}"#);
 const REVOKED: Reply = Reply::Says(
     200,
@@ -45,6 +46,7 @@ fn scene(case: Case) -> Scene {
         Case::NotReady => plays([REVOKED], Ends::Refused("bot token rejected")),
         // Slack names a place for a file by an address, which the dialogues have a second server for.
         Case::File => Scene::Never("a file goes to a second server; see the dialogues"),
+        Case::Removed => plays([Reply::Close, GONE, GONE], Ends::Sent(ID)),
         Case::Deed(Action::Poll | Action::Thread) => plays([SENT], Ends::Sent(ID)),
         Case::Deed(Action::SetPresence) => plays([YES], Ends::Sent("auto")),
         Case::Deed(_) => plays([YES], Ends::Sent(ID)),

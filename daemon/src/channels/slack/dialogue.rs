@@ -31,7 +31,7 @@ fn slack_with(port: u16, token: impl Into<Token>, kept: Kept) -> Slack {
     Slack { client: Client::new(http(), base, token), kept }
 }
 
-fn slack(port: u16) -> Slack {
+pub(super) fn slack(port: u16) -> Slack {
     slack_with(port, Secret::from(TOKEN), Files::new().kept())
 }
 

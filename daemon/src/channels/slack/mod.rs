@@ -150,7 +150,15 @@ impl Adapter for Slack {
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
-        wire::compose(letter)
+        let wire = wire::compose(letter);
+        match wire["body"]["blocks"].as_array().map(Vec::len) {
+            Some(blocks) if blocks > card::BLOCKS => super::refused(&format!(
+                "a message on Slack has {} blocks at most, and its text, card, buttons and lists make {blocks}: shorten the \
+                 card or the text, or send them apart",
+                card::BLOCKS
+            )),
+            _ => wire,
+        }
     }
 
     fn act(&self, act: &Act<'_>) -> Option<Value> {
@@ -186,6 +194,21 @@ impl Adapter for Slack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::deed::{Button, Extras, Press};
+
+    #[test]
+    fn a_text_a_card_and_buttons_have_fifty_blocks_together() {
+        let slack = dialogue::slack(1);
+        let text = super::super::sample::part("Hello");
+        let refusal = |dividers: usize| {
+            let card = vec![serde_json::json!({ "type": "divider" }); dividers];
+            let buttons = vec![vec![Button { text: "Yes".into(), press: Press::Data("y".into()) }]];
+            let extras = Extras { card: Some(card.into()), buttons, ..Extras::default() };
+            slack.refusal(&slack.compose(&Letter { extras: &extras, ..dialogue::letter(&text) }))
+        };
+        assert_eq!(refusal(48), None);
+        assert!(refusal(49).unwrap().contains("make 51"));
+    }
 
     #[test]
     fn every_setting_is_documented_and_every_documented_key_is_a_setting() {

@@ -149,6 +149,12 @@ impl Refusal {
         WORDS.iter().find(|(word, ..)| *word == self.error).map_or(Meaning::Never, |row| row.1)
     }
 
+    /// Whether what was to be removed is not there (<https://docs.slack.dev/reference/methods/chat.delete>, and
+    /// `files.delete`).
+    pub(super) fn is_gone(&self) -> bool {
+        ["message_not_found", "file_not_found", "file_deleted"].contains(&self.error.as_str())
+    }
+
     /// What it means for the queue. `by` is whom a limit counts.
     pub(super) fn judge(&self, http: &Http, answer: &Answer, by: Scope) -> Failure {
         if self.error.is_empty() {

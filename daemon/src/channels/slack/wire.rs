@@ -17,6 +17,8 @@ pub(super) const POST: &str = "chat.postMessage";
 /// <https://docs.slack.dev/reference/methods/files.completeUploadExternal>
 pub(super) const SHARE: &str = "files.completeUploadExternal";
 
+/// <https://docs.slack.dev/reference/methods/chat.delete>
+const DELETE: &str = "chat.delete";
 /// <https://docs.slack.dev/reference/methods/files.delete>
 const DELETE_FILE: &str = "files.delete";
 
@@ -53,6 +55,11 @@ impl Wire {
     pub(super) fn read(wire: &Value) -> Result<Self, Failure> {
         Self::deserialize(wire)
             .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
+    }
+
+    /// Whether it removes a message or a file.
+    pub(super) fn is_removal(&self) -> bool {
+        [DELETE, DELETE_FILE].contains(&self.method.as_str())
     }
 
     /// An argument that is text.
@@ -124,7 +131,7 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
         ),
         // What the receipt names where Slack did not say which message a file became.
         Deed::Delete { message } if is_file(message) => request(DELETE_FILE, json!({ "file": message })),
-        Deed::Delete { message } => request("chat.delete", json!({ "channel": channel, "ts": message })),
+        Deed::Delete { message } => request(DELETE, json!({ "channel": channel, "ts": message })),
         Deed::Pin { message } => request("pins.add", json!({ "channel": channel, "timestamp": message })),
         Deed::Unpin { message } => {
             request("pins.remove", json!({ "channel": channel, "timestamp": message }))

@@ -275,13 +275,17 @@ impl Client {
 
 /// Fails if a message is longer than Teams takes, pictures aside.
 fn bounded(message: &Map<String, Value>) -> Result<(), Failure> {
+    too_long(message).map_or(Ok(()), |why| Err(Failure::Permanent(why)))
+}
+
+/// Why a message is longer than Teams takes, if it is: pictures are in it by their names yet.
+pub(super) fn too_long(message: &Map<String, Value>) -> Option<String> {
     let size = json!(message).to_string().len();
-    if size > MAX_BODY {
-        return Err(Failure::Permanent(format!(
+    (size > MAX_BODY).then(|| {
+        format!(
             "the message has {size} bytes with all that goes along, and Teams takes {MAX_BODY}: send less of a card"
-        )));
-    }
-    Ok(())
+        )
+    })
 }
 
 /// Puts the picture into an activity that names one by its hash.

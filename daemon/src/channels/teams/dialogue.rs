@@ -26,7 +26,7 @@ fn bot_with(port: u16, secret: impl Into<Token>, kept: Kept) -> Teams {
     Teams { client, kept }
 }
 
-fn bot(port: u16) -> Teams {
+pub(super) fn bot(port: u16) -> Teams {
     bot_with(port, Secret::from("hush~secret"), Files::new().kept())
 }
 

@@ -198,6 +198,17 @@ impl Adapter for Teams {
         if self.client.is_webhook() { None } else { wire::act(act) }
     }
 
+    fn refusal(&self, wire: &Value) -> Option<String> {
+        if let Some(why) = wire["refused"].as_str() {
+            return Some(why.to_owned());
+        }
+        match Wire::read(wire).ok()? {
+            Wire::Send { activity, .. } | Wire::Update { activity, .. } => client::too_long(&activity),
+            Wire::Post { message } => client::too_long(&message),
+            Wire::Delete { .. } => None,
+        }
+    }
+
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         self.client.perform(Wire::read(wire)?, &self.kept, key).await
     }
@@ -217,6 +228,19 @@ impl Adapter for Teams {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_than_teams_takes_is_refused_before_anybody_is_asked() {
+        let (teams, text) = (dialogue::bot(1), super::super::sample::part("Hello"));
+        let refusal = |length: usize| {
+            let block = serde_json::json!({ "type": "TextBlock", "text": "x".repeat(length) });
+            let card = serde_json::json!({ "type": "AdaptiveCard", "version": "1.4", "body": [block] });
+            let extras = crate::message::deed::Extras { card: Some(card), ..Default::default() };
+            teams.refusal(&teams.compose(&Letter { extras: &extras, ..dialogue::letter(&text) }))
+        };
+        assert_eq!(refusal(24_000), None);
+        assert!(refusal(25_000).unwrap().contains("Teams takes 25000"));
+    }
 
     #[test]
     fn every_setting_is_documented_and_every_documented_key_is_a_setting() {

@@ -11,13 +11,14 @@ use serde_json::{Map, Value};
 
 use super::{
     media,
-    wire::{Instead, Wire},
+    wire::{Instead, REMOVE, Wire},
 };
 use crate::{
     channels::{
-        Failure,
+        Failure, PartKey,
         http::{Answer, Http, Silence, TIMEOUT, base::Base, quota, token::Token},
         limits::Scope,
+        removals::Removals,
     },
     files::kept::Kept,
 };
@@ -31,6 +32,7 @@ const LONGEST: u64 = 366 * 24 * 3600;
 pub(super) struct Client {
     http: Http,
     base: Base,
+    removals: Removals,
 }
 
 /// Why Telegram did not do it.
@@ -41,11 +43,14 @@ struct Refused {
 
 impl Client {
     pub(super) fn new(http: reqwest::Client, base: Base, token: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "Telegram", token), base }
+        Self { http: Http::new(http, "Telegram", token), base, removals: Removals::default() }
     }
 
     /// Performs a request and what follows it; the id of what it made, or of what it was about.
-    pub(super) async fn deliver(&self, wire: Wire, kept: &Kept) -> Result<String, Failure> {
+    pub(super) async fn deliver(&self, wire: Wire, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
+        if wire.method == REMOVE {
+            return self.remove(wire, key).await;
+        }
         let (method, then, about) = (wire.method.clone(), wire.then.clone(), about(&wire.body));
         let result = self.perform(wire, kept).await?;
         let topic = method == "createForumTopic";
@@ -70,6 +75,19 @@ impl Client {
             }
             Err(failure) => Err(failure),
         }
+    }
+
+    /// Removes a message.
+    async fn remove(&self, wire: Wire, key: &PartKey) -> Result<String, Failure> {
+        let request = self.http.client.post(self.address(&wire.method)).json(&wire.body);
+        let (gone, ended) = match self.ask(request, TIMEOUT).await {
+            Ok(Ok(_)) => (false, Ok(())),
+            Ok(Err(refused)) => {
+                (refused.said.contains("message to delete not found"), Err(self.judge(&refused)))
+            }
+            Err(silence) => (false, Err(silence.into())),
+        };
+        self.removals.settle(key, gone, ended).map(|_| about(&wire.body))
     }
 
     /// Performs one request, as it is or as it was planned for what Telegram says to it.

@@ -26,6 +26,11 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
 }];
 
 const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"result":{"message_id":42}}"#);
+const GONE: Reply = Reply::Says(
+    400,
+    "",
+    r#"{"ok":false,"error_code":400,"description":"Bad Request: message to delete not found"}"#,
+);
 const DONE: Reply = Reply::Says(200, "", r#"{"ok":true,"result":true}"#);
 const TOPIC: Reply = Reply::Says(200, "", r#"{"ok":true,"result":{"message_thread_id":31,"name":"June"}}"#);
 const REJECTED: Reply = Reply::Says(401, "", r#"{"ok":false,"error_code":401,"description":"Unauthorized"}"#);
@@ -40,6 +45,7 @@ fn scene(case: Case) -> Scene {
         ),
         Case::NotReady => plays([REJECTED], Ends::Refused("bot token rejected")),
         Case::File | Case::Deed(Action::Poll) => plays([SENT], Ends::Sent("42")),
+        Case::Removed => plays([Reply::Close, GONE, GONE], Ends::Sent("42")),
         Case::Deed(Action::Thread) => plays([TOPIC], Ends::Sent("31")),
         Case::Deed(Action::Kick) => plays([DONE, DONE], Ends::Sent("99")),
         Case::Deed(Action::Timeout | Action::Ban) => plays([DONE], Ends::Sent("99")),

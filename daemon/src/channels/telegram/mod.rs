@@ -34,7 +34,7 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    message::{action::Action, attachment::Attachment},
+    message::{action::Action, attachment::Attachment, deed::Deed},
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -95,6 +95,9 @@ const CAPABILITIES: Capabilities = Capabilities {
     ],
     ..Capabilities::PLAIN
 };
+
+/// "1-128 characters" (<https://core.telegram.org/bots/api#createforumtopic>).
+const MAX_TOPIC_NAME: usize = 128;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -165,11 +168,23 @@ impl Adapter for Telegram {
     }
 
     fn act(&self, act: &Act<'_>) -> Option<Value> {
+        if let Deed::Thread { name, message } = act.deed {
+            if message.is_some() {
+                return Some(super::refused(
+                    "a topic on Telegram begins at no message: leave messageId out, or answer the message with reply",
+                ));
+            }
+            if name.chars().count() > MAX_TOPIC_NAME {
+                return Some(super::refused(&format!(
+                    "the name of a topic on Telegram has {MAX_TOPIC_NAME} characters at most: shorten threadName"
+                )));
+            }
+        }
         wire::act(act, self.link_previews).map(|wire| wire.stored())
     }
 
-    async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
-        self.client.deliver(Wire::read(wire)?, &self.kept).await
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.client.deliver(Wire::read(wire)?, key, &self.kept).await
     }
 
     fn redelivery(&self, wire: &Value) -> Redelivery {
@@ -187,6 +202,19 @@ impl Adapter for Telegram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_topic_begins_at_no_message_and_its_name_is_bounded() {
+        let telegram = dialogue::telegram(1, crate::settings::secret::Secret::from("1:a"));
+        let refusal = |name: String, message: Option<String>| {
+            let deed = Deed::Thread { name, message };
+            let asked = super::super::sample::act("-1001234567890", &deed, None);
+            telegram.refusal(&telegram.act(&asked).unwrap())
+        };
+        assert_eq!(refusal("ä".repeat(128), None), None);
+        assert!(refusal("ä".repeat(129), None).unwrap().contains("threadName"));
+        assert!(refusal("June".into(), Some("5".into())).unwrap().contains("leave messageId out"));
+    }
 
     #[test]
     fn every_setting_is_documented_and_every_documented_key_is_a_setting() {

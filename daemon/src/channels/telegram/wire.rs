@@ -17,6 +17,9 @@ use crate::{
     render::Part,
 };
 
+/// <https://core.telegram.org/bots/api#deletemessage>.
+pub(super) const REMOVE: &str = "deleteMessage";
+
 /// A request, and what was planned with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,7 +94,7 @@ impl Wire {
             self.method.as_str(),
             "setMessageReaction"
                 | "editMessageText"
-                | "deleteMessage"
+                | REMOVE
                 | "pinChatMessage"
                 | "unpinChatMessage"
                 | "restrictChatMember"
@@ -244,7 +247,7 @@ pub(super) fn act(act: &Act<'_>, link_previews: bool) -> Option<Wire> {
             wire.instead = Some(Instead::Caption);
             wire
         }
-        Deed::Delete { message } => Wire::new("deleteMessage", of(message)),
+        Deed::Delete { message } => Wire::new(REMOVE, of(message)),
         Deed::Pin { message } => {
             let mut wire = Wire::new("pinChatMessage", of(message));
             // Otherwise everybody in the chat is notified.

@@ -13,16 +13,34 @@ use super::{
     wire::{NO_MESSAGE, refused},
 };
 use crate::{
-    channels::{Act, Letter},
+    channels::{Act, Letter, twice},
     message::{
         attachment::Attachment,
-        deed::{Deed, Press},
+        deed::{Button, Deed, Press},
     },
 };
 
 /// The text above buttons, and a file's caption, in characters
 /// (<https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>).
 const MAX_BODY: usize = 1024;
+/// What the platform takes as a document, as a picture, as audio and as video; an upload of anything else it refuses with
+/// 100, "Param file must be a file with one of the following types". A picture as WebP is a sticker to it, which is nothing
+/// that somebody attaches.
+///
+/// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
+const DOCUMENTS: &[&str] = &[
+    "application/pdf",
+    "text/plain",
+    "application/msword",
+    "application/vnd.ms-excel",
+    "application/vnd.ms-powerpoint",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+];
+const IMAGES: &[&str] = &["image/jpeg", "image/png"];
+const AUDIO: &[&str] = &["audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"];
+const VIDEO: &[&str] = &["video/mp4", "video/3gpp"];
 /// Images, in bytes (<https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>).
 const MAX_IMAGE: u64 = 5 * 1024 * 1024;
 /// Audio and video.
@@ -38,7 +56,17 @@ pub(super) fn compose(letter: &Letter<'_>, previews: bool, template: Option<&Tem
         message["context"] = json!({ "message_id": message_id.id });
     }
     let buttons: Vec<_> = letter.extras.buttons.iter().flatten().collect();
+    if let Some(why) = alike(&buttons) {
+        return refused(&why);
+    }
     if let Some(file) = letter.files.first() {
+        if !takes(file) {
+            return refused(&format!(
+                "WhatsApp's Cloud API takes no file of the type {}, which {} is: send it as a PDF, as plain text (.txt), or \
+                 as JPEG, PNG, MP4, MP3 or OGG, or send a link to it",
+                file.kind, file.name
+            ));
+        }
         if letter.part.text.chars().count() > MAX_BODY {
             return refused("a caption has 1,024 characters at most: put the rest into the message's text");
         }
@@ -50,10 +78,7 @@ pub(super) fn compose(letter: &Letter<'_>, previews: bool, template: Option<&Tem
         if letter.part.text.chars().count() > MAX_BODY {
             return refused("buttons stand beneath 1,024 characters at most: send a long text before them");
         }
-        let reply = |button: &&crate::message::deed::Button| {
-            let (Press::Data(id) | Press::Url(id)) = &button.press;
-            json!({ "type": "reply", "reply": { "id": id, "title": button.text } })
-        };
+        let reply = |button: &&Button| json!({ "type": "reply", "reply": { "id": pressed(button), "title": button.text } });
         message["type"] = json!("interactive");
         message["interactive"] = json!({
             "type": "button",
@@ -68,6 +93,21 @@ pub(super) fn compose(letter: &Letter<'_>, previews: bool, template: Option<&Tem
         wire["outside_window"] = instead;
     }
     wire
+}
+
+/// Each button has an id and a title of its own there
+/// (<https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>).
+fn alike(buttons: &[&Button]) -> Option<String> {
+    let id = twice(buttons.iter().map(|button| pressed(button)));
+    let title = twice(buttons.iter().map(|button| button.text.as_str()));
+    id.or(title).map(|same| {
+        format!("two buttons are {same:?} on WhatsApp, where each has a text and a callback_data of its own: change one")
+    })
+}
+
+fn pressed(button: &Button) -> &str {
+    let (Press::Data(id) | Press::Url(id)) = &button.press;
+    id
 }
 
 /// Anything else: reactions.
@@ -100,7 +140,12 @@ fn templated(letter: &Letter<'_>, template: &Template) -> Option<Value> {
     Some(message)
 }
 
-/// A file is shown as what it is where WhatsApp takes it as that; else it is a document, which is anything up to 100 MB.
+/// Whether the platform takes a file of its type at all.
+pub(super) fn takes(file: &Attachment) -> bool {
+    [DOCUMENTS, IMAGES, AUDIO, VIDEO].iter().any(|kinds| kinds.contains(&file.kind.as_str()))
+}
+
+/// A file is shown as what it is where WhatsApp takes it as that; else it is a document, of 100 MB at most.
 /// Audio has no caption there, so with one it is a document too.
 fn add_file(message: &mut Value, file: &Attachment, caption: &str) {
     let mut object = json!({ "id": file.reference() });
@@ -121,14 +166,11 @@ fn add_file(message: &mut Value, file: &Attachment, caption: &str) {
 }
 
 fn kind(file: &Attachment, caption: &str) -> &'static str {
-    match file.kind.as_str() {
-        "image/jpeg" | "image/png" if file.size <= MAX_IMAGE => "image",
-        "video/mp4" | "video/3gpp" if file.size <= MAX_MOVING => "video",
-        "audio/aac" | "audio/amr" | "audio/mpeg" | "audio/mp4" | "audio/ogg"
-            if file.size <= MAX_MOVING && caption.is_empty() =>
-        {
-            "audio"
-        }
-        _ => "document",
+    let is = |kinds: &[&str]| kinds.contains(&file.kind.as_str());
+    match () {
+        () if is(IMAGES) && file.size <= MAX_IMAGE => "image",
+        () if is(VIDEO) && file.size <= MAX_MOVING => "video",
+        () if is(AUDIO) && file.size <= MAX_MOVING && caption.is_empty() => "audio",
+        () => "document",
     }
 }

@@ -17,6 +17,7 @@ use crate::{
     settings::secret::Secret,
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 macro_rules! refusal {
     ($status:literal, $code:literal) => {
@@ -90,7 +91,6 @@ fn a_file_is_what_whatsapp_takes_it_as() {
     let (captioned, bare) = (part("See"), part(""));
     for (kind, caption, on_cloud, on_evolution) in [
         ("image/png", true, "image", "image"),
-        ("image/gif", true, "document", "image"),
         ("video/mp4", false, "video", "video"),
         ("audio/mpeg", false, "audio", "audio"),
         ("audio/mpeg", true, "document", "document"),
@@ -128,6 +128,41 @@ fn a_file_is_what_whatsapp_takes_it_as() {
     large.size = 6 * 1024 * 1024;
     let large = [large];
     assert_eq!(cloud.compose(&Letter { files: &large, ..letter })["message"]["type"], "document");
+}
+
+#[test]
+fn a_file_that_the_cloud_api_takes_as_nothing_is_refused_before_anybody_is_asked() {
+    let files = Files::new();
+    let bare = part("");
+    for kind in ["image/gif", "image/webp", "text/csv", "application/zip", "application/json", "audio/wav"] {
+        let file = [files.add("a.bin", kind, b"x")];
+        let letter = Letter { files: &file, ..letter(ANNA, &bare) };
+        let whatsapp = cloud(1, &files);
+        let why = whatsapp.refusal(&whatsapp.compose(&letter)).unwrap_or_default();
+        assert!(why.contains(kind) && why.contains("send a link"), "{kind}: {why:?}");
+        // By the other way it goes.
+        for whatsapp in [evolution(1, &files), hybrid(1, 1, &files)] {
+            let wire = whatsapp.compose(&letter);
+            assert_eq!((&wire["way"], whatsapp.refusal(&wire)), (&json!("evolution"), None), "{kind}");
+        }
+    }
+    let file = [files.add("a.pdf", "application/pdf", b"x")];
+    let wire = hybrid(1, 1, &files).compose(&Letter { files: &file, ..letter(ANNA, &bare) });
+    assert_eq!(wire["way"], "cloud");
+}
+
+#[test]
+fn two_buttons_that_are_alike_are_refused_before_anybody_is_asked() {
+    let (files, text) = (Files::new(), part("Tea?"));
+    let button = |text: &str, data: &str| Button { text: text.into(), press: Press::Data(data.into()) };
+    let refusal = |one: Button, other: Button| {
+        let extras = Extras { buttons: vec![vec![one], vec![other]], ..Extras::default() };
+        let whatsapp = cloud(1, &files);
+        whatsapp.refusal(&whatsapp.compose(&Letter { extras: &extras, ..letter(ANNA, &text) }))
+    };
+    assert_eq!(refusal(button("Yes", "y"), button("No", "n")), None);
+    assert!(refusal(button("Yes", "y"), button("No", "y")).unwrap().contains("\"y\""));
+    assert!(refusal(button("Yes", "y"), button("Yes", "n")).unwrap().contains("\"Yes\""));
 }
 
 #[tokio::test]
@@ -216,6 +251,45 @@ async fn hybrid_takes_the_second_way_while_the_first_is_not_ready_and_never_chan
 }
 
 #[tokio::test]
+async fn hybrid_returns_to_the_first_way_when_a_message_of_the_second_finds_it_ready() {
+    const CONNECTED: Reply = Reply::Says(200, "", r#"{"status":"CONNECTED"}"#);
+    const BLOCKED: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"status":"CONNECTED","health_status":{"can_send_message":"BLOCKED","entities":[]}}"#,
+    );
+    let (files, text) = (Files::new(), part("Hello"));
+    let every = |port, again| Graph::asked_every(graph(port), again);
+    let send = async |whatsapp: &WhatsApp| {
+        let wire = whatsapp.compose(&letter(ANNA, &text));
+        let _ = whatsapp.deliver(&wire, &key()).await;
+        wire["way"].as_str().unwrap().to_owned()
+    };
+    // Its token is refused, and once more; the account is blocked; then all is well again.
+    let first =
+        Double::start(&[refusal!(401, "190"), refusal!(401, "190"), BLOCKED, BLOCKED, CONNECTED, SENT]);
+    let second = Double::start(&[MADE, MADE, MADE, MADE]);
+    let mut whatsapp = hybrid(first.port, second.port, &files);
+    whatsapp.graph = Some(every(first.port, Duration::ZERO));
+    for way in ["cloud", "evolution", "evolution", "cloud"] {
+        assert_eq!(send(&whatsapp).await, way);
+    }
+    let asked: Vec<_> = first.heard().iter().filter(|heard| heard.starts_with("GET")).cloned().collect();
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    assert!(asked[0].contains("health_status"), "{asked:?}");
+    assert_eq!(second.heard().len(), 2);
+
+    // Within a minute nobody asks again.
+    let first = Double::start(&[refusal!(401, "190"), refusal!(401, "190"), refusal!(401, "190"), CONNECTED]);
+    let second = Double::start(&[MADE, MADE, MADE]);
+    let whatsapp = hybrid(first.port, second.port, &files);
+    for way in ["cloud", "evolution", "evolution", "evolution"] {
+        assert_eq!(send(&whatsapp).await, way);
+    }
+    assert_eq!((first.heard().len(), second.heard().len()), (3, 3));
+}
+
+#[tokio::test]
 async fn readiness_is_said_in_words() {
     let files = &Files::new();
     let ready = |script| async move {
@@ -226,6 +300,12 @@ async fn readiness_is_said_in_words() {
     assert_eq!(ready(&[NUMBER]).await.unwrap(), "+49 151");
     let said = ready(&[Reply::Says(200, "", r#"{"display_phone_number":"+49","status":"BANNED"}"#)]).await;
     assert!(said.unwrap_err().starts_with("phone banned"));
+    let said = ready(&[Reply::Says(
+        200,
+        "",
+        r#"{"status":"CONNECTED","health_status":{"can_send_message":"BLOCKED"}}"#,
+    )]);
+    assert!(said.await.unwrap_err().starts_with("phone blocked"));
     assert!(ready(&[refusal!(401, "190")]).await.unwrap_err().contains("replace the token"));
     let ready = |script| async move {
         evolution(Double::start(script).port, files).check_ready().await.map_err(|why| why.0)

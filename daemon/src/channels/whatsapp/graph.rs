@@ -5,7 +5,13 @@
 //! upload alone reaches nobody, and may be tried again. What a refusal means, its code says
 //! (<https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>).
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use reqwest::{
     RequestBuilder,
@@ -15,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::{
     channels::{
-        Failure, PartKey,
+        Failure, PartKey, heard,
         http::{Answer, Http, Silence, base::Base, token::Token},
         limits::Scope,
     },
@@ -26,6 +32,12 @@ use crate::{
 /// More than 24 hours have passed since the person wrote last.
 const OUTSIDE_WINDOW: u64 = 131_047;
 
+/// How often a number that was not ready is asked at most whether it is again. Messages that the other way carries meanwhile
+/// arrive, so it need not be sooner.
+const ASKED_AGAIN: Duration = Duration::from_mins(1);
+/// How long that may hold up the message that goes the other way.
+const ASKED_WITHIN: Duration = Duration::from_secs(5);
+
 /// A number.
 pub(super) struct Graph {
     http: Http,
@@ -33,17 +45,54 @@ pub(super) struct Graph {
     number: String,
     /// As far as is known.
     ready: AtomicBool,
+    /// When it was last asked whether it is ready again.
+    asked: Mutex<Option<Instant>>,
+    /// How often at most it is asked that.
+    again: Duration,
 }
 
 impl Graph {
     /// The number with this id, behind an address that has the version in it.
     pub(super) fn new(http: reqwest::Client, url: Base, number: String, token: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "the Cloud API", token), url, number, ready: AtomicBool::new(true) }
+        let http = Http::new(http, "the Cloud API", token);
+        Self { http, url, number, ready: AtomicBool::new(true), asked: Mutex::default(), again: ASKED_AGAIN }
+    }
+
+    /// The same, asked more often whether it is ready again.
+    #[cfg(test)]
+    pub(super) fn asked_every(self, again: Duration) -> Self {
+        Self { again, ..self }
     }
 
     /// Whether it could send, when something was last heard of it.
     pub(super) fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Asks a number that was not ready whether it is again, so that the messages planned from then on go its way: a way
+    /// that is not taken tells nothing of itself.
+    pub(super) async fn look_again(&self) {
+        if self.is_ready() || !self.is_due() {
+            return;
+        }
+        let ask = async {
+            // The first refusal may be what makes a token that was replaced be read.
+            if self.who_am_i().await.is_err() {
+                let _ = self.who_am_i().await;
+            }
+        };
+        // What it says of limits is not the limit of whatever is being delivered.
+        let _ = tokio::time::timeout(ASKED_WITHIN, heard::listening(ask)).await;
+    }
+
+    /// Whether it was not asked for long enough; notes that it is now.
+    fn is_due(&self) -> bool {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = asked.is_none_or(|last| last.elapsed() >= self.again);
+        if due {
+            *asked = Some(Instant::now());
+        }
+        due
     }
 
     /// Performs a request, and the one that may stand in for it; the message's id.
@@ -165,10 +214,12 @@ impl Graph {
 
     /// The number, or why it cannot send.
     ///
-    /// <https://developers.facebook.com/docs/whatsapp/business-management-api/manage-phone-numbers>
+    /// <https://developers.facebook.com/docs/whatsapp/business-management-api/manage-phone-numbers>, and whether anything
+    /// above the number forbids it: <https://developers.facebook.com/docs/whatsapp/cloud-api/health-status>.
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
         let mut url = self.url.at(&[&self.number]);
-        url.query_pairs_mut().append_pair("fields", "display_phone_number,verified_name,status");
+        url.query_pairs_mut()
+            .append_pair("fields", "display_phone_number,verified_name,status,health_status");
         let answer = match self.ask(self.http.client.get(url)).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
@@ -177,7 +228,11 @@ impl Graph {
             self.ready.store(false, Ordering::Relaxed);
             return Err(self.judge(&answer).to_string());
         }
-        let status = answer.body["status"].as_str().unwrap_or("CONNECTED");
+        let blocked = answer.body["health_status"]["can_send_message"] == "BLOCKED";
+        let status = match answer.body["status"].as_str().unwrap_or("CONNECTED") {
+            "CONNECTED" if blocked => "BLOCKED",
+            status => status,
+        };
         self.ready.store(status == "CONNECTED", Ordering::Relaxed);
         let number = answer.body["display_phone_number"].as_str().unwrap_or("the number");
         if status == "CONNECTED" {

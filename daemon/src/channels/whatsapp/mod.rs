@@ -1,8 +1,10 @@
 //! WhatsApp: one number, by Meta's Cloud API, by an Evolution API that holds a phone's session, or by both.
 //!
 //! Of both, `hybrid` takes the Cloud API while that is ready as far as is known, and the Evolution API otherwise; the way is
-//! fixed in the stored request when a message is composed and does not change after. Neither recognises a message that comes
-//! twice, so a lost answer is unknown; the Cloud API's notifications can settle it later ([`status`]).
+//! fixed in the stored request when a message is composed and does not change after. A Cloud API that was not ready is asked
+//! again when a message goes by the Evolution API, once a minute at most, and those planned after that go by it. Neither
+//! recognises a message that comes twice, so a lost answer is unknown; the Cloud API's notifications can settle it later
+//! ([`status`]).
 //!
 //! - `target`: addresses and ids; `wire`: which way, and `cloud` and `evolution`: what a message becomes on each;
 //! - `graph` and `instance`: their clients; [`status`]: the Cloud API's notifications.
@@ -290,7 +292,12 @@ impl Adapter for WhatsApp {
                 // What was reacted to, for a reaction has nothing that could be done to it.
                 Ok(wire["message"]["reaction"]["message_id"].as_str().map_or(sent, str::to_owned))
             }
-            Some("evolution") => self.instance.as_ref().ok_or_else(gone)?.send(wire, &self.kept).await,
+            Some("evolution") => {
+                if let Some(graph) = &self.graph {
+                    graph.look_again().await;
+                }
+                self.instance.as_ref().ok_or_else(gone)?.send(wire, &self.kept).await
+            }
             _ => Err(Failure::Permanent("the stored message goes no way that there is".into())),
         }
     }

@@ -41,10 +41,12 @@ impl Ways {
 pub(super) fn compose(ways: Ways, letter: &Letter<'_>, previews: bool, template: Option<&Template>) -> Value {
     let group = letter.address.ends_with("@g.us");
     let answered = letter.reply_to.and_then(MessageId::read).map(|id| id.way());
+    // What the first does not take, the second does.
+    let foreign = ways.evolution && letter.files.iter().any(|file| !cloud::takes(file));
     let wanted = if group {
         Some(Way::Evolution)
     } else if letter.extras.buttons.is_empty() {
-        answered
+        answered.or(foreign.then_some(Way::Evolution))
     } else {
         Some(Way::Cloud)
     };

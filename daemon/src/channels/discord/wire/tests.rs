@@ -2,11 +2,16 @@ use gatepost_link::Digest;
 
 use super::*;
 use crate::{
-    channels::{discord::dialogue::letter, sample::part},
+    channels::{
+        Adapter as _,
+        discord::dialogue::{discord, letter},
+        sample::part,
+    },
     message::{
         attachment::Attachment,
         deed::{Button, Choice, Presence, Select},
     },
+    settings::secret::Secret,
 };
 
 const QUIET: Manners = Manners { previews: false, mention_answered: false };
@@ -238,4 +243,63 @@ fn a_stored_request_reads_back_and_another_is_refused() {
     ] {
         assert!(Wire::read(&other).is_err(), "{other}");
     }
+}
+
+#[test]
+fn what_discord_would_not_take_is_refused_before_anybody_is_asked() {
+    let discord = discord(1, Secret::from("t"));
+    let text = part("Hello");
+    let answering = |message| {
+        let wire = discord.compose(&Letter { reply_to: Some(message), ..letter(&text) });
+        discord.refusal(&wire)
+    };
+    assert_eq!(answering("17"), None);
+    assert!(answering("abc").unwrap().contains("no message's id"));
+    let act = |deed: Deed| {
+        let act = Act {
+            address: "42",
+            thread: None,
+            reply_to: None,
+            silent: false,
+            deed: &deed,
+            part: Some(&text),
+        };
+        discord.refusal(&discord.act(&act).unwrap())
+    };
+    let id = || "abc".to_owned();
+    for deed in [
+        Deed::React { message: id(), emoji: "👍".into(), remove: false },
+        Deed::Edit { message: id() },
+        Deed::Delete { message: id() },
+        Deed::Pin { message: id() },
+        Deed::Unpin { message: id() },
+        Deed::Thread { name: "June".into(), message: Some(id()) },
+        Deed::Kick { user: id(), reason: None },
+    ] {
+        assert!(act(deed.clone()).unwrap().contains("which are numbers"), "{deed:?}");
+    }
+    assert_eq!(act(Deed::Pin { message: "17".into() }), None);
+    assert_eq!(act(Deed::Thread { name: "ä".repeat(100), message: None }), None);
+    assert!(act(Deed::Thread { name: "ä".repeat(101), message: None }).unwrap().contains("threadName"));
+}
+
+#[test]
+fn two_buttons_lists_or_choices_that_are_alike_are_refused() {
+    let button = |data: &str| Button { text: "Yes".into(), press: Press::Data(data.into()) };
+    let list = |id: &str, values: [&str; 2]| Select {
+        id: id.into(),
+        placeholder: None,
+        options: values.map(|value| Choice { label: "One".into(), value: value.into() }).to_vec(),
+    };
+    let alike = |buttons: Vec<Button>, selects: Vec<Select>| {
+        alike(&Extras { buttons: vec![buttons], selects, ..Extras::default() })
+    };
+    assert_eq!(
+        alike(vec![button("a"), button("b")], vec![list("c", ["1", "2"]), list("d", ["1", "2"])]),
+        None
+    );
+    assert!(alike(vec![button("a"), button("a")], vec![]).unwrap().contains("\"a\""));
+    assert!(alike(vec![button("c")], vec![list("c", ["1", "2"])]).is_some());
+    assert!(alike(vec![], vec![list("c", ["1", "2"]), list("c", ["1", "2"])]).is_some());
+    assert!(alike(vec![], vec![list("c", ["1", "1"])]).unwrap().contains("choices"));
 }

@@ -141,3 +141,28 @@ exit 0"#,
     let broken = Mac::new("exit 1").account(&[]);
     assert!(matches!(broken.find(&wire, &key).await, Err(Failure::Retry(_))));
 }
+
+#[tokio::test]
+async fn what_stands_behind_the_last_page_is_unknown_and_not_sent_again() {
+    let text = part("Hello");
+    // A line as often as `seq` counts.
+    let many = |n: usize, line: &str| format!("for n in $(seq {n}); do echo '{line}'; done");
+    let other = r#"{"guid":"G-1","is_from_me":true,"text":"Something else"}"#;
+    let chat = r#"echo '{"id":3,"identifier":"+4915112345679"}'"#;
+    let stranger = r#"{"id":4,"identifier":"+4915100000000"}"#;
+    for (chats, history, known) in [
+        (chat.to_owned(), many(49, other), true),
+        (chat.to_owned(), many(50, other), false),
+        (many(499, stranger), String::new(), true),
+        (many(500, stranger), String::new(), false),
+    ] {
+        let mac =
+            Mac::new(&format!("case \"$1\" in\nchats) {chats};;\nhistory) {history}\n;;\nesac\nexit 0"));
+        let imessage = mac.account(&[]);
+        let found = imessage.find(&imessage.compose(&letter(ANNA, &text)), &key()).await;
+        match known {
+            true => assert_eq!(found, Ok(None), "{chats} {history}"),
+            false => assert!(matches!(found, Err(Failure::Unknown(_))), "{found:?}"),
+        }
+    }
+}
