@@ -1,5 +1,7 @@
 //! Speaks to a hub over its HTTP door, as agents do.
 
+mod said;
+
 use std::{fs, path::PathBuf, time::Duration};
 
 use reqwest::{

@@ -3,7 +3,7 @@
     mcp-client.py http URL TOKEN
     mcp-client.py stdio PROGRAM [ARGUMENT...]
 
-Reads one step a line from standard input, as JSON: {"tools": true}, {"resources": true}, {"call": NAME, "arguments": {...}} (with
+Reads one step a line from standard input, as JSON: {"tools": true} (with "meta": {...} for its `_meta`), {"resources": true}, {"call": NAME, "arguments": {...}} (with
 "cancel": SECONDS to give it up after that long), {"read": URI}, {"subscribe": URI}, {"unsubscribe": URI}, {"heard": SECONDS} for the
 next resource that is said to have changed within that long, {"listen": URI, "call": ..., "arguments": ...} for the same in the way of
 2026-07-28 around a call. Writes what came of each as a line of JSON. MCP_MODERN=1 opens no session, as that version has it.
@@ -21,6 +21,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import listen
 from mcp.shared.exceptions import MCPError
+from mcp.types import PaginatedRequestParams
 
 
 @asynccontextmanager
@@ -57,8 +58,10 @@ async def step(session, changed, told):
             event = await asyncio.wait_for(anext(subscription), 20)
             return {"changed": str(event.uri)}
     if "tools" in told:
-        tools = (await session.list_tools()).tools
-        return {"tools": [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]}
+        params = PaginatedRequestParams.model_validate({"_meta": told["meta"]}) if "meta" in told else None
+        listed = await session.list_tools(params=params)
+        tools = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed.tools]
+        return {"tools": tools, "meta": listed.meta}
     if "read" in told:
         contents = (await session.read_resource(told["read"])).contents
         return {"contents": [json.loads(content.text) for content in contents]}

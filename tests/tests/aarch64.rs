@@ -1,25 +1,13 @@
 //! The hub's program for a Raspberry Pi: within its budget, and a hub, under QEMU's emulation of that processor.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::Arc,
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use gatepost_tests::{
+    hub::{SpawnedHub, agents, client::text},
+    peers::chore,
 };
-
-use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{SpawnedHub, agents, client::text};
 use serde_json::json;
-
-/// Builds it, and fails if it is over its budget.
-fn program() -> Result<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository is above")?;
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo).args(["xtask", "hub", "aarch64"]).current_dir(root).output()?;
-    let (said, errors) = (String::from_utf8_lossy(&built.stdout), String::from_utf8_lossy(&built.stderr));
-    ensure!(built.status.success(), "run `tests/run --setup-only`\n{said}{errors}");
-    Ok(said.lines().next_back().context("the program's path")?.into())
-}
 
 #[test]
 #[ignore = "it takes a quarter of an hour to build: cargo test -p gatepost-tests --test aarch64 -- --ignored"]
@@ -27,7 +15,9 @@ fn a_hub_for_another_processor_takes_a_message_keeps_it_over_a_kill_and_delivers
     let mut hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &agents("limit = 800"))?;
     // Debian's cross compilers bring that processor's C library along, here.
     let emulator = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"].map(Into::into);
-    hub.is_run_by(emulator.into_iter().chain([program()?.into_os_string()]));
+    // It fails if the program is over its budget.
+    let program = chore(&["hub", "aarch64"])?;
+    hub.is_run_by(emulator.into_iter().chain([program.into_os_string()]));
     hub.run()?;
     let (courier, engineer) = (hub.agent("courier")?, hub.agent("engineer")?);
     let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "The **oven** is on."}))?;

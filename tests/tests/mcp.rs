@@ -166,6 +166,67 @@ fn the_same_door_stands_in_a_program_that_agents_start() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_session_is_given_the_guide_and_described_the_tools_of_its_turn() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let context = house.bridge("porch").await?.heard("engineer", "team")?;
+    for round in ["first", "second"] {
+        for (door, mut client) in McpClient::at_both_doors(&agent)? {
+            let first = client.step(&lost(&format!("One by {door}, {round}.")))?;
+            ensure!(first["answer"]["guide"].is_string(), "{door}, {round}: {first}");
+            let next = client.step(&lost(&format!("Two by {door}, {round}.")))?;
+            ensure!(next["answer"]["guide"].is_null(), "{door}, {round}: {next}");
+
+            let described = |tools: &Value| text(&tools["tools"][0], "description").to_owned();
+            let anywhere = client.step(&json!({"tools": true}))?;
+            ensure!(!described(&anywhere).contains("Current channel"), "{door}: {anywhere}");
+            ensure!(anywhere["meta"]["gatepost/tool_result_format"].is_null(), "{door}: {anywhere}");
+            let turn = client.step(&json!({"tools": true, "meta": {"gatepost/context": context}}))?;
+            ensure!(described(&turn).contains("Current channel (local) supports: send"), "{door}: {turn}");
+            ensure!(turn["meta"]["gatepost/tool_result_format"] == "plain", "{door}: {turn}");
+            for wrong in [json!("gpc_00"), json!(5)] {
+                let refused = client.step(&json!({"tools": true, "meta": {"gatepost/context": wrong}}))?;
+                ensure!(refused["error"].is_string(), "{door}: {refused}");
+            }
+        }
+    }
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_doors_refuse_in_the_same_words() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let context = house.bridge("porch").await?.heard("engineer", "team")?;
+    let [(_, mut over_http), (_, mut over_stdio)] = McpClient::at_both_doors(&agent)?;
+    for (tool, arguments, guided) in [
+        ("message", json!({"to": "local:team", "mesage": "Hi"}), true),
+        ("message", json!({"to": "current", "context": context, "mesage": "Hi"}), true),
+        ("message", json!({"to": "local:bob", "message": "Hi"}), true),
+        ("message", json!({"to": "current", "message": "Hi"}), false),
+        ("send_message", json!({"platform": "local", "target": "team"}), true),
+        ("receipt", json!({"id": "m0"}), false),
+        ("nothing", json!({}), false),
+    ] {
+        let call = json!({"call": tool, "arguments": arguments});
+        let (here, there) = (over_http.step(&call)?, over_stdio.step(&call)?);
+        ensure!(here == there && here["is_error"] == true, "{call}: {here} and {there}");
+        let told = &here["answer"];
+        ensure!(told["guide"].is_string() == guided && told["code"].is_string(), "{call}: {told}");
+        ensure!(["type", "title", "status", "detail"].iter().all(|of| told[of].is_null()), "{call}: {told}");
+        // And at the third door, whose problems have those too.
+        let problem = agent.post(&format!("/v1/tools/{tool}"), &arguments)?;
+        for member in ["ok", "code", "reason", "error", "hint", "guide"] {
+            let same = problem.body[member] == told[member] || tool == "send_message" && member == "reason";
+            ensure!(same, "{call}: {member} of {problem:?}");
+        }
+    }
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_page_in_a_browser_and_nobody_without_a_token_gets_in() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
     let agent = house.agent("engineer").await?;

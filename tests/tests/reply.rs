@@ -159,18 +159,51 @@ async fn a_turns_text_stays_in_its_thread_and_a_block_answers_the_latest_that_wa
     wrote(&yard, "engineer", "colleagues", "t2", "m2")?;
     // What another agent heard there is none of this one's business.
     wrote(&yard, "strict", "colleagues", "t3", "m3")?;
+    wrote(&yard, "engineer", "ann", "t6", "m6")?;
 
     let answer = house.reply(&json!({"text": "To where it came from."}))?;
     ensure!(answer["sent"][0]["to"] == "local:ann#t5", "{answer}");
 
     let turn = "<message to=\"team\">Heard.</message><message to=\"bob\">Never heard of.</message>\
-                <message to=\"local:colleagues#t7\">Elsewhere.</message>";
+                <message to=\"local:colleagues#t7\">Elsewhere.</message>\
+                <message to=\"local:colleagues#t1\">To the first.</message>\
+                <message to=\"current\">To mine.</message>";
     let answer = house.reply(&json!({"text": turn}))?;
     let message = |n: usize| house.agent.message(text(&answer["sent"][n], "id"));
     let (heard, never, elsewhere) = (message(0)?, message(1)?, message(2)?);
     ensure!(heard["to"] == "local:colleagues#t2" && heard["reply_to"] == "m2", "{heard}");
     ensure!(never["to"] == "local:bob" && never["reply_to"].is_null(), "{never}");
     ensure!(elsewhere["to"] == "local:colleagues#t7", "a thread that is named is kept: {elsewhere}");
+    ensure!(elsewhere["reply_to"].is_null(), "and nothing of another thread is answered there: {elsewhere}");
+    let (first, mine) = (message(3)?, message(4)?);
+    ensure!(first["to"] == "local:colleagues#t1" && first["reply_to"] == "m1", "{first}");
+    ensure!(mine["to"] == "local:ann#t5" && mine["reply_to"] == "m5", "not to what came later: {mine}");
+    house.hub.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_answers_what_its_own_session_heard() -> Result<()> {
+    let mut house = House::of("engineer").await?;
+    let yard = house.hub.bridge("yard").await?;
+    let heard = |session: &str, thread: &str, message: &str| {
+        let report = json!({
+            "agent": "engineer", "channel": "local", "peer": "ann", "threadId": thread, "messageId": message,
+            "session": session, "text": "And?",
+        });
+        Ok::<_, anyhow::Error>(text(&yard.post("/v1/inbound", &report)?.taken()?, "context").to_owned())
+    };
+    let first = heard("a", "t1", "m101")?;
+    let second = heard("b", "t2", "m202")?;
+    for (context, to, answers) in [(first, "local:ann#t1", "m101"), (second, "local:ann#t2", "m202")] {
+        house.context = context;
+        for block in ["local:ann", "current"] {
+            let turn = format!("<message to=\"{block}\">{block} {answers}</message>");
+            let sent = house.reply(&json!({"text": turn}))?;
+            let sent = house.agent.message(text(&sent["sent"][0], "id"))?;
+            ensure!(sent["to"] == to && sent["reply_to"] == answers, "{block}: {sent}");
+        }
+    }
     house.hub.stop().await;
     Ok(())
 }

@@ -1,10 +1,17 @@
 //! Hooks around a tool: none is run that a hook refuses, whichever door it comes by, and what was done is not lost by one that
 //! fails.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Client, TestHub, client::text};
+use gatepost_tests::{
+    hub::{Client, TestHub, client::text, eventually},
+    peers::McpClient,
+};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -57,6 +64,11 @@ async fn every_door_asks_before_a_tool_is_run_and_tells_what_it_answered() -> Re
     call(&agent, "reply", &json!({"context": context, "text": "Five."}))?;
     let cli = house.cli(&["send", "--to", "local:ann", "Six."])?;
     ensure!(cli.status == 0, "{}", cli.stderr);
+    for (door, mut client) in McpClient::at_both_doors(&agent)? {
+        let simple = json!({"platform": "local", "target": "ann", "body": format!("Eight by {door}.")});
+        client.step(&json!({"call": "message", "arguments": to_ann(&format!("Seven by {door}."))}))?;
+        client.step(&json!({"call": "send_message", "arguments": simple}))?;
+    }
 
     let asked = asked(&log)?;
     let seen: Vec<(&str, &str, &str)> =
@@ -70,12 +82,20 @@ async fn every_door_asks_before_a_tool_is_run_and_tells_what_it_answered() -> Re
         ("engineer", "reply"),
         ("engineer", "reply"),
         ("shell", "message"),
+        ("engineer", "message"),
+        ("engineer", "send_message"),
+        ("engineer", "message"),
+        ("engineer", "send_message"),
     ] {
         wanted.extend([("before_tool_call", agent, tool), ("tool_result", agent, tool)]);
     }
     ensure!(seen == wanted, "{seen:?}");
     ensure!(asked[0]["arguments"] == to_ann("One.") && asked[0]["id"] == asked[1]["id"], "{:?}", asked[0]);
     ensure!(asked[0]["id"] != asked[2]["id"] && asked[1]["result"]["id"] == sent["id"], "{:?}", asked[1]);
+    // A hook is told of the end that the agent is told of.
+    for told in asked[15..].iter().step_by(2) {
+        ensure!(told["result"]["state"] == "sent" && told["arguments"]["wait"].is_null(), "{told}");
+    }
     ensure!(asked[9]["result"]["sent"][0]["id"].is_string(), "{:?}", asked[9]);
     house.stop().await;
     Ok(())
@@ -149,9 +169,83 @@ esac"#;
         ensure!(say(path, "plain")?["notes"].is_null());
     }
     ensure!(house.arrived("ann")?.len() == 8, "{:?}", house.arrived("ann")?);
+    for (door, mut client) in McpClient::at_both_doors(&agent)? {
+        let mut say = |word: &str| {
+            let arguments = json!({"to": "local:ann", "message": format!("{word} by {door}")});
+            let answer = client.step(&json!({"call": "message", "arguments": arguments}))?;
+            Ok::<_, anyhow::Error>(answer["answer"].clone())
+        };
+        let noted = say("aside")?;
+        ensure!(noted["notes"] == json!(["Say no more."]) && noted["state"] == "sent", "{door}: {noted}");
+        // What a hook takes out of an answer stays out of it, however long the message was followed.
+        let changed = say("other")?;
+        ensure!(changed["id"] == "hidden" && changed["to"].is_null(), "{door}: {changed}");
+        ensure!(say("break")?["notes"].to_string().contains("the hook h failed"), "{door}");
+        ensure!(say("plain")?["notes"].is_null(), "{door}");
+    }
     let simple = json!({"platform": "local", "target": "ann", "body": "aside, simply"});
     let simple = call(&agent, "send_message", &simple)?;
     ensure!(simple["notes"] == json!(["Say no more."]) && simple.to_string().len() <= 1024, "{simple}");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_after_a_message_is_no_call_of_a_tool_and_no_hook_stands_in_its_way() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let log = folder.path().join("log");
+    let script = format!(
+        r#"
+facts=$(cat)
+echo "$facts" >> {}
+case $facts in
+  *'"tool":"message"'*) echo '{{"action": "pass"}}' ;;
+  *) echo '{{"action": "cancel", "reason": "not this one"}}' ;;
+esac"#,
+        log.display()
+    );
+    let asker = "[agents.asker]\nallow = [\"local:*\"]\n[approval]\nallow_software_companion = true\n";
+    let hook = hook("h", "before_tool_call", "", &script);
+    let mut house = TestHub::start(&format!("{CONFIG}{asker}{hook}")).await?;
+    let agent = house.agent("asker").await?;
+    let others = McpClient::at_both_doors(&agent)?;
+    for ((door, mut client), (_, mut other)) in McpClient::at_both_doors(&agent)?.into_iter().zip(others) {
+        let say = |word: &str, wait: u64| {
+            let message = format!("{word} by {door}");
+            json!({"call": "message", "arguments": {"to": "local:ann", "message": message, "wait": wait}})
+        };
+        let begun = Instant::now();
+        let held = client.step(&say("May I?", 5))?;
+        ensure!(begun.elapsed() >= Duration::from_secs(5), "{door}: it gave up early: {held}");
+        ensure!(held["is_error"] == false && held["answer"]["state"] == "held", "{door}: {held}");
+        ensure!(held["progress"].as_array().is_some_and(|said| said.len() >= 3), "{door}: {held}");
+
+        let mut own = say("Never mind", 60);
+        own["cancel"] = 3.into();
+        ensure!(client.step(&own)?["cancelled"] == true);
+        eventually("what was given up is taken back", || {
+            // The client goes on with what it has begun when it is given something to do.
+            let queue = client.step(&json!({"read": "gatepost://queue"}))?;
+            let newest = &queue["contents"][0]["messages"][0];
+            let gone = newest["state"] == "cancelled" && newest["id"] != held["answer"]["id"];
+            Ok(gone.then_some(()))
+        })?;
+        // Whoever gives up a repetition takes nothing of the first call back.
+        let mut repeated = say("May I?", 60);
+        repeated["cancel"] = 3.into();
+        ensure!(other.step(&repeated)?["cancelled"] == true);
+        other.step(&json!({"read": "gatepost://queue"}))?;
+        std::thread::sleep(Duration::from_secs(2));
+        let first = agent.message(text(&held["answer"], "id"))?;
+        ensure!(first["state"] == "held", "{door}: {first}");
+        let receipt = json!({"call": "receipt", "arguments": {"id": held["answer"]["id"]}});
+        let refused = client.step(&receipt)?;
+        ensure!(refused["answer"].to_string().contains("not this one"), "{door}: {refused}");
+    }
+    let asked = asked(&log)?;
+    let tools: Vec<&str> = asked.iter().map(|facts| text(facts, "tool")).collect();
+    let each = ["message", "message", "message", "receipt"];
+    ensure!(tools == [each, each].concat(), "{tools:?}");
     house.stop().await;
     Ok(())
 }

@@ -3,7 +3,10 @@
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::{decision::Verdict, document::Document};
-use gatepost_tests::hub::{Client, TestHub, client::text};
+use gatepost_tests::{
+    hub::{Client, TestHub, client::text},
+    peers::McpClient,
+};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -90,6 +93,76 @@ async fn the_same_message_again_is_answered_with_the_first_receipt_and_says_so()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_given_a_channels_guide_once_in_whichever_turn() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let (agent, bridge) = (house.agent("engineer").await?, house.bridge("porch").await?);
+    let turn = |session: &str, message: &str| -> Result<Value> {
+        let report = json!({"agent": "engineer", "channel": "local", "peer": "ann", "session": session, "text": "And?"});
+        let context = bridge.post("/v1/inbound", &report)?.taken()?["context"].clone();
+        call(&agent, "message", &json!({"to": "current", "context": context, "message": message}))
+    };
+    ensure!(turn("s1", "One.")?["guide"].is_string(), "the first use in a session");
+    ensure!(turn("s1", "Two.")?["guide"].is_null(), "another turn of the same session");
+    ensure!(turn("s2", "Three.")?["guide"].is_string(), "another session");
+    // The same for a call of several targets, and for callers that name their session themselves.
+    let tea = |session: &str, n: u32| -> Result<Value> {
+        let tea = json!({"action": "broadcast", "targets": ["local:ann", "local:team"], "message": format!("Tea {n}?")});
+        let headers = [("gatepost-session", session), ("content-type", "application/json")];
+        agent.raw("POST", "/v1/tools/message", &headers, tea.to_string().as_bytes())?.taken()
+    };
+    ensure!(tea("a", 1)?["guide"].is_string() && tea("a", 2)?["guide"].is_null());
+    ensure!(tea("b", 3)?["guide"].is_string(), "another session");
+    let nameless = agent.raw("POST", "/v1/tools/inbox", &[("gatepost-session", "")], b"{}")?;
+    ensure!(nameless.status == 400 && nameless.body["reason"] == "session", "{nameless:?}");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_simple_tool_does_one_thing_and_answers_within_its_bound() -> Result<()> {
+    let targets: Vec<String> = (0..90).map(|n| format!("\"telegram:-100{n:010}\"")).collect();
+    let many = format!("[agents.many]\nallow = [\"local:ann\", {}]\n", targets.join(", "));
+    let mut house = TestHub::start(&format!("{CONFIG}{many}")).await?;
+    let (agent, many) = (house.agent("engineer").await?, house.agent("many").await?);
+    let post = |arguments: &Value| agent.post("/v1/tools/send_message", arguments);
+    let whole = json!({"platform": "local", "target": "ann", "body": "Hi"});
+    // Whatever else `message` can do is not to be had by this way round its hooks.
+    for (name, value) in [("action", json!("delete")), ("messageId", json!("5")), ("dryRun", json!(true))] {
+        let mut more = whole.clone();
+        more[name] = value;
+        let refused = post(&more)?;
+        ensure!(refused.status == 400 && refused.body["reason"] == "unknown_parameter", "{refused:?}");
+        ensure!(text(&refused.body, "hint").contains("call message"), "{refused:?}");
+    }
+    ensure!(agent.queue()?.is_empty(), "something was done");
+    let empty = post(&json!({"platform": "local", "target": "ann"}))?;
+    ensure!(empty.body["error"] == "platform, target, and body are required", "{empty:?}");
+    ensure!(empty.body["hint"] == "body is missing or empty", "{empty:?}");
+
+    let mut refusals = vec![
+        many.post("/v1/tools/send_message", &json!({"platform": "local", "target": "bob", "body": "Hi"}))?
+            .body,
+    ];
+    for (_, mut client) in McpClient::at_both_doors(&many)? {
+        let call = json!({"call": "send_message", "arguments": {"platform": "local", "target": "bob", "body": "Hi"}});
+        refusals.push(client.step(&call)?["answer"].clone());
+    }
+    for refusal in refusals {
+        ensure!(
+            refusal.to_string().chars().count() <= 1024,
+            "{} characters: {refusal}",
+            refusal.to_string().len()
+        );
+        // The words that agents know, and how many of the list are left out.
+        let error = text(&refusal, "error");
+        let words = "Target \"local:bob\" is not in the personality's allowed messaging targets. Allowed: local:ann, ";
+        ensure!(error.starts_with(words) && error.ends_with(" more") && error.contains(" … and "), "{error}");
+    }
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_broadcast_has_a_receipt_for_each_target_and_tells_what_failed() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
     let agent = house.agent("engineer").await?;
@@ -102,7 +175,56 @@ async fn a_broadcast_has_a_receipt_for_each_target_and_tells_what_failed() -> Re
     ensure!(house.arrived("ann")?.len() == 1 && house.arrived("team")?.len() == 1, "{told}");
     let dry = json!({"action": "broadcast", "targets": ["local:ann"], "message": "Tea?", "dryRun": true});
     let dry = call(&agent, "message", &dry)?;
-    ensure!(dry["verdict"] == "allow" && house.arrived("ann")?.len() == 1, "{dry}");
+    ensure!(dry["targets"][0]["verdict"] == "allow" && house.arrived("ann")?.len() == 1, "{dry}");
+    let asker = house.agent("asker").await?;
+    let waiting = json!({
+        "action": "broadcast", "targets": ["colleagues", "local:bob"], "message": "Or coffee?", "wait": 1,
+    });
+    let first = call(&asker, "message", &waiting)?;
+    ensure!(
+        first["targets"][0]["state"] == "held" && first["targets"][0]["deduplicated"].is_null(),
+        "{first}"
+    );
+    let again = call(&asker, "message", &waiting)?;
+    for n in [0, 1] {
+        let (first, again) = (&first["targets"][n], &again["targets"][n]);
+        ensure!(again["id"] == first["id"] && again["deduplicated"] == true, "also after a wait: {again}");
+    }
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_with_an_account_of_its_own_writes_from_no_other() -> Result<()> {
+    let own = CONFIG.replace("decorate = false\n", "decorate = false\naccounts = { local = \"home\" }\n");
+    let mut house = TestHub::start(&(own + "\n[channels.local.work]\n")).await?;
+    let agent = house.agent("engineer").await?;
+    let from = |account: &str| {
+        let say = json!({"to": "local:ann", "accountId": account, "message": format!("From {account}.")});
+        agent.post("/v1/tools/message", &say)
+    };
+    let refused = from("work")?;
+    ensure!(refused.status == 403 && refused.body["reason"] == "not_its_account", "{refused:?}");
+    let sent = from("home")?.taken()?;
+    ensure!(sent["state"] == "sent" && house.arrived("ann")?.len() == 1, "{sent}");
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_runs_an_agent_can_ask_whether_its_channels_are_ready() -> Result<()> {
+    let nobody = format!("http://127.0.0.1:{}", gatepost_tests::peers::free_port()?);
+    let signal = format!("[channels.signal.home]\nurl = \"{nobody}\"\naccount = \"+4915112345678\"\n");
+    let mut house = TestHub::start(&format!("{CONFIG}{signal}")).await?;
+    let ready = |asks: &Client| asks.get("/v1/channels")?.taken();
+    let engineer = ready(&house.agent("engineer").await?)?;
+    let local = json!([{"channel": "local", "account": "home", "ready": true, "said": engineer["channels"][0]["said"]}]);
+    ensure!(engineer == json!({"ok": true, "channels": local}), "it may write nowhere else: {engineer}");
+    let all = ready(&house.operator()?)?;
+    let signal = &all["channels"][1];
+    ensure!(all["ok"] == false && signal["channel"] == "signal" && signal["ready"] == false, "{all}");
+    ensure!(text(signal, "said").contains("signal-cli"), "whoever set it up knows what to do: {all}");
+    ensure!(ready(&house.agent("mute").await?)? == json!({"ok": true, "channels": []}));
     house.stop().await;
     Ok(())
 }
@@ -120,6 +242,12 @@ async fn whoever_approves_sees_the_name_and_the_target_behind_it() -> Result<()>
     house.decide(Verdict::Approve).await?;
     let sent = call(&agent, "receipt", &json!({"id": held["id"], "wait": 20}))?;
     ensure!(sent["state"] == "sent", "{sent}");
+    let inbox = call(&agent, "inbox", &json!({}))?;
+    let told = &inbox["notices"][0]["receipt"];
+    ensure!(
+        told["id"] == held["id"] && told["state"] == "sent",
+        "whoever heard \"held\" hears the end: {inbox}"
+    );
     let gone = call(&agent, "message", &json!({"to": "colleagues", "message": "Or coffee?", "wait": 0}))?;
     let cancelled = call(&agent, "cancel", &json!({"id": gone["id"]}))?;
     ensure!(cancelled["state"] == "cancelled", "{cancelled}");

@@ -3,29 +3,39 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use rmcp::{ErrorData, RoleServer, ServiceExt as _, service::RequestContext};
 use serde_json::{Value, json};
 
 use super::Failed;
 use crate::{
-    client::{Client, Place, Request},
+    client::{Client, ClientError, Place, Request, escaped},
     intake::{
-        mcp::{Hands, INBOX, Mcp},
-        tool::Described,
+        mcp::{Hands, INBOX, InHand, Mcp},
+        tool::{Described, Telling},
     },
-    message::parameters::LONGEST_WAIT,
+    message::{TOOLS, parameters::LONGEST_WAIT},
+    random,
 };
 
 /// Between two looks for a hub that is away, while somebody wants to hear of its inbox.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// A hub, reached over its HTTP door; or why it cannot be, for a hub that was never started has no token to use.
+/// What a problem has beside the members of a refusal (RFC 9457, 3.1): over HTTP, and not here.
+const OF_HTTP: [&str; 4] = ["type", "title", "status", "detail"];
+
+/// A hub, reached over its HTTP door.
 #[derive(Clone)]
-struct There(Result<Client, String>);
+struct There {
+    /// Or why it cannot be, for a hub that was never started has no token to use.
+    client: Result<Client, String>,
+    /// This program serves one client, for as long as that likes.
+    session: String,
+}
 
 pub(super) async fn run(place: &Place) -> Result<(), Failed> {
-    let door = Mcp::new(There(Client::at(place).map_err(|error| error.to_string())));
+    let client = Client::at(place).map_err(|error| error.to_string());
+    let door = Mcp::new(There { client, session: random::hex::<16>() });
     let (from, to) = rmcp::transport::stdio();
     let serving = door.serve((from, to)).await.map_err(Failed::refused)?;
     serving.waiting().await.map_err(Failed::refused)?;
@@ -33,24 +43,42 @@ pub(super) async fn run(place: &Place) -> Result<(), Failed> {
 }
 
 impl There {
-    async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, Value> {
-        let client = self.0.as_ref().map_err(|error| away(error))?;
-        let request = Request { query: vec![], body, wait: Duration::from_secs(LONGEST_WAIT) };
-        match client.ask(method, path, request).await {
-            Ok((status, answer)) if status.is_success() => Ok(answer),
-            Ok((_, problem)) => Err(problem),
-            Err(error) => Err(away(&error.to_string())),
-        }
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        query: Vec<(&str, String)>,
+        body: Option<Value>,
+    ) -> Result<Value, Value> {
+        let client = self.client.as_ref().map_err(|error| away(error))?;
+        let request = Request { query, body, wait: Duration::from_secs(LONGEST_WAIT) };
+        answered(client.ask(method, path, request).await)
     }
 }
+
+/// What the hub answered, or the refusal as the door in the hub has it.
+fn answered(answer: Result<(StatusCode, Value), ClientError>) -> Result<Value, Value> {
+    match answer {
+        Ok((status, answer)) if status.is_success() => Ok(answer),
+        Ok((_, mut problem)) => {
+            if let Some(members) = problem.as_object_mut() {
+                members.retain(|name, _| !OF_HTTP.contains(&name.as_str()));
+            }
+            Err(problem)
+        }
+        Err(error) => Err(away(&error.to_string())),
+    }
+}
+
+/// The seed's words, which agents know.
+const AWAY: &str = "Gateway not active — send_message requires gateway mode";
 
 /// What is answered while no hub runs.
 fn away(error: &str) -> Value {
     json!({
         "ok": false,
         "code": "execution_failed",
-        // The seed's words, which agents know.
-        "error": "Gateway not active — send_message requires gateway mode",
+        "error": AWAY,
         "hint": error,
     })
 }
@@ -62,27 +90,49 @@ impl Hands for There {
         Ok(())
     }
 
-    async fn tools(&self, (): &()) -> Result<Vec<Described>, Value> {
-        match self.ask(Method::GET, "/v1/tools", None).await {
-            Ok(mut answer) => serde_json::from_value(answer["tools"].take())
-                .map_err(|_| json!({"error": "the hub's tools cannot be read; is it of another version?"})),
+    async fn tools(&self, (): &(), context: Option<&str>) -> Result<InHand, Value> {
+        if self.client.is_err() {
+            return Ok((vec![unknown_yet()], None));
+        }
+        let query = context.map(|context| ("context", context.to_owned())).into_iter().collect();
+        match self.ask(Method::GET, "/v1/tools", query, None).await {
+            Ok(mut answer) => {
+                let format = answer["tool_result_format"].as_str().map(str::to_owned);
+                let tools = serde_json::from_value(answer["tools"].take());
+                let garbled =
+                    |_| json!({"error": "the hub's tools cannot be read; is it of another version?"});
+                Ok((tools.map_err(garbled)?, format))
+            }
             // A client that starts before its hub must not believe that there are no tools.
-            Err(why) if why["status"].is_null() => Ok(vec![unknown_yet()]),
+            Err(why) if why["error"] == AWAY => Ok((vec![unknown_yet()], None)),
             Err(why) => Err(why),
         }
     }
 
-    async fn call(&self, (): &(), tool: &str, arguments: &Value) -> Value {
-        let path = format!("/v1/tools/{tool}");
-        let known = tool.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-        if !known {
-            return json!({"ok": false, "code": "not_found", "error": "there is no such tool"});
+    async fn call(&self, (): &(), tool: &str, arguments: Value, told: Telling) -> Value {
+        if !TOOLS.contains(&tool) {
+            let hint = format!("tools are: {}", TOOLS.join(", "));
+            return json!({"code": "not_found", "error": "there is no such tool", "hint": hint, "ok": false});
         }
-        self.ask(Method::POST, &path, Some(arguments.clone())).await.unwrap_or_else(|why| why)
+        let client = match &self.client {
+            Ok(client) => client,
+            Err(error) => return away(error),
+        };
+        let path = format!("/v1/tools/{tool}");
+        let wait = Duration::from_secs(LONGEST_WAIT);
+        let answer = client.ask_step_by_step(&path, &self.session, &arguments, wait, &told).await;
+        answered(answer).unwrap_or_else(|why| why)
+    }
+
+    async fn take_back(&self, (): &(), id: &str) {
+        let path = format!("/v1/messages/{}/cancel", escaped(id));
+        if let Err(why) = self.ask(Method::POST, &path, vec![], None).await {
+            tracing::debug!(%why, id, "a call that was given up has nothing to take back");
+        }
     }
 
     async fn read(&self, (): &(), uri: &str) -> Result<Value, Value> {
-        self.ask(Method::POST, "/v1/resource", Some(json!({"uri": uri}))).await
+        self.ask(Method::POST, "/v1/resource", vec![], Some(json!({"uri": uri}))).await
     }
 
     async fn newest(&self, (): &()) -> Option<i64> {
@@ -92,7 +142,7 @@ impl Hands for There {
     }
 
     async fn lands(&self, (): &(), after: i64) -> Option<i64> {
-        let client = self.0.as_ref().ok()?;
+        let client = self.client.as_ref().ok()?;
         loop {
             // Before the look, so that nothing lands unseen between the two.
             let mut happenings = client.happenings().await;

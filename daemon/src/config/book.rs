@@ -19,13 +19,12 @@ impl Config {
     /// # Errors
     /// A name, and what is wrong with it or its target.
     pub fn book(&self) -> Result<BTreeMap<String, Destination>, (String, String)> {
-        let channels = registry::names();
         let read = |(name, target): (&String, &String)| {
             let wrong = |problem: &str| (name.clone(), problem.to_owned());
             if !is_name(name) || name == "current" {
                 return Err(wrong("names have letters, digits, `-` and `_`, at most 40 of them"));
             }
-            match Destination::parse(target, &channels) {
+            match Destination::parse(target, &registry::NAMES) {
                 Ok(meant @ Destination::Address { channel: Some(_), .. }) => Ok((name.clone(), meant)),
                 _ => Err(wrong("write \"channel:address\" or \"channel:address#thread\"")),
             }

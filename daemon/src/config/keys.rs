@@ -142,7 +142,7 @@ pub const AGENT: &[Key] = &[
     key(
         "accounts",
         "{ email = \"work\" }",
-        "The account that this agent uses on a channel with several. A channel with one account needs no entry.",
+        "The only account that this agent writes from on a channel with several. A channel with one account needs no entry.",
     ),
     key(
         "attach_from",

@@ -8,7 +8,7 @@ use super::{ConfigError, keys};
 use crate::{
     channels::{
         account,
-        registry::{kind, names},
+        registry::{NAMES, kind},
     },
     settings::Key,
     spelling::nearest,
@@ -51,7 +51,7 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
                 }
             }
             "channels" => {
-                check.table("channels", inner, &names())?;
+                check.table("channels", inner, &NAMES)?;
                 for (channel, accounts) in tables(inner) {
                     let own = kind(channel).map_or(&[][..], |kind| kind.keys);
                     let known: Vec<&str> = own.iter().chain(account::KEYS).map(|key| key.name).collect();

@@ -19,6 +19,7 @@ pub mod operate;
 pub mod pace;
 pub mod plan;
 pub mod prepare;
+pub mod readiness;
 pub mod recover;
 pub mod send;
 pub mod submit;
@@ -35,12 +36,17 @@ use crate::{
     approval::Approvals,
     channels::{account::Accounts, registry},
     files::{Files, Sources},
-    message::{call::Call, deed::Deed, target::Target},
+    message::{
+        call::Call,
+        refusal::Refusal,
+        target::{Destination, Target},
+    },
     outbox::Outbox,
     policy::{Origin, Rights, rate::Rates},
 };
 use pace::Pace;
 use plan::Book;
+use readiness::Readiness;
 
 /// Everything that the stages share. Clones share it.
 #[derive(Clone)]
@@ -68,6 +74,8 @@ pub struct Shared {
     pub book: Book,
     /// Files that go along.
     pub files: Files,
+    /// What the platforms said of themselves.
+    pub readiness: Readiness,
 }
 
 /// What the configuration says of one agent.
@@ -103,6 +111,8 @@ pub struct Place {
     pub account: String,
     /// Where it would go.
     pub target: Target,
+    /// Whether the call leaves no choice of thread: it names one, or means where its turn came from.
+    pub within_thread: bool,
     /// Whether there are threads there.
     pub threads: bool,
     /// Whether a message there can answer another one.
@@ -142,19 +152,26 @@ impl Pipeline {
 
     /// Where a call would go; nothing, where it would be refused.
     pub fn place(&self, agent: &str, call: &Value, origin: Option<&Origin>) -> Option<Place> {
-        let channels = registry::names();
-        let call = Call::parse(call, &channels).ok()?;
+        let call = Call::parse(call, &registry::NAMES).ok()?;
         let rules = self.0.agents.get(agent)?;
         let plan::Resolved { account, target, .. } =
             plan::resolve(&call, origin, rules, &self.0.accounts, &self.0.book).ok()?;
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).ok()?;
         let can = adapter.capabilities();
-        Some(Place { account, target, threads: can.threads, replies: can.replies })
+        let within_thread = target.thread.is_some() || call.destination == Destination::Current;
+        Some(Place { account, target, within_thread, threads: can.threads, replies: can.replies })
     }
 
-    /// What stands in for a deed on a channel that has none of its own.
-    pub fn stand_in(&self, channel: &str, deed: &Deed) -> Option<&'static str> {
-        let Deed::Poll(_) = deed else { return None };
+    /// The calls of a broadcast: each name of the address book once, and no conversation twice.
+    ///
+    /// # Errors
+    /// Two of its targets are the same conversation.
+    pub fn distinct(&self, calls: Vec<Call>) -> Result<Vec<Call>, Refusal> {
+        self.0.book.distinct(calls)
+    }
+
+    /// What stands in for a poll on a channel that has none of its own.
+    pub fn polls_stand_in(&self, channel: &str) -> Option<&'static str> {
         let (_, _, adapter) = self.0.accounts.iter().find(|(open, ..)| *open == channel)?;
         adapter.capabilities().polls?.stand_in
     }
@@ -162,6 +179,11 @@ impl Pipeline {
     /// What an agent may do, if the configuration has a section for it.
     pub fn rights(&self, agent: &str) -> Option<&Rights> {
         self.0.agents.get(agent).map(|rules| &rules.rights)
+    }
+
+    /// The account that an agent writes from on a channel, where it names none.
+    pub fn bound(&self, agent: &str, channel: &str) -> Option<&str> {
+        self.0.agents.get(agent)?.accounts.get(channel).map(String::as_str)
     }
 
     /// Whether the configuration has a section for this agent.

@@ -46,7 +46,7 @@ pub(super) const PREPARED: Duration = Duration::from_secs(5);
 pub struct Idempotency {
     /// The name, if it gave one.
     pub key: Option<String>,
-    /// SHA-256 of the call.
+    /// SHA-256 of the call; zeros without a name.
     pub fingerprint: [u8; 32],
 }
 
@@ -372,7 +372,7 @@ pub(crate) fn no_room(full: Full) -> Refusal {
     Refusal::new(Code::QueueFull, full.to_string(), full.hint()).because(full.reason())
 }
 
-pub(super) fn unavailable(error: StoreError) -> Refusal {
+pub(super) fn unavailable(error: impl std::fmt::Display) -> Refusal {
     tracing::error!(%error, "the database failed");
     Refusal::new(
         Code::ExecutionFailed,

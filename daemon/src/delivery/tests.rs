@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    AgentRules, Hooks, Manners, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, plan::Book, submit::Idempotency,
+    AgentRules, Hooks, Manners, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, plan::Book,
+    readiness::Readiness, submit::Idempotency,
 };
 use crate::{
     approval::Approvals,
@@ -224,6 +225,7 @@ impl House {
             rates: Rates::default(),
             book: Book::default(),
             files,
+            readiness: Readiness::default(),
             hooks: Hooks::new(super::hooks::Kinds::default()),
         });
         pipeline.recover().await.unwrap();

@@ -5,7 +5,6 @@ use crate::{
     channels::told::NotTold,
     message::refusal::{Code, Refusal},
     outbox::told,
-    store::StoreError,
 };
 
 impl Pipeline {
@@ -38,17 +37,10 @@ impl Pipeline {
                 .outbox
                 .change(seq, move |tx| told::settle(tx, (&of.0, &of.1), &key, &one.outcome))
                 .await;
-            match done {
-                Ok(true) => {
-                    tracing::info!(channel, account = name, "a platform told what became of a part");
-                    settled += 1;
-                }
-                Ok(false) => {}
-                // It is as it was; the platform tells it again.
-                Err(error) => {
-                    tracing::error!(%error, "cannot write down what a platform told");
-                    return Err(unavailable(StoreError::Closed));
-                }
+            // Where that fails it is as it was, and the platform tells it again.
+            if done.map_err(unavailable)? {
+                tracing::info!(channel, account = name, "a platform told what became of a part");
+                settled += 1;
             }
         }
         Ok(settled)

@@ -21,7 +21,9 @@ use crate::{
         submit::{DryRun, Idempotency},
     },
     message::{
+        action::Action,
         call::Call,
+        deed::Deed,
         receipt::Receipt,
         refusal::{Code, Refusal},
         state::{Actor, State},
@@ -109,7 +111,8 @@ impl Answer {
 }
 
 impl Told {
-    fn is_ok(&self) -> bool {
+    /// Whether it was taken, and has not ended other than sent.
+    pub(super) fn is_ok(&self) -> bool {
         match self {
             Self::Taken(receipt) => receipt.ok,
             Self::Looked(_) => true,
@@ -162,8 +165,9 @@ impl Incoming<'_> {
     /// # Errors
     /// It cannot be read, or it has one target and is refused there.
     pub(super) async fn take(self, pipeline: &Pipeline) -> Result<Answer, Refusal> {
-        let channels = registry::names();
-        let mut calls = Call::parse_all(self.call, &channels)?;
+        let mut calls = pipeline.distinct(Call::parse_all(self.call, &registry::NAMES)?)?;
+        // A broadcast is told of as one, however few it names.
+        let is_broadcast = calls.first().is_some_and(|call| call.action == Action::Broadcast);
         let patience = calls.first().and_then(|call| call.wait).unwrap_or(self.wait);
         if let Some(key) = &self.key
             && !(1..=MAX_KEY).contains(&key.len())
@@ -171,21 +175,19 @@ impl Incoming<'_> {
             let hint = format!("use 1 to {MAX_KEY} printable characters");
             return Err(Refusal::input("the Idempotency-Key cannot be used", hint).because("idempotency_key"));
         }
-        // The value and not the bytes: the same call with other white space is the same call.
-        let fingerprint = Digest::of(self.call.to_string().as_bytes()).0;
+        // The value and not the bytes: the same call with other white space is the same call. Only a call with a key is
+        // ever compared.
+        let fingerprint = match &self.key {
+            Some(_) => Digest::of(self.call.to_string().as_bytes()).0,
+            None => [0; 32],
+        };
         let agent = self.caller.agent();
-        if calls.len() == 1
-            && let Some(call) = calls.pop()
-        {
+        if !is_broadcast && let Some(call) = calls.pop() {
             if call.dry_run {
                 return pipeline.dry_run(agent, call).await.map(Answer::Looked);
             }
-            let deed = call.deed.clone();
-            let receipt = pipeline.submit(agent, call, Idempotency { key: self.key, fingerprint }).await?;
-            let deduplicated = receipt.deduplicated;
-            let receipt = wait(pipeline, receipt, Instant::now() + patience).await?;
-            let stand_in = pipeline.stand_in(receipt.to.split(':').next().unwrap_or_default(), &deed);
-            return Ok(Answer::One(Receipt { deduplicated, stand_in, ..receipt }));
+            let receipt = submit(pipeline, agent, call, Idempotency { key: self.key, fingerprint }).await?;
+            return wait(pipeline, receipt, Instant::now() + patience).await.map(Answer::One);
         }
         let mut targets = Vec::with_capacity(calls.len());
         for call in calls {
@@ -194,7 +196,7 @@ impl Incoming<'_> {
             let taken = match call.dry_run {
                 true => pipeline.dry_run(agent, call).await.map(Told::Looked),
                 false => {
-                    pipeline.submit(agent, call, Idempotency { key, fingerprint }).await.map(Told::Taken)
+                    submit(pipeline, agent, call, Idempotency { key, fingerprint }).await.map(Told::Taken)
                 }
             };
             targets.push(taken.unwrap_or_else(|refusal| Told::Refused { ok: false, to, refusal }));
@@ -210,7 +212,21 @@ impl Incoming<'_> {
     }
 }
 
-/// Waits for a message's end; the receipt says how far it has come by then.
+/// Hands one call in; the receipt says what stands in for what its channel has not.
+async fn submit(
+    pipeline: &Pipeline,
+    agent: &str,
+    call: Call,
+    idempotency: Idempotency,
+) -> Result<Receipt, Refusal> {
+    let is_poll = matches!(call.deed, Deed::Poll(_));
+    let receipt = pipeline.submit(agent, call, idempotency).await?;
+    let channel = receipt.to.split(':').next().unwrap_or_default();
+    let stand_in = if is_poll { pipeline.polls_stand_in(channel) } else { None };
+    Ok(Receipt { stand_in, ..receipt })
+}
+
+/// Waits for a message's end; the receipt says how far it has come by then, and what it said of the call before.
 async fn wait(pipeline: &Pipeline, receipt: Receipt, until: Instant) -> Result<Receipt, Refusal> {
     let left = until.saturating_duration_since(Instant::now());
     if receipt.state.is_final() || left.is_zero() {
@@ -218,7 +234,11 @@ async fn wait(pipeline: &Pipeline, receipt: Receipt, until: Instant) -> Result<R
     }
     let message = pipeline.outbox().find(&receipt.id.0).await.map_err(broken)?;
     match message {
-        Some(message) => pipeline.wait(message.seq, left).await.map_err(broken),
+        Some(message) => {
+            let Receipt { deduplicated, stand_in, .. } = receipt;
+            let receipt = pipeline.wait(message.seq, left).await.map_err(broken)?;
+            Ok(Receipt { deduplicated, stand_in, ..receipt })
+        }
         None => Ok(receipt),
     }
 }

@@ -112,7 +112,11 @@ impl Call {
             let missing = if target.is_empty() { "to" } else { "message" };
             // The words of the tool that agents know.
             let error = "platform, target, and body are required";
-            return Err(Refusal::input(error, format!("{missing} is missing or empty")).because("missing"));
+            let mut hint = format!("{missing} is missing or empty");
+            if missing == "to" && given.value("context")?.is_some() {
+                hint.push_str("; \"current\" is the conversation of the turn");
+            }
+            return Err(Refusal::input(error, hint).because("missing"));
         }
         if action == Action::SendAttachment && attachments.is_empty() {
             return Err(parameters::missing("attachments", action));

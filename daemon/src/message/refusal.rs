@@ -88,12 +88,15 @@ pub struct Refusal {
     pub error: String,
     /// What to do about it.
     pub hint: String,
+    /// How to write for the channel that the call was for, where a model reads this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guide: Option<String>,
 }
 
 impl Refusal {
     /// A refusal without a finer reason.
     pub fn new(code: Code, error: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code, reason: None, error: error.into(), hint: hint.into() }
+        Self { code, reason: None, error: error.into(), hint: hint.into(), guide: None }
     }
 
     /// Bad input.

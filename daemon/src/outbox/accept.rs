@@ -53,7 +53,7 @@ pub struct NewMessage {
     pub deadline: i64,
     /// The caller's own name for this call.
     pub idempotency_key: Option<String>,
-    /// SHA-256 of the call.
+    /// SHA-256 of the call; zeros without a name.
     pub fingerprint: [u8; 32],
     /// Whether it is dropped where it would have to wait.
     pub best_effort: bool,

@@ -1,6 +1,7 @@
-//! What agents are told: every end other than `sent`, with its reason.
+//! What agents are told: every end other than `sent`, with its reason, and `sent` where a person was asked before.
 //!
-//! Elsewhere an agent believed that it had spoken when its message had long failed. A notice is written in the
+//! Elsewhere an agent believed that it had spoken when its message had long failed, or never heard that somebody had let
+//! it. What goes out at once is said by the answer to its call. A notice is written in the
 //! transaction of the end that it tells of.
 
 use rusqlite::{Row, Transaction, params};
@@ -34,6 +35,11 @@ pub(super) fn tell(
     tx.prepare_cached("INSERT INTO inbox (agent, message, notice, at) VALUES (?, ?, ?, ?)")?
         .execute(params![message.agent, message.id, receipt, now_ms()])?;
     Ok(())
+}
+
+/// Whether a message stood before a person, so that the answer to its call was probably "held".
+pub(super) fn has_waited_for_a_person(tx: &Transaction<'_>, seq: i64) -> Result<bool, TransitionError> {
+    Ok(tx.prepare_cached("SELECT 1 FROM approvals WHERE message = ?")?.exists([seq])?)
 }
 
 impl Outbox {

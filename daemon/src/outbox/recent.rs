@@ -1,8 +1,10 @@
 //! What was taken a moment ago: the same message again is answered with the first one's receipt.
 //!
 //! Agents repeat themselves when an answer is slow. The same means the same agent, account, target, thread, action and
-//! payload; only a message that is on its way or was sent counts, for one that failed may well be meant to go again. It is
-//! asked within the transaction that would write the second one, so two at once cannot both be the first.
+//! payload; only a message that is on its way or was sent counts, for one that failed may well be meant to go again. What
+//! changes something that is there (a reaction, an edit, a pin) is the same only while nothing else has changed something
+//! in that conversation: a reaction, its removal and the reaction again are three. It is asked within the transaction that
+//! would write the second one, so two at once cannot both be the first.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -34,7 +36,8 @@ pub(super) struct Recent {
 
 #[derive(Default)]
 struct Seen {
-    /// The message that had this payload last, and when it came.
+    /// The message that had this payload last, and when it came; beside these, the last one that changed something, for
+    /// each conversation.
     by: HashMap<u128, (i64, i64)>,
     /// When each came, oldest first.
     order: VecDeque<(i64, u128)>,
@@ -58,11 +61,15 @@ impl Recent {
             if message.accepted_at < now.saturating_sub(self.window) {
                 break;
             }
-            found.push((message.accepted_at, of_row(&message), message.seq));
+            let place = place([&message.account, &message.channel, &message.address], &message.deed);
+            found.push((message.accepted_at, of_row(&message), place, message.seq));
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        for (at, payload, seq) in found.into_iter().rev() {
+        for (at, payload, place, seq) in found.into_iter().rev() {
             seen.remember(at, payload, seq);
+            if let Some(place) = place {
+                seen.remember(at, place, seq);
+            }
         }
         Ok(())
     }
@@ -70,7 +77,8 @@ impl Recent {
     /// What is needed to know this message again. On the caller's thread: the writer's is the one that all wait for.
     pub(super) fn mark(self: &Arc<Self>, new: &NewMessage) -> Mark {
         let payload = (self.window > 0).then(|| of_new(new));
-        Mark { recent: Arc::clone(self), payload }
+        let place = place([&new.account, &new.target.channel, &new.target.address], &new.deed);
+        Mark { recent: Arc::clone(self), payload, place }
     }
 }
 
@@ -79,6 +87,8 @@ pub(super) struct Mark {
     recent: Arc<Recent>,
     /// None where nothing is compared.
     payload: Option<u128>,
+    /// Where it changes something.
+    place: Option<u128>,
 }
 
 impl Mark {
@@ -88,7 +98,8 @@ impl Mark {
         let seq = {
             let mut seen = self.recent.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.forget(now.saturating_sub(self.recent.window));
-            seen.by.get(&payload).map(|&(seq, _)| seq)
+            let last = |mark: u128| seen.by.get(&mark).map(|&(seq, _)| seq);
+            last(payload).filter(|first| self.place.is_none_or(|place| last(place) == Some(*first)))
         };
         let Some(seq) = seq else { return Ok(None) };
         // A transaction that came to nothing leaves a number here that another message may have now.
@@ -101,6 +112,9 @@ impl Mark {
         if let Some(payload) = self.payload {
             let mut seen = self.recent.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.remember(at, payload, seq);
+            if let Some(place) = self.place {
+                seen.remember(at, place, seq);
+            }
         }
     }
 }
@@ -171,12 +185,34 @@ fn of_row(message: &MessageRow) -> u128 {
     )
 }
 
+/// The account and the conversation in which a deed changes something; none where it only adds.
+fn place(names: [&str; 3], deed: &Deed) -> Option<u128> {
+    let adds = matches!(deed, Deed::Send(_) | Deed::Poll(_) | Deed::Thread { .. });
+    (!adds).then(|| {
+        let mut hash = Sha256::new();
+        for name in names {
+            field(&mut hash, Some(name));
+        }
+        half(hash)
+    })
+}
+
+fn field(hash: &mut Sha256, field: Option<&str>) {
+    // Its length before it, so that no two lists of fields read the same.
+    hash.update((field.map_or(u64::MAX, |field| field.len() as u64)).to_le_bytes());
+    hash.update(field.unwrap_or_default());
+}
+
+fn half(hash: Sha256) -> u128 {
+    let digest: [u8; 32] = hash.finalize().into();
+    let (half, _) = digest.split_first_chunk::<16>().expect("32 bytes have a first half");
+    u128::from_le_bytes(*half)
+}
+
 fn payload(fields: [Option<&str>; 8], deed: &Deed, files: &[Attachment], silent: bool) -> u128 {
     let mut hash = Sha256::new();
-    for field in fields {
-        // Its length before each, so that no two lists of fields read the same.
-        hash.update((field.map_or(u64::MAX, |field| field.len() as u64)).to_le_bytes());
-        hash.update(field.unwrap_or_default());
+    for one in fields {
+        field(&mut hash, one);
     }
     hash.update([u8::from(silent)]);
     if !deed.is_plain() {
@@ -186,9 +222,7 @@ fn payload(fields: [Option<&str>; 8], deed: &Deed, files: &[Attachment], silent:
         hash.update(file.sha256.0);
         hash.update(file.caption.as_deref().unwrap_or_default());
     }
-    let digest: [u8; 32] = hash.finalize().into();
-    let (half, _) = digest.split_first_chunk::<16>().expect("32 bytes have a first half");
-    u128::from_le_bytes(*half)
+    half(hash)
 }
 
 #[cfg(test)]

@@ -58,22 +58,17 @@ pub fn settle(
     let change =
         |event| Change { event, actor: Actor::Platform, by: &by, code: None, reason: None, facts: None };
     let whole = parts.iter().all(|other| other.index == part.index || other.state == PartState::Confirmed);
-    match outcome {
-        Ok(_) if whole => {
-            let ids = transition::platform_ids(tx, seq)?;
-            let change = change(Event::Confirm).facts(json!({"platform_ids": ids}));
-            transition::apply_to(tx, message, &change)?;
-        }
-        Ok(_) => {
-            let reason = "what nobody knew of has arrived; the rest was not sent, and may be tried again";
-            let change = Change { reason: Some(reason), ..change(Event::Fail) }.code(Code::ExecutionFailed);
-            transition::apply_to(tx, message, &change)?;
-        }
-        Err(why) => {
-            let reason = format!("Adapter send failed: {why}");
-            let change = Change { reason: Some(&reason), ..change(Event::Fail) }.code(Code::ExecutionFailed);
-            transition::apply_to(tx, message, &change)?;
-        }
+    if outcome.is_ok() && whole {
+        let ids = transition::platform_ids(tx, seq)?;
+        let sent = change(Event::Confirm).facts(json!({"platform_ids": ids}));
+        transition::apply_to(tx, message, &sent)?;
+        return Ok(true);
     }
+    let reason = match outcome {
+        Ok(_) => "what nobody knew of has arrived; the rest was not sent, and may be tried again".to_owned(),
+        Err(why) => format!("Adapter send failed: {why}"),
+    };
+    let failed = Change { reason: Some(&reason), ..change(Event::Fail) }.code(Code::ExecutionFailed);
+    transition::apply_to(tx, message, &failed)?;
     Ok(true)
 }

@@ -119,6 +119,7 @@ pub(crate) fn apply_to(
         .execute(params![now_ms(), state, seq])?;
     }
     let mut detail = change.detail();
+    let was_unknown = before.state == State::Unknown;
     let after = MessageRow {
         state,
         code: code.map(str::to_owned),
@@ -126,8 +127,12 @@ pub(crate) fn apply_to(
         ended_at,
         ..before
     };
-    // Of an end that its agent was told it is told again when it turns out to be another.
-    let told = state.is_final() && (state != State::Sent || before.state == State::Unknown);
+    // Of an end that its agent was told it is told again when it turns out to be another; and whoever had to hear "held"
+    // hears what came of it.
+    let told = match state {
+        State::Sent => was_unknown || notices::has_waited_for_a_person(tx, seq)?,
+        state => state.is_final(),
+    };
     let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;
     if let Some(receipt) = &receipt {
         // How far it came.

@@ -104,29 +104,61 @@ pub struct Latest {
     pub platform_id: Option<String>,
 }
 
-/// The latest message that `agent` was told of from a conversation.
-pub async fn latest(
-    store: &Store,
-    agent: &str,
-    account: &str,
-    place: &Target,
-) -> Result<Option<Latest>, StoreError> {
-    let (agent, account, place) = (agent.to_owned(), account.to_owned(), place.clone());
-    store
-        .read(move |db| {
-            Ok(db
-                .prepare_cached(LATEST)?
-                .query_row(params![place.channel, account, place.address, agent], |row| {
-                    Ok(Latest { thread: row.get(0)?, platform_id: row.get(1)? })
+/// Whose latest message is looked for, and where.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// Who was told of it.
+    pub agent: String,
+    /// In this session, or, where it heard nothing there, in any.
+    pub session: Option<String>,
+    /// By this account.
+    pub account: String,
+    /// From this conversation.
+    pub place: Target,
+    /// Whether it must be in exactly the thread of `place`, or outside of all.
+    pub within_thread: bool,
+}
+
+impl Heard {
+    /// The latest one.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn latest(self, store: &Store) -> Result<Option<Latest>, StoreError> {
+        store
+            .read(move |db| {
+                let mut look = db.prepare_cached(LATEST)?;
+                let mut of = |session: Option<&str>| {
+                    let Target { channel, address, thread } = &self.place;
+                    let one = params![
+                        channel,
+                        self.account,
+                        address,
+                        self.agent,
+                        session,
+                        self.within_thread,
+                        thread
+                    ];
+                    look.query_row(one, |row| Ok(Latest { thread: row.get(0)?, platform_id: row.get(1)? }))
+                        .optional()
+                };
+                let own = match &self.session {
+                    Some(session) => of(Some(session))?,
+                    None => None,
+                };
+                Ok(match own {
+                    Some(own) => Some(own),
+                    None => of(None)?,
                 })
-                .optional()?)
-        })
-        .await
+            })
+            .await
+    }
 }
 
 const LATEST: &str = "SELECT thread, platform_id FROM inbound
-     WHERE channel = ?1 AND account = ?2 AND peer = ?3
-         AND EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq AND contexts.agent = ?4)
+     WHERE channel = ?1 AND account = ?2 AND peer = ?3 AND (NOT ?6 OR thread IS ?7)
+         AND EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq AND contexts.agent = ?4
+             AND (?5 IS NULL OR contexts.session = ?5))
      ORDER BY seq DESC LIMIT 1";
 
 /// The conversation that a context stands for, if it is this agent's and still valid.

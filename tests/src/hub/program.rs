@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{Seek as _, Write as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::LazyLock,
     thread,
     time::{Duration, Instant},
@@ -118,19 +118,24 @@ fn run(command: &mut Command, stdin: &[u8]) -> Result<Ended> {
     input.write_all(stdin)?;
     input.rewind()?;
     let mut child = command.stdin(input).stdout(output.try_clone()?).stderr(errors.try_clone()?).spawn()?;
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if start.elapsed() > LONGEST {
-            child.kill()?;
-            child.wait()?;
-            bail!("gatepost did not end: {}", read(&mut errors)?);
-        }
-        thread::sleep(Duration::from_millis(5));
+    let Some(status) = ended(&mut child, LONGEST)? else {
+        bail!("gatepost did not end: {}", read(&mut errors)?);
     };
     Ok(Ended { status: status.code().unwrap_or(-1), stdout: read(&mut output)?, stderr: read(&mut errors)? })
+}
+
+/// How a process ended, if it did within so long; else it is killed.
+pub(crate) fn ended(child: &mut Child, longest: Duration) -> Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    while start.elapsed() < longest {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
 }
 
 /// The program, with nothing in its environment that would lead it to another hub.

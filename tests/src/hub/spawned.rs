@@ -7,8 +7,6 @@ use std::{
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::Arc,
-    thread,
-    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -16,7 +14,7 @@ use tempfile::TempDir;
 
 use super::{
     Client, PATIENCE, eventually,
-    program::{Ended, bare, gatepost, lonely},
+    program::{Ended, bare, ended, gatepost, lonely},
 };
 use crate::peers::free_port;
 
@@ -145,19 +143,9 @@ impl SpawnedHub {
         let mut child = self.child.take().context("it does not run")?;
         let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
         ensure!(told.success(), "kill: {told}");
-        let start = Instant::now();
-        loop {
-            if let Some(status) = child.try_wait()? {
-                ensure!(status.success(), "the hub ended with {status}");
-                return Ok(());
-            }
-            if start.elapsed() > PATIENCE {
-                child.kill()?;
-                child.wait()?;
-                bail!("the hub did not stop when it was asked to");
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+        let status = ended(&mut child, PATIENCE)?.context("the hub did not stop when it was asked to")?;
+        ensure!(status.success(), "the hub ended with {status}");
+        Ok(())
     }
 
     /// The process.

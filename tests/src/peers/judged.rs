@@ -5,12 +5,13 @@ use std::{
     io::{BufRead as _, BufReader},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
+
+use crate::hub::program::ended;
 
 /// The longest that one may take.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -101,17 +102,8 @@ pub(super) fn run(command: &mut Command) -> Result<(bool, String)> {
         .stderr(output)
         .spawn()
         .context("cannot start node: run `tests/run --setup-only`")?;
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if start.elapsed() > LONGEST {
-            child.kill()?;
-            child.wait()?;
-            bail!("it did not end within {LONGEST:?}:\n{}", std::fs::read_to_string(&log)?);
-        }
-        thread::sleep(Duration::from_millis(20));
+    let Some(status) = ended(&mut child, LONGEST)? else {
+        bail!("it did not end within {LONGEST:?}:\n{}", std::fs::read_to_string(&log)?);
     };
     Ok((status.success(), std::fs::read_to_string(&log)?))
 }

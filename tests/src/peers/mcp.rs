@@ -9,6 +9,8 @@ use std::{
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use crate::hub::{Client, program};
+
 /// A client that is connected. It ends with this.
 pub struct McpClient {
     program: Child,
@@ -39,6 +41,16 @@ impl McpClient {
     /// It cannot be started.
     pub fn starting(gatepost: &Path, environment: &[(&str, &str)]) -> Result<Self> {
         Self::start(&["stdio", &gatepost.display().to_string(), "mcp"], environment)
+    }
+
+    /// Two of the same agent, one at each door; what the door is called.
+    ///
+    /// # Errors
+    /// One of them cannot be started.
+    pub fn at_both_doors(agent: &Client) -> Result<[(&'static str, Self); 2]> {
+        let environment = [("GATEPOST_HUB", agent.base()), ("GATEPOST_TOKEN", agent.token())];
+        let over_http = Self::at(agent.base(), agent.token())?;
+        Ok([("http", over_http), ("stdio", Self::starting(program()?, &environment)?)])
     }
 
     fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Result<Self> {

@@ -50,11 +50,12 @@ pub use slack::Slack;
 pub use synapse::{Account, Synapse};
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 /// A file below `tests/peers`.
 pub(crate) fn file(name: &str) -> PathBuf {
@@ -68,6 +69,19 @@ pub(crate) fn python() -> Result<PathBuf> {
         bail!("{} is missing: run `tests/run --setup-only`", python.display());
     }
     Ok(python)
+}
+
+/// Has `cargo xtask` make something, which is fresh or within its budget or fails; where that is.
+///
+/// # Errors
+/// It failed; the error has all that it said.
+pub fn chore(arguments: &[&str]) -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository is above")?;
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let made = Command::new(cargo).arg("xtask").args(arguments).current_dir(root).output()?;
+    let (said, errors) = (String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
+    ensure!(made.status.success(), "cargo xtask {arguments:?}: run `tests/run --setup-only`\n{said}{errors}");
+    Ok(said.lines().next_back().context("it says last what it made")?.into())
 }
 
 /// Writes the template `name` of `tests/peers` to `to`, each `@WORD@` replaced.

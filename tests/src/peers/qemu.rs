@@ -191,13 +191,5 @@ fn image() -> Result<&'static Path> {
 }
 
 fn build() -> Result<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository is above")?;
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo).args(["xtask", "firmware", "qemu-virt"]).current_dir(root).output()?;
-    let (said, errors) = (String::from_utf8_lossy(&built.stdout), String::from_utf8_lossy(&built.stderr));
-    ensure!(
-        built.status.success(),
-        "the firmware does not build: run `tests/run --setup-only`\n{said}{errors}"
-    );
-    Ok(said.lines().next_back().context("the image's path")?.into())
+    super::chore(&["firmware", "qemu-virt"])
 }

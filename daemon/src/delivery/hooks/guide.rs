@@ -8,33 +8,69 @@ use std::{
 
 use serde_json::Value;
 
-use crate::channels::formats::format;
+use crate::channels::formats::{Format, format};
 
 /// The most sessions and channels that are remembered; past this it begins anew, and some guides are given twice.
 const MOST: usize = 10_000;
 
 /// Who has been given which guide.
 #[derive(Default)]
-pub(super) struct Guides(Mutex<HashSet<(String, String, String)>>);
+pub(super) struct Guides(Mutex<HashSet<(String, String, &'static str)>>);
 
 impl Guides {
-    /// The guide of the channel that `to` is on, if this session of the agent has not had it.
-    pub(super) fn first_use(&self, agent: &str, session: &str, to: &str) -> Option<&'static str> {
-        let channel = to.split(':').next()?;
-        let guide = format(channel)?.guide;
+    /// The guides of those of these targets' channels that this session of the agent has had none of.
+    pub(super) fn first_use<'a>(
+        &self,
+        agent: &str,
+        session: &str,
+        to: impl Iterator<Item = &'a str>,
+    ) -> Option<String> {
         let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if given.len() >= MOST {
-            given.clear();
+        let mut fresh: Vec<&Format> = Vec::new();
+        for format in to.filter_map(channel_of) {
+            if given.len() >= MOST {
+                given.clear();
+            }
+            if given.insert((agent.to_owned(), session.to_owned(), format.channel)) {
+                fresh.push(format);
+            }
         }
-        given.insert((agent.to_owned(), session.to_owned(), channel.to_owned())).then_some(guide)
+        written(&fresh)
     }
+}
 
-    /// The guide to give with the refusal of a call, if it names a channel.
-    pub(super) fn after_a_mistake(call: &Value) -> Option<&'static str> {
-        let named = |name: &str| call[name].as_str();
-        let channel = named("channel").or_else(|| named("platform"));
-        let target = || named("to").or_else(|| named("target"))?.split(':').next();
-        format(channel.or_else(target)?).map(|format| format.guide)
+/// The guides to give with the refusal of a call: of the channels that it names, or of its turn's own.
+pub(super) fn after_a_mistake(call: &Value, current: Option<&str>) -> Option<String> {
+    let texts = |name: &str| match &call[name] {
+        Value::String(text) => vec![text.as_str()],
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let mut named: Vec<&Format> = Vec::new();
+    for text in ["channel", "platform", "channels", "to", "target", "targets"].into_iter().flat_map(texts) {
+        if let Some(format) = channel_of(text).filter(|found| !named.contains(found)) {
+            named.push(format);
+        }
+    }
+    if named.is_empty() {
+        named.extend(current.and_then(channel_of));
+    }
+    written(&named)
+}
+
+/// The channel that a target, or a name of a channel, is on.
+fn channel_of(to: &str) -> Option<&'static Format> {
+    format(to.split(':').next()?)
+}
+
+fn written(formats: &[&Format]) -> Option<String> {
+    match formats {
+        [] => None,
+        [one] => Some(one.guide.to_owned()),
+        several => {
+            let each = several.iter().map(|format| format!("{}:\n{}", format.channel, format.guide));
+            Some(each.collect::<Vec<_>>().join("\n\n"))
+        }
     }
 }
 
@@ -47,7 +83,7 @@ mod tests {
     #[test]
     fn a_session_is_given_a_channels_guide_once() {
         let guides = Guides::default();
-        let first = |session: &str, to: &str| guides.first_use("a", session, to).is_some();
+        let first = |session: &str, to: &str| guides.first_use("a", session, [to].into_iter()).is_some();
         assert!(first("s", "discord:5"));
         assert!(!first("s", "discord:6"));
         assert!(first("s", "telegram:5"));
@@ -56,10 +92,29 @@ mod tests {
     }
 
     #[test]
+    fn several_targets_bring_the_guide_of_each_channel_that_is_new() {
+        let guides = Guides::default();
+        let told = |to: &[&str]| guides.first_use("a", "s", to.iter().copied());
+        let discord = format("discord").unwrap().guide;
+        assert_eq!(told(&["discord:5", "discord:6"]).as_deref(), Some(discord));
+        let others = told(&["discord:5", "slack:C1", "signal:+49", "slack:C2"]).unwrap();
+        assert!(others.starts_with("slack:\n- ") && others.contains("\n\nsignal:\n- "), "{others}");
+        assert!(!others.contains("discord:"), "{others}");
+        assert_eq!(told(&["slack:C1", "signal:+49"]), None);
+    }
+
+    #[test]
     fn after_a_mistake_it_is_given_again() {
-        assert!(Guides::after_a_mistake(&json!({"to": "discord:5"})).is_some());
-        assert!(Guides::after_a_mistake(&json!({"platform": "slack", "target": "#x"})).is_some());
-        assert!(Guides::after_a_mistake(&json!({"to": "current"})).is_none());
-        assert!(Guides::after_a_mistake(&json!([])).is_none());
+        let given = |call: Value, current: Option<&str>| after_a_mistake(&call, current);
+        let discord = Some(format("discord").unwrap().guide.to_owned());
+        assert_eq!(given(json!({"to": "discord:5"}), None), discord);
+        assert_eq!(given(json!({"platform": "discord", "target": "#x"}), Some("slack")), discord);
+        assert_eq!(
+            given(json!({"action": "broadcast", "targets": ["discord:5", 6, "discord:7"]}), None),
+            discord
+        );
+        assert_eq!(given(json!({"to": "current"}), Some("discord")), discord);
+        assert_eq!(given(json!({"to": "current"}), None), None);
+        assert_eq!(given(json!([]), None), None);
     }
 }

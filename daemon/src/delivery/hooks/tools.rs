@@ -8,10 +8,11 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use super::{Hook, HookError, Shared, Way, guide::Guides};
+use super::{Hook, HookError, Shared, Way, guide};
 use crate::{
     delivery::Pipeline,
     message::refusal::{Code, Refusal},
+    policy::Origin,
     random,
 };
 
@@ -24,13 +25,14 @@ const ID: &str = "GATEPOST_CALL_ID";
 
 /// A call of a tool that hooks want to hear of.
 pub struct Around<'a> {
+    pipeline: &'a Pipeline,
     hooks: &'a Shared,
     /// By which hooks know what they were asked before when they see what came of it.
     id: String,
     agent: &'a str,
     tool: &'a str,
-    /// Whether a model reads the answer.
-    is_read: bool,
+    /// The session of the model that reads the answer, as its door knows it; none, where a program does.
+    reader: Option<&'a str>,
 }
 
 /// What a `before_tool_call` hook says.
@@ -74,12 +76,20 @@ impl Hook {
 }
 
 impl Pipeline {
-    /// The hooks around a call of `tool`; nothing, where no hook wants to hear of it.
-    pub fn around<'a>(&'a self, agent: &'a str, tool: &'a str, is_read: bool) -> Option<Around<'a>> {
+    /// The hooks around a call of `tool`; nothing, where no hook wants to hear of it. `reader` is the session of the model that
+    /// reads the answer, as its door knows it (nothing in it where it knows of none), or none where a program does.
+    pub fn around<'a>(
+        &'a self,
+        agent: &'a str,
+        tool: &'a str,
+        reader: Option<&'a str>,
+    ) -> Option<Around<'a>> {
         let hooks = &*self.0.hooks.0;
-        let asked = |hook: &&Hook| hook.is_for(tool) && (is_read || !matches!(hook.way, Way::Builtin(_)));
+        let asked =
+            |hook: &&Hook| hook.is_for(tool) && (reader.is_some() || !matches!(hook.way, Way::Builtin(_)));
         let mut all = hooks.before_call.iter().chain(&hooks.result);
-        all.find(asked).map(|_| Around { hooks, id: random::hex::<8>(), agent, tool, is_read })
+        let id = || random::hex::<8>();
+        all.find(asked).map(|_| Around { pipeline: self, hooks, id: id(), agent, tool, reader })
     }
 }
 
@@ -117,8 +127,10 @@ impl Around<'_> {
         for hook in self.hooks.result.iter().filter(|hook| hook.is_for(self.tool)) {
             if let Way::Builtin(_) = hook.way {
                 // There is one for results.
-                if let Some(guide) = self.guide(arguments, &result) {
-                    result["guide"] = guide.into();
+                if let (Some(guide), Value::Object(members)) =
+                    (self.guide(arguments, &result).await, &mut result)
+                {
+                    members.insert("guide".into(), guide.into());
                 }
                 continue;
             }
@@ -144,19 +156,33 @@ impl Around<'_> {
     }
 
     /// What a model is told beside the refusal of a call with these arguments, if anything.
-    pub fn guide_after_a_mistake(&self, arguments: &Value) -> Option<&'static str> {
+    pub async fn guide_after_a_mistake(&self, arguments: &Value) -> Option<String> {
         let guides = |hook: &Hook| matches!(hook.way, Way::Builtin(_)) && hook.is_for(self.tool);
-        self.hooks.result.iter().any(guides).then(|| Guides::after_a_mistake(arguments))?
-    }
-
-    /// The guide of the channel that a message went to, if this is its first use.
-    fn guide(&self, arguments: &Value, result: &Value) -> Option<&'static str> {
-        if !self.is_read || !SENDING.contains(&self.tool) {
+        if self.reader.is_none() || !SENDING.contains(&self.tool) || !self.hooks.result.iter().any(guides) {
             return None;
         }
-        // A context stands for its session closely enough: what is given once too often does no harm.
-        let session = arguments["context"].as_str().unwrap_or_default();
-        self.hooks.guides.first_use(self.agent, session, result["to"].as_str()?)
+        let origin = self.origin(arguments).await;
+        guide::after_a_mistake(arguments, origin.as_ref().map(|origin| origin.place.channel.as_str()))
+    }
+
+    /// The guides of the channels that messages went to, where this is their first use.
+    async fn guide(&self, arguments: &Value, result: &Value) -> Option<String> {
+        let reader = self.reader.filter(|_| SENDING.contains(&self.tool))?;
+        let one = result["to"].as_str().into_iter();
+        // What was refused at its target has used no channel.
+        let several = result["targets"].as_array().into_iter().flatten();
+        let several = several.filter(|told| told["id"].is_string() || told["dry_run"] == true);
+        let to: Vec<&str> = one.chain(several.filter_map(|told| told["to"].as_str())).collect();
+        // The agent's own session; where a call has no conversation, the one of whoever calls.
+        let session = match self.origin(arguments).await.and_then(|origin| origin.session) {
+            Some(session) => format!("of the agent: {session}"),
+            None => format!("of the door: {reader}"),
+        };
+        self.hooks.guides.first_use(self.agent, &session, to.into_iter())
+    }
+
+    async fn origin(&self, arguments: &Value) -> Option<Origin> {
+        self.pipeline.origin(self.agent, arguments["context"].as_str()?).await.ok()
     }
 
     fn facts(&self, hook: &str, arguments: &Value) -> Value {

@@ -30,6 +30,10 @@ pub(super) fn part(
             able::polled(adapter.capabilities(), &poll)?;
             Deed::Poll(poll)
         }
+        // Nothing else of it is read.
+        (Deed::Thread { name, message }, Some(prefix)) if text.is_none() => {
+            Deed::Thread { name: format!("{prefix}{name}"), message: message.clone() }
+        }
         (deed, _) => deed.clone(),
     };
     let act = Act {

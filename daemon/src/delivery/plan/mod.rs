@@ -7,6 +7,7 @@
 
 mod able;
 mod acts;
+mod broadcast;
 mod files;
 mod parts;
 mod shown;
@@ -102,18 +103,23 @@ pub fn resolve(
     };
     let current = destination == Destination::Current;
     let inherited = origin.filter(|_| current);
-    let account = call
-        .account
-        .as_deref()
-        .or(inherited.map(|origin| origin.account.as_str()))
-        .or(rules.accounts.get(&channel).map(String::as_str));
+    let bound = rules.accounts.get(&channel).map(String::as_str);
+    let inherited_account = inherited.map(|origin| origin.account.as_str());
+    if let (Some(named), Some(bound)) = (call.account.as_deref(), bound)
+        && named != bound
+        && inherited_account != Some(named)
+    {
+        let error = format!("this agent writes on {channel} from the account {bound:?} only, not {named:?}");
+        return Err(Refusal::new(Code::Forbidden, error, "leave accountId out").because("not_its_account"));
+    }
+    let account = call.account.as_deref().or(inherited_account).or(bound);
     let (account, adapter) = accounts.pick(&channel, account).map_err(no_account)?;
     let address = match call.deed {
         // It is done to the account itself.
         Deed::Presence { .. } => address,
         _ => adapter
             .spell(&address, matches!(destination, Destination::Address { person: true, .. }))
-            .map_err(|error| bad_address(&error))?,
+            .map_err(|error| bad_address(&error, adapter.capabilities().address_hint))?,
     };
 
     let can = adapter.capabilities();
@@ -155,14 +161,18 @@ fn no_channel(address: &str, rules: &AgentRules, accounts: &Accounts, book: &Boo
 const MOST_SHOWN: usize = 80;
 const MOST_MEANT: usize = 4;
 
-fn bad_address(error: &TargetError) -> Refusal {
+/// An address that its channel has not. The adapter's hint is what one looks like, or a sentence about this one.
+fn bad_address(error: &TargetError, looks_like: &str) -> Refusal {
     let bare = error.address.trim_start_matches(['#', '@']);
     // What people call a place looks like this, and ids hardly do.
     let a_name = bare.starts_with(|c: char| c.is_alphabetic()) && !bare.contains([':', '@', '/']);
-    let hint = match a_name {
-        true => format!("give {}; what it is called is not looked up", error.hint),
-        false => format!("give {}", error.hint),
+    let mut hint = match error.hint == looks_like {
+        true => format!("give {looks_like}"),
+        false => error.hint.to_owned(),
     };
+    if a_name {
+        hint.push_str("; what it is called is not looked up");
+    }
     Refusal::input(error.to_string(), hint).because("bad_address")
 }
 

@@ -57,6 +57,22 @@ async fn an_approver_reads_what_a_held_deed_would_do() {
 }
 
 #[tokio::test]
+async fn a_threads_name_says_whose_it_is_where_nothing_else_of_it_is_read() {
+    let (directory, _, two) = platforms();
+    let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
+    let house = House::open(directory.path(), &one, &two).await;
+    let mut shown = Vec::new();
+    for message in [Value::Null, json!("Hello")] {
+        let call = json!({"action": "thread", "threadName": "Plans", "message": message});
+        let seq = house.send_as("courier", "one:ann", call).await;
+        assert_eq!(house.end(seq).await.state, State::Sent);
+        shown.push(house.pipeline.outbox().parts(seq).await.unwrap().remove(0).shown);
+    }
+    assert_eq!(shown, ["[new thread] [courier] Plans", "[new thread] Plans\n[courier] Hello"]);
+    house.close().await;
+}
+
+#[tokio::test]
 async fn what_a_platform_cannot_do_is_refused_at_the_door_with_what_to_do_instead() {
     let (_directory, _, house) = house().await;
     let pin = refused(&house, json!({"action": "pin", "to": "one:ann", "messageId": "5"})).await;

@@ -16,20 +16,23 @@ use rmcp::{
         StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
     },
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::{Door, messages::SENDERS, problem};
 use crate::{
     agents::{self, Caller},
     intake::{
-        mcp::{Hands, Mcp},
-        tool::{self, Described},
+        mcp::{Hands, InHand, Mcp},
+        tool::{self, Telling, Tools},
     },
 };
 
 /// What happens within this after a change is looked at together with it.
 const TOGETHER: Duration = Duration::from_millis(20);
+
+/// What is kept of the name of a session, in characters: the protocol's own have 36.
+const MAX_SESSION: usize = 100;
 
 /// The hub that the door stands in.
 #[derive(Clone)]
@@ -129,37 +132,59 @@ async fn speak(
     }
 }
 
+/// Whose request it is, and in which session of the protocol; newer versions of it have none.
+pub(super) struct InSession {
+    caller: Caller,
+    session: String,
+}
+
+impl Here {
+    fn tools<'a>(&'a self, whose: &'a InSession) -> Tools<'a> {
+        self.0.tools(&whose.caller, &whose.session)
+    }
+}
+
 impl Hands for Here {
-    type Caller = Caller;
+    type Caller = InSession;
 
-    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<InSession, ErrorData> {
         let parts = context.extensions.get::<Parts>();
-        parts
-            .and_then(|parts| parts.extensions.get::<Caller>())
-            .cloned()
-            .ok_or_else(|| ErrorData::internal_error("the request has lost its caller", None))
+        let caller = parts.and_then(|parts| Some((parts, parts.extensions.get::<Caller>()?)));
+        let (parts, caller) =
+            caller.ok_or_else(|| ErrorData::internal_error("the request has lost its caller", None))?;
+        let session = parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok());
+        let session = session.unwrap_or_default().chars().take(MAX_SESSION).collect();
+        Ok(InSession { caller: caller.clone(), session })
     }
 
-    async fn tools(&self, caller: &Caller) -> Result<Vec<Described>, Value> {
-        let tools = self.0.tools(caller).list(None).await;
-        tools.map(|(tools, _)| tools).map_err(|refusal| tool::refused(&refusal))
+    async fn tools(&self, whose: &InSession, context: Option<&str>) -> Result<InHand, Value> {
+        match self.tools(whose).list(context).await {
+            Ok((tools, format)) => Ok((tools, format.map(|format| format.name().to_owned()))),
+            Err(refusal) => Err(tool::refused(&refusal)),
+        }
     }
 
-    async fn call(&self, caller: &Caller, name: &str, arguments: &Value) -> Value {
-        match self.0.tools(caller).call(name, arguments).await {
+    async fn call(&self, whose: &InSession, name: &str, arguments: Value, told: Telling) -> Value {
+        match self.tools(whose).call(name, arguments, Some(&told)).await {
             Ok(answer) => answer,
             Err(refusal) => {
-                self.0.0.refused.note(Some(caller), "/mcp", &refusal).await;
-                self.0.tools(caller).mistaken(name, arguments, &refusal)
+                self.0.0.refused.note(Some(&whose.caller), "/mcp", &refusal).await;
+                tool::refused(&refusal)
             }
         }
     }
 
-    async fn newest(&self, caller: &Caller) -> Option<i64> {
+    async fn take_back(&self, whose: &InSession, id: &str) {
+        if let Err(refusal) = self.0.desk(&whose.caller).cancel(id).await {
+            tracing::debug!(%refusal, id, "a call that was given up has nothing to take back");
+        }
+    }
+
+    async fn newest(&self, InSession { caller, .. }: &InSession) -> Option<i64> {
         self.0.0.pipeline.outbox().newest_notice(caller.agent()).await.ok()
     }
 
-    async fn lands(&self, caller: &Caller, after: i64) -> Option<i64> {
+    async fn lands(&self, InSession { caller, .. }: &InSession, after: i64) -> Option<i64> {
         let outbox = self.0.0.pipeline.outbox();
         let mut changes = outbox.changes();
         loop {
@@ -177,8 +202,7 @@ impl Hands for Here {
         }
     }
 
-    async fn read(&self, caller: &Caller, uri: &str) -> Result<Value, Value> {
-        let refused = |refusal| json!(tool::refused(&refusal));
-        self.0.tools(caller).read(uri).await.map_err(refused)
+    async fn read(&self, whose: &InSession, uri: &str) -> Result<Value, Value> {
+        self.tools(whose).read(uri).await.map_err(|refusal| tool::refused(&refusal))
     }
 }

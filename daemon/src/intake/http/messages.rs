@@ -110,7 +110,7 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
         let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
         let wait = wait.time()?;
         // It is a call of the tool `message`, by a program: no model reads a guide here.
-        let around = door.0.pipeline.around(caller.agent(), "message", false);
+        let around = door.0.pipeline.around(caller.agent(), "message", None);
         let value = match &around {
             Some(around) => around.before(&value).await?.unwrap_or(value),
             None => value,

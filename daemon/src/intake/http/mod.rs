@@ -19,6 +19,7 @@ mod pairing;
 mod platform;
 mod problem;
 mod reply;
+mod said;
 mod told;
 mod tools;
 
@@ -130,6 +131,7 @@ fn table() -> Vec<(&'static str, UtoipaMethodRouter<Door>)> {
         ("turns", routes!(reply::take)),
         ("told", routes!(told::inbox)),
         ("told", routes!(told::transcript)),
+        ("told", routes!(told::channels)),
         ("told", routes!(events::stream)),
         ("local", routes!(local::read)),
         ("platforms", routes!(platform::verify, platform::tell)),

@@ -20,7 +20,7 @@ use crate::{agents::Role, intake::reply::Turn};
 pub(super) async fn take(State(door): State<Door>, request: Request) -> Response {
     door.serve(&[Role::Agent], request, async |caller, request| {
         let turn: Value = door.json(request).await?;
-        Ok(Json(door.tools(&caller).call("reply", &turn).await?).into_response())
+        Ok(Json(door.tools(&caller, "").call("reply", turn, None).await?).into_response())
     })
     .await
 }

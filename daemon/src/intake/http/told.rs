@@ -1,4 +1,4 @@
-//! What the hub tells: an agent's inbox, and the mirror of its sessions.
+//! What the hub tells: an agent's inbox, the mirror of its sessions, and whether its channels are ready.
 
 use axum::{
     Json,
@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     agents::Role,
+    delivery::readiness::Ready,
     intake::desk,
     message::refusal::{Code, Refusal},
     outbox::{notices::Notice, said::Said},
@@ -37,7 +38,8 @@ struct Notices {
     notices: Vec<Notice>,
 }
 
-/// What the hub has to tell an agent: every end other than `sent`, with its reason.
+/// What the hub has to tell an agent: every end other than `sent`, with its reason, and `sent` of what a person was asked
+/// about.
 #[utoipa::path(
     get,
     path = "/v1/inbox",
@@ -51,6 +53,30 @@ pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Respons
         let outbox = door.0.pipeline.outbox();
         let notices = outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await;
         Ok(Json(Notices { ok: true, notices: notices.map_err(desk::broken)? }).into_response())
+    })
+    .await
+}
+
+/// Accounts.
+#[derive(Debug, Serialize, ToSchema)]
+struct Channels {
+    /// Whether all of them are ready.
+    ok: bool,
+    channels: Vec<Ready>,
+}
+
+/// Whether the platforms that an agent may write to would take something now, or why not; all of them, for the operator. For
+/// whoever runs an agent, before its turn. A platform is asked once a minute at most.
+#[utoipa::path(
+    get,
+    path = "/v1/channels",
+    responses((status = OK, body = Channels)),
+)]
+pub(super) async fn channels(State(door): State<Door>, request: Request) -> Response {
+    door.serve(SENDERS, request, async |caller, _| {
+        let agent = (caller.role != Role::Operator).then(|| caller.agent());
+        let channels = door.0.pipeline.ready(agent).await;
+        Ok(Json(Channels { ok: channels.iter().all(|one| one.ready), channels }).into_response())
     })
     .await
 }

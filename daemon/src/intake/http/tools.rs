@@ -3,17 +3,26 @@
 use axum::{
     Json,
     extract::{Path, Request, State, rejection::PathRejection},
+    http::HeaderMap,
     response::{IntoResponse as _, Response},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::mpsc;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, messages::SENDERS, problem::Refused};
+use super::{Door, caller, messages::SENDERS, problem::Refused, said};
 use crate::{
+    agents::Caller,
     channels::formats::ToolResults,
     intake::tool::{self, Described, Guide, Tools},
+    message::refusal::Refusal,
 };
+
+/// By which a caller says in which session of its own it calls.
+const SESSION: &str = "gatepost-session";
+/// The longest name of one, in characters.
+const MAX_SESSION: usize = 100;
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -43,7 +52,7 @@ struct InHand {
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
         let turn: Turn = caller::query(&request)?;
-        let (tools, format) = door.tools(&caller).list(turn.context.as_deref()).await?;
+        let (tools, format) = door.tools(&caller, "").list(turn.context.as_deref()).await?;
         let tool_result_format = format.map(ToolResults::name);
         Ok(Json(InHand { ok: true, tools, tool_result_format }).into_response())
     })
@@ -52,17 +61,21 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
 
 /// Calls a tool.
 ///
-/// What it sends is waited for, 20 s where `wait` does not say otherwise.
+/// What it sends is waited for, 20 s where `wait` does not say otherwise. Who accepts `text/event-stream` is told meanwhile how things
+/// stand (`under_way`), and last the answer (`answer`).
 #[utoipa::path(
     post,
     path = "/v1/tools/{tool}",
-    params(("tool" = String, Path, description = "Its name.", example = "message")),
+    params(
+        ("tool" = String, Path, description = "Its name.", example = "message"),
+        ("Gatepost-Session" = Option<String>, Header, min_length = 1, max_length = 100, description = "The caller's own name for its session: a channel's guide is given once in each."),
+    ),
     request_body(
         content = Object,
         description = "Its arguments.",
         example = json!({"to": "local:team", "message": "Shall we begin?"}),
     ),
-    responses((status = OK, body = Object, description = "What the tool answers."), Refused<404>, Refused<409>, Refused<422>, Refused<429>, Refused<503>),
+    responses((status = OK, description = "What the tool answers.", content((Object = "application/json"), ("text/event-stream"))), Refused<404>, Refused<409>, Refused<422>, Refused<429>, Refused<503>),
 )]
 pub(super) async fn call(
     State(door): State<Door>,
@@ -71,9 +84,20 @@ pub(super) async fn call(
 ) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
         let tool = caller::path(tool)?;
+        let session = session(request.headers())?;
+        let streams = said::is_asked_for(request.headers());
         let arguments: Value = door.json(request).await?;
-        let answer = door.tools(&caller).call(&tool, &arguments).await?;
-        Ok(Json(answer).into_response())
+        if !streams {
+            let answer = door.tools(&caller, &session).call(&tool, arguments, None).await?;
+            return Ok(Json(answer).into_response());
+        }
+        let (telling, told) = mpsc::channel(1);
+        let (door, of) = (door.clone(), caller);
+        let call = Box::pin(async move {
+            let answer = door.tools(&of, &session).call(&tool, arguments, Some(&telling)).await;
+            (door, of, answer)
+        });
+        said::step_by_step(call, told).await
     })
     .await
 }
@@ -94,7 +118,7 @@ struct Resource {
 pub(super) async fn resource(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
         let Resource { uri } = door.json(request).await?;
-        Ok(Json(door.tools(&caller).read(&uri).await?).into_response())
+        Ok(Json(door.tools(&caller, "").read(&uri).await?).into_response())
     })
     .await
 }
@@ -115,9 +139,19 @@ pub(super) async fn guide(
         .await
 }
 
+/// The session that a caller names.
+fn session(headers: &HeaderMap) -> Result<String, Refusal> {
+    let Some(named) = headers.get(SESSION) else { return Ok(String::new()) };
+    let named = named.to_str().ok().filter(|name| (1..=MAX_SESSION).contains(&name.len()));
+    named.map(str::to_owned).ok_or_else(|| {
+        let hint = format!("use 1 to {MAX_SESSION} printable characters");
+        Refusal::input("the Gatepost-Session cannot be used", hint).because("session")
+    })
+}
+
 impl Door {
     /// The tools in this caller's hand.
-    pub(in crate::intake) fn tools<'a>(&'a self, caller: &'a crate::agents::Caller) -> Tools<'a> {
-        Tools { pipeline: &self.0.pipeline, caller }
+    pub(super) fn tools<'a>(&'a self, caller: &'a Caller, session: &'a str) -> Tools<'a> {
+        Tools { pipeline: &self.0.pipeline, caller, session }
     }
 }

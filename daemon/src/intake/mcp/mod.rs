@@ -5,16 +5,16 @@
 //! lands in its inbox. The same door stands in the hub, at
 //! `/mcp`, and in `gatepost mcp`, which reaches a running hub: [`Hands`] is what differs.
 
-mod following;
 mod inbox;
+mod progress;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
         ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
         ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
         SubscriptionFilter, Tool, UnsubscribeRequestParams,
@@ -25,14 +25,21 @@ use serde_json::{Map, Value};
 
 pub use self::inbox::ADDRESS as INBOX;
 use self::inbox::Listening;
-use super::tool::{Described, WAIT, simple};
-use crate::message::parameters::LONGEST_WAIT;
+use super::tool::{Described, Telling};
 
 /// What a client is told to begin with.
 const INSTRUCTIONS: &str = "Gatepost sends messages to people, on the channels that its operator has set up. Call `message` \
 (or `send_message`) with Markdown; it is formatted and split for the channel. A message that leaves its own conversation may \
 wait for a person's approval: then the answer says held, and it must not be sent a second time. Ask later with `receipt`; what \
 became of everything else stands in `inbox`, and in gatepost://inbox, which can be subscribed to.";
+
+/// In the `_meta` of a request for the tools: the context of the turn that they are described for.
+const CONTEXT: &str = "gatepost/context";
+/// In the `_meta` of the answer to it: how the results of tools are best written in that turn's conversation.
+const RESULT_FORMAT: &str = "gatepost/tool_result_format";
+
+/// The tools in a caller's hand, and how the results of any tool are written in the conversation that they are described for.
+pub type InHand = (Vec<Described>, Option<String>);
 
 /// What the door reaches: the hub that it stands in, or one elsewhere.
 pub trait Hands: Clone + Send + Sync + 'static {
@@ -42,16 +49,24 @@ pub trait Hands: Clone + Send + Sync + 'static {
     /// Whose request this is.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Self::Caller, ErrorData>;
 
-    /// The tools in this caller's hand.
-    fn tools(&self, caller: &Self::Caller) -> impl Future<Output = Result<Vec<Described>, Value>> + Send;
+    /// The tools in this caller's hand, in a turn of this context.
+    fn tools(
+        &self,
+        caller: &Self::Caller,
+        context: Option<&str>,
+    ) -> impl Future<Output = Result<InHand, Value>> + Send;
 
-    /// Calls a tool; what it answers, refusals included.
+    /// Calls a tool; what it answers, refusals included. While it waits, it tells how things stand.
     fn call(
         &self,
         caller: &Self::Caller,
         tool: &str,
-        arguments: &Value,
+        arguments: Value,
+        told: Telling,
     ) -> impl Future<Output = Value> + Send;
+
+    /// Takes a message back that has not left. No tool, so no hook is asked.
+    fn take_back(&self, caller: &Self::Caller, id: &str) -> impl Future<Output = ()> + Send;
 
     /// The content of a resource, if there is one of this address.
     fn read(&self, caller: &Self::Caller, uri: &str) -> impl Future<Output = Result<Value, Value>> + Send;
@@ -96,8 +111,21 @@ impl<H: Hands> ServerHandler for Mcp<H> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.hands.caller(&context)?;
-        let tools = self.hands.tools(&caller).await.map_err(refused)?;
-        Ok(ListToolsResult::with_all_items(tools.into_iter().map(tool).collect()))
+        let turn = match context.meta.get(CONTEXT) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(turn)) => Some(turn.as_str()),
+            Some(_) => {
+                return Err(ErrorData::invalid_params(format!("{CONTEXT} is not a string"), None));
+            }
+        };
+        let (tools, format) = self.hands.tools(&caller, turn).await.map_err(refused)?;
+        let mut result = ListToolsResult::with_all_items(tools.into_iter().map(tool).collect());
+        result.meta = format.map(|format| {
+            let mut meta = MetaObject::new();
+            meta.insert(RESULT_FORMAT.into(), format.into());
+            meta
+        });
+        Ok(result)
     }
 
     async fn call_tool(
@@ -106,19 +134,8 @@ impl<H: Hands> ServerHandler for Mcp<H> {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = self.hands.caller(&context)?;
-        let mut arguments = request.arguments.unwrap_or_default();
-        let sends = matches!(&*request.name, "message" | "send_message");
-        // This door waits itself, so that it can say how things stand meanwhile.
-        let wait = if sends { patience(&mut arguments) } else { Duration::ZERO };
-        // What the simple tool answers is shortened last: its receipt is followed by the whole one.
-        let tool = if sends { "message" } else { &request.name };
-        let mut answer = self.hands.call(&caller, tool, &arguments.into()).await;
-        if sends {
-            following::to_its_end(&self.hands, &caller, &mut answer, wait, &context).await;
-        }
-        if request.name == "send_message" {
-            answer = simple(&answer);
-        }
+        let arguments = request.arguments.unwrap_or_default().into();
+        let answer = progress::of_call(&self.hands, &caller, &request.name, arguments, &context).await;
         // Held and pending are no errors; every end other than sent is one.
         let ok = answer["ok"] == true;
         let mut result = CallToolResult::structured(answer);
@@ -233,15 +250,6 @@ impl<H: Hands> ServerHandler for Mcp<H> {
 
 fn cannot_look() -> ErrorData {
     ErrorData::internal_error("the hub does not say what is in the inbox; subscribe again later", None)
-}
-
-/// How long a call waits, taken out of its arguments: what cannot be a time is left in, for the refusal that it earns.
-fn patience(arguments: &mut Map<String, Value>) -> Duration {
-    let asked = arguments.get("wait").and_then(Value::as_u64).filter(|&wait| wait <= LONGEST_WAIT);
-    if asked.is_some() || !arguments.contains_key("wait") {
-        arguments.insert("wait".into(), 0.into());
-    }
-    asked.map_or(WAIT, Duration::from_secs)
 }
 
 fn tool(described: Described) -> Tool {

@@ -145,32 +145,31 @@ impl Reply<'_> {
         })
     }
 
-    /// The call for a block: in the thread, and as an answer to the latest, that its destination has written; where it never
-    /// wrote, and it is the conversation of the turn, in the turn's own thread.
+    /// The call for a block: in the thread of the latest that its destination has written, and as an answer to that; where
+    /// the block names a thread, to the latest in it. What the turn's session heard comes before what another one did, and
+    /// the conversation of the turn is never without such a message: the turn's own.
     async fn addressed(&self, to: &str, text: String, context: &str, origin: &Origin) -> Value {
         let mut call = json!({"to": to, "message": text, "context": context});
         let Some(place) = self.pipeline.place(self.caller.agent(), &call, Some(origin)) else { return call };
-        let latest = sessions::latest(
-            self.pipeline.outbox().store(),
-            self.caller.agent(),
-            &place.account,
-            &place.target,
-        );
-        let routing = match latest.await {
+        let heard = sessions::Heard {
+            agent: self.caller.agent().to_owned(),
+            session: origin.session.clone(),
+            account: place.account,
+            place: place.target,
+            within_thread: place.within_thread,
+        };
+        let latest = match heard.latest(self.pipeline.outbox().store()).await {
             Ok(Some(latest)) => latest,
-            Ok(None) => sessions::Latest {
-                thread: origin.place.thread.clone().filter(|_| origin.is_at(&place.account, &place.target)),
-                platform_id: None,
-            },
+            Ok(None) => return call,
             Err(error) => {
                 tracing::error!(%error, "cannot look for the latest message of a destination");
                 return call;
             }
         };
-        if let Some(thread) = routing.thread.filter(|_| place.threads && place.target.thread.is_none()) {
+        if let Some(thread) = latest.thread.filter(|_| place.threads && !place.within_thread) {
             call["threadId"] = thread.into();
         }
-        if let Some(id) = routing.platform_id.filter(|_| place.replies) {
+        if let Some(id) = latest.platform_id.filter(|_| place.replies) {
             call["replyToId"] = id.into();
         }
         call

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Described;
+use super::{Described, simple};
 use crate::{
     agents::{Caller, Role},
     channels::{Capabilities, formats},
@@ -19,29 +19,54 @@ use crate::{
 /// Targets that a description names, at most.
 const MOST_TARGETS: usize = 20;
 
-/// A channel that the caller may write to.
+/// Accounts that the caller may write from, on one channel, that can do the same.
 struct Reach {
     can: &'static Capabilities,
     accounts: Vec<String>,
 }
 
-/// All tools, for a turn of `caller` that came from `origin`.
-pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>) -> Vec<Described> {
+/// What the caller may write from: on a channel where it is bound to one account that one, and the one that its turn came to.
+fn reach(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>) -> Vec<Reach> {
     let rights = pipeline.rights(caller.agent());
-    let mut reach: Vec<Reach> = Vec::new();
+    let mut all: Vec<Reach> = Vec::new();
     for (channel, account, adapter) in pipeline.accounts().iter() {
-        if rights.is_none_or(|rights| !rights.reach(channel)) {
+        let bound = pipeline.bound(caller.agent(), channel).is_none_or(|bound| bound == account);
+        let current =
+            origin.is_some_and(|origin| origin.place.channel == channel && origin.account == account);
+        if rights.is_none_or(|rights| !rights.reach(channel)) || !(bound || current) {
             continue;
         }
-        match reach.iter_mut().find(|known| known.can.channel == channel) {
+        // Accounts of one channel may differ in what they can do.
+        let can = adapter.capabilities();
+        match all.iter_mut().find(|known| std::ptr::eq(known.can, can)) {
             Some(known) => known.accounts.push(account.to_owned()),
-            None => {
-                reach.push(Reach { can: adapter.capabilities(), accounts: vec![account.to_owned()] });
-            }
+            None => all.push(Reach { can, accounts: vec![account.to_owned()] }),
         }
     }
+    all
+}
+
+/// The accounts on a channel.
+fn accounts<'a>(reach: &'a [Reach], channel: &str) -> Vec<&'a str> {
+    let there = reach.iter().filter(|reach| reach.can.channel == channel);
+    there.flat_map(|reach| &reach.accounts).map(String::as_str).collect()
+}
+
+/// The channels, each once.
+fn channels(reach: &[Reach]) -> Vec<&'static str> {
+    let mut channels: Vec<&str> = Vec::new();
+    for reach in reach {
+        if !channels.contains(&reach.can.channel) {
+            channels.push(reach.can.channel);
+        }
+    }
+    channels
+}
+
+/// All tools, for a turn of `caller` that came from `origin`.
+pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>) -> Vec<Described> {
+    let (rights, reach) = (pipeline.rights(caller.agent()), reach(pipeline, caller, origin));
     let targets: Vec<String> = rights.map(|rights| rights.entries().collect()).unwrap_or_default();
-    let channels: Vec<&str> = reach.iter().map(|reach| reach.can.channel).collect();
     // Nobody writes to the shell, and who may write nowhere has nothing to answer.
     let answers = (caller.role == Role::Agent && !reach.is_empty()).then(reply);
     let mut all = vec![
@@ -56,16 +81,7 @@ pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>)
                 "Post a text to a channel. {} The answer says whether it was sent, or is held until a person approves.",
                 allowed(&targets)
             ),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "platform": {"type": "string", "enum": channels, "description": "The channel."},
-                    "target": {"type": "string", "description": "The address on it."},
-                    "body": {"type": "string", "description": "The text, in Markdown."},
-                },
-                "required": ["platform", "target", "body"],
-                "additionalProperties": false,
-            }),
+            input_schema: simple::schema(&channels(&reach)),
         },
         Described {
             name: "receipt".into(),
@@ -92,7 +108,10 @@ pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>)
         },
         Described {
             name: "inbox".into(),
-            description: "What the hub has to tell you: every message that did not arrive, and why.".into(),
+            description:
+                "What the hub has to tell you: every message that did not arrive, and why, and those that \
+                          went after a person had been asked."
+                    .into(),
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -142,11 +161,14 @@ fn reply() -> Described {
     }
 }
 
-fn description(reach: &[Reach], targets: &[String], origin: Option<&Origin>) -> String {
+fn description(all: &[Reach], targets: &[String], origin: Option<&Origin>) -> String {
     let mut lines = vec!["Send, delete, and manage messages via channel adapters.".to_owned()];
-    let current = origin.map(|origin| origin.place.channel.as_str());
-    let (here, elsewhere): (Vec<&Reach>, Vec<&Reach>) =
-        reach.iter().partition(|reach| Some(reach.can.channel) == current);
+    let is_current = |reach: &&Reach| {
+        origin.is_some_and(|origin| {
+            origin.place.channel == reach.can.channel && reach.accounts.contains(&origin.account)
+        })
+    };
+    let (here, elsewhere): (Vec<&Reach>, Vec<&Reach>) = all.iter().partition(is_current);
     for reach in here {
         let (channel, actions) = (reach.can.channel, plan::actions(reach.can).join(", "));
         lines.push(format!("Current channel ({channel}) supports: {actions}. Answer there with to=current."));
@@ -154,8 +176,15 @@ fn description(reach: &[Reach], targets: &[String], origin: Option<&Origin>) -> 
     }
     for reach in elsewhere {
         let (channel, actions) = (reach.can.channel, plan::actions(reach.can).join(", "));
-        lines.push(format!("{channel} supports: {actions}. An address there is {}.", reach.can.address_hint));
-        if current.is_none() {
+        let whose = match accounts(all, channel).len() > reach.accounts.len() {
+            true => format!(" by the account {}", reach.accounts.join(" or ")),
+            false => String::new(),
+        };
+        lines.push(format!(
+            "{channel}{whose} supports: {actions}. An address there is {}.",
+            reach.can.address_hint
+        ));
+        if origin.is_none() {
             lines.extend(more(reach.can).map(str::to_owned));
         }
     }
@@ -195,7 +224,8 @@ fn schema(reach: &[Reach], speaks: bool) -> Value {
     let mut properties = Map::new();
     for parameter in PARAMETERS {
         let of_use = actions.iter().any(|&action| parameter.goes_with(action));
-        if of_use && reach.iter().any(|reach| has(reach, parameter)) {
+        let several = parameter.names[0] != "accountId" || !with_several(reach).is_empty();
+        if of_use && several && reach.iter().any(|reach| has(reach, parameter)) {
             let mut property = property(parameter, &actions, reach);
             if parameter.names[0] == "voice" && speaks {
                 property["description"] =
@@ -221,9 +251,13 @@ fn has(reach: &Reach, parameter: &Parameter) -> bool {
         "pollMulti" => can.polls.is_some_and(|polls| polls.multiple),
         "pollDurationHours" | "pollDurationSeconds" => can.polls.is_some_and(|polls| polls.seconds > 0),
         "pollAnonymous" => can.polls.is_some_and(|polls| polls.anonymous),
-        "accountId" => reach.accounts.len() > 1,
         _ => true,
     }
+}
+
+/// The channels on which there is more than one account.
+fn with_several(reach: &[Reach]) -> Vec<&'static str> {
+    channels(reach).into_iter().filter(|channel| accounts(reach, channel).len() > 1).collect()
 }
 
 fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value {
@@ -232,10 +266,10 @@ fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value
     let mut property = schema::of(parameter.holds);
     match parameter.names[0] {
         "action" => property["enum"] = actions.iter().map(|action| action.word()).collect(),
-        "channel" => property["enum"] = reach.iter().map(|reach| reach.can.channel).collect(),
+        "channel" => property["enum"] = channels(reach).into(),
         "accountId" => {
-            let named = reach.iter().filter(|reach| reach.accounts.len() > 1);
-            let named = named.map(|reach| format!("{}: {}", reach.can.channel, reach.accounts.join(", ")));
+            let named = with_several(reach).into_iter();
+            let named = named.map(|channel| format!("{channel}: {}", accounts(reach, channel).join(", ")));
             about = format!("{about} {}.", named.collect::<Vec<_>>().join("; "));
         }
         "effect" => {
@@ -247,17 +281,16 @@ fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value
             property["maxItems"] = most(|can| can.polls.map_or(0, |polls| polls.options)).into();
         }
         "card" => {
-            let kinds = reach
+            let mut kinds: Vec<String> = reach
                 .iter()
-                .filter_map(|reach| Some(format!("{} on {}", reach.can.cards?.what, reach.can.channel)));
-            about = format!("{about} It is {}.", kinds.collect::<Vec<_>>().join(", "));
+                .filter_map(|reach| Some(format!("{} on {}", reach.can.cards?.what, reach.can.channel)))
+                .collect();
+            kinds.dedup();
+            about = format!("{about} It is {}.", kinds.join(", "));
         }
         "message" => {
-            let limit = |reach: &Reach| {
-                let format = formats::format(reach.can.channel)?;
-                Some(format!("{} {}", reach.can.channel, format.flavour.limit?))
-            };
-            let limits: Vec<String> = reach.iter().filter_map(limit).collect();
+            let limit = |channel| Some(format!("{channel} {}", formats::format(channel)?.flavour.limit?));
+            let limits: Vec<String> = channels(reach).into_iter().filter_map(limit).collect();
             if !limits.is_empty() {
                 about = format!("{about} Longer ones arrive in parts: {}.", limits.join(", "));
             }

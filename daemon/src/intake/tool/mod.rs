@@ -7,18 +7,21 @@
 //! | `reply` | the text of a turn, for the runner of an agent |
 //! | `receipt` | what has become of a message since |
 //! | `cancel` | takes a message back that has not left |
-//! | `inbox` | what the hub has to tell: every end that nobody waited for |
+//! | `inbox` | what the hub has to tell: every end other than `sent`, and what a person let go |
 //!
 //! A description and a schema are made for who asks: a model sees what it can do, and nothing else.
 
 mod describe;
+mod following;
 mod guide;
+mod simple;
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub use self::following::{Telling, UnderWay};
 pub(super) use self::guide::{Guide, of as guide};
 use super::{
     desk::{self, Desk, Incoming, LISTED},
@@ -27,7 +30,7 @@ use super::{
 use crate::{
     agents::Caller,
     channels::formats::{self, ToolResults},
-    delivery::Pipeline,
+    delivery::{Pipeline, hooks::tools::Around},
     message::{
         TOOLS,
         parameters::LONGEST_WAIT,
@@ -37,8 +40,6 @@ use crate::{
 
 /// How long a call waits for its message's end where it does not say.
 pub const WAIT: Duration = Duration::from_secs(20);
-/// The longest result of `send_message`, in characters: what agents are promised of it.
-pub const MAX_SIMPLE: usize = 1024;
 /// Notices of one look into the inbox, at most.
 const MOST_NOTICES: u32 = 100;
 
@@ -60,6 +61,8 @@ pub struct Described {
 pub(super) struct Tools<'a> {
     pub pipeline: &'a Pipeline,
     pub caller: &'a Caller,
+    /// What the caller's session is called at its door; nothing, where that knows of none.
+    pub session: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -98,27 +101,49 @@ impl Tools<'_> {
         Ok((describe::all(self.pipeline, self.caller, origin.as_ref()), format))
     }
 
-    /// Calls one, with the hooks around it.
-    pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
-        let around = self.pipeline.around(self.caller.agent(), tool, true);
-        let other = match &around {
-            Some(around) => around.before(arguments).await?,
-            None => None,
+    /// Calls one, with the hooks around it; while it waits for the end of what it sends, it says how things stand.
+    ///
+    /// # Errors
+    /// It is refused. A model that reads that is given the guide of the channel that it was for.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Value,
+        told: Option<&Telling>,
+    ) -> Result<Value, Refusal> {
+        let around = self.pipeline.around(self.caller.agent(), tool, Some(self.session));
+        let done = self.hooked(around.as_ref(), tool, &arguments, told).await;
+        let done = match (done, &around) {
+            (Err(mut refusal), Some(around)) if refusal.code == Code::InputInvalid => {
+                refusal.guide = around.guide_after_a_mistake(&arguments).await;
+                Err(refusal)
+            }
+            (done, _) => done,
         };
-        let arguments = other.as_ref().unwrap_or(arguments);
-        let mut answer = self.run(tool, arguments).await?;
-        if let Some(around) = &around {
-            answer = around.after(arguments, answer).await;
+        match tool {
+            "send_message" => done.map(|answer| simple::answer(&answer)).map_err(simple::refusal),
+            _ => done,
         }
-        Ok(if tool == "send_message" { simple(&answer) } else { answer })
     }
 
-    async fn run(&self, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
+    async fn hooked(
+        &self,
+        around: Option<&Around<'_>>,
+        tool: &str,
+        arguments: &Value,
+        told: Option<&Telling>,
+    ) -> Result<Value, Refusal> {
+        let Some(around) = around else { return self.run(tool, arguments, told).await };
+        let other = around.before(arguments).await?;
+        let arguments = other.as_ref().unwrap_or(arguments);
+        let answer = self.run(tool, arguments, told).await?;
+        Ok(around.after(arguments, answer).await)
+    }
+
+    async fn run(&self, tool: &str, arguments: &Value, told: Option<&Telling>) -> Result<Value, Refusal> {
         match tool {
-            "message" | "send_message" => {
-                let incoming = Incoming { caller: self.caller, call: arguments, key: None, wait: WAIT };
-                Ok(json!(incoming.take(self.pipeline).await?))
-            }
+            "message" => self.send(arguments.clone(), told).await,
+            "send_message" => self.send(simple::call(arguments)?, told).await,
             "reply" => {
                 let reply = Reply { pipeline: self.pipeline, caller: self.caller };
                 reply
@@ -141,16 +166,12 @@ impl Tools<'_> {
         }
     }
 
-    /// The refusal of a call as a model reads it: with the guide of the channel that it was for.
-    pub(super) fn mistaken(&self, tool: &str, arguments: &Value, refusal: &Refusal) -> Value {
-        let mut value = refused(refusal);
-        if refusal.code == Code::InputInvalid
-            && let Some(around) = self.pipeline.around(self.caller.agent(), tool, true)
-            && let Some(guide) = around.guide_after_a_mistake(arguments)
-        {
-            value["guide"] = guide.into();
-        }
-        value
+    async fn send(&self, mut call: Value, told: Option<&Telling>) -> Result<Value, Refusal> {
+        let wait = following::patience(&mut call);
+        let incoming = Incoming { caller: self.caller, call: &call, key: None, wait: Duration::ZERO };
+        let mut answer = incoming.take(self.pipeline).await?;
+        following::to_its_end(self.pipeline, &mut answer, wait, told).await?;
+        Ok(json!(answer))
     }
 
     fn desk(&self) -> Desk<'_> {
@@ -200,22 +221,6 @@ fn read<T: for<'de> Deserialize<'de>>(arguments: &Value, written: &str) -> Resul
         let error: String = error.to_string().chars().take(200).collect();
         Refusal::input(error, format!("write {written}")).because("wrong_shape")
     })
-}
-
-/// A receipt as `send_message` answers it: what matters of it, within its bound.
-pub fn simple(answer: &Value) -> Value {
-    let mut short = json!({"ok": answer["ok"]});
-    for member in ["id", "state", "deduplicated", "code", "error", "hint", "notes", "guide"] {
-        if let Some(value) = answer.get(member).filter(|value| !value.is_null()) {
-            short[member] = value.clone();
-            // What comes last is what can be done without.
-            if short.to_string().chars().count() > MAX_SIMPLE {
-                let left = short.as_object_mut().expect("it is an object");
-                left.remove(member);
-            }
-        }
-    }
-    short
 }
 
 /// A refusal as a tool answers it.

@@ -82,3 +82,35 @@ async fn the_same_message_again_is_the_first_one_while_that_lives() {
     let (_, outbox) = open(std::time::Duration::ZERO).await;
     assert!(matches!(say(&outbox, "one").await, Accepted::New(_)));
 }
+
+/// A reaction, its removal and the reaction again are three, or the caller would be told of one that is not there.
+#[tokio::test]
+async fn what_was_undone_meanwhile_is_done_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let minute = std::time::Duration::from_mins(1);
+    let react = |message: &str, remove| NewMessage {
+        deed: Deed::React { message: message.into(), emoji: "👍".into(), remove },
+        action: "react",
+        ..NewMessage::example("")
+    };
+    let store = Store::open(directory.path()).unwrap();
+    let outbox = Outbox::new(store.clone()).deduplicating(minute).await.unwrap();
+    let is_new = async |outbox: &Outbox, new: NewMessage| {
+        matches!(outbox.accept(new).await.unwrap(), Accepted::New(_))
+    };
+    assert!(is_new(&outbox, react("5", false)).await);
+    assert!(!is_new(&outbox, react("5", false)).await, "and only once");
+    assert!(is_new(&outbox, NewMessage::example("a word between them")).await);
+    assert!(!is_new(&outbox, react("5", false)).await, "a word changes nothing");
+    assert!(is_new(&outbox, react("5", true)).await);
+    assert!(is_new(&outbox, react("5", false)).await);
+    assert!(!is_new(&outbox, react("5", false)).await);
+    store.close();
+    drop((store, outbox));
+
+    let outbox = Outbox::new(Store::open(directory.path()).unwrap()).deduplicating(minute).await.unwrap();
+    assert!(!is_new(&outbox, react("5", false)).await, "after a restart");
+    assert!(is_new(&outbox, react("5", true)).await);
+    assert!(is_new(&outbox, NewMessage { agent: "b".into(), ..react("5", false) }).await);
+    assert!(is_new(&outbox, react("5", true)).await, "whoever did the other");
+}

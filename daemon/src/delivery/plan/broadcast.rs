@@ -1,0 +1,71 @@
+//! The targets of a broadcast: nobody is written to twice because the call has two names for them.
+
+use super::Book;
+use crate::message::{call::Call, refusal::Refusal, target::Destination};
+
+impl Book {
+    /// The calls of a broadcast with the names looked up. A name has its own channel and goes there once, whatever channels
+    /// the other targets are tried on.
+    ///
+    /// # Errors
+    /// Two different targets are the same conversation.
+    pub fn distinct(&self, calls: Vec<Call>) -> Result<Vec<Call>, Refusal> {
+        let mut kept: Vec<(Destination, Call)> = Vec::with_capacity(calls.len());
+        for mut call in calls {
+            let mut meant = call.destination.clone();
+            if let Some((place, _)) = self.look(&call.destination) {
+                (meant, call.channel) = (place, None);
+            }
+            if let Destination::Address { channel: channel @ None, .. } = &mut meant {
+                channel.clone_from(&call.channel);
+            }
+            match kept.iter().find(|(other, _)| *other == meant) {
+                Some((_, before)) if before.destination == call.destination => {}
+                Some((_, before)) => {
+                    let error = format!(
+                        "the broadcast names one conversation twice: {} and {}",
+                        before.destination, call.destination
+                    );
+                    return Err(Refusal::input(error, "name each target once").because("contradictory"));
+                }
+                None => kept.push((meant, call)),
+            }
+        }
+        Ok(kept.into_iter().map(|(_, call)| call).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const CHANNELS: [&str; 2] = ["local", "telegram"];
+
+    fn targets(call: &Value) -> Result<Vec<(Option<String>, String)>, Refusal> {
+        let ann = Destination::parse("local:ann", &CHANNELS).unwrap();
+        let book = Book::new([("annbook".to_owned(), ann)].into());
+        let calls = book.distinct(Call::parse_all(call, &CHANNELS)?)?;
+        Ok(calls.into_iter().map(|call| (call.channel, call.destination.to_string())).collect())
+    }
+
+    #[test]
+    fn a_name_goes_once_to_its_own_channel() {
+        let call = json!({
+            "action": "broadcast", "targets": ["annbook", "5"], "channels": ["local", "telegram"], "message": "Tea?",
+        });
+        let on = |channel: &str| (Some(channel.to_owned()), "5".to_owned());
+        let expected = [(None, "annbook".to_owned()), on("local"), on("telegram")];
+        assert_eq!(targets(&call).unwrap(), expected);
+    }
+
+    #[test]
+    fn two_names_for_one_conversation_are_refused() {
+        let call = json!({"action": "broadcast", "targets": ["annbook", "local:ann"], "message": "Tea?"});
+        assert!(targets(&call).unwrap_err().error.contains("annbook"));
+        let threads =
+            json!({"action": "broadcast", "targets": ["annbook", "local:ann#5"], "message": "Tea?"});
+        assert_eq!(targets(&threads).unwrap().len(), 2, "another thread is another conversation");
+    }
+}

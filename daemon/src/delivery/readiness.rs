@@ -1,0 +1,86 @@
+//! Whether the platforms would take something now, asked before anybody has written it: by a runner before it lets an agent
+//! have its turn, by a person who looks.
+//!
+//! However often the hub is asked, a platform is asked once a minute at most, and not waited for longer than a person would.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use tokio::sync::Mutex;
+use utoipa::ToSchema;
+
+use super::Pipeline;
+use crate::channels::account::Accounts;
+
+/// How long an answer counts.
+const FRESH: Duration = Duration::from_mins(1);
+/// The longest that a platform may take.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// One account, and whether its platform would take something now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Ready {
+    /// The channel.
+    pub channel: String,
+    /// The account on it.
+    pub account: String,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// As whom it is logged in, or why it is not ready.
+    pub said: String,
+}
+
+/// What the platforms said last, and when.
+#[derive(Debug, Default)]
+pub struct Readiness(Mutex<BTreeMap<(String, String), (Instant, Ready)>>);
+
+impl Readiness {
+    /// Of these accounts, in their order.
+    async fn of(&self, accounts: &Accounts, counts: impl Fn(&str, &str) -> bool) -> Vec<Ready> {
+        // Held meanwhile: whoever asks at the same time wants the same answers.
+        let mut known = self.0.lock().await;
+        let asked = accounts.iter().filter(|(channel, account, _)| counts(channel, account)).map(
+            |(channel, account, adapter)| {
+                let key = (channel.to_owned(), account.to_owned());
+                let fresh = known.get(&key).filter(|(at, _)| at.elapsed() < FRESH).cloned();
+                async move {
+                    if let Some(fresh) = fresh {
+                        return (key, fresh);
+                    }
+                    let (ready, said) = match tokio::time::timeout(LONGEST, adapter.check_ready()).await {
+                        Ok(Ok(said)) => (true, said),
+                        Ok(Err(why)) => (false, why.to_string()),
+                        Err(_) => (false, format!("it did not answer within {} s", LONGEST.as_secs())),
+                    };
+                    let (channel, account) = key.clone();
+                    (key, (Instant::now(), Ready { channel, account, ready, said }))
+                }
+            },
+        );
+        let found = join_all(asked).await;
+        let told = found.iter().map(|(_, (_, ready))| ready.clone()).collect();
+        known.extend(found);
+        told
+    }
+}
+
+impl Pipeline {
+    /// Whether the accounts that an agent may write from are ready; all of them, for nobody in particular.
+    pub async fn ready(&self, agent: Option<&str>) -> Vec<Ready> {
+        let house = &self.0;
+        let rules = agent.map(|agent| house.agents.get(agent));
+        let counts = |channel: &str, account: &str| match rules {
+            None => true,
+            Some(None) => false,
+            Some(Some(rules)) => {
+                let bound = rules.accounts.get(channel);
+                rules.rights.reach(channel) && bound.is_none_or(|bound| bound == account)
+            }
+        };
+        house.readiness.of(&house.accounts, counts).await
+    }
+}
