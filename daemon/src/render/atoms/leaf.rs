@@ -101,11 +101,16 @@ impl<'a> Leaf<'a> {
         range.end <= self.run.end
     }
 
-    /// Leaves behind what only concerns the words before `word`.
-    fn go_on(&mut self, text: Text<'a>, word: &Range<usize>) {
+    /// Leaves behind what only concerns the atoms that are there.
+    fn leave_behind(&mut self) {
         let behind = self.atoms.last().map_or(0, |last| last.range().end);
         self.styled = self.styled.map(|styled| styled.onwards(behind));
         self.swaps = &self.swaps[first_not(self.swaps, |swap| swap.at < behind)..];
+    }
+
+    /// Leaves behind what only concerns the words before `word`.
+    fn go_on(&mut self, text: Text<'a>, word: &Range<usize>) {
+        self.leave_behind();
         self.link += first_not(&text.links()[self.link..], |link| link.range.end <= word.start);
     }
 
@@ -234,6 +239,12 @@ impl<'a> Leaf<'a> {
         self.runs(rest..line.end);
     }
 
+    /// Adds a run. A word without blanks may have more of them than a text has words.
+    fn push_run(&mut self, run: Range<usize>) {
+        self.push(run, Grade::Cluster);
+        self.leave_behind();
+    }
+
     /// Breaks up what is too long, between clusters, or between code points where a single cluster is too long. Blanks in
     /// a line of code belong to the gaps: where a part ends they are dropped, and no part is made of them.
     fn runs(&mut self, range: Range<usize>) {
@@ -249,14 +260,14 @@ impl<'a> Leaf<'a> {
         for cluster in clusters(all, range) {
             if self.styled.is_none() && all[cluster.clone()].trim_start().is_empty() {
                 if run.start < run.end {
-                    self.push(run, Grade::Cluster);
+                    self.push_run(run);
                 }
                 (run, cost) = (cluster.end..cluster.end, Cost::default());
                 continue;
             }
             let mut more = self.alone(run.end..cluster.end);
             if !(cost + more).fits(longest) && run.start < run.end {
-                self.push(run.clone(), Grade::Cluster);
+                self.push_run(run.clone());
                 (run, cost) = (cluster.start..cluster.start, Cost::default());
                 more = self.alone(cluster.clone());
             }
