@@ -349,6 +349,14 @@ fn chunk_is_a_filter_from_text_to_pieces() -> Result<()> {
     for chunk in lines(&chunks)? {
         ensure!(text(&chunk, "text").matches("```").count() == 2, "{chunk}");
     }
+    let page = ["chunk", "--mode", "page", "--columns", "10", "--rows", "2"];
+    let pages = lines(&gatepost(&page, "wide 日本語 text\nthen more".as_bytes(), &[])?.well()?)?;
+    let shown: Vec<_> = pages.iter().map(|page| (&page["lines"], &page["range"])).collect();
+    let wanted = [(json!(["wide 日本", "語 text"]), json!([0, 20])), (json!(["then more"]), json!([20, 29]))];
+    ensure!(shown == wanted.iter().map(|(lines, range)| (lines, range)).collect::<Vec<_>>(), "{pages:?}");
+    fails(&gatepost(&["chunk", "--mode", "page", "--limit", "25"], b"x", &[])?, 2, "--columns")?;
+    fails(&gatepost(&["chunk", "--columns", "10", "--rows", "2"], b"x", &[])?, 2, "--mode page")?;
+    fails(&gatepost(&["chunk", "--columns", "10"], b"x", &[])?, 2, "--rows")?;
     fails(&gatepost(&["chunk", "--limit", "25"], b"\xc3\x28", &[])?, 2, "not UTF-8")?;
     fails(&gatepost(&["chunk", "--limit", "0"], b"x", &[])?, 2, "limit")?;
     fails(&gatepost(&["chunk", "--limit", "25", "--unit", "furlongs"], b"x", &[])?, 2, "furlongs")

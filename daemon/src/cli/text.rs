@@ -1,6 +1,10 @@
 //! `gatepost render` and `gatepost chunk`: filters, Markdown or text in, one JSON object a line out.
 
-use std::io::{self, Read as _, Write as _};
+use std::{
+    io::{self, Read as _, Write as _},
+    num::NonZeroUsize,
+    str::FromStr,
+};
 
 use gatepost_chunk::{Mode, Unit};
 use serde_json::json;
@@ -45,14 +49,38 @@ enum TablesArgument {
 #[derive(Debug, clap::Args)]
 pub(super) struct ChunkArguments {
     /// The most that a chunk may have.
-    #[arg(long)]
-    limit: usize,
+    #[arg(long, required_unless_present_all = ["columns", "rows"])]
+    limit: Option<usize>,
     /// What is counted: bytes, codepoints, utf16 or graphemes.
     #[arg(long, default_value = "utf16")]
     unit: Unit,
-    /// Where to break: length, newline (paragraphs first) or markdown (fences closed and opened again).
+    /// Where to break: length, newline (paragraphs first), markdown (fences closed and opened again) or page (for a display).
     #[arg(long, default_value = "newline")]
-    mode: Mode,
+    mode: ModeArgument,
+    /// The width of a page's lines: what a letter takes is one, what is wide (CJK, emoji) two.
+    #[arg(long, requires = "rows", conflicts_with = "limit")]
+    columns: Option<NonZeroUsize>,
+    /// The lines of a page.
+    #[arg(long, requires = "columns")]
+    rows: Option<NonZeroUsize>,
+}
+
+/// A mode of the splitter, or its pages.
+#[derive(Debug, Clone, Copy)]
+enum ModeArgument {
+    Split(Mode),
+    Page,
+}
+
+impl FromStr for ModeArgument {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "page" => Ok(Self::Page),
+            _ => name.parse().map(Self::Split).map_err(|_| "no such mode: use length, newline, markdown or page"),
+        }
+    }
 }
 
 pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
@@ -88,12 +116,29 @@ pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
 }
 
 pub(super) fn chunk(arguments: &ChunkArguments) -> Result<(), Failed> {
-    let text = stdin()?;
-    let chunks = gatepost_chunk::split(&text, arguments.limit, arguments.unit, arguments.mode)
+    let usage = |text: &str| Err(Failed::Usage(text.to_owned()));
+    match (arguments.mode, arguments.limit, arguments.columns, arguments.rows) {
+        (ModeArgument::Page, None, Some(columns), Some(rows)) => pages(&stdin()?, columns.get(), rows.get()),
+        (ModeArgument::Page, ..) => usage("a page has no limit: give --columns and --rows"),
+        (ModeArgument::Split(mode), Some(limit), None, None) => split(&stdin()?, limit, arguments.unit, mode),
+        (ModeArgument::Split(_), ..) => usage("--columns and --rows are for --mode page"),
+    }
+}
+
+fn split(text: &str, limit: usize, unit: Unit, mode: Mode) -> Result<(), Failed> {
+    let chunks = gatepost_chunk::split(text, limit, unit, mode)
         .map_err(|error| Failed::Usage(error.to_string()))?;
     print(chunks.enumerate().map(|(index, chunk)| {
         let range = [chunk.range.start, chunk.range.end];
         json!({"index": index, "text": chunk.to_string(), "units": chunk.units, "range": range})
+    }))
+}
+
+fn pages(text: &str, columns: usize, rows: usize) -> Result<(), Failed> {
+    let pages = gatepost_chunk::pages(text, columns, rows, gatepost_chunk::display_width);
+    print(pages.enumerate().map(|(index, page)| {
+        let (range, lines) = (page.range(), page.lines().collect::<Vec<_>>());
+        json!({"index": index, "lines": lines, "range": [range.start, range.end]})
     }))
 }
 
