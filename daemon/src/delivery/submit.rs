@@ -51,6 +51,11 @@ pub struct Idempotency {
 }
 
 /// What a dry run says: exactly what would be sent, were it not for hooks.
+impl Idempotency {
+    /// A call without a name: none is the repetition of it.
+    pub const NONE: Self = Self { key: None, fingerprint: [0; 32] };
+}
+
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DryRun {
     /// Always true: a call that would be refused is answered with its refusal.
@@ -90,15 +95,8 @@ impl Pipeline {
         idempotency: Idempotency,
     ) -> Result<Receipt, Refusal> {
         // First: a repeated call gets its receipt, also when what it stood on is gone by now.
-        if let Some(key) = &idempotency.key
-            && let Some(seq) = self
-                .0
-                .outbox
-                .accepted_before(agent, key, idempotency.fingerprint)
-                .await
-                .map_err(not_accepted)?
-        {
-            return self.0.outbox.receipt(seq).await.map_err(unavailable);
+        if let Some(receipt) = self.taken_before(agent, &idempotency).await? {
+            return Ok(receipt);
         }
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
@@ -155,6 +153,23 @@ impl Pipeline {
             account: &new.account,
             reply_to: new.reply_to.as_deref(),
             silent: new.silent,
+    /// The receipt of the message that was taken for this call before, by the name that its caller gave it.
+    ///
+    /// # Errors
+    /// The name stands for another call.
+    pub async fn taken_before(
+        &self,
+        agent: &str,
+        Idempotency { key, fingerprint }: &Idempotency,
+    ) -> Result<Option<Receipt>, Refusal> {
+        let Some(key) = key else { return Ok(None) };
+        let before = self.0.outbox.accepted_before(agent, key, *fingerprint).await.map_err(not_accepted)?;
+        match before {
+            Some(seq) => self.0.outbox.receipt(seq).await.map(Some).map_err(unavailable),
+            None => Ok(None),
+        }
+    }
+
             origin: new.origin.as_ref(),
             deed: &new.deed,
             text: &new.text,

@@ -61,6 +61,11 @@ pub struct Call {
 
 impl Call {
     /// Reads a call for one target. `channels` are the names of all channels that the hub knows.
+    /// Whether it is a poll, for which a platform may have something else.
+    pub fn is_poll(&self) -> bool {
+        matches!(self.deed, Deed::Poll(_))
+    }
+
     pub fn parse(call: &Value, channels: &[&str]) -> Result<Self, Refusal> {
         let mut calls = Self::parse_all(call, channels)?;
         match (calls.pop(), calls.is_empty()) {
