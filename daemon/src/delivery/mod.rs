@@ -79,7 +79,7 @@ pub struct Shared {
 }
 
 /// What the configuration says of one agent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AgentRules {
     /// Where it may write.
     pub rights: Rights,

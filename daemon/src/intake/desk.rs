@@ -114,7 +114,7 @@ impl Told {
     pub(super) fn is_ok(&self) -> bool {
         match self {
             Self::Taken(receipt) => receipt.ok,
-            Self::Looked(_) => true,
+            Self::Looked(looked) => looked.ok,
             Self::Refused { .. } => false,
         }
     }
