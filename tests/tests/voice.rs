@@ -1,19 +1,14 @@
 //! A voice: words become a recording that others can play, after the text and before the files; and one that cannot be had
 //! loses no word.
 
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-    net::{TcpListener, TcpStream},
-    path::Path,
-    process::Command,
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-};
+use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::{Digest, decision::Verdict, document::Document};
-use gatepost_tests::hub::{Client, TestHub, client::text};
+use gatepost_tests::{
+    doubles::{Answer, Desk},
+    hub::{Client, TestHub, client::text},
+};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -46,37 +41,6 @@ fn opusinfo(house: &TestHub, attachment: &Value) -> Result<String> {
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     ensure!(!told.contains("WARNING") && told.contains("type opus"), "{told}");
     Ok(told)
-}
-
-/// A service that speaks as OpenAI's does, answering with these in turn; and what it was asked.
-fn service(answers: Vec<(&'static str, Vec<u8>)>) -> Result<(String, Arc<Mutex<Vec<String>>>)> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let base = format!("http://{}/v1/", listener.local_addr()?);
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let notes = Arc::clone(&asked);
-    thread::spawn(move || {
-        for ((status, body), stream) in answers.into_iter().zip(listener.incoming().flatten()) {
-            let _ = answer(stream, status, &body, &notes);
-        }
-    });
-    Ok((base, asked))
-}
-
-fn answer(mut stream: TcpStream, status: &str, body: &[u8], notes: &Mutex<Vec<String>>) -> Result<()> {
-    let (mut request, mut byte) = (Vec::new(), [0]);
-    while !request.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte)?;
-        request.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&request).into_owned();
-    let length = head
-        .lines()
-        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
-    let mut asked = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut asked)?;
-    notes.lock().unwrap_or_else(PoisonError::into_inner).push(head + &String::from_utf8(asked)?);
-    write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
-    Ok(stream.write_all(body)?)
 }
 
 /// A recording of somebody else's, made by the real programs without the hub.
@@ -176,17 +140,20 @@ async fn a_voice_that_fails_loses_no_word_and_says_why() -> Result<()> {
 async fn a_service_speaks_and_only_a_whole_recording_counts() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let sound = recording(folder.path())?;
-    let (base, asked) = service(vec![
-        ("200 OK", sound.clone()),
-        ("429 Too Many Requests", b"{}".to_vec()),
-        ("200 OK", sound[..sound.len() - 100].to_vec()),
-        ("200 OK", b"{\"error\": \"no credit\"}".to_vec()),
-        ("307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/", vec![]),
-    ])?;
+    let service = Desk::saying(Value::Null)?;
+    let speech = |bytes: &[u8]| Answer::Bytes(200, "audio/ogg", bytes.to_vec());
+    service.next([
+        speech(&sound),
+        Answer::Says(429, json!({})),
+        speech(&sound[..sound.len() - 100]),
+        Answer::Says(200, json!({"error": "no credit"})),
+        Answer::With(307, "Location: http://127.0.0.1:1/", Value::Null),
+    ]);
     let token = folder.path().join("token");
     fs::write(&token, "a-token-of-the-voice\n")?;
     let voice = format!(
-        "[voice]\nurl = \"{base}\"\ntoken = \"file:{}\"\nmodel = \"kokoro\"\nvoice = \"ann\"\n",
+        "[voice]\nurl = \"{}/v1/\"\ntoken = \"file:{}\"\nmodel = \"kokoro\"\nvoice = \"ann\"\n",
+        service.url(),
         token.display()
     );
     let mut house = TestHub::start(&format!("{CONFIG}\n{voice}")).await?;
@@ -205,13 +172,14 @@ async fn a_service_speaks_and_only_a_whole_recording_counts() -> Result<()> {
         ensure!(text(&answer, "voice").contains(why), "{n}: {answer}");
     }
     ensure!(house.arrived("ann")?.len() == 6, "each text arrived");
-    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let (head, body) = asked[0].split_once("\r\n\r\n").context("a request")?;
-    ensure!(head.starts_with("POST /v1/audio/speech HTTP/1.1"), "{head}");
-    ensure!(head.to_lowercase().contains("authorization: bearer a-token-of-the-voice"), "{head}");
+    let asked = service.heard();
+    ensure!(asked.len() == 5 && asked[0].method == "POST", "{asked:?}");
+    ensure!(asked[0].path == "/v1/audio/speech", "{}", asked[0].path);
+    let bearer = asked[0].header("authorization");
+    ensure!(bearer == "Bearer a-token-of-the-voice", "{bearer}");
     let wanted =
         json!({"model": "kokoro", "input": "Hello, Ann.", "voice": "ann", "response_format": "opus"});
-    ensure!(serde_json::from_str::<Value>(body)? == wanted, "{body}");
+    ensure!(asked[0].json() == wanted, "{}", asked[0].json());
     house.stop().await;
     Ok(())
 }
