@@ -8,6 +8,8 @@ use gatepost_link::{Digest, decision::Verdict, document::Document};
 use gatepost_tests::{
     doubles::{Answer, Desk},
     hub::{Client, TestHub, client::text},
+    main_job,
+    peers::Double,
 };
 use serde_json::{Value, json};
 
@@ -205,6 +207,99 @@ async fn what_is_spoken_elsewhere_is_held_with_its_words_and_its_very_bytes() ->
     let arrived = house.operator()?.arrived("team")?;
     ensure!(arrived[1]["attachment"]["sha256"] == digest, "{arrived:?}");
     house.audit_is_whole().await
+}
+
+/// A house that writes to Telegram.
+async fn on_telegram(double: &Double, folder: &Path) -> Result<TestHub> {
+    let token = folder.join("token");
+    fs::write(&token, double.token())?;
+    let config = CONFIG.replace("\"local:*\"", "\"telegram:*\"") + "\n[channels.telegram.home]\n";
+    TestHub::start(&format!(
+        "{config}token = \"file:{}\"\nbase_url = \"{}\"\n",
+        token.display(),
+        double.base_url()
+    ))
+    .await
+}
+
+/// Whoever wants no recordings has this said to those who send one
+/// (<https://core.telegram.org/method/messages.sendMedia>, possible errors).
+fn unwelcome() -> Value {
+    let said = "Bad Request: VOICE_MESSAGES_FORBIDDEN";
+    json!({"match": "sendVoice", "status": 400, "body": {"ok": false, "error_code": 400, "description": said}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_that_is_refused_goes_as_the_words_that_were_approved_and_no_file_is_lost() -> Result<()>
+{
+    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let mut house = on_telegram(&double, folder.path()).await?;
+    house.approve_unseen_files();
+    house.restart().await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({
+        "to": "telegram:777", "message": "Listen.", "voice": {"text": "The door is *open*.\nCome <b>in</b>."},
+        "attachments": [{"base64": "aGVsbG8=", "name": "log.txt"}],
+    }))?;
+    ensure!(held["state"] == "held", "{held}");
+    double.plan(json!([unwelcome()]))?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    // Both ways were in what was signed.
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    ensure!(parts.len() == 3 && parts[1].shown.contains("[it says] The door is *open*. Come <b>in</b>."));
+    ensure!(
+        parts[1].wire.contains("sendVoice") && parts[1].wire.contains("sendMessage"),
+        "{}",
+        parts[1].wire
+    );
+    let said = text(&sent["parts"][1], "error");
+    ensure!(said.contains("was sent as text") && said.contains("VOICE_MESSAGES_FORBIDDEN"), "{sent}");
+    ensure!(sent["sent"] == "3 of 3" && sent["parts"][1]["platform_id"].is_string(), "{sent}");
+    let heard = double.heard()?;
+    let methods: Vec<&str> =
+        heard.iter().filter_map(|request| request["path"].as_str()?.rsplit('/').next()).collect();
+    ensure!(methods == ["sendMessage", "sendVoice", "sendMessage", "sendDocument"], "{methods:?}");
+    // As it stands: no mark in what was to be heard means anything.
+    let written = text(&heard[2]["body"], "text");
+    ensure!(written == "The door is *open*.\nCome &lt;b&gt;in&lt;/b&gt;.", "{written}");
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_do_not_go_after_a_recording_that_may_have_arrived_and_a_refusal_of_both_says_both()
+-> Result<()> {
+    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let mut house = on_telegram(&double, folder.path()).await?;
+    let agent = house.agent("free").await?;
+    let say = |words: &str| {
+        let files = json!([{"base64": "aGVsbG8=", "name": "log.txt"}]);
+        agent.send_and_wait(&json!({"to": "telegram:777", "voice": {"text": words}, "attachments": files}))
+    };
+    double.plan(json!([{"match": "sendVoice", "lose": "after"}]))?;
+    let lost = say("Was that heard?")?;
+    ensure!(lost["state"] == "unknown" && double.heard()?.len() == 1, "{lost}");
+
+    let muted = json!({
+        "ok": false, "error_code": 400, "description": "Bad Request: not enough rights to send text messages to the chat",
+    });
+    double.plan(json!([unwelcome(), {"match": "sendMessage", "status": 400, "body": muted}]))?;
+    let failed = say("Or that?")?;
+    ensure!(failed["state"] == "failed" && double.heard()?.len() == 3, "{failed}");
+    let why = text(&failed, "error");
+    ensure!(why.contains("VOICE_MESSAGES_FORBIDDEN") && why.contains("not enough rights"), "{why}");
+
+    // Where it is the words that have to wait, all of it goes again.
+    let wait = json!({
+        "ok": false, "error_code": 429, "description": "Too Many Requests: retry after 1", "parameters": {"retry_after": 1},
+    });
+    let again = json!({"match": "sendMessage", "status": 429, "body": wait});
+    double.plan(json!([unwelcome(), again, unwelcome()]))?;
+    let sent = say("And now?")?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    ensure!(double.done("/sendMessage")?.len() == 1 && double.done("/sendDocument")?.len() == 1, "{sent}");
+    house.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
