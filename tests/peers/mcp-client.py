@@ -5,7 +5,7 @@
 
 Reads one step a line from standard input, as JSON: {"tools": true} (with "meta": {...} for its `_meta`), {"resources": true}, {"call": NAME, "arguments": {...}} (with
 "cancel": SECONDS to give it up after that long), {"read": URI}, {"subscribe": URI}, {"unsubscribe": URI}, {"heard": SECONDS} for the
-next resource that is said to have changed within that long, {"listen": URI, "call": ..., "arguments": ...} for the same in the way of
+next resource that is said to have changed within that long ("tools", for the list of the tools), {"listen": URI, "call": ..., "arguments": ...} for the same in the way of
 2026-07-28 around a call. Writes what came of each as a line of JSON. MCP_MODERN=1 opens no session, as that version has it.
 """
 
@@ -87,6 +87,8 @@ async def main():
     async def hear(message):
         if getattr(message, "method", None) == "notifications/resources/updated":
             await changed.put(str(message.params.uri))
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            await changed.put("tools")
 
     async with connected(way, rest) as (read, write), ClientSession(read, write, message_handler=hear) as session:
         if os.environ.get("MCP_MODERN"):
