@@ -244,6 +244,10 @@ async fn a_message_that_would_show_nothing_fails_and_the_agent_is_told() -> Resu
         "{failed}"
     );
     ensure!(failed["error"] == "the message shows nothing", "{failed}");
+    ensure!(
+        failed["hint"].as_str().is_some_and(|hint| hint.contains("change it as the error says")),
+        "{failed}"
+    );
     let told = door.engineer.told_of(failed["id"].as_str().context("an id")?)?;
     ensure!(told["state"] == "failed" && door.house.arrived("team")?.is_empty(), "{told}");
     Ok(())

@@ -1,6 +1,6 @@
 //! The MCP door, as another stack sees it: the protocol's own client does the main job over HTTP and over stdio.
 
-use std::{sync::Arc, thread};
+use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::decision::Verdict;
@@ -197,6 +197,17 @@ fn a_program_that_was_started_before_its_hub_says_when_there_is_one() -> Result<
     ensure!(names(&mut client)? == ["send_message"]);
     hub.run()?;
     ensure!(client.step(&json!({"heard": 20}))?["changed"] == "tools", "it did not hear of the hub again");
+
+    // In the way of 2026-07-28, by a request that stays open.
+    hub.terminate()?;
+    let environment = [("GATEPOST_CONFIG", config.as_str()), ("MCP_MODERN", "1")];
+    let mut modern = McpClient::starting(program()?, &environment)?;
+    let listening = thread::spawn(move || modern.step(&json!({"listen": "tools"})));
+    thread::sleep(Duration::from_secs(3));
+    hub.run()?;
+    let heard = listening.join().expect("the client does not panic")?;
+    ensure!(heard["before"] == json!(["send_message"]), "{heard}");
+    ensure!(heard["changed"] == "ToolsListChanged", "{heard}");
     Ok(())
 }
 
