@@ -5,8 +5,8 @@
 
 Reads one step a line from standard input, as JSON: {"tools": true} (with "meta": {...} for its `_meta`), {"resources": true}, {"call": NAME, "arguments": {...}} (with
 "cancel": SECONDS to give it up after that long), {"read": URI}, {"subscribe": URI}, {"unsubscribe": URI}, {"heard": SECONDS} for the
-next resource that is said to have changed within that long, {"listen": URI, "call": ..., "arguments": ...} for the same in the way of
-2026-07-28 around a call. Writes what came of each as a line of JSON. MCP_MODERN=1 opens no session, as that version has it.
+next resource that is said to have changed within that long ("tools", for the list of the tools), {"listen": URI, "call": ..., "arguments": ...} for the same in the way of
+2026-07-28 around a call, {"listen": "tools"} for the list of the tools after a look at it. Writes what came of each as a line of JSON. MCP_MODERN=1 opens no session, as that version has it.
 """
 
 import asyncio
@@ -52,6 +52,11 @@ async def step(session, changed, told):
             return {"changed": await asyncio.wait_for(changed.get(), told["heard"])}
         except (asyncio.TimeoutError, TimeoutError):
             return {"changed": None}
+    if told.get("listen") == "tools":
+        async with listen(session, tools_list_changed=True) as subscription:
+            before = [tool.name for tool in (await session.list_tools()).tools]
+            event = await asyncio.wait_for(anext(subscription), 30)
+            return {"before": before, "changed": type(event).__name__}
     if "listen" in told:
         async with listen(session, resource_subscriptions=[told["listen"]]) as subscription:
             await session.call_tool(told["call"], told["arguments"])
@@ -87,6 +92,8 @@ async def main():
     async def hear(message):
         if getattr(message, "method", None) == "notifications/resources/updated":
             await changed.put(str(message.params.uri))
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            await changed.put("tools")
 
     async with connected(way, rest) as (read, write), ClientSession(read, write, message_handler=hear) as session:
         if os.environ.get("MCP_MODERN"):

@@ -112,10 +112,25 @@ async fn who_has_no_valid_token_or_the_wrong_role_is_refused() -> Result<()> {
         door.refuses_for("nobody", "a wrong token", &wrong, || guesser.post("/v1/messages", &message()))?;
     }
     let ghost = door.house.agent("ghost").await?;
-    let unknown = wanted(403, "forbidden", "unknown_agent", "[agents.NAME]");
-    door.refuses_for("agent:ghost", "an agent without a section", &unknown, || {
-        ghost.post("/v1/messages", &message())
-    })?;
+    // In the words that agents know, and the operator is told where to write it.
+    for says in [
+        "Target \"local:team\" is not in the personality's allowed messaging targets. Allowed: (none)",
+        "[agents.ghost]",
+    ] {
+        let nothing = wanted(400, "input_invalid", "not_allowed", says);
+        for (door_is, path, call) in [
+            ("HTTP", "/v1/messages", message()),
+            ("the tool", "/v1/tools/message", message()),
+            (
+                "the simple tool",
+                "/v1/tools/send_message",
+                json!({"platform": "local", "target": "team", "body": "Hello"}),
+            ),
+        ] {
+            let what = format!("an agent without a section, by {door_is}");
+            door.refuses_for("agent:ghost", &what, &nothing, || ghost.post(path, &call))?;
+        }
+    }
 
     let bridge = door.house.bridge("porch").await?;
     let role = wanted(403, "forbidden", "role", "role");
@@ -229,6 +244,10 @@ async fn a_message_that_would_show_nothing_fails_and_the_agent_is_told() -> Resu
         "{failed}"
     );
     ensure!(failed["error"] == "the message shows nothing", "{failed}");
+    ensure!(
+        failed["hint"].as_str().is_some_and(|hint| hint.contains("change it as the error says")),
+        "{failed}"
+    );
     let told = door.engineer.told_of(failed["id"].as_str().context("an id")?)?;
     ensure!(told["state"] == "failed" && door.house.arrived("team")?.is_empty(), "{told}");
     Ok(())

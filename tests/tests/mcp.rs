@@ -1,6 +1,6 @@
 //! The MCP door, as another stack sees it: the protocol's own client does the main job over HTTP and over stdio.
 
-use std::thread;
+use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::decision::Verdict;
@@ -162,6 +162,52 @@ fn the_same_door_stands_in_a_program_that_agents_start() -> Result<()> {
         nobody["is_error"] == true && text(&nobody["answer"], "hint").contains("gatepost run"),
         "{nobody}"
     );
+    Ok(())
+}
+
+#[test]
+fn a_program_that_was_started_before_its_hub_says_when_there_is_one() -> Result<()> {
+    let folder = Arc::new(tempfile::tempdir()?);
+    let mut hub = SpawnedHub::at_rest(
+        folder,
+        "[agents.shell]\nallow = [\"local:team\"]\ncross_context = \"allow\"\n[channels.local.home]\n",
+    )?;
+    // It has never run: there is no token yet either.
+    let config = hub.config().display().to_string();
+    let mut client = McpClient::starting(program()?, &[("GATEPOST_CONFIG", &config)])?;
+    let names = |client: &mut McpClient| -> Result<Vec<String>> {
+        let tools = client.step(&json!({"tools": true}))?;
+        let tools = tools["tools"].as_array().with_context(|| tools.to_string())?;
+        Ok(tools.iter().map(|tool| text(tool, "name").to_owned()).collect())
+    };
+    ensure!(names(&mut client)? == ["send_message"], "it stands in for the others");
+    let say = json!({"call": "send_message", "arguments": {"platform": "local", "target": "team", "body": "Anybody?"}});
+    let nobody = client.step(&say)?;
+    ensure!(text(&nobody["answer"], "error").starts_with("Gateway not active"), "{nobody}");
+    ensure!(client.step(&json!({"heard": 6}))?["changed"].is_null(), "nothing has changed");
+    hub.run()?;
+    ensure!(client.step(&json!({"heard": 20}))?["changed"] == "tools", "it did not hear of the hub");
+    let tools = names(&mut client)?;
+    ensure!(tools[0] == "message" && tools.contains(&"receipt".to_owned()), "{tools:?}");
+    ensure!(client.step(&json!({"heard": 6}))?["changed"].is_null(), "once is enough");
+    let sent = client.step(&say)?;
+    ensure!(sent["answer"]["state"] == "sent", "{sent}");
+    // And again, when it has been away.
+    hub.terminate()?;
+    ensure!(names(&mut client)? == ["send_message"]);
+    hub.run()?;
+    ensure!(client.step(&json!({"heard": 20}))?["changed"] == "tools", "it did not hear of the hub again");
+
+    // In the way of 2026-07-28, by a request that stays open.
+    hub.terminate()?;
+    let environment = [("GATEPOST_CONFIG", config.as_str()), ("MCP_MODERN", "1")];
+    let mut modern = McpClient::starting(program()?, &environment)?;
+    let listening = thread::spawn(move || modern.step(&json!({"listen": "tools"})));
+    thread::sleep(Duration::from_secs(3));
+    hub.run()?;
+    let heard = listening.join().expect("the client does not panic")?;
+    ensure!(heard["before"] == json!(["send_message"]), "{heard}");
+    ensure!(heard["changed"] == "ToolsListChanged", "{heard}");
     Ok(())
 }
 

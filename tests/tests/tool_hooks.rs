@@ -142,6 +142,51 @@ esac"#;
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_call_is_answered_without_asking_its_hook_again() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let log = folder.path().join("log");
+    // It lets a call pass once, and makes another one of it.
+    let script = format!(
+        r#"
+facts=$(cat)
+echo "$facts" >> {0}
+case $facts in
+  *please*) echo '{{"action": "rewrite", "arguments": {{"to": "local:ann", "message": "Changed."}}}}' ;;
+  *) echo '{{"action": "cancel", "reason": "not this one"}}' ;;
+esac"#,
+        log.display()
+    );
+    let hooks = [
+        hook("h", "before_tool_call", "", &script),
+        hook("r", "tool_result", "", r#"echo '{"action": "annotate", "note": "Seen."}'"#),
+    ];
+    let mut house = TestHub::start(&format!("{CONFIG}{}", hooks.concat())).await?;
+    let agent = house.agent("engineer").await?;
+    let post = |key: &str, message: &str| {
+        let call = json!({"to": "local:bob", "message": message}).to_string();
+        agent.raw("POST", "/v1/messages?wait=20", &[("idempotency-key", key)], call.as_bytes())
+    };
+    let first = post("monday", "Change it, please.")?;
+    ensure!(first.status == 200 && first.body["to"] == "local:ann", "{first:?}");
+    let again = post("monday", "Change it, please.")?;
+    ensure!(again.status == 200 && again.body["id"] == first.body["id"], "{again:?} after {first:?}");
+    // What it answers is for the other hooks to see, as it was.
+    ensure!(again.body["state"] == "sent" && again.body["notes"] == json!(["Seen."]), "{again:?}");
+    ensure!(asked(&log)?.len() == 1, "it was asked about the repetition: {:?}", asked(&log)?);
+    // The key stands for what the caller wrote, whatever became of that.
+    let other = post("monday", "Changed.")?;
+    ensure!(other.status == 409 && asked(&log)?.len() == 1, "{other:?}");
+    // Nothing was taken of a call that was refused: made again, it is judged again.
+    for asked_so_far in [2, 3] {
+        let refused = post("tuesday", "Quietly.")?;
+        ensure!(refused.status == 403 && asked(&log)?.len() == asked_so_far, "{refused:?}");
+    }
+    ensure!(house.arrived("ann")? == ["Changed."] && house.arrived("bob")?.is_empty());
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_result_is_added_to_or_changed_and_a_hook_that_fails_loses_nothing_of_it() -> Result<()> {
     let script = r#"
 facts=$(cat)

@@ -1,19 +1,16 @@
 //! A voice: words become a recording that others can play, after the text and before the files; and one that cannot be had
 //! loses no word.
 
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-    net::{TcpListener, TcpStream},
-    path::Path,
-    process::Command,
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-};
+use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::{Digest, decision::Verdict, document::Document};
-use gatepost_tests::hub::{Client, TestHub, client::text};
+use gatepost_tests::{
+    doubles::{Answer, Desk},
+    hub::{Client, TestHub, client::text},
+    main_job,
+    peers::Double,
+};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -46,37 +43,6 @@ fn opusinfo(house: &TestHub, attachment: &Value) -> Result<String> {
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     ensure!(!told.contains("WARNING") && told.contains("type opus"), "{told}");
     Ok(told)
-}
-
-/// A service that speaks as OpenAI's does, answering with these in turn; and what it was asked.
-fn service(answers: Vec<(&'static str, Vec<u8>)>) -> Result<(String, Arc<Mutex<Vec<String>>>)> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let base = format!("http://{}/v1/", listener.local_addr()?);
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let notes = Arc::clone(&asked);
-    thread::spawn(move || {
-        for ((status, body), stream) in answers.into_iter().zip(listener.incoming().flatten()) {
-            let _ = answer(stream, status, &body, &notes);
-        }
-    });
-    Ok((base, asked))
-}
-
-fn answer(mut stream: TcpStream, status: &str, body: &[u8], notes: &Mutex<Vec<String>>) -> Result<()> {
-    let (mut request, mut byte) = (Vec::new(), [0]);
-    while !request.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte)?;
-        request.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&request).into_owned();
-    let length = head
-        .lines()
-        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
-    let mut asked = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut asked)?;
-    notes.lock().unwrap_or_else(PoisonError::into_inner).push(head + &String::from_utf8(asked)?);
-    write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
-    Ok(stream.write_all(body)?)
 }
 
 /// A recording of somebody else's, made by the real programs without the hub.
@@ -176,17 +142,20 @@ async fn a_voice_that_fails_loses_no_word_and_says_why() -> Result<()> {
 async fn a_service_speaks_and_only_a_whole_recording_counts() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let sound = recording(folder.path())?;
-    let (base, asked) = service(vec![
-        ("200 OK", sound.clone()),
-        ("429 Too Many Requests", b"{}".to_vec()),
-        ("200 OK", sound[..sound.len() - 100].to_vec()),
-        ("200 OK", b"{\"error\": \"no credit\"}".to_vec()),
-        ("307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/", vec![]),
-    ])?;
+    let service = Desk::saying(Value::Null)?;
+    let speech = |bytes: &[u8]| Answer::Bytes(200, "audio/ogg", bytes.to_vec());
+    service.next([
+        speech(&sound),
+        Answer::Says(429, json!({})),
+        speech(&sound[..sound.len() - 100]),
+        Answer::Says(200, json!({"error": "no credit"})),
+        Answer::With(307, "Location: http://127.0.0.1:1/", Value::Null),
+    ]);
     let token = folder.path().join("token");
     fs::write(&token, "a-token-of-the-voice\n")?;
     let voice = format!(
-        "[voice]\nurl = \"{base}\"\ntoken = \"file:{}\"\nmodel = \"kokoro\"\nvoice = \"ann\"\n",
+        "[voice]\nurl = \"{}/v1/\"\ntoken = \"file:{}\"\nmodel = \"kokoro\"\nvoice = \"ann\"\n",
+        service.url(),
         token.display()
     );
     let mut house = TestHub::start(&format!("{CONFIG}\n{voice}")).await?;
@@ -205,13 +174,14 @@ async fn a_service_speaks_and_only_a_whole_recording_counts() -> Result<()> {
         ensure!(text(&answer, "voice").contains(why), "{n}: {answer}");
     }
     ensure!(house.arrived("ann")?.len() == 6, "each text arrived");
-    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let (head, body) = asked[0].split_once("\r\n\r\n").context("a request")?;
-    ensure!(head.starts_with("POST /v1/audio/speech HTTP/1.1"), "{head}");
-    ensure!(head.to_lowercase().contains("authorization: bearer a-token-of-the-voice"), "{head}");
+    let asked = service.heard();
+    ensure!(asked.len() == 5 && asked[0].method == "POST", "{asked:?}");
+    ensure!(asked[0].path == "/v1/audio/speech", "{}", asked[0].path);
+    let bearer = asked[0].header("authorization");
+    ensure!(bearer == "Bearer a-token-of-the-voice", "{bearer}");
     let wanted =
         json!({"model": "kokoro", "input": "Hello, Ann.", "voice": "ann", "response_format": "opus"});
-    ensure!(serde_json::from_str::<Value>(body)? == wanted, "{body}");
+    ensure!(asked[0].json() == wanted, "{}", asked[0].json());
     house.stop().await;
     Ok(())
 }
@@ -237,6 +207,99 @@ async fn what_is_spoken_elsewhere_is_held_with_its_words_and_its_very_bytes() ->
     let arrived = house.operator()?.arrived("team")?;
     ensure!(arrived[1]["attachment"]["sha256"] == digest, "{arrived:?}");
     house.audit_is_whole().await
+}
+
+/// A house that writes to Telegram.
+async fn on_telegram(double: &Double, folder: &Path) -> Result<TestHub> {
+    let token = folder.join("token");
+    fs::write(&token, double.token())?;
+    let config = CONFIG.replace("\"local:*\"", "\"telegram:*\"") + "\n[channels.telegram.home]\n";
+    TestHub::start(&format!(
+        "{config}token = \"file:{}\"\nbase_url = \"{}\"\n",
+        token.display(),
+        double.base_url()
+    ))
+    .await
+}
+
+/// Whoever wants no recordings has this said to those who send one
+/// (<https://core.telegram.org/method/messages.sendMedia>, possible errors).
+fn unwelcome() -> Value {
+    let said = "Bad Request: VOICE_MESSAGES_FORBIDDEN";
+    json!({"match": "sendVoice", "status": 400, "body": {"ok": false, "error_code": 400, "description": said}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_that_is_refused_goes_as_the_words_that_were_approved_and_no_file_is_lost() -> Result<()>
+{
+    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let mut house = on_telegram(&double, folder.path()).await?;
+    house.approve_unseen_files();
+    house.restart().await?;
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&json!({
+        "to": "telegram:777", "message": "Listen.", "voice": {"text": "The door is *open*.\nCome <b>in</b>."},
+        "attachments": [{"base64": "aGVsbG8=", "name": "log.txt"}],
+    }))?;
+    ensure!(held["state"] == "held", "{held}");
+    double.plan(json!([unwelcome()]))?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    // Both ways were in what was signed.
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    ensure!(parts.len() == 3 && parts[1].shown.contains("[it says] The door is *open*. Come <b>in</b>."));
+    ensure!(
+        parts[1].wire.contains("sendVoice") && parts[1].wire.contains("sendMessage"),
+        "{}",
+        parts[1].wire
+    );
+    let said = text(&sent["parts"][1], "error");
+    ensure!(said.contains("was sent as text") && said.contains("VOICE_MESSAGES_FORBIDDEN"), "{sent}");
+    ensure!(sent["sent"] == "3 of 3" && sent["parts"][1]["platform_id"].is_string(), "{sent}");
+    let heard = double.heard()?;
+    let methods: Vec<&str> =
+        heard.iter().filter_map(|request| request["path"].as_str()?.rsplit('/').next()).collect();
+    ensure!(methods == ["sendMessage", "sendVoice", "sendMessage", "sendDocument"], "{methods:?}");
+    // As it stands: no mark in what was to be heard means anything.
+    let written = text(&heard[2]["body"], "text");
+    ensure!(written == "The door is *open*.\nCome &lt;b&gt;in&lt;/b&gt;.", "{written}");
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_do_not_go_after_a_recording_that_may_have_arrived_and_a_refusal_of_both_says_both()
+-> Result<()> {
+    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let mut house = on_telegram(&double, folder.path()).await?;
+    let agent = house.agent("free").await?;
+    let say = |words: &str| {
+        let files = json!([{"base64": "aGVsbG8=", "name": "log.txt"}]);
+        agent.send_and_wait(&json!({"to": "telegram:777", "voice": {"text": words}, "attachments": files}))
+    };
+    double.plan(json!([{"match": "sendVoice", "lose": "after"}]))?;
+    let lost = say("Was that heard?")?;
+    ensure!(lost["state"] == "unknown" && double.heard()?.len() == 1, "{lost}");
+
+    let muted = json!({
+        "ok": false, "error_code": 400, "description": "Bad Request: not enough rights to send text messages to the chat",
+    });
+    double.plan(json!([unwelcome(), {"match": "sendMessage", "status": 400, "body": muted}]))?;
+    let failed = say("Or that?")?;
+    ensure!(failed["state"] == "failed" && double.heard()?.len() == 3, "{failed}");
+    let why = text(&failed, "error");
+    ensure!(why.contains("VOICE_MESSAGES_FORBIDDEN") && why.contains("not enough rights"), "{why}");
+
+    // Where it is the words that have to wait, all of it goes again.
+    let wait = json!({
+        "ok": false, "error_code": 429, "description": "Too Many Requests: retry after 1", "parameters": {"retry_after": 1},
+    });
+    let again = json!({"match": "sendMessage", "status": 429, "body": wait});
+    double.plan(json!([unwelcome(), again, unwelcome()]))?;
+    let sent = say("And now?")?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    ensure!(double.done("/sendMessage")?.len() == 1 && double.done("/sendDocument")?.len() == 1, "{sent}");
+    house.stop().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,13 @@
 //! `gatepost mcp`: the MCP door over stdin and stdout, for programs that start their tools themselves. It reaches the
-//! running hub; where there is none, it says so in the words that agents know.
+//! running hub; where there is none, it says so in the words that agents know, and when there is one, that there are other tools.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use reqwest::{Method, StatusCode};
 use rmcp::{ErrorData, RoleServer, ServiceExt as _, service::RequestContext};
@@ -18,7 +24,7 @@ use crate::{
     random,
 };
 
-/// Between two looks for a hub that is away, while somebody wants to hear of its inbox.
+/// Between two looks for a hub that is away, while somebody wants to hear of its inbox or its tools.
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// What a problem has beside the members of a refusal (RFC 9457, 3.1): over HTTP, and not here.
@@ -27,15 +33,22 @@ const OF_HTTP: [&str; 4] = ["type", "title", "status", "detail"];
 /// A hub, reached over its HTTP door.
 #[derive(Clone)]
 struct There {
-    /// Or why it cannot be, for a hub that was never started has no token to use.
-    client: Result<Client, String>,
+    place: Place,
+    /// Once it can be reached: a hub that was never started has no token to use.
+    reached: Arc<OnceLock<Client>>,
     /// This program serves one client, for as long as that likes.
     session: String,
+    /// Whether the client was last given the tools that stand in for a hub's.
+    stands_in: Arc<AtomicBool>,
 }
 
 pub(super) async fn run(place: &Place) -> Result<(), Failed> {
-    let client = Client::at(place).map_err(|error| error.to_string());
-    let door = Mcp::new(There { client, session: random::hex::<16>() });
+    let door = Mcp::new(There {
+        place: place.clone(),
+        reached: Arc::default(),
+        session: random::hex::<16>(),
+        stands_in: Arc::default(),
+    });
     let (from, to) = rmcp::transport::stdio();
     let serving = door.serve((from, to)).await.map_err(Failed::refused)?;
     serving.waiting().await.map_err(Failed::refused)?;
@@ -43,6 +56,23 @@ pub(super) async fn run(place: &Place) -> Result<(), Failed> {
 }
 
 impl There {
+    /// The client of a hub that has run at least once; else why it cannot be reached.
+    fn client(&self) -> Result<&Client, String> {
+        match self.reached.get() {
+            Some(client) => Ok(client),
+            None => {
+                let client = Client::at(&self.place).map_err(|error| error.to_string())?;
+                Ok(self.reached.get_or_init(|| client))
+            }
+        }
+    }
+
+    /// The tools that stand in for those of a hub that is away.
+    fn stand_in(&self) -> InHand {
+        self.stands_in.store(true, Ordering::Relaxed);
+        InHand { tools: vec![unknown_yet()], format: None, stand_in: true }
+    }
+
     async fn ask(
         &self,
         method: Method,
@@ -50,7 +80,7 @@ impl There {
         query: Vec<(&str, String)>,
         body: Option<Value>,
     ) -> Result<Value, Value> {
-        let client = self.client.as_ref().map_err(|error| away(error))?;
+        let client = self.client().map_err(|error| away(&error))?;
         let request = Request { query, body, wait: Duration::from_secs(LONGEST_WAIT) };
         answered(client.ask(method, path, request).await)
     }
@@ -86,14 +116,13 @@ fn away(error: &str) -> Value {
 impl Hands for There {
     type Caller = ();
 
+    const TOOLS_CHANGE: bool = true;
+
     fn caller(&self, _: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
         Ok(())
     }
 
     async fn tools(&self, (): &(), context: Option<&str>) -> Result<InHand, Value> {
-        if self.client.is_err() {
-            return Ok((vec![unknown_yet()], None));
-        }
         let query = context.map(|context| ("context", context.to_owned())).into_iter().collect();
         match self.ask(Method::GET, "/v1/tools", query, None).await {
             Ok(mut answer) => {
@@ -101,11 +130,30 @@ impl Hands for There {
                 let tools = serde_json::from_value(answer["tools"].take());
                 let garbled =
                     |_| json!({"error": "the hub's tools cannot be read; is it of another version?"});
-                Ok((tools.map_err(garbled)?, format))
+                let tools = tools.map_err(garbled)?;
+                self.stands_in.store(false, Ordering::Relaxed);
+                Ok(InHand { tools, format, stand_in: false })
             }
             // A client that starts before its hub must not believe that there are no tools.
-            Err(why) if why["error"] == AWAY => Ok((vec![unknown_yet()], None)),
+            Err(why) if why["error"] == AWAY => Ok(self.stand_in()),
             Err(why) => Err(why),
+        }
+    }
+
+    async fn comes(&self, (): &()) {
+        loop {
+            tokio::time::sleep(AGAIN).await;
+            if !self.stands_in.load(Ordering::Relaxed) {
+                continue;
+            }
+            match self.ask(Method::GET, "/v1/tools", vec![], None).await {
+                Err(why) if why["error"] == AWAY => {}
+                // What it says, the client hears when it asks.
+                _ => {
+                    self.stands_in.store(false, Ordering::Relaxed);
+                    return;
+                }
+            }
         }
     }
 
@@ -114,9 +162,9 @@ impl Hands for There {
             let hint = format!("tools are: {}", TOOLS.join(", "));
             return json!({"code": "not_found", "error": "there is no such tool", "hint": hint, "ok": false});
         }
-        let client = match &self.client {
+        let client = match self.client() {
             Ok(client) => client,
-            Err(error) => return away(error),
+            Err(error) => return away(&error),
         };
         let path = format!("/v1/tools/{tool}");
         let wait = Duration::from_secs(LONGEST_WAIT);
@@ -142,16 +190,17 @@ impl Hands for There {
     }
 
     async fn lands(&self, (): &(), after: i64) -> Option<i64> {
-        let client = self.client.as_ref().ok()?;
         loop {
-            // Before the look, so that nothing lands unseen between the two.
-            let mut happenings = client.happenings().await;
-            while let Ok(heard) = &mut happenings {
-                if let Some(newest) = self.newest(&()).await.filter(|newest| *newest > after) {
-                    return Some(newest);
-                }
-                if let Err(error) = heard.next().await {
-                    happenings = Err(error);
+            if let Ok(client) = self.client() {
+                // Before the look, so that nothing lands unseen between the two.
+                let mut happenings = client.happenings().await;
+                while let Ok(heard) = &mut happenings {
+                    if let Some(newest) = self.newest(&()).await.filter(|newest| *newest > after) {
+                        return Some(newest);
+                    }
+                    if let Err(error) = heard.next().await {
+                        happenings = Err(error);
+                    }
                 }
             }
             tokio::time::sleep(AGAIN).await;

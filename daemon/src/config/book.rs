@@ -44,10 +44,26 @@ pub(super) fn import(path: &Path, agents: &mut BTreeMap<String, Agent>) -> Resul
             key: path.display().to_string(),
             problem: format!("{error}; write {{\"agent\": [\"channel:target\"]}}"),
         })?;
+    let mut named: BTreeMap<String, String> = BTreeMap::new();
     for (agent, entries) in lists {
-        agents.entry(agent).or_default().allow.extend(entries);
+        let name = without_spaces(&agent);
+        // One agent must not get what is allowed to another.
+        if let Some(other) = named.insert(name.clone(), agent.clone()) {
+            return Err(ConfigError::Invalid {
+                key: path.display().to_string(),
+                problem: format!(
+                    "{other:?} and {agent:?} are both {name:?} here: give one of them another name"
+                ),
+            });
+        }
+        agents.entry(name).or_default().allow.extend(entries);
     }
     Ok(())
+}
+
+/// A name of another house, as it is one here: names there may have spaces, and stand in URLs, commands and cards here.
+fn without_spaces(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join("-")
 }
 
 #[cfg(test)]
@@ -66,10 +82,35 @@ mod tests {
         let config = Config::load(&file).unwrap();
         assert_eq!(config.agents["engineer"].allow, ["local:ann", "slack:C0123ABC", "telegram:-100123"]);
         assert_eq!(config.agents["researcher"].allow, ["*"]);
-        for broken in ["[]", "{\"a\": \"*\"}", "{\"a\": [\"nonsense\"]}", "{"] {
+        for broken in [
+            "[]",
+            "{\"a\": \"*\"}",
+            "{\"a\": [\"nonsense\"]}",
+            "{",
+            "{\" \": [\"*\"]}",
+            "{\"a/b\": [\"*\"]}",
+            "{\"a b\": [\"local:ann\"], \"a-b\": [\"*\"]}",
+        ] {
             std::fs::write(directory.path().join("messaging.json"), broken).unwrap();
             assert!(Config::load(&file).is_err(), "{broken}");
         }
+    }
+
+    #[test]
+    fn an_agent_whose_name_has_spaces_has_dashes_here() {
+        let directory = tempfile::tempdir().unwrap();
+        let seeds = "{\"Head  Gardener\": [\"slack:C0123ABC\"], \"cook\": [\"*\"]}";
+        std::fs::write(directory.path().join("messaging.json"), seeds).unwrap();
+        let file = directory.path().join("gatepost.toml");
+        let text = "[hub]\nallowlists = \"messaging.json\"\n[agents.Head-Gardener]\ndecorate = false\n";
+        std::fs::write(&file, text).unwrap();
+        let config = Config::load(&file).unwrap();
+        let gardener = &config.agents["Head-Gardener"];
+        assert_eq!(
+            (gardener.allow.as_slice(), gardener.decorate),
+            (["slack:C0123ABC".to_owned()].as_slice(), false)
+        );
+        assert_eq!(config.agents.len(), 2);
     }
 
     #[test]

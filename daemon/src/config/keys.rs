@@ -22,7 +22,7 @@ pub const HUB: &[Key] = &[
         "allowlists",
         "\"messaging.json\"",
         "A file of allowlists as other houses have it, {\"agent\": [\"slack:C0123ABC\", \"*\"]}, relative to this file: its entries are \
-         added to `allow`, and its agents need no section here.",
+         added to `allow`, and its agents need no section here. A name has dashes here where it has spaces there.",
     ),
     key(
         "hosts",

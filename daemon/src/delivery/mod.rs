@@ -6,7 +6,7 @@
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
 //! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave;
-//! - [`send`]: one message's parts, each marked before its request leaves;
+//! - [`send`]: one message's parts, each marked before its request leaves; [`spoken`]: the words of a recording that is refused;
 //! - [`ending`]: what a failed attempt means;
 //! - [`recover`]: what a restart makes of the rows that it finds;
 //! - [`operate`]: what people do to messages in the queue.
@@ -22,6 +22,7 @@ pub mod prepare;
 pub mod readiness;
 pub mod recover;
 pub mod send;
+mod spoken;
 pub mod submit;
 #[cfg(test)]
 mod tests;
@@ -79,7 +80,7 @@ pub struct Shared {
 }
 
 /// What the configuration says of one agent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AgentRules {
     /// Where it may write.
     pub rights: Rights,

@@ -14,6 +14,7 @@ use super::{
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
     pace::{BRIEF, owner},
+    spoken::{Arrived, Planned},
 };
 use crate::{
     approval::{self, Released},
@@ -146,13 +147,13 @@ impl Pipeline {
         }
         heard.iter().for_each(|allowance| self.0.pace.learn(&lane, allowance));
         let failure = match delivered {
-            Ok(platform_id) => {
+            Ok(Arrived { id, note }) => {
                 let confirmed = PartState::Confirmed;
                 self.0
                     .outbox
                     .record(seq, move |tx| {
                         obey(tx, &lane, &heard, BRIEF)?;
-                        transition::settle_part(tx, seq, index, confirmed, Some(&platform_id), None)?;
+                        transition::settle_part(tx, seq, index, confirmed, Some(&id), note.as_deref())?;
                         if place.last { confirm(tx, seq) } else { Ok(()) }
                     })
                     .await?;
@@ -253,18 +254,19 @@ fn obey(
 }
 
 /// `open` says that it may be there already: a platform that can tell is asked first.
-async fn deliver(adapter: &dyn Adapter, part: &PartRow, open: bool) -> Result<String, Failure> {
+async fn deliver(adapter: &dyn Adapter, part: &PartRow, open: bool) -> Result<Arrived, Failure> {
     let wire = serde_json::from_str(&part.wire)
         .map_err(|_| Failure::Permanent("the stored request cannot be read".into()))?;
+    let planned = Planned::read(&wire);
     let key = PartKey(part.key.clone());
     let delivered = async {
         if open
-            && adapter.redelivery(&wire) == Redelivery::Ask
-            && let Some(id) = adapter.find(&wire, &key).await?
+            && planned.redelivery(adapter) == Redelivery::Ask
+            && let Some(arrived) = planned.find(adapter, &key).await?
         {
-            return Ok(id);
+            return Ok(arrived);
         }
-        adapter.deliver(&wire, &key).await
+        planned.deliver(adapter, &key, open).await
     };
     tokio::time::timeout(LONGEST, delivered)
         .await
@@ -273,7 +275,7 @@ async fn deliver(adapter: &dyn Adapter, part: &PartRow, open: bool) -> Result<St
 
 /// For how long a part whose answer was lost may still be sent again, if at all.
 fn time_to_resend(adapter: &dyn Adapter, wire: &str, first_sent_at: i64, now: i64) -> Option<Duration> {
-    match adapter.redelivery(&serde_json::from_str(wire).ok()?) {
+    match Planned::read(&serde_json::from_str(wire).ok()?).redelivery(adapter) {
         Redelivery::Never => None,
         // It is asked before anything is sent again, however late.
         Redelivery::Ask => Some(Duration::MAX),

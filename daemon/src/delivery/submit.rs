@@ -1,6 +1,6 @@
 //! The door's checks, and the write that precedes the answer.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
 use serde::Serialize;
 use tokio::{sync::oneshot, time::Instant};
@@ -8,7 +8,7 @@ use tracing::{Instrument as _, Span};
 use utoipa::ToSchema;
 
 use super::{
-    Pipeline,
+    AgentRules, Pipeline,
     plan::{self, Content, Resolved},
     prepare::{Judged, settle, tell},
 };
@@ -29,6 +29,7 @@ use crate::{
         bounds::Full,
         receipt, receipt_of,
         row::Lane,
+        transition::NewPart,
     },
     policy::{self, Origin, Verdict},
     sessions,
@@ -50,17 +51,28 @@ pub struct Idempotency {
     pub fingerprint: [u8; 32],
 }
 
+impl Idempotency {
+    /// A call without a name: none is the repetition of it.
+    pub const NONE: Self = Self { key: None, fingerprint: [0; 32] };
+}
+
 /// What a dry run says: exactly what would be sent, were it not for hooks.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DryRun {
-    /// Always true: a call that would be refused is answered with its refusal.
+    /// Whether it would be taken. A call that cannot be read, or has nowhere to go, is answered with its refusal.
     pub ok: bool,
     /// Always true.
     pub dry_run: bool,
-    /// `allow` or `hold`.
+    /// `allow`, `hold` or `deny`.
     pub verdict: &'static str,
     /// Why.
     pub reason: String,
+    /// What kind of error the refusal would be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// Where it would go.
     pub to: String,
     /// The account it would go from.
@@ -68,7 +80,8 @@ pub struct DryRun {
     /// Hooks that would run first, and may change or cancel it. A dry run does not ask them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks_not_asked: Vec<String>,
-    /// The parts' visible texts and the platform requests that they would become.
+    /// The parts' visible texts and the platform requests that they would become. None, where files go along that would be
+    /// refused: they are not even fetched.
     pub parts: Vec<DryPart>,
 }
 
@@ -90,15 +103,8 @@ impl Pipeline {
         idempotency: Idempotency,
     ) -> Result<Receipt, Refusal> {
         // First: a repeated call gets its receipt, also when what it stood on is gone by now.
-        if let Some(key) = &idempotency.key
-            && let Some(seq) = self
-                .0
-                .outbox
-                .accepted_before(agent, key, idempotency.fingerprint)
-                .await
-                .map_err(not_accepted)?
-        {
-            return self.0.outbox.receipt(seq).await.map_err(unavailable);
+        if let Some(receipt) = self.taken_before(agent, &idempotency).await? {
+            return Ok(receipt);
         }
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
@@ -144,6 +150,23 @@ impl Pipeline {
                 tokio::spawn(accept.instrument(span)).await.map_err(|_| unavailable(StoreError::Closed))?
             }
             Some(_) => self.accept_hooked(new, staged, lane, span).await,
+        }
+    }
+
+    /// The receipt of the message that was taken for this call before, by the name that its caller gave it.
+    ///
+    /// # Errors
+    /// The name stands for another call.
+    pub async fn taken_before(
+        &self,
+        agent: &str,
+        Idempotency { key, fingerprint }: &Idempotency,
+    ) -> Result<Option<Receipt>, Refusal> {
+        let Some(key) = key else { return Ok(None) };
+        let before = self.0.outbox.accepted_before(agent, key, *fingerprint).await.map_err(not_accepted)?;
+        match before {
+            Some(seq) => self.0.outbox.receipt(seq).await.map(Some).map_err(unavailable),
+            None => Ok(None),
         }
     }
 
@@ -231,7 +254,7 @@ impl Pipeline {
         if asked.is_empty() {
             return Ok(Vec::new());
         }
-        let staged = self.0.files.stage(agent, &self.rules(agent)?.sources, asked).await?;
+        let staged = self.0.files.stage(agent, &self.rules(agent).sources, asked).await?;
         let (_, adapter) =
             self.0.accounts.pick(&resolved.target.channel, Some(&resolved.account)).map_err(no_account)?;
         plan::fits(adapter.as_ref(), staged.iter().map(|file| file.attachment.size))?;
@@ -241,16 +264,38 @@ impl Pipeline {
     /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept.
     pub async fn dry_run(&self, agent: &str, mut call: Call) -> Result<DryRun, Refusal> {
         let origin = self.origin_of(agent, &call).await?;
-        let resolved = self.admit(agent, &call, origin.as_ref())?;
+        let rules = self.rules(agent);
+        let resolved = plan::resolve(&call, origin.as_ref(), rules, &self.0.accounts, &self.0.book)?;
+        let Resolved { target, account, .. } = &resolved;
+        let (verdict, reason, refusal) = match policy::judge(&rules.rights, origin.as_ref(), account, target)
+        {
+            Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
+            Verdict::Hold(reason) => ("hold", reason, None),
+            Verdict::Deny(refusal) => {
+                let refusal = self.with_its_section(agent, refusal);
+                ("deny", refusal.error.clone(), Some(refusal))
+            }
+        };
+        let hooks_not_asked = self.0.hooks.before_sending().map(str::to_owned).collect();
+        let (code, hint) = refusal.map(|refusal| (refusal.code, refusal.hint)).unzip();
+        let mut said = DryRun {
+            ok: code.is_none(),
+            dry_run: true,
+            verdict,
+            reason,
+            code,
+            hint,
+            to: target.to_string(),
+            account: account.clone(),
+            hooks_not_asked,
+            parts: vec![],
+        };
+        if !said.ok && !call.attachments.is_empty() {
+            return Ok(said);
+        }
         let staged = self.stage(agent, &mut call, &resolved).await?;
         let attachments = attachments(&staged);
         let Resolved { target, account, .. } = resolved;
-        let rules = self.rules(agent)?;
-        let (verdict, reason) = match policy::judge(&rules.rights, origin.as_ref(), &account, &target) {
-            Verdict::Allow(reason) => ("allow", reason.to_owned()),
-            Verdict::Hold(reason) => ("hold", reason),
-            Verdict::Deny(refusal) => return Err(refusal),
-        };
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(no_account)?;
         let content = Content {
             agent,
@@ -268,16 +313,12 @@ impl Pipeline {
             document::check(&parts, &attachments)
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;
         }
-        let parts = parts
-            .into_iter()
-            .map(|part| DryPart {
-                request: serde_json::from_str(&part.wire).unwrap_or_default(),
-                shown: part.shown,
-            })
-            .collect();
-        let hooks_not_asked = self.0.hooks.before_sending().map(str::to_owned).collect();
-        let to = target.to_string();
-        Ok(DryRun { ok: true, dry_run: true, verdict, reason, to, account, hooks_not_asked, parts })
+        let part = |part: NewPart| DryPart {
+            request: serde_json::from_str(&part.wire).unwrap_or_default(),
+            shown: part.shown,
+        };
+        said.parts = parts.into_iter().map(part).collect();
+        Ok(said)
     }
 
     /// Waits for a message's end, at most `wait`; the receipt says how far it has come by then.
@@ -313,17 +354,17 @@ impl Pipeline {
 
     /// What is refused here leaves nothing in the queue.
     fn admit(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
-        let rules = self.rules(agent)?;
+        let rules = self.rules(agent);
         let resolved = plan::resolve(call, origin, rules, &self.0.accounts, &self.0.book)?;
         match policy::judge(&rules.rights, origin, &resolved.account, &resolved.target) {
-            Verdict::Deny(refusal) => Err(refusal),
+            Verdict::Deny(refusal) => Err(self.with_its_section(agent, refusal)),
             Verdict::Allow(_) | Verdict::Hold(_) => Ok(resolved),
         }
     }
 
     /// Refuses an agent that hands in more than it may.
     fn pace_of(&self, agent: &str) -> Result<(), Refusal> {
-        let per_minute = self.rules(agent)?.per_minute;
+        let per_minute = self.rules(agent).per_minute;
         self.0.rates.take(agent, per_minute, std::time::Instant::now()).map_err(|left| {
             let error = format!("{agent} may hand in {per_minute} messages a minute, and has");
             let hint = format!("wait {} s, and put what you have to say into fewer", left.as_secs() + 1);
@@ -331,13 +372,22 @@ impl Pipeline {
         })
     }
 
-    pub(super) fn rules(&self, agent: &str) -> Result<&super::AgentRules, Refusal> {
-        self.0.agents.get(agent).ok_or_else(|| {
-            let error =
-                format!("the agent {agent:?} has no section in the configuration, so it may send nothing");
-            let hint = "ask the operator to add [agents.NAME] with an allowlist, and to restart the hub";
-            Refusal::new(Code::Forbidden, error, hint).because("unknown_agent")
-        })
+    /// What the configuration says of an agent. Of one that has no section it says nothing: nothing is allowed then, as to
+    /// one whose list is empty.
+    pub(super) fn rules(&self, agent: &str) -> &AgentRules {
+        static NOTHING: LazyLock<AgentRules> = LazyLock::new(AgentRules::default);
+        self.0.agents.get(agent).unwrap_or(&NOTHING)
+    }
+
+    /// A refusal by the rules, which says so where there are none for this agent.
+    fn with_its_section(&self, agent: &str, refusal: Refusal) -> Refusal {
+        if self.knows(agent) {
+            return refusal;
+        }
+        let hint = format!(
+            "this agent has no section in the configuration: ask the operator to add [agents.{agent}] with an allowlist, and to restart the hub"
+        );
+        Refusal { hint, ..refusal }
     }
 }
 

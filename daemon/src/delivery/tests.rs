@@ -238,7 +238,7 @@ impl House {
         let mut call = json!({"to": to, "message": "Hello"});
         call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let call = Call::parse(&call, &CHANNELS).unwrap();
-        let once = Idempotency { key: None, fingerprint: [0; 32] };
+        let once = Idempotency::NONE;
         let receipt = self.pipeline.submit(agent, call, once).await.unwrap();
         self.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq
     }
@@ -448,7 +448,7 @@ fn files(files: Value) -> Value {
 }
 
 async fn hand_in(house: &House, call: Value) -> Result<Receipt, crate::message::refusal::Refusal> {
-    let once = Idempotency { key: None, fingerprint: [0; 32] };
+    let once = Idempotency::NONE;
     house.pipeline.submit("courier", Call::parse(&call, &CHANNELS).unwrap(), once).await
 }
 

@@ -23,7 +23,6 @@ use crate::{
     message::{
         action::Action,
         call::Call,
-        deed::Deed,
         receipt::Receipt,
         refusal::{Code, Refusal},
         state::{Actor, State},
@@ -53,8 +52,8 @@ pub(super) struct Incoming<'a> {
     pub caller: &'a Caller,
     /// The tool's parameters.
     pub call: &'a Value,
-    /// The caller's own name for the call.
-    pub key: Option<String>,
+    /// The caller's own name for the call, and what it was when it came in.
+    pub idempotency: Idempotency,
     /// How long to wait for its end.
     pub wait: Duration,
 }
@@ -115,7 +114,7 @@ impl Told {
     pub(super) fn is_ok(&self) -> bool {
         match self {
             Self::Taken(receipt) => receipt.ok,
-            Self::Looked(_) => true,
+            Self::Looked(looked) => looked.ok,
             Self::Refused { .. } => false,
         }
     }
@@ -159,45 +158,78 @@ impl Desk<'_> {
     }
 }
 
+impl Idempotency {
+    /// Of a call as its caller wrote it: what hooks make of it later makes it no other call.
+    pub(super) fn of(key: Option<String>, call: &Value) -> Result<Self, Refusal> {
+        let Some(key) = key else { return Ok(Self::NONE) };
+        if !(1..=MAX_KEY).contains(&key.len()) {
+            let hint = format!("use 1 to {MAX_KEY} printable characters");
+            return Err(Refusal::input("the Idempotency-Key cannot be used", hint).because("idempotency_key"));
+        }
+        // The value and not the bytes: the same call with other white space is the same call.
+        let fingerprint = Digest::of(call.to_string().as_bytes()).0;
+        Ok(Self { key: Some(key), fingerprint })
+    }
+
+    /// The same for one target of a broadcast.
+    fn at(&self, to: &str) -> Self {
+        Self { key: self.key.as_ref().map(|key| format!("{key}\n{to}")), ..*self }
+    }
+}
+
+/// What a call asks for: a call for each of its targets, and how long to wait for them.
+struct Read {
+    calls: Vec<Call>,
+    /// A broadcast is told of as one, however few it names.
+    is_broadcast: bool,
+    patience: Duration,
+}
+
 impl Incoming<'_> {
+    fn read(&self, pipeline: &Pipeline) -> Result<Read, Refusal> {
+        let calls = pipeline.distinct(Call::parse_all(self.call, &registry::NAMES)?)?;
+        let is_broadcast = calls.first().is_some_and(|call| call.action == Action::Broadcast);
+        let patience = calls.first().and_then(|call| call.wait).unwrap_or(self.wait);
+        Ok(Read { calls, is_broadcast, patience })
+    }
+
+    /// The answer to a call that was taken before under the same key. It is found before a hook is asked: what a hook has seen
+    /// and let pass is not judged a second time. Not of a broadcast: how many targets a hook had made of it, nobody remembers.
+    ///
+    /// # Errors
+    /// The key stands for another call.
+    pub(super) async fn repeated(&self, pipeline: &Pipeline) -> Result<Option<Answer>, Refusal> {
+        // What cannot be read may become a call in a hook's hands.
+        let Ok(Read { mut calls, is_broadcast: false, patience }) = self.read(pipeline) else {
+            return Ok(None);
+        };
+        let Some(call) = calls.pop().filter(|call| !call.dry_run) else { return Ok(None) };
+        let before = pipeline.taken_before(self.caller.agent(), &self.idempotency).await?;
+        let Some(receipt) = before else { return Ok(None) };
+        let receipt = with_stand_in(pipeline, call.is_poll(), receipt);
+        wait(pipeline, receipt, Instant::now() + patience).await.map(|receipt| Some(Answer::One(receipt)))
+    }
+
     /// Takes the call.
     ///
     /// # Errors
     /// It cannot be read, or it has one target and is refused there.
     pub(super) async fn take(self, pipeline: &Pipeline) -> Result<Answer, Refusal> {
-        let mut calls = pipeline.distinct(Call::parse_all(self.call, &registry::NAMES)?)?;
-        // A broadcast is told of as one, however few it names.
-        let is_broadcast = calls.first().is_some_and(|call| call.action == Action::Broadcast);
-        let patience = calls.first().and_then(|call| call.wait).unwrap_or(self.wait);
-        if let Some(key) = &self.key
-            && !(1..=MAX_KEY).contains(&key.len())
-        {
-            let hint = format!("use 1 to {MAX_KEY} printable characters");
-            return Err(Refusal::input("the Idempotency-Key cannot be used", hint).because("idempotency_key"));
-        }
-        // The value and not the bytes: the same call with other white space is the same call. Only a call with a key is
-        // ever compared.
-        let fingerprint = match &self.key {
-            Some(_) => Digest::of(self.call.to_string().as_bytes()).0,
-            None => [0; 32],
-        };
+        let Read { mut calls, is_broadcast, patience } = self.read(pipeline)?;
         let agent = self.caller.agent();
         if !is_broadcast && let Some(call) = calls.pop() {
             if call.dry_run {
                 return pipeline.dry_run(agent, call).await.map(Answer::Looked);
             }
-            let receipt = submit(pipeline, agent, call, Idempotency { key: self.key, fingerprint }).await?;
+            let receipt = submit(pipeline, agent, call, self.idempotency).await?;
             return wait(pipeline, receipt, Instant::now() + patience).await.map(Answer::One);
         }
         let mut targets = Vec::with_capacity(calls.len());
         for call in calls {
             let to = named(&call);
-            let key = self.key.as_ref().map(|key| format!("{key}\n{to}"));
             let taken = match call.dry_run {
                 true => pipeline.dry_run(agent, call).await.map(Told::Looked),
-                false => {
-                    submit(pipeline, agent, call, Idempotency { key, fingerprint }).await.map(Told::Taken)
-                }
+                false => submit(pipeline, agent, call, self.idempotency.at(&to)).await.map(Told::Taken),
             };
             targets.push(taken.unwrap_or_else(|refusal| Told::Refused { ok: false, to, refusal }));
         }
@@ -219,11 +251,15 @@ async fn submit(
     call: Call,
     idempotency: Idempotency,
 ) -> Result<Receipt, Refusal> {
-    let is_poll = matches!(call.deed, Deed::Poll(_));
+    let is_poll = call.is_poll();
     let receipt = pipeline.submit(agent, call, idempotency).await?;
+    Ok(with_stand_in(pipeline, is_poll, receipt))
+}
+
+fn with_stand_in(pipeline: &Pipeline, is_poll: bool, receipt: Receipt) -> Receipt {
     let channel = receipt.to.split(':').next().unwrap_or_default();
     let stand_in = if is_poll { pipeline.polls_stand_in(channel) } else { None };
-    Ok(Receipt { stand_in, ..receipt })
+    Receipt { stand_in, ..receipt }
 }
 
 /// Waits for a message's end; the receipt says how far it has come by then, and what it said of the call before.

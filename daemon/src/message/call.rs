@@ -14,6 +14,7 @@ use super::{
     deed::Deed,
     parameters::{self, Given, clip},
     refusal::{Code, NO_ACCOUNT, Refusal},
+    slips,
     target::{self, Destination, ITSELF, KINDS_OF_ID},
     wanted,
 };
@@ -60,6 +61,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// Whether it is a poll, for which a platform may have something else.
+    pub fn is_poll(&self) -> bool {
+        matches!(self.deed, Deed::Poll(_))
+    }
+
     /// Reads a call for one target. `channels` are the names of all channels that the hub knows.
     pub fn parse(call: &Value, channels: &[&str]) -> Result<Self, Refusal> {
         let mut calls = Self::parse_all(call, channels)?;
@@ -165,7 +171,22 @@ fn target(given: Given<'_>) -> Result<String, Refusal> {
     match given.value("to")? {
         // The refusal for what is missing says it in the words that agents know.
         Some(Value::String(text)) if text.trim().is_empty() => Ok(String::new()),
+        Some(several) if is_several(several) => {
+            let hint = "write \"action\": \"broadcast\" and \"targets\": [\"channel:address\", …], or one target as a string";
+            Err(Refusal { hint: hint.into(), ..parameters::wrong_type("to", "one target") })
+        }
         _ => Ok(given.short("to")?.unwrap_or_default()),
+    }
+}
+
+/// Whether it is a list, or a string that holds one.
+fn is_several(value: &Value) -> bool {
+    match value {
+        Value::Array(_) => true,
+        Value::String(text) => {
+            text.trim_start().starts_with('[') && serde_json::from_str::<Vec<Value>>(text).is_ok()
+        }
+        _ => false,
     }
 }
 
@@ -211,9 +232,10 @@ fn action(given: Given<'_>) -> Result<Action, Refusal> {
     let Some(word) = given.text("action")? else { return Ok(Action::Send) };
     Action::of(&word).ok_or_else(|| {
         let words = || Action::ALL.iter().map(|action| action.word());
-        let hint = match nearest(&word, words()) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => format!("actions are: {}", words().collect::<Vec<_>>().join(", ")),
+        let hint = match (slips::action(&word), nearest(&word, words())) {
+            (Some(meant), _) => meant.to_owned(),
+            (None, Some(near)) => format!("did you mean {near:?}?"),
+            (None, None) => format!("actions are: {}", words().collect::<Vec<_>>().join(", ")),
         };
         Refusal::input(format!("there is no action {:?}", clip(&word)), hint).because("unknown_action")
     })

@@ -2,7 +2,7 @@
 //!
 //! - [`target`]: where a message goes;
 //! - [`parameters`]: those of the `message` tool, [`schema`]: how they are written, and [`call`]: what an agent asks for,
-//!   parsed from them into types;
+//!   parsed from them into types; [`slips`]: what models write in their place;
 //! - [`action`]: the words for what can be done, and [`deed`]: what is done, typed;
 //! - [`asked`]: files that a call asks for, and [`attachment`]: files that the hub has;
 //! - [`state`]: the states of a message and of its parts, and every legal way between them;
@@ -18,6 +18,7 @@ pub mod parameters;
 pub mod receipt;
 pub mod refusal;
 pub mod schema;
+mod slips;
 pub mod state;
 pub mod target;
 mod wanted;

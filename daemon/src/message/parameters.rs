@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     action::Action::{self, *},
     refusal::Refusal,
+    slips,
     target::MAX_ADDRESS,
 };
 use crate::spelling::nearest;
@@ -245,9 +246,10 @@ impl<'a> Given<'a> {
             None => Ok(Self(fields)),
             Some(unknown) => {
                 let error = format!("unknown parameter {:?}", clip(unknown));
-                let hint = match nearest(unknown, known()) {
-                    Some(near) => format!("did you mean {near:?}?"),
-                    None => format!("parameters are: {}", known().collect::<Vec<_>>().join(", ")),
+                let hint = match (slips::parameter(unknown), nearest(unknown, known())) {
+                    (Some(meant), _) => meant.to_owned(),
+                    (None, Some(near)) => format!("did you mean {near:?}?"),
+                    (None, None) => format!("parameters are: {}", known().collect::<Vec<_>>().join(", ")),
                 };
                 Err(Refusal::input(error, hint).because("unknown_parameter"))
             }
@@ -333,12 +335,28 @@ impl<'a> Given<'a> {
         let Some(Holds::Number(least, most)) = holds else { return Ok(None) };
         match value.as_u64().filter(|number| (least..=most).contains(number)) {
             Some(number) => Ok(Some(number)),
-            None => Err(wrong_value(name, value, &format!("a whole number from {least} to {most}"))),
+            None => {
+                let refusal = wrong_value(name, value, &format!("a whole number from {least} to {most}"));
+                let point = value.as_f64().filter(|_| !value.is_u64() && !value.is_i64());
+                Err(match point {
+                    Some(_) => Refusal { hint: format!("{}, without a point", refusal.hint), ..refusal },
+                    None => refusal,
+                })
+            }
         }
     }
 
     /// Short texts, at most `most`.
     pub(super) fn texts(self, name: &'static str, most: usize) -> Result<Option<Vec<String>>, Refusal> {
+        if let Some(Value::String(text)) = self.value(name)?
+            && !text.trim_start().starts_with('[')
+        {
+            // Most likely it is what belongs into it.
+            let members: Vec<String> =
+                text.split(',').map(|member| format!("{:?}", clip(member.trim()))).take(4).collect();
+            let hint = format!("give an array of strings: \"{name}\": [{}]", members.join(", "));
+            return Err(Refusal { hint, ..wrong_type(name, "an array") });
+        }
         let Some(list) = self.list(name, most)? else { return Ok(None) };
         let text = |value: &Value| match value {
             Value::String(text) => short(name, text),

@@ -72,6 +72,11 @@ impl Receipt {
             State::Held => Some("a person is being asked; ask again later, and do not send it a second time"),
             State::Denied => Some("do not send it again unchanged"),
             State::Expired => Some("send it again if it still matters"),
+            State::Failed
+                if [Code::InputInvalid, Code::TooLarge].map(Code::word).map(Some).contains(&code) =>
+            {
+                Some("nothing of it was sent; change it as the error says, and send it again")
+            }
             State::Failed => Some("the hub has given up on it; read the error before you send it again"),
             State::Unknown => Some("do not send it again without asking the person it was for"),
             State::Accepted | State::Ready | State::Sending => {

@@ -30,7 +30,7 @@ pub enum Crossing {
 }
 
 /// The rights of one agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Targets that it may write to.
     pub allow: Allowlist,

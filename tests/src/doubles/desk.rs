@@ -52,6 +52,8 @@ pub enum Answer {
     Says(u16, Value),
     /// The same with a header line.
     With(u16, &'static str, Value),
+    /// A status, and bytes of this media type.
+    Bytes(u16, &'static str, Vec<u8>),
     /// The connection is closed without one, and nothing was done.
     Nothing,
     /// It is done, and the connection is closed.
@@ -119,29 +121,36 @@ impl Shared {
         while let Some(request) = read(&mut reader)? {
             locked(&self.heard).push(request.clone());
             let next = locked(&self.next).pop_front();
-            let (status, header, body) = match next {
+            let (status, header, kind, body) = match next {
                 None => {
                     let (status, body) = (self.handle)(&request);
-                    (status, "", body)
+                    (status, "", JSON, written(&body))
                 }
-                Some(Answer::Says(status, body)) => (status, "", body),
-                Some(Answer::With(status, header, body)) => (status, header, body),
+                Some(Answer::Says(status, body)) => (status, "", JSON, written(&body)),
+                Some(Answer::With(status, header, body)) => (status, header, JSON, written(&body)),
+                Some(Answer::Bytes(status, kind, body)) => (status, "", kind, body),
                 Some(Answer::Lost) => {
                     (self.handle)(&request);
                     return Ok(stream.shutdown(Shutdown::Both)?);
                 }
                 Some(Answer::Nothing) => return Ok(stream.shutdown(Shutdown::Both)?),
             };
-            let body = if body.is_null() { String::new() } else { body.to_string() };
             let line = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
             let head = format!(
-                "HTTP/1.1 {status} x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{line}\r\n",
+                "HTTP/1.1 {status} x\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{line}\r\n",
                 body.len()
             );
-            stream.write_all((head + &body).as_bytes())?;
+            stream.write_all(&[head.as_bytes(), &body].concat())?;
         }
         Ok(())
     }
+}
+
+const JSON: &str = "application/json";
+
+/// As it goes over the line: null is an empty body.
+fn written(body: &Value) -> Vec<u8> {
+    if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }
 
 fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>> {

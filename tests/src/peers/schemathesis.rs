@@ -2,27 +2,33 @@
 //!
 //! `peers/schemathesis.toml` says what it leaves out, and why. Its dice are always the same.
 
-use std::process::Command;
+use std::{fs, process::Command};
 
 use anyhow::{Result, bail, ensure};
+use serde_json::Value;
 
 use super::judged::run;
 
-/// Holds the hub at `base` to its description. `house` is what the configuration asks for.
+/// Holds the hub at `base` to what it says of itself, `described`. `house` is what the configuration asks for.
 ///
 /// # Errors
 /// The hub answered otherwise than it says; the error has the calls. Or schemathesis is not installed.
-pub fn schemathesis(base: &str, house: &[(&str, &str)]) -> Result<()> {
+pub fn schemathesis(base: &str, described: &Value, house: &[(&str, &str)]) -> Result<()> {
     let program = super::python()?.with_file_name("st");
     if !program.exists() {
         bail!("schemathesis is missing: run `tests/run --setup-only`");
     }
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("openapi.json");
+    fs::write(&file, described.to_string())?;
     let mut judge = Command::new(program);
     judge
         .arg("--no-color")
         .arg("--config-file")
         .arg(super::file("schemathesis.toml"))
-        .args(["run", &format!("{base}/openapi.json")])
+        .arg("run")
+        .arg(file)
+        .args(["--url", base])
         .envs(house.iter().copied());
     let (well, said) = run(&mut judge)?;
     ensure!(well, "the hub is not as it says:\n{said}");

@@ -168,11 +168,11 @@ impl Around<'_> {
     /// The guides of the channels that messages went to, where this is their first use.
     async fn guide(&self, arguments: &Value, result: &Value) -> Option<String> {
         let reader = self.reader.filter(|_| SENDING.contains(&self.tool))?;
-        let one = result["to"].as_str().into_iter();
         // What was refused at its target has used no channel.
+        let used = |told: &&Value| told["id"].is_string() || (told["dry_run"] == true && told["ok"] == true);
         let several = result["targets"].as_array().into_iter().flatten();
-        let several = several.filter(|told| told["id"].is_string() || told["dry_run"] == true);
-        let to: Vec<&str> = one.chain(several.filter_map(|told| told["to"].as_str())).collect();
+        let all = std::iter::once(result).chain(several).filter(used);
+        let to: Vec<&str> = all.filter_map(|told| told["to"].as_str()).collect();
         // The agent's own session; where a call has no conversation, the one of whoever calls.
         let session = match self.origin(arguments).await.and_then(|origin| origin.session) {
             Some(session) => format!("of the agent: {session}"),

@@ -45,7 +45,7 @@ pub(super) fn add<'a>(
             for part in captions.collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
                 append(&mut whole, part);
             }
-            pieces.push(Piece { part: whole, files });
+            pieces.push(Piece { part: whole, files, words: None });
         }
         FileForm::Captioned => {
             let limit = formats::format(channel).and_then(|format| format.caption_limit);
@@ -57,6 +57,7 @@ pub(super) fn add<'a>(
                 let before = &files[album.clone()];
                 let together = before.iter().map(|file| file.size).sum::<u64>() + file.size;
                 if let (true, false, Some(last)) = (caption.is_empty(), apart, pieces.last_mut())
+                    && last.words.is_none()
                     && !before.is_empty()
                     && together <= TOGETHER
                     && adapter.beside(before, file)
@@ -70,15 +71,26 @@ pub(super) fn add<'a>(
                     1 if caption[0].units <= most => caption.remove(0),
                     // Too long to stand with it here: it goes before it.
                     _ => {
-                        pieces.extend(caption.into_iter().map(|part| Piece { part, files: &[] }));
+                        pieces.extend(caption.into_iter().map(|part| Piece { part, ..Piece::default() }));
                         Part::default()
                     }
                 };
-                pieces.push(Piece { part, files: std::slice::from_ref(file) });
+                let words = words(file, prefix.filter(|_| index == 0), flavour)?;
+                pieces.push(Piece { part, files: std::slice::from_ref(file), words });
             }
         }
     }
     Ok(())
+}
+
+/// What a recording says, as one message of text, as it stands: nothing, where the hub did not make it from words or they are
+/// too many. `prefix` says whose it is, where nothing before it does.
+fn words(file: &Attachment, prefix: Option<&str>, flavour: &Flavour) -> Result<Option<Part>, Refusal> {
+    let Some(words) = file.spoken.as_ref().filter(|_| file.voice) else { return Ok(None) };
+    let mut document = render::parse("");
+    document.decorate(&format!("{}{}", prefix.unwrap_or_default(), words.trim()));
+    let mut parts = rendered(&document, flavour)?;
+    Ok(if parts.len() == 1 { parts.pop() } else { None })
 }
 
 /// What an account takes of files, if files of these sizes fit into it; none where it takes no files.

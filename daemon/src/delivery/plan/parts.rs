@@ -6,7 +6,7 @@
 use super::{acts, files, shown};
 use crate::{
     channels::{Adapter, Letter},
-    delivery::AgentRules,
+    delivery::{AgentRules, spoken},
     message::{
         attachment::Attachment,
         deed::{Deed, Extras},
@@ -60,9 +60,12 @@ impl<'a> Content<'a> {
 }
 
 /// What one platform request holds.
+#[derive(Default)]
 pub(super) struct Piece<'a> {
     pub(super) part: Part,
     pub(super) files: &'a [Attachment],
+    /// What goes as text where the platform refuses the file, which says nothing else.
+    pub(super) words: Option<Part>,
 }
 
 /// Renders and splits a message into the platform requests that it becomes, under fresh keys.
@@ -104,7 +107,7 @@ fn letters(
     }
     let flavour = adapter.flavour();
     let mut pieces: Vec<Piece<'_>> =
-        rendered(&document, &flavour)?.into_iter().map(|part| Piece { part, files: &[] }).collect();
+        rendered(&document, &flavour)?.into_iter().map(|part| Piece { part, ..Piece::default() }).collect();
     let texts = pieces.len();
     if !content.attachments.is_empty() {
         // What goes with the text stands under one file, not under several.
@@ -113,14 +116,14 @@ fn letters(
         files::add(adapter, &flavour, content.attachments, prefix, apart, &mut pieces)?;
     }
     if pieces.is_empty() {
-        pieces.push(Piece { part: Part::default(), files: &[] });
+        pieces.push(Piece::default());
     }
     let of = pieces.len();
     // Where there is no text, they stand under the last file.
     let dressed = if texts == 0 { of - 1 } else { texts.min(of) - 1 };
-    let part = |(index, Piece { part, files }): (usize, &Piece<'_>)| {
+    let part = |(index, Piece { part, files, words }): (usize, &Piece<'_>)| {
         let extras = if index == dressed { extras } else { Extras::NONE };
-        let wire = adapter.compose(&Letter {
+        let letter = Letter {
             address: &content.target.address,
             thread: content.target.thread.as_deref(),
             reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
@@ -131,9 +134,16 @@ fn letters(
             extras,
             index,
             of,
-        });
+        };
+        let mut wire = adapter.compose(&letter);
         if let Some(why) = adapter.refusal(&wire) {
             return Err(never(why));
+        }
+        if let Some(words) = words {
+            let words = adapter.compose(&Letter { part: words, files: &[], ..letter });
+            if adapter.refusal(&words).is_none() {
+                wire = spoken::planned(&wire, &words);
+            }
         }
         let text = Some(part.shown.clone()).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);

@@ -147,6 +147,9 @@ impl Here {
 impl Hands for Here {
     type Caller = InSession;
 
+    // The configuration is read at the start, and sessions end with the hub.
+    const TOOLS_CHANGE: bool = false;
+
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<InSession, ErrorData> {
         let parts = context.extensions.get::<Parts>();
         let caller = parts.and_then(|parts| Some((parts, parts.extensions.get::<Caller>()?)));
@@ -159,9 +162,16 @@ impl Hands for Here {
 
     async fn tools(&self, whose: &InSession, context: Option<&str>) -> Result<InHand, Value> {
         match self.tools(whose).list(context).await {
-            Ok((tools, format)) => Ok((tools, format.map(|format| format.name().to_owned()))),
+            Ok((tools, format)) => {
+                let format = format.map(|format| format.name().to_owned());
+                Ok(InHand { tools, format, stand_in: false })
+            }
             Err(refusal) => Err(tool::refused(&refusal)),
         }
+    }
+
+    async fn comes(&self, _: &InSession) {
+        std::future::pending().await
     }
 
     async fn call(&self, whose: &InSession, name: &str, arguments: Value, told: Telling) -> Value {

@@ -15,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Door, caller, problem::Refused};
 use crate::{
     agents::{Caller, Role},
+    delivery::submit::Idempotency,
     intake::{
         desk::{self, Answer, Desk, Incoming, LISTED},
         views::{Summary, Whole},
@@ -109,18 +110,23 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
         let value: Value = door.json(request).await?;
         let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
         let wait = wait.time()?;
+        let pipeline = &door.0.pipeline;
+        let incoming =
+            Incoming { caller: &caller, call: &value, idempotency: Idempotency::of(key, &value)?, wait };
         // It is a call of the tool `message`, by a program: no model reads a guide here.
-        let around = door.0.pipeline.around(caller.agent(), "message", None);
-        let value = match &around {
-            Some(around) => around.before(&value).await?.unwrap_or(value),
-            None => value,
+        let Some(around) = pipeline.around(caller.agent(), "message", None) else {
+            let answer = incoming.take(pipeline).await?;
+            return Ok((status(&answer), Json(answer)).into_response());
         };
-        let answer = Incoming { caller: &caller, call: &value, key, wait }.take(&door.0.pipeline).await?;
-        let status = if answer.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED };
-        Ok(match &around {
-            Some(around) => (status, Json(around.after(&value, json!(answer)).await)).into_response(),
-            None => (status, Json(answer)).into_response(),
-        })
+        if let Some(answer) = incoming.repeated(pipeline).await? {
+            let status = status(&answer);
+            return Ok((status, Json(around.after(&value, json!(answer)).await)).into_response());
+        }
+        let other = around.before(&value).await?;
+        let call = other.as_ref().unwrap_or(&value);
+        let answer = Incoming { call, ..incoming }.take(pipeline).await?;
+        let status = status(&answer);
+        Ok((status, Json(around.after(call, json!(answer)).await)).into_response())
     })
     .await
 }
@@ -198,6 +204,11 @@ impl Door {
     pub(super) fn desk<'a>(&'a self, caller: &'a Caller) -> Desk<'a> {
         Desk { pipeline: &self.0.pipeline, caller }
     }
+}
+
+/// Whether more is to come.
+fn status(answer: &Answer) -> StatusCode {
+    if answer.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED }
 }
 
 fn idempotency_key(key: Option<&str>) -> Result<String, Refusal> {

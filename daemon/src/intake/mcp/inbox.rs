@@ -14,7 +14,7 @@ use super::Hands;
 /// The inbox as a resource.
 pub const ADDRESS: &str = "gatepost://inbox";
 
-/// What a session listens to; nothing any more when the session is gone.
+/// What a session listens to, or waits for; nothing any more when the session is gone.
 #[derive(Default)]
 pub(super) struct Listening(Mutex<Option<AbortHandle>>);
 

@@ -38,13 +38,23 @@ const CONTEXT: &str = "gatepost/context";
 /// In the `_meta` of the answer to it: how the results of tools are best written in that turn's conversation.
 const RESULT_FORMAT: &str = "gatepost/tool_result_format";
 
-/// The tools in a caller's hand, and how the results of any tool are written in the conversation that they are described for.
-pub type InHand = (Vec<Described>, Option<String>);
+/// The tools in a caller's hand.
+pub struct InHand {
+    /// They.
+    pub tools: Vec<Described>,
+    /// How the results of any tool are written in the conversation that they are described for.
+    pub format: Option<String>,
+    /// Whether they stand in for those of a hub that is away: [`Hands::comes`] says when others can be had.
+    pub stand_in: bool,
+}
 
 /// What the door reaches: the hub that it stands in, or one elsewhere.
 pub trait Hands: Clone + Send + Sync + 'static {
     /// Who calls.
     type Caller: Send + Sync;
+
+    /// Whether the tools may be others later in a session.
+    const TOOLS_CHANGE: bool;
 
     /// Whose request this is.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Self::Caller, ErrorData>;
@@ -55,6 +65,9 @@ pub trait Hands: Clone + Send + Sync + 'static {
         caller: &Self::Caller,
         context: Option<&str>,
     ) -> impl Future<Output = Result<InHand, Value>> + Send;
+
+    /// Waits for the hub that something stood in for; never ends, where none is away.
+    fn comes(&self, caller: &Self::Caller) -> impl Future<Output = ()> + Send;
 
     /// Calls a tool; what it answers, refusals included. While it waits, it tells how things stand.
     fn call(
@@ -83,23 +96,27 @@ pub trait Hands: Clone + Send + Sync + 'static {
 #[derive(Clone)]
 pub struct Mcp<H> {
     hands: H,
+    /// To the inbox.
     listening: Arc<Listening>,
+    /// For the hub.
+    waiting: Arc<Listening>,
 }
 
 impl<H: Hands> Mcp<H> {
     /// A door that reaches what these hands reach.
     pub fn new(hands: H) -> Self {
-        Self { hands, listening: Arc::default() }
+        Self { hands, listening: Arc::default(), waiting: Arc::default() }
     }
 }
 
 impl<H: Hands> ServerHandler for Mcp<H> {
     fn get_info(&self) -> ServerConfig {
-        let can = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_resources()
-            .enable_resources_subscribe()
-            .build();
+        let can =
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe();
+        let can = match H::TOOLS_CHANGE {
+            true => can.enable_tool_list_changed().build(),
+            false => can.build(),
+        };
         ServerConfig::new(can)
             .with_server_info(Implementation::new("gatepost", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -118,7 +135,17 @@ impl<H: Hands> ServerHandler for Mcp<H> {
                 return Err(ErrorData::invalid_params(format!("{CONTEXT} is not a string"), None));
             }
         };
-        let (tools, format) = self.hands.tools(&caller, turn).await.map_err(refused)?;
+        let InHand { tools, format, stand_in } = self.hands.tools(&caller, turn).await.map_err(refused)?;
+        if stand_in {
+            let (hands, peer) = (self.hands.clone(), context.peer);
+            let waiting = tokio::spawn(async move {
+                hands.comes(&caller).await;
+                if let Err(error) = peer.notify_tool_list_changed().await {
+                    tracing::debug!(%error, "a client does not hear that there is a hub");
+                }
+            });
+            self.waiting.begin(waiting.abort_handle());
+        }
         let mut result = ListToolsResult::with_all_items(tools.into_iter().map(tool).collect());
         result.meta = format.map(|format| {
             let mut meta = MetaObject::new();
@@ -228,21 +255,35 @@ impl<H: Hands> ServerHandler for Mcp<H> {
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().resource_subscriptions([INBOX]).build())
+        let filter = SubscriptionFilter::builder().resource_subscriptions([INBOX]);
+        Some(if H::TOOLS_CHANGE { filter.tools_list_changed().build() } else { filter.build() })
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let wanted = context.accepted().resource_subscriptions.iter().flatten().any(|uri| uri == INBOX);
-        if !wanted {
-            context.cancelled().await;
-            return Ok(());
-        }
+        let of_inbox = context.accepted().resource_subscriptions.iter().flatten().any(|uri| uri == INBOX);
+        let of_tools = context.accepted().tools_list_changed == Some(true);
         let caller = self.hands.caller(context.request_context())?;
-        let after = self.hands.newest(&caller).await.ok_or_else(cannot_look)?;
-        let say = || async { context.sink().notify_resource_updated(INBOX).await.is_ok() };
+        let after = match self.hands.newest(&caller).await {
+            // Who also waits for the hub need not come again when it is there.
+            None if of_inbox && !of_tools => return Err(cannot_look()),
+            newest => newest.unwrap_or(0),
+        };
+        let landing = async {
+            let say = || async { context.sink().notify_resource_updated(INBOX).await.is_ok() };
+            inbox::follow(&self.hands, &caller, after, say).await;
+        };
+        let coming = async {
+            loop {
+                self.hands.comes(&caller).await;
+                if context.sink().notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        };
         tokio::select! {
             () = context.cancelled() => {}
-            () = inbox::follow(&self.hands, &caller, after, say) => {}
+            () = landing, if of_inbox => {}
+            () = coming, if of_tools => {}
         }
         Ok(())
     }

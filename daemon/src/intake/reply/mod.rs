@@ -12,7 +12,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::desk::{Answer, Incoming};
-use crate::{agents::Caller, delivery::Pipeline, message::refusal::Refusal, policy::Origin, sessions};
+use crate::{
+    agents::Caller,
+    delivery::{Pipeline, submit::Idempotency},
+    message::refusal::Refusal,
+    policy::Origin,
+    sessions,
+};
 
 /// What a runner hands over at the end of a turn.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
@@ -138,7 +144,8 @@ impl Reply<'_> {
     }
 
     async fn send(&self, call: &Value) -> Result<Value, Refusal> {
-        let incoming = Incoming { caller: self.caller, call, key: None, wait: std::time::Duration::ZERO };
+        let idempotency = Idempotency::NONE;
+        let incoming = Incoming { caller: self.caller, call, idempotency, wait: std::time::Duration::ZERO };
         incoming.take(self.pipeline).await.map(|answer| match answer {
             Answer::One(receipt) => json!(receipt),
             other => json!(other),

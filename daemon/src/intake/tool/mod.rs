@@ -30,7 +30,7 @@ use super::{
 use crate::{
     agents::Caller,
     channels::formats::{self, ToolResults},
-    delivery::{Pipeline, hooks::tools::Around},
+    delivery::{Pipeline, hooks::tools::Around, submit::Idempotency},
     message::{
         TOOLS,
         parameters::LONGEST_WAIT,
@@ -168,7 +168,12 @@ impl Tools<'_> {
 
     async fn send(&self, mut call: Value, told: Option<&Telling>) -> Result<Value, Refusal> {
         let wait = following::patience(&mut call);
-        let incoming = Incoming { caller: self.caller, call: &call, key: None, wait: Duration::ZERO };
+        let incoming = Incoming {
+            caller: self.caller,
+            call: &call,
+            idempotency: Idempotency::NONE,
+            wait: Duration::ZERO,
+        };
         let mut answer = incoming.take(self.pipeline).await?;
         following::to_its_end(self.pipeline, &mut answer, wait, told).await?;
         Ok(json!(answer))

@@ -40,7 +40,14 @@ pub(super) fn call(arguments: &Value) -> Result<Value, Refusal> {
     })?;
     if let Some(unknown) = arguments.keys().find(|name| !PARAMETERS.contains(&name.as_str())) {
         let unknown: String = unknown.chars().take(40).collect();
-        let hint = match nearest(&unknown, PARAMETERS.into_iter()) {
+        // Words of the other tool, and of other houses.
+        let meant = match unknown.to_ascii_lowercase().as_str() {
+            "message" | "text" | "content" | "msg" => Some("body"),
+            "to" | "recipient" | "chat_id" | "chatid" | "address" => Some("target"),
+            "channel" => Some("platform"),
+            _ => nearest(&unknown, PARAMETERS.into_iter()),
+        };
+        let hint = match meant {
             Some(near) => format!("did you mean {near:?}?"),
             None => "send_message takes platform, target and body; for everything else call message".into(),
         };
@@ -57,6 +64,10 @@ pub(super) fn call(arguments: &Value) -> Result<Value, Refusal> {
             Some(Value::Number(id)) if name == "target" => {
                 call.insert(stands_for.into(), id.to_string().into());
                 continue;
+            }
+            Some(Value::Array(_)) if name == "target" => {
+                let hint = "give one target as a string: call send_message once for each, or message with the action \"broadcast\"";
+                return Err(Refusal::input("\"target\" is not one target", hint).because("wrong_type"));
             }
             Some(_) => {
                 let error = format!("{name:?} is not a string");
@@ -170,6 +181,16 @@ mod tests {
             }
         }
         assert!(call(&json!("hi")).is_err());
+        for (name, value, hint) in [
+            ("message", json!("x"), "did you mean \"body\"?"),
+            ("content", json!("x"), "did you mean \"body\"?"),
+            ("to", json!("x"), "did you mean \"target\"?"),
+            ("target", json!(["5", "6"]), "once for each"),
+        ] {
+            let mut more = whole.clone();
+            more[name] = value;
+            assert!(call(&more).unwrap_err().hint.contains(hint), "{name}");
+        }
     }
 
     #[test]

@@ -131,6 +131,47 @@ fn what_contradicts_itself_is_refused_with_the_way_to_write_it() {
     }
 }
 
+#[test]
+fn a_models_usual_mistakes_get_a_hint_that_says_how_to_write_it() {
+    let to = |more: Value| {
+        let mut call = json!({"to": "discord:5", "message": "hi"});
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    let cast = |more: Value| {
+        let mut call = json!({"action": "broadcast", "message": "hi"});
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    for (call, hint) in [
+        (to(json!({"to": ["discord:5", "discord:6"]})), "\"action\": \"broadcast\" and \"targets\""),
+        (to(json!({"to": "[\"discord:5\"]"})), "\"action\": \"broadcast\" and \"targets\""),
+        (cast(json!({"targets": "discord:5"})), "\"targets\": [\"discord:5\"]"),
+        (cast(json!({"targets": "discord:5, local:ann"})), "[\"discord:5\", \"local:ann\"]"),
+        (json!({"to": "discord:5", "content": "hi"}), "the text is \"message\""),
+        (json!({"chat_id": 5, "message": "hi"}), "where to is \"to\""),
+        (
+            to(json!({"components": []})),
+            "rows of buttons are \"buttons\", lists to choose from are \"selects\"",
+        ),
+        (to(json!({"embeds": []})), "\"card\""),
+        (to(json!({"files": ["a.png"]})), "\"attachments\""),
+        (to(json!({"action": "unreact", "emoji": "👍"})), "\"action\": \"react\" with \"remove\": true"),
+        (to(json!({"action": "thread_reply", "threadId": "5"})), "did you mean \"thread-reply\"?"),
+        (to(json!({"wait": 5.0})), "a whole number from 0 to 600, without a point"),
+        (to(json!({"wait": "5"})), "a whole number from 0 to 600, without the quotes"),
+        (to(json!({"wait": -5})), "a whole number from 0 to 600"),
+        (
+            to(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": "Yes, No"})),
+            "\"pollOption\": [\"Yes\", \"No\"]",
+        ),
+    ] {
+        let refusal = parse_all(call.clone()).unwrap_err();
+        assert_eq!(refusal.code, Code::InputInvalid, "{call}");
+        assert!(refusal.hint.contains(hint), "{call}: {refusal:?}");
+    }
+}
+
 fn anything() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -114,7 +114,7 @@ pub(crate) fn within_this_process(config: &str) -> Outcome<()> {
                     let value: Value = serde_json::from_str(&load::message(number, number % CALLERS))
                         .map_err(|error| error.to_string())?;
                     let call = Call::parse(&value, &channels).map_err(|refusal| refusal.error)?;
-                    let idempotency = Idempotency { key: None, fingerprint: [0; 32] };
+                    let idempotency = Idempotency::NONE;
                     pipeline.submit("bench", call, idempotency).await.map_err(|refusal| refusal.error)?;
                 }
             });

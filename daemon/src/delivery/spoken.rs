@@ -1,0 +1,114 @@
+//! A recording that the hub made of words, and the words: where a platform refuses the one for good, the other goes.
+//!
+//! Platforms refuse recordings that they would take from somebody else: people on Telegram may forbid them, a file may be too
+//! long there. Both requests are planned at once and stored as one, so both are what a person approved, who has read the
+//! words. They go under one key: where that makes a second delivery harmless, it does so for whichever of the two arrived.
+//! Words that are more than one message there have no such request; they fail with their recording, and say so.
+
+use serde_json::{Value, json};
+
+use crate::channels::{Adapter, Failure, PartKey, Redelivery};
+
+/// The members of a stored request of this kind. No adapter's own has them.
+const RECORDING: &str = "recording";
+const WORDS: &str = "or_words";
+
+/// The request for a recording, and the one for its words.
+pub(super) fn planned(recording: &Value, words: &Value) -> Value {
+    json!({RECORDING: recording, WORDS: words})
+}
+
+/// A stored request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Planned<'a> {
+    /// What goes.
+    request: &'a Value,
+    /// What goes where that is refused for good.
+    words: Option<&'a Value>,
+}
+
+/// What arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Arrived {
+    /// Its id on the platform.
+    pub id: String,
+    /// What is to be said of how.
+    pub note: Option<String>,
+}
+
+impl<'a> Planned<'a> {
+    pub(super) fn read(wire: &'a Value) -> Self {
+        match (wire.get(RECORDING), wire.get(WORDS)) {
+            (Some(request), words @ Some(_)) => Self { request, words },
+            _ => Self { request: wire, words: None },
+        }
+    }
+
+    /// What makes a second delivery harmless, whichever of the two the first one was.
+    pub(super) fn redelivery(self, adapter: &dyn Adapter) -> Redelivery {
+        let one = adapter.redelivery(self.request);
+        match (one, self.words.map(|words| adapter.redelivery(words))) {
+            (one, None) => one,
+            (Redelivery::Keyed(one), Some(Redelivery::Keyed(other))) => Redelivery::Keyed(one.min(other)),
+            (Redelivery::Ask, Some(Redelivery::Ask)) => Redelivery::Ask,
+            _ => Redelivery::Never,
+        }
+    }
+
+    /// Asks the platform whether either arrived.
+    pub(super) async fn find(self, adapter: &dyn Adapter, key: &PartKey) -> Result<Option<Arrived>, Failure> {
+        for (request, note) in [(Some(self.request), None), (self.words, Some(WENT_AS_TEXT))] {
+            if let Some(request) = request
+                && let Some(id) = adapter.find(request, key).await?
+            {
+                return Ok(Some(Arrived { id, note: note.map(str::to_owned) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Performs it. `open` says that an earlier request may have arrived: the words do not go after a recording of which
+    /// nobody knows.
+    pub(super) async fn deliver(
+        self,
+        adapter: &dyn Adapter,
+        key: &PartKey,
+        open: bool,
+    ) -> Result<Arrived, Failure> {
+        let refused = match (adapter.deliver(self.request, key).await, self.words) {
+            (Ok(id), _) => return Ok(Arrived { id, note: None }),
+            (Err(Failure::Permanent(why)), Some(words)) if !open => (why, words),
+            (Err(failure), _) => return Err(failure),
+        };
+        let (why, words) = refused;
+        tracing::warn!(why, "a recording was refused; its words go as text");
+        match adapter.deliver(words, key).await {
+            Ok(id) => Ok(Arrived { id, note: Some(format!("{WENT_AS_TEXT}: {why}")) }),
+            // Both say the same where it is not the recording that is unwelcome.
+            Err(Failure::Permanent(same)) if same == why => Err(Failure::Permanent(why)),
+            Err(Failure::Permanent(other)) => {
+                Err(Failure::Permanent(format!("{why}; and of its words as text: {other}")))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// What the receipt says then.
+const WENT_AS_TEXT: &str = "the recording was refused, and what it says was sent as text";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adapters_own_request_is_read_as_it_is() {
+        for wire in [json!({"method": "sendVoice"}), json!("text"), json!({"recording": 1})] {
+            let planned = Planned::read(&wire);
+            assert!(planned.request == &wire && planned.words.is_none(), "{wire}");
+        }
+        let both = planned(&json!({"a": 1}), &json!({"b": 2}));
+        let read = Planned::read(&both);
+        assert_eq!((read.request, read.words), (&json!({"a": 1}), Some(&json!({"b": 2}))));
+    }
+}
