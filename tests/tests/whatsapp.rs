@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
-use gatepost_link::{Digest, decision::Verdict};
+use gatepost_link::{Digest, decision::Verdict, document::Document};
 use gatepost_tests::{
     doubles::{Answer, Desk, evolution, whatsapp},
     hub::{SpawnedHub, TestHub, client::text},
@@ -238,6 +238,13 @@ async fn a_hybrid_account_goes_on_by_the_second_way_when_the_first_is_refused() 
     ensure!(sent["state"] == "sent" && by_second == 1, "{sent}");
     ensure!(by_first.last().is_some_and(|last| last["text"]["body"] == "Four."), "{by_first:?}");
     Ok(())
+    // Whoever approves is told the way, which nothing changes any more.
+    let held = house.agent("engineer").await?.send(&json!({"to": to, "message": "Five."}))?;
+    ensure!(held["state"] == "held", "{held}");
+    let stored: Vec<u8> =
+        house.database()?.query_row("SELECT document FROM approvals", [], |row| row.get(0))?;
+    let document = Document::decode(&stored).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    ensure!(document.options == ["by the Cloud API"], "{document:?}");
 }
 
 /// HMAC-SHA256 (RFC 2104), as Meta signs what it tells.

@@ -312,6 +312,14 @@ impl Adapter for WhatsApp {
     fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
         let door = self.door.as_ref().ok_or(NotTold::Nobody)?;
         let notices = match status::read(&door.app.now(), signature, body) {
+    fn route(&self, wire: &Value) -> Option<&'static str> {
+        match (self.capabilities().mode, wire["way"].as_str()?) {
+            (DeliveryMode::Hybrid, "cloud") => Some("by the Cloud API"),
+            (DeliveryMode::Hybrid, "evolution") => Some("by the Evolution API"),
+            _ => None,
+        }
+    }
+
             // The app's secret may have been replaced.
             Err(NotTold::Signature) if door.app.renewed() => status::read(&door.app.now(), signature, body)?,
             read => read?,
