@@ -134,6 +134,20 @@ pub struct FileRules {
     pub max_together: u64,
     /// How files stand to the text.
     pub form: FileForm,
+    /// The media types that it takes, in groups; none, where it takes any.
+    pub kinds: &'static [&'static [&'static str]],
+}
+
+impl FileRules {
+    /// The media types that it takes, where it does not take any.
+    pub fn alone(&self) -> Option<String> {
+        (!self.kinds.is_empty()).then(|| self.kinds.concat().join(", "))
+    }
+
+    /// Whether it takes files of this type.
+    pub fn takes(&self, kind: &str) -> bool {
+        self.kinds.is_empty() || self.kinds.iter().any(|group| group.contains(&kind))
+    }
 }
 
 /// How files stand to the text of their message.

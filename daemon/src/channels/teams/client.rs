@@ -29,7 +29,7 @@ const SCOPE: &str = "https://api.botframework.com/.default";
 /// (<https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>).
 pub(super) const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif"];
 /// The largest that is put into a request, in bytes.
-const MAX_PICTURE: u64 = 1_000_000;
+pub(super) const MAX_PICTURE: u64 = 1_000_000;
 
 /// The longest that a message may be, in bytes, its pictures aside: a workflow takes 28 KB, a bot more.
 const MAX_BODY: usize = 25_000;

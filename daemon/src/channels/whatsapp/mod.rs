@@ -85,7 +85,12 @@ const CLOUD: Capabilities = Capabilities {
     replies: true,
     address_hint: target::HINT,
     // <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
-    files: Some(FileRules { max_size: 100 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: 100 * 1024 * 1024,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: cloud::KINDS,
+    }),
     actions: &[Action::React],
     // <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>
     buttons: Some(ButtonRules { rows: 3, per_row: 3, in_all: 3, text: 20, data: 256, urls: false }),
@@ -103,7 +108,12 @@ const CLOUD: Capabilities = Capabilities {
 const EVOLUTION: Capabilities = Capabilities {
     address_hint: target::GROUP_HINT,
     // Its bodies may have 136 MB (`src/main.ts`), of which base64 takes a quarter.
-    files: Some(FileRules { max_size: 64 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: 64 * 1024 * 1024,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[],
+    }),
     actions: &[Action::React, Action::Poll, Action::Delete],
     buttons: None,
     // `pollMessageSchema`; the lengths are WhatsApp's own.
@@ -302,6 +312,14 @@ impl Adapter for WhatsApp {
         }
     }
 
+    fn route(&self, wire: &Value) -> Option<&'static str> {
+        match (self.capabilities().mode, wire["way"].as_str()?) {
+            (DeliveryMode::Hybrid, "cloud") => Some("by the Cloud API"),
+            (DeliveryMode::Hybrid, "evolution") => Some("by the Evolution API"),
+            _ => None,
+        }
+    }
+
     fn redelivery(&self, wire: &Value) -> Redelivery {
         let done_to_one = wire["message"]["type"] == "reaction"
             || wire["path"] == "message/sendReaction"
@@ -312,14 +330,6 @@ impl Adapter for WhatsApp {
     fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
         let door = self.door.as_ref().ok_or(NotTold::Nobody)?;
         let notices = match status::read(&door.app.now(), signature, body) {
-    fn route(&self, wire: &Value) -> Option<&'static str> {
-        match (self.capabilities().mode, wire["way"].as_str()?) {
-            (DeliveryMode::Hybrid, "cloud") => Some("by the Cloud API"),
-            (DeliveryMode::Hybrid, "evolution") => Some("by the Evolution API"),
-            _ => None,
-        }
-    }
-
             // The app's secret may have been replaced.
             Err(NotTold::Signature) if door.app.renewed() => status::read(&door.app.now(), signature, body)?,
             read => read?,
