@@ -233,6 +233,20 @@ impl Parameter {
     }
 }
 
+/// What to write for a parameter that platforms and other tools have under that name.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        // <https://docs.discord.com/developers/interactions/receiving-and-responding>
+        "modal" | "modals" | "form" => {
+            "no message can open a form: Discord opens one only in answer to a press, which a bridge of yours hears and \
+             answers. Ask with buttons, selects or a poll, or in words"
+        }
+        "components" => "write rows of buttons in \"buttons\", and lists to choose from in \"selects\"",
+        "embeds" | "embed" | "blocks" | "cardsV2" => "write them in \"card\", as the channel has them",
+        _ => return None,
+    })
+}
+
 /// What a call gives.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a>(&'a Map<String, Value>);
@@ -245,9 +259,10 @@ impl<'a> Given<'a> {
             None => Ok(Self(fields)),
             Some(unknown) => {
                 let error = format!("unknown parameter {:?}", clip(unknown));
-                let hint = match nearest(unknown, known()) {
-                    Some(near) => format!("did you mean {near:?}?"),
-                    None => format!("parameters are: {}", known().collect::<Vec<_>>().join(", ")),
+                let hint = match (elsewhere(unknown), nearest(unknown, known())) {
+                    (Some(instead), _) => instead.to_owned(),
+                    (None, Some(near)) => format!("did you mean {near:?}?"),
+                    (None, None) => format!("parameters are: {}", known().collect::<Vec<_>>().join(", ")),
                 };
                 Err(Refusal::input(error, hint).because("unknown_parameter"))
             }
