@@ -34,6 +34,8 @@ fn scene(case: Case) -> Scene {
         Case::Text | Case::Parts(_) | Case::File => says(&[], Ends::Sent(ID)),
         Case::LimitedVaguely => says(&[("MAIL", Deed::Answer("451 4.7.1 too many"))], Ends::Retried),
         Case::Trouble => says(&[(".", Deed::Answer("451 4.3.0 trouble"))], Ends::Retried),
+        // RFC 5321 §3.8: "Service not available, closing transmission channel".
+        Case::Unavailable => says(&[("MAIL", Deed::Answer("421 4.3.2 shutting down"))], Ends::Retried),
         Case::Away => Scene::Plays(Script::Nobody, Ends::Retried),
         Case::Closed => says(&[(".", Deed::Close)], Ends::Unknown),
         Case::Silent => says(&[(".", Deed::Hang)], Ends::Unknown),

@@ -52,8 +52,6 @@ fn by_bluebubbles(case: Case) -> Scene {
         r#"{"data":{"server_version":"1.9.9","private_api":true,"helper_connected":true}}"#,
     );
     match case {
-        // It answers so whatever went wrong in Messages.
-        Case::Trouble => plays([Reply::Says(500, "", "")], Ends::Unknown),
         Case::Refused => plays([PASSWORD], Ends::Refused("replace the token")),
         Case::Replaced => plays([PASSWORD, SENT], Ends::Sent("A-1")),
         Case::Ready => plays([READY], Ends::Sent("BlueBubbles 1.9.9")),
@@ -80,6 +78,7 @@ fn by_imsg(case: Case) -> Scene {
         Case::Limited | Case::LimitedVaguely => Scene::Never("Messages knows no limit that it tells of"),
         Case::Endless => Scene::Never("what it writes too much is thrown away, until its time is over"),
         Case::Gateway => Scene::Never("nobody stands between the program and the hub"),
+        Case::Unavailable => Scene::Never("a program that runs takes what it is given"),
         Case::Refused | Case::Replaced => Scene::Never("a program on this machine asks nobody who they are"),
         Case::Deed(_) | Case::Removed => Scene::Never("the way does not claim it"),
     }

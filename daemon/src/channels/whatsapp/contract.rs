@@ -95,8 +95,6 @@ fn by_evolution(case: Case) -> Scene {
     const KEY: Reply =
         Reply::Says(401, "", r#"{"status":401,"response":{"message":"Unauthorized evo-hush-Old"}}"#);
     match case {
-        // It answers so whatever went wrong while it was sending.
-        Case::Trouble => plays([Reply::Says(500, "", "")], Ends::Unknown),
         Case::Refused => plays([KEY], Ends::Refused("replace the token")),
         Case::Replaced => plays([KEY, MADE], Ends::Sent("3EB0AA")),
         Case::Ready => {
