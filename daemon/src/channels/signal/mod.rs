@@ -40,7 +40,7 @@ pub const KEYS: &[Key] = &[
     key(
         "url",
         "\"http://127.0.0.1:8080\"",
-        "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080. It asks nobody who they are, so let it listen on this machine only.",
+        "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080, without -a. It asks nobody who they are, so let it listen on this machine only.",
     ),
     key(
         "account",
