@@ -244,7 +244,7 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
     let reply = act(json!({"message": "Said *who*?", "replyTo": message}))?;
     let reply = event(&reply)?;
     ensure!(reply["content"]["m.relates_to"] == json!({"m.in_reply_to": {"event_id": message}}), "{reply}");
-    ensure!(reply["content"]["formatted_body"] == "Said <em>who</em>?", "{reply}");
+    ensure!(text(&reply["content"], "formatted_body").contains("Said <em>who</em>?"), "{reply}");
     let quiet = event(&act(json!({"message": "Nobody wakes up.", "silent": true}))?)?;
     ensure!(quiet["content"]["msgtype"] == "m.notice" && reply["content"]["msgtype"] == "m.text", "{quiet}");
 

@@ -135,8 +135,8 @@ def typed(name, kind, value):
             only(option, {"text", "text_parse_mode", "text_entities"}, name)
             if not 1 <= units(option["text"]) <= 100:
                 refuse("poll options length must not exceed 100")
-    if kind == "media":
-        album(value)
+    if kind == "media" and not isinstance(value, list):
+        refuse(f"{name} must be an Array of InputMedia")
     if kind == "ids":
         # "1-100 identifiers of messages to delete" (https://core.telegram.org/bots/api#deletemessages).
         if not isinstance(value, list) or not 1 <= len(value) <= 100:
@@ -166,7 +166,7 @@ def keyboard(value):
 def album(items):
     """https://core.telegram.org/bots/api#sendmediagroup: "must include 2-10 items", "Documents and audio files can be only
     grouped in an album with messages of the same type"."""
-    if not isinstance(items, list) or not 2 <= len(items) <= 10:
+    if not 2 <= len(items) <= 10:
         refuse("wrong number of messages in the album: it must include 2-10 items")
     for item in items:
         if not isinstance(item, dict) or item.get("type") not in ITEMS:
@@ -229,16 +229,15 @@ class Bot:
                 kind = known.get(name, "").rstrip("!")
                 # "Any complex object must be JSON-serialized" (https://core.telegram.org/bots/api#making-requests).
                 given[name] = text if kind in ("str", "mode", "") or text.startswith("@") else json.loads(text)
-        brought = dict(request.files)
-        if "media" in known and isinstance(given.get("media"), list):
-            # The items say which files they are, each one of its own.
-            names = [str(item.get("media")).removeprefix("attach://") for item in given["media"] if isinstance(item, dict)]
-            if len(set(names)) < len(names) or set(names) != brought.keys():
-                refuse("the files are not those that the album names")
-            brought = {}
-        given.update(brought)
+        # The files of an album are no parameters: its items name them.
+        given.update({} if "media" in known else request.files)
         for name in given.keys() - known.keys():
             refuse(f"there is no parameter {name}, and the server would ignore it")
+        if isinstance(given.get("media"), list):
+            album(given["media"])
+            names = [item["media"].removeprefix("attach://") for item in given["media"]]
+            if len(set(names)) < len(names) or set(names) != request.files.keys():
+                refuse("the files are not those that the album names")
         for name, kind in known.items():
             if kind.endswith("!") and name not in given:
                 refuse(f"{name} is empty")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    Case, Contract, Scene, all,
+    Case, Contract, Scene, UNCLAIMED, all,
     deliveries::assert_ends,
     stage::{Script, Stage},
 };
@@ -105,6 +105,15 @@ fn who_claims_files_says_how_one_goes_and_nobody_else_does() {
         let claims = nowhere(contract).capabilities().files.is_some();
         let plays = matches!((contract.scene)(Case::File), Scene::Plays(..));
         assert_eq!(claims, plays, "{}", contract.name());
+    }
+}
+
+#[test]
+fn who_removes_says_what_a_second_removal_finds() {
+    for contract in all() {
+        let claims = nowhere(contract).capabilities().does(Action::Delete);
+        let unclaimed = matches!((contract.scene)(Case::Removed), Scene::Never(UNCLAIMED));
+        assert_eq!(claims, !unclaimed, "{}", contract.name());
     }
 }
 

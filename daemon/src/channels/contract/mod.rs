@@ -125,6 +125,9 @@ pub(super) enum Ends {
     Unknown,
 }
 
+/// Why there is no such case where the capabilities have no such thing.
+pub(super) const UNCLAIMED: &str = "the way does not claim it";
+
 /// What most platforms with an HTTP interface do alike: `before` the message's own answer it gives these, and `sent` is its
 /// yes, by which the message has the id `id`.
 pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case) -> Scene {
@@ -143,7 +146,7 @@ pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case)
         Case::Malformed => (vec![HALF], Ends::Unknown),
         Case::Nameless => (vec![Reply::Says(200, "", "{}")], Ends::Unknown),
         Case::Endless => (vec![Reply::Endless], Ends::Unknown),
-        Case::File | Case::Deed(_) | Case::Removed => return Scene::Never("the way does not claim it"),
+        Case::File | Case::Deed(_) | Case::Removed => return Scene::Never(UNCLAIMED),
         Case::Refused | Case::Replaced | Case::Ready | Case::NotReady => {
             panic!("what the platform says in the case {case:?} is for its contract to say")
         }

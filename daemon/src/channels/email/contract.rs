@@ -1,7 +1,7 @@
 //! What a mail server says in each case of the contract.
 
 use super::double::{AUTHORITY, Deed};
-use crate::channels::contract::{Case, Contract, Ends, Scene, stage::Script};
+use crate::channels::contract::{Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
 
 /// Of an account.
 pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
@@ -48,6 +48,6 @@ fn scene(case: Case) -> Scene {
         Case::Gateway => Scene::Never("the server that answers is the one that takes the mail"),
         Case::Nameless => Scene::Never("a mail has its id from the hub"),
         Case::Endless => Scene::Never("an answer that does not end is given up with its time, as silence is"),
-        Case::Deed(_) | Case::Removed => Scene::Never("the way does not claim it"),
+        Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
     }
 }

@@ -46,6 +46,7 @@ fn scene(case: Case) -> Scene {
     match case {
         Case::Limited => plays([ACCOUNTS, LIMITED], Ends::Waits),
         Case::LimitedVaguely => plays([ACCOUNTS, LIMITED_VAGUELY], Ends::Retried),
+        Case::Removed => Scene::Never("it tells everybody a second time, and refuses nothing"),
         Case::Refused | Case::Replaced => Scene::Never("signal-cli asks nobody who they are"),
         Case::Ready => plays([ACCOUNTS], Ends::Sent("+4915112345678")),
         Case::NotReady => plays([NOBODY], Ends::Refused("signal-cli has no account +4915112345678")),
