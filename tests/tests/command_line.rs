@@ -104,6 +104,7 @@ fn a_channel_that_is_not_ready_fails_the_check_and_says_why() -> Result<()> {
     let rows: Vec<Value> = serde_json::from_str(&checked.stdout)?;
     let ready: Vec<_> = rows.iter().map(|row| (text(row, "channel"), row["ready"] == true)).collect();
     ensure!(ready == [("local", true), ("matrix", false)] && checked.status == 1, "{checked:?}");
+    ensure!(rows.iter().all(|row| row["mode"] == "direct"), "nobody stands in between: {rows:?}");
     ensure!(
         !checked.stdout.contains("syt_nothing") && !checked.stderr.contains("syt_nothing"),
         "{checked:?}"

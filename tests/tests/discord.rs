@@ -165,14 +165,18 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
     id_of(&call(&agent, "200", json!({"action": "ban", "userId": "99"}))?, 0)?;
     id_of(&call(&agent, "200", json!({"action": "delete", "messageId": first}))?, 0)?;
 
-    for (refused, reason) in [
-        (json!({"action": "setPresence", "channel": "discord", "status": "away"}), "not_supported"),
-        (json!({"to": "discord:200", "card": {"titel": "T"}}), "bad_card"),
-        (json!({"to": "discord:general", "message": "Hello"}), "bad_address"),
+    let status = json!({"action": "setPresence", "channel": "discord", "status": "away"});
+    let form = json!({"to": "discord:200", "message": "Who are you?", "modal": {"title": "You"}});
+    for (refused, reason, instead) in [
+        (status, "not_supported", "Discord's gateway"),
+        (form, "unknown_parameter", "only in answer to a press"),
+        (json!({"to": "discord:200", "card": {"titel": "T"}}), "bad_card", ""),
+        (json!({"to": "discord:general", "message": "Hello"}), "bad_address", ""),
     ] {
         let answer = agent.post("/v1/messages", &refused)?;
         ensure!(answer.status == 400 && answer.body["reason"] == reason, "{answer:?}");
-        ensure!(!text(&answer.body, "hint").is_empty(), "{answer:?}");
+        let hint = text(&answer.body, "hint");
+        ensure!(!hint.is_empty() && hint.contains(instead), "{answer:?}");
     }
     let log = hub.log()?;
     ensure!(log.len() > 10_000, "at this level much is logged");

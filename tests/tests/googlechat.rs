@@ -13,8 +13,8 @@ use gatepost::{
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::Desk,
-    hub::{TestHub, client::text},
+    doubles::{Answer, Desk, googlechat},
+    hub::{SpawnedHub, TestHub, client::text},
     main_job,
     peers::judge,
 };
@@ -172,4 +172,89 @@ async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() ->
     let refused = agent.post("/v1/messages", &json!({"to": "googlechat:spaces/BBBB", "message": "Hello"}))?;
     ensure!(refused.status == 400 && text(&refused.body, "hint").contains("own space"), "{refused:?}");
     house.audit_is_whole().await
+}
+
+/// An app by its service account, with a double of the two that it speaks to.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_an_app_can_do_in_its_space_is_done_there_and_once() -> Result<()> {
+    const EMAIL: &str = "gatepost@hub-test.iam.gserviceaccount.com";
+    let google = googlechat::start(EMAIL)?;
+    let channel = format!(
+        "[channels.googlechat.home]\nkey = \"file:{KEY}\"\nbase_url = \"{0}\"\ntoken_url = \"{0}/token\"\n",
+        google.url()
+    );
+    let agents = "[agents.engineer]\nallow = [\"googlechat:*\"]\n[agents.courier]\nallow = [\"googlechat:*\"]\n\
+        cross_context = \"allow\"\ndecorate = false\n[approval]\nallow_software_companion = true\n";
+    let mut house = TestHub::start(&format!("{agents}{channel}")).await?;
+    let to = format!("googlechat:{}", googlechat::SPACE);
+
+    let engineer = house.agent("engineer").await?;
+    let held = engineer.send(&json!({"to": to, "message": "The **oven** is on, <users/all>."}))?;
+    ensure!(held["state"] == "held" && google.heard().is_empty(), "{held}");
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = engineer.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let wire: Value = serde_json::from_str(&parts[0].wire)?;
+    ensure!(made(&google) == [wire["message"].clone()], "{wire}");
+
+    let agent = house.agent("courier").await?;
+    let act = |more: Value| -> Result<String> {
+        let mut call = json!({"to": to});
+        call.as_object_mut().context("an object")?.extend(more.as_object().context("an object")?.clone());
+        let done = agent.send_and_wait(&call)?;
+        ensure!(done["state"] == "sent", "{call}: {done}");
+        Ok(text(&done["parts"][0], "platform_id").to_owned())
+    };
+    // Its name is the part's key, and it stands in the space.
+    let first = act(json!({"message": "The first."}))?;
+    ensure!(first.starts_with(&format!("{}/messages/client-", googlechat::SPACE)), "{first}");
+    act(json!({"message": "An answer.", "replyTo": first}))?;
+    let answer = made(&google).pop().context("an answer")?;
+    ensure!(text(&answer["thread"], "name").contains("/threads/"), "{answer}");
+    let thread = act(json!({"action": "thread", "threadName": "Plans", "message": "In it."}))?;
+    act(json!({"message": "In it too.", "threadId": thread}))?;
+    ensure!(made(&google).pop().context("it")?["thread"]["name"] == thread.as_str(), "{thread}");
+    act(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}))?;
+    act(json!({"message": "Go?", "buttons": [[{"text": "Yes", "callback_data": "y"}]]}))?;
+    ensure!(act(json!({"action": "edit", "messageId": first, "message": "*Better*."}))? == first);
+    ensure!(act(json!({"action": "delete", "messageId": first}))? == first);
+    let gone =
+        agent.send_and_wait(&json!({"to": to, "action": "edit", "messageId": first, "message": "?"}))?;
+    ensure!(gone["state"] == "failed" && text(&gone, "error").contains("NOT_FOUND"), "{gone}");
+
+    // A lost answer costs nothing: it goes again under the name that it would have there.
+    let before = made(&google).len();
+    google.next([Answer::Lost]);
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let again = made(&google).split_off(before);
+    ensure!(again.len() == 2 && again[0] == again[1], "{again:?}");
+    let asked: Vec<String> = google
+        .heard()
+        .into_iter()
+        .filter(|request| request.method == "POST" && request.json()["text"] == "Once.")
+        .map(|request| request.query)
+        .collect();
+    ensure!(asked.len() == 2 && asked[0] == asked[1] && asked[0].contains("messageId=client-"), "{asked:?}");
+
+    let elsewhere = agent.send_and_wait(&json!({"to": "googlechat:spaces/BBBB", "message": "Hello"}))?;
+    ensure!(
+        elsewhere["state"] == "failed" && text(&elsewhere, "error").contains("Chat app to the space"),
+        "{elsewhere}"
+    );
+    let tokens = google.heard().iter().filter(|request| request.path == "/token").count();
+    ensure!(tokens == 1, "a token is asked for once an hour, and not {tokens} times");
+    ensure!(!sent.to_string().contains(googlechat::TOKEN));
+
+    let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
+    ensure!(ready.contains("ready") && ready.contains(EMAIL), "{ready}");
+    house.audit_is_whole().await
+}
+
+/// The messages that were to be made, as they came.
+fn made(google: &Desk) -> Vec<Value> {
+    let heard = google.heard();
+    let creates =
+        heard.iter().filter(|request| request.method == "POST" && request.path.ends_with("/messages"));
+    creates.map(|request| request.json()).collect()
 }

@@ -123,6 +123,9 @@ async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_
     let told = agent.told_of(text(&failed, "id"))?;
     ensure!(told["state"] == "failed" && told["error"] == failed["error"], "{told}");
 
+    let elsewhere = agent.send_and_wait(&json!({"to": "email:anna@elsewhere.test", "message": "Hello?"}))?;
+    ensure!(elsewhere["state"] == "failed" && text(&elsewhere, "error").contains("554"), "{elsewhere}");
+
     let later = agent.send(&json!({"to": "email:later@hub.test", "message": "Hello?"}))?;
     let id = text(&later, "id");
     let waits = gatepost_tests::hub::eventually("an attempt", || {
@@ -143,6 +146,45 @@ async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_
     let cancelled = agent.post(&format!("/v1/messages/{id}/cancel"), &json!({}))?;
     ensure!(cancelled.status == 200 && cancelled.body["state"] == "cancelled", "{cancelled:?}");
     ensure!(mail.inbox("later")?.is_empty() && mail.inbox("refused")?.is_empty());
+    house.audit_is_whole().await
+}
+
+/// RFC 5322 §3.6.4, by which mail programs show who answers whom.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_stands_in_its_thread_as_the_mailbox_has_it() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let mut house =
+        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let agent = house.agent("courier").await?;
+    let say = |more: Value| -> Result<String> {
+        let mut call = json!({"to": "email:anna@hub.test"});
+        call.as_object_mut().context("an object")?.extend(more.as_object().context("an object")?.clone());
+        let sent = agent.send_and_wait(&call)?;
+        ensure!(sent["state"] == "sent", "{sent}");
+        Ok(text(&sent["parts"][0], "platform_id").to_owned())
+    };
+    let first = say(json!({"message": "Is the oven off?"}))?;
+    let second = say(json!({"action": "reply", "replyTo": first, "message": "It is."}))?;
+    let third = say(json!({"threadId": first, "replyTo": second, "message": "Thank you."}))?;
+    let inbox = mail.wait_for_inbox("anna", 3)?;
+    // In which order a server hands them on is its own matter.
+    let of = |id: &str| -> Result<Mime> {
+        for arrived in &inbox {
+            let mime = Mime::read(arrived)?;
+            if mime.header("message-id") == id {
+                return Ok(mime);
+            }
+        }
+        anyhow::bail!("{id} is not in {inbox:?}")
+    };
+    let begins = of(&first)?;
+    ensure!(begins.header("in-reply-to").is_empty() && begins.header("references").is_empty(), "{begins:#?}");
+    let answer = of(&second)?;
+    ensure!(answer.header("in-reply-to") == first && answer.header("references") == first, "{answer:#?}");
+    let last = of(&third)?;
+    ensure!(last.header("in-reply-to") == second, "{last:#?}");
+    let references: Vec<&str> = last.header("references").split_whitespace().collect();
+    ensure!(references == [first.as_str(), second.as_str()], "{last:#?}");
     house.audit_is_whole().await
 }
 

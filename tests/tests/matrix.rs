@@ -1,6 +1,6 @@
 //! The main job on Matrix, with Synapse, read back through the server's own API.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{channels::PartKey, config::Config, hub::open_accounts, store::Store};
@@ -16,6 +16,7 @@ use tempfile::TempDir;
 /// A server with a room in which the hub's account and Anna are.
 struct House {
     synapse: Synapse,
+    bot: Account,
     anna: Account,
     room: String,
     /// The hub's token, as a file.
@@ -24,7 +25,10 @@ struct House {
 
 impl House {
     fn build() -> Result<Self> {
-        let synapse = Synapse::start()?;
+        Self::on(Synapse::start()?)
+    }
+
+    fn on(synapse: Synapse) -> Result<Self> {
         let bot = synapse.register("gatepost", "a password")?;
         let anna = synapse.register("anna", "another password")?;
         let room = synapse.create_room(&bot.access_token)?;
@@ -32,7 +36,7 @@ impl House {
         synapse.join(&anna.access_token, &room)?;
         let secrets = tempfile::tempdir()?;
         fs::write(secrets.path().join("token"), &bot.access_token)?;
-        Ok(Self { synapse, anna, room, secrets })
+        Ok(Self { synapse, bot, anna, room, secrets })
     }
 
     fn channel(&self, token: &str) -> String {
@@ -165,6 +169,38 @@ async fn a_part_that_is_delivered_again_under_its_key_is_one_event() -> Result<(
     Ok(())
 }
 
+/// The server takes two at once and then one in two seconds; everything else it answers with 429 and `retry_after_ms`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_asked_too_much_gets_every_part_once_in_order_and_no_attempt_is_spent() -> Result<()>
+{
+    let server = House::on(Synapse::start_limited()?)?;
+    let agents = "[agents.engineer]\nallow = [\"matrix:*\"]\ncross_context = \"allow\"\ndecorate = false\n";
+    let mut hub =
+        SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &format!("{agents}{}", server.channel("token")))?;
+    hub.log_at("debug");
+    hub.run()?;
+    let agent = hub.agent("engineer")?;
+    let words = |n: usize| format!("Sentence {n} of a long story. ").repeat(20);
+    let story: Vec<String> = (0..5).map(words).collect();
+    let before = std::time::Instant::now();
+    let sent =
+        agent.send(&json!({"to": format!("matrix:{}", server.room), "message": story.join("\n\n")}))?;
+    let sent = agent.ended(text(&sent, "id"), "sent")?;
+    let parts = sent["parts"].as_array().context("parts")?;
+    ensure!(parts.len() >= 5, "{sent}");
+    // Two go at once; the server lets each of the others in two seconds after the one before.
+    ensure!(before.elapsed().as_secs() >= 2 * (parts.len() as u64 - 3), "it was not limited: {sent}");
+    let message = agent.message(text(&sent, "id"))?;
+    ensure!(message["attempts"] == 0, "a limit spends no attempt: {message}");
+    let events = server.messages()?;
+    let ids: Vec<&str> = events.iter().map(|event| text(event, "event_id")).collect();
+    let told: Vec<&str> = parts.iter().map(|part| text(part, "platform_id")).collect();
+    ensure!(ids == told, "{events:#?}");
+    let log = hub.log()?;
+    ensure!(log.contains("M_LIMIT_EXCEEDED"), "the server never said no");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_room_that_the_account_is_not_in_fails_with_the_servers_words() -> Result<()> {
     let server = House::build()?;
@@ -205,6 +241,13 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
     act(json!({"action": "react", "messageId": message, "emoji": "👍", "remove": true}))?;
     ensure!(event(&reaction)?["content"] == json!({}), "the reaction is still there: {}", event(&reaction)?);
 
+    let reply = act(json!({"message": "Said *who*?", "replyTo": message}))?;
+    let reply = event(&reply)?;
+    ensure!(reply["content"]["m.relates_to"] == json!({"m.in_reply_to": {"event_id": message}}), "{reply}");
+    ensure!(text(&reply["content"], "formatted_body").contains("Said <em>who</em>?"), "{reply}");
+    let quiet = event(&act(json!({"message": "Nobody wakes up.", "silent": true}))?)?;
+    ensure!(quiet["content"]["msgtype"] == "m.notice" && reply["content"]["msgtype"] == "m.text", "{quiet}");
+
     act(json!({"action": "edit", "messageId": message, "message": "The *last* word."}))?;
     let shown = event(&message)?;
     let newest = &shown["unsigned"]["m.relations"]["m.replace"]["content"]["m.new_content"];
@@ -240,6 +283,16 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
     ensure!(status == 200 || status == 403, "{status}");
     let (_, joined) = seen("v3/joined_rooms")?;
     ensure!(joined["joined_rooms"] == json!([]), "she is still there: {joined}");
+
+    // Who was put out may be asked in again, and who is banned may not.
+    server.synapse.invite(&server.bot.access_token, &server.room, &server.anna.user_id)?;
+    server.synapse.join(&server.anna.access_token, &server.room)?;
+    act(json!({"action": "ban", "userId": server.anna.user_id, "reason": "for a test"}))?;
+    let membership = format!("v3/rooms/{}/state/m.room.member/{}", server.room, server.anna.user_id);
+    let (_, member) = server.synapse.call("GET", &membership, Some(&server.bot.access_token), None)?;
+    ensure!(member["membership"] == "ban" && member["reason"] == "for a test", "{member}");
+    let again = server.synapse.invite(&server.bot.access_token, &server.room, &server.anna.user_id);
+    ensure!(again.is_err(), "she may come in again");
     house.stop().await;
     Ok(())
 }

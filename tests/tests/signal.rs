@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::{Answer, signal},
+    doubles::{Answer, Desk, signal},
     hub::{SpawnedHub, TestHub, client::text},
     main_job,
     peers::SignalCli,
@@ -68,6 +68,26 @@ async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -
     Ok(())
 }
 
+/// What it was asked to do, without questions.
+fn done(desk: &Desk) -> Vec<Value> {
+    let all = desk.heard().iter().map(|request| request.json()).collect::<Vec<Value>>();
+    all.into_iter().filter(|call| call["method"] != "listAccounts").collect()
+}
+
+/// Started with `-a` it would send as that account, whatever account is asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_handed_to_a_daemon_for_one_account() -> Result<()> {
+    let desk = signal::start()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
+    let agent = house.agent("courier").await?;
+    let none = json!({"code": -32601, "message": "Method not implemented", "data": null});
+    desk.next([Answer::Says(200, json!({"jsonrpc": "2.0", "error": none, "id": "accounts"}))]);
+    let failed = agent.send_and_wait(&json!({"to": "signal:+4915112345679", "message": "As whom?"}))?;
+    ensure!(failed["state"] == "failed" && text(&failed, "error").contains("without -a"), "{failed}");
+    ensure!(done(&desk).is_empty(), "it was handed over");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not() -> Result<()> {
     let desk = signal::start()?;
@@ -80,10 +100,10 @@ async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not()
     let seen = house.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let heard = desk.heard();
+    let heard = done(&desk);
     ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
-    for (n, (part, request)) in parts.iter().zip(&heard).enumerate() {
-        let (wire, call) = (serde_json::from_str::<Value>(&part.wire)?, request.json());
+    for (n, (part, call)) in parts.iter().zip(&heard).enumerate() {
+        let wire = serde_json::from_str::<Value>(&part.wire)?;
         ensure!(wire["method"] == call["method"] && wire["params"] == call["params"], "{wire} and {call}");
         let id = (signal::BEGINS + n as u64).to_string();
         ensure!(text(&sent["parts"][n], "platform_id") == id, "{sent}");
@@ -91,7 +111,7 @@ async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not()
     let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
     house.decide(Verdict::Deny).await?;
     agent.ended(text(&held, "id"), "denied")?;
-    ensure!(desk.heard().len() == parts.len());
+    ensure!(done(&desk).len() == parts.len());
     house.audit_is_whole().await
 }
 
@@ -108,7 +128,7 @@ async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_tak
         "attachments": [{"base64": "aGVsbG8=", "name": "ä b.txt", "caption": "*the* list"}],
     }))?;
     ensure!(sent["state"] == "sent" && sent["sent"] == "2 of 2", "{sent}");
-    let params: Vec<Value> = desk.heard().iter().map(|request| request.json()["params"].clone()).collect();
+    let params: Vec<Value> = done(&desk).iter().map(|call| call["params"].clone()).collect();
     ensure!(params[0]["quoteAuthor"] == "+4915112345679" && params[1]["quoteAuthor"].is_null(), "{params:?}");
     ensure!(
         params[1]["message"] == "the list" && params[1]["textStyle"] == json!(["0:3:ITALIC"]),

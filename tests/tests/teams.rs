@@ -126,9 +126,17 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
     let sent =
         courier.send_and_wait(&json!({"to": to, "attachments": [{"base64": pixel, "name": "a.png"}]}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let sent = courier
-        .send_and_wait(&json!({"to": to, "attachments": [{"base64": "aGVsbG8=", "name": "a.txt"}]}))?;
-    ensure!(sent["state"] == "failed" && text(&sent, "error").contains("send a link"), "{sent}");
+    // What a bot cannot hand over is refused at the door, before anybody is asked, and the tool says so beforehand.
+    let letter = json!({"to": to, "attachments": [{"base64": "aGVsbG8=", "name": "a.txt"}]});
+    for asks in [&courier, &agent] {
+        let refused = asks.post("/v1/messages", &letter)?;
+        ensure!(refused.status == 400 && refused.body["reason"] == "files", "{refused:?}");
+        let (error, hint) = (text(&refused.body, "error"), text(&refused.body, "hint"));
+        ensure!(error.contains("text/plain") && hint.contains("send a link"), "{refused:?}");
+        ensure!(hint.contains("image/png"), "{refused:?}");
+    }
+    let tools = courier.get("/v1/tools")?.taken()?.to_string();
+    ensure!(tools.contains("On teams nothing but image/png"), "{tools}");
 
     let failed = courier.send_and_wait(&json!({"to": "teams:19:nobody@thread.tacv2", "message": "Hello"}))?;
     ensure!(failed["state"] == "failed" && text(&failed, "error").contains("service_url"), "{failed}");

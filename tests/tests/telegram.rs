@@ -101,6 +101,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
         sent["files"]["photo"]["name"] == "June.png" && sent["body"]["caption"] == "<i>June</i>",
         "{sent:#}"
     );
+    album(&agent, &double)?;
     let voice = json!({"base64": STANDARD.encode(OGG)});
     id_of(&call(&agent, "send", json!({"voice": voice}))?, 0)?;
     ensure!(double.done("/sendVoice")?[0]["files"]["voice"]["kind"] == "audio/ogg");
@@ -127,7 +128,9 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
         ensure!(id_of(&call(&agent, action, more)?, 0)? == first_part, "{action}");
     }
     call(&agent, "edit", json!({"messageId": photo, "message": "**July**"}))?;
-    ensure!(asked(&double, "editMessageCaption")?[0]["caption"] == "<b>July</b>");
+    // After the album's.
+    let captions = asked(&double, "editMessageCaption")?;
+    ensure!(captions.len() == 2 && captions[1]["caption"] == "<b>July</b>", "{captions:?}");
     ensure!(asked(&double, "deleteMessage")?.len() == 1);
 
     let refused = agent
@@ -140,6 +143,28 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let log = hub.log()?;
     ensure!(log.len() > 10_000, "at this level much is logged");
     ensure!(!log.contains("a-token_of_the_test"), "the token is in the log");
+    Ok(())
+}
+
+/// Several pictures are one message to people, and to whoever names it by its receipt.
+fn album(agent: &Client, double: &Double) -> Result<()> {
+    let picture = |name: &str| json!({"base64": STANDARD.encode(PNG), "name": name});
+    let mut first = picture("June.png");
+    first["caption"] = json!("_Summer_");
+    let files = json!([first, picture("July.png"), picture("August.png")]);
+    let sent = call(agent, "send", json!({"attachments": files, "silent": true}))?;
+    ensure!(sent["sent"] == "1 of 1", "{sent}");
+    let id = id_of(&sent, 0)?;
+    let asked_for = double.done("/sendMediaGroup")?.remove(0);
+    let media: Value = serde_json::from_str(text(&asked_for["body"], "media"))?;
+    ensure!(media[0]["caption"] == "<i>Summer</i>" && media[2]["media"] == "attach://file2", "{asked_for:#}");
+    ensure!(asked_for["files"]["file1"]["name"] == "July.png", "{asked_for:#}");
+    ensure!(id.split(',').count() == 3, "the receipt has the ids of all: {id}");
+    let edited = call(agent, "edit", json!({"messageId": id, "message": "**Autumn**"}))?;
+    ensure!(Some(id_of(&edited, 0)?.as_str()) == id.split(',').next(), "{edited}");
+    ensure!(id_of(&call(agent, "delete", json!({"messageId": id}))?, 0)? == id);
+    let removed = asked(double, "deleteMessages")?;
+    ensure!(removed[0]["message_ids"].as_array().is_some_and(|ids| ids.len() == 3), "{removed:?}");
     Ok(())
 }
 

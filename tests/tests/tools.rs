@@ -218,11 +218,12 @@ async fn whoever_runs_an_agent_can_ask_whether_its_channels_are_ready() -> Resul
     let mut house = TestHub::start(&format!("{CONFIG}{signal}")).await?;
     let ready = |asks: &Client| asks.get("/v1/channels")?.taken();
     let engineer = ready(&house.agent("engineer").await?)?;
-    let local = json!([{"channel": "local", "account": "home", "ready": true, "said": engineer["channels"][0]["said"]}]);
+    let local = json!([{"channel": "local", "account": "home", "mode": "direct", "ready": true, "said": engineer["channels"][0]["said"]}]);
     ensure!(engineer == json!({"ok": true, "channels": local}), "it may write nowhere else: {engineer}");
     let all = ready(&house.operator()?)?;
     let signal = &all["channels"][1];
     ensure!(all["ok"] == false && signal["channel"] == "signal" && signal["ready"] == false, "{all}");
+    ensure!(signal["mode"] == "gateway" && text(signal, "said").contains("a program in between"), "{all}");
     ensure!(text(signal, "said").contains("signal-cli"), "whoever set it up knows what to do: {all}");
     ensure!(ready(&house.agent("mute").await?)? == json!({"ok": true, "channels": []}));
     house.stop().await;

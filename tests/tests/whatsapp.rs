@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
-use gatepost_link::{Digest, decision::Verdict};
+use gatepost_link::{Digest, decision::Verdict, document::Document};
 use gatepost_tests::{
     doubles::{Answer, Desk, evolution, whatsapp},
     hub::{SpawnedHub, TestHub, client::text},
@@ -149,8 +149,9 @@ async fn the_cloud_api_takes_files_replies_buttons_and_reactions_and_its_refusal
 
     for (name, base64) in [("a.gif", "R0lGODlhAQABAAAAACw="), ("a.zip", "UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA==")] {
         let call = json!({"to": to, "attachments": [{"base64": base64, "name": name}]});
-        let (before, refused) = (desk.heard().len(), agent.send_and_wait(&call)?);
-        ensure!(refused["state"] == "failed" && text(&refused, "error").contains(name), "{refused}");
+        let (before, refused) = (desk.heard().len(), agent.post("/v1/messages", &call)?);
+        ensure!(refused.status == 400 && refused.body["reason"] == "files", "{refused:?}");
+        ensure!(text(&refused.body, "error").contains(name), "{refused:?}");
         ensure!(desk.heard().len() == before, "{name} was handed over");
     }
     let alike = json!([[{"text": "Yes", "callback_data": "y"}, {"text": "No", "callback_data": "y"}]]);
@@ -237,6 +238,13 @@ async fn a_hybrid_account_goes_on_by_the_second_way_when_the_first_is_refused() 
     let (by_first, by_second) = (messages(&first), messages(&second).len());
     ensure!(sent["state"] == "sent" && by_second == 1, "{sent}");
     ensure!(by_first.last().is_some_and(|last| last["text"]["body"] == "Four."), "{by_first:?}");
+    // Whoever approves is told the way, which nothing changes any more.
+    let held = house.agent("engineer").await?.send(&json!({"to": to, "message": "Five."}))?;
+    ensure!(held["state"] == "held", "{held}");
+    let stored: Vec<u8> =
+        house.database()?.query_row("SELECT document FROM approvals", [], |row| row.get(0))?;
+    let document = Document::decode(&stored).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    ensure!(document.options == ["by the Cloud API"], "{document:?}");
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use gatepost_link::{
     Digest, RequestId,
-    document::{self, Document, MAX_ATTACHMENTS, MAX_DOCUMENT, MAX_PARTS, MAX_TEXT, Part},
+    document::{self, Document, MAX_ATTACHMENTS, MAX_DOCUMENT, MAX_OPTIONS, MAX_PARTS, MAX_TEXT, Part},
 };
 
 use crate::{
@@ -79,12 +79,24 @@ pub(super) fn write(
         known_as: message.known_as.as_deref(),
         thread: message.thread.as_deref(),
         reply_to: message.reply_to.as_deref(),
-        options: message.silent.then_some("silent").into_iter().collect(),
+        options: options(message.silent, parts),
         parts: shown.collect(),
         attachments: message.attachments.iter().map(listed).collect(),
     };
     let mut buffer = [0; MAX_DOCUMENT];
     document.encode(&mut buffer).map(<[u8]>::to_vec).map_err(|_| DocumentRefused::Document)
+}
+
+/// Words for how it arrives: without a notification, by which ways.
+fn options(silent: bool, parts: &[NewPart]) -> heapless::Vec<&'static str, MAX_OPTIONS> {
+    let mut options: heapless::Vec<_, MAX_OPTIONS> = silent.then_some("silent").into_iter().collect();
+    for route in parts.iter().filter_map(|part| part.route) {
+        if !options.contains(&route) {
+            // An account has two ways at most.
+            let _ = options.push(route);
+        }
+    }
+    options
 }
 
 /// A file as the document lists it. Its caption stands in a part's text.

@@ -83,6 +83,7 @@ impl House {
             key: format!("{text} {n}"),
             shown: format!("{text} {n}"),
             wire: format!("{{\"text\":\"{text} {n}\"}}"),
+            route: None,
         };
         let (parts, terms) = ([part(1), part(2)], self.approvals.terms());
         let held = self.outbox.change(seq, move |tx| {

@@ -1,5 +1,8 @@
 //! What a platform can do, as data: what the tool's description, its schema, the checks and the errors are all made of.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use crate::message::action::Action;
 
 /// What a platform can do. Write `Capabilities { …, ..Capabilities::PLAIN }`.
@@ -88,7 +91,8 @@ fn anywhere(action: Action) -> &'static str {
 }
 
 /// Which way a channel's requests go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum DeliveryMode {
     /// To the platform's own interface.
     Direct,
@@ -97,6 +101,28 @@ pub enum DeliveryMode {
     /// Directly where that is ready when a message is planned, else by the program in between. The way is part of the
     /// stored request, and never changed after it.
     Hybrid,
+}
+
+impl DeliveryMode {
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Gateway => "gateway",
+            Self::Hybrid => "hybrid",
+        }
+    }
+
+    /// Why a channel is not ready, with where to look: a program in between is somebody's to keep running, a platform is not.
+    pub fn not_ready(self, channel: &str, why: &str) -> String {
+        match self {
+            Self::Gateway => {
+                format!("{why} ({channel} goes by a program in between, which must run and be logged in)")
+            }
+            // Direct has nobody in between, and hybrid has said of each way what is wrong with it.
+            Self::Direct | Self::Hybrid => why.to_owned(),
+        }
+    }
 }
 
 /// What a platform takes of files.
@@ -108,6 +134,20 @@ pub struct FileRules {
     pub max_together: u64,
     /// How files stand to the text.
     pub form: FileForm,
+    /// The media types that it takes, in groups; none, where it takes any.
+    pub kinds: &'static [&'static [&'static str]],
+}
+
+impl FileRules {
+    /// The media types that it takes, where it does not take any.
+    pub fn alone(&self) -> Option<String> {
+        (!self.kinds.is_empty()).then(|| self.kinds.concat().join(", "))
+    }
+
+    /// Whether it takes files of this type.
+    pub fn takes(&self, kind: &str) -> bool {
+        self.kinds.is_empty() || self.kinds.iter().any(|group| group.contains(&kind))
+    }
 }
 
 /// How files stand to the text of their message.

@@ -115,6 +115,7 @@ pub const DISCORD: Format = Format {
             - A message has 2,000 characters. Longer text is split for you, code blocks closed and opened again.\n\
             - Tables arrive as code blocks: keep them narrow.\n\
             - The answered message is referred to by the first part only.\n\
+            - Ask with buttons, selects or a poll. A form (modal) opens only in answer to a press: no message brings one.\n\
             - `@everyone` and other mentions in the text call nobody.\n",
 };
 

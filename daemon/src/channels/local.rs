@@ -32,7 +32,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     threads: true,
     replies: true,
     address_hint: "a name: letters, digits, `-`, `_` and `.`, at most 64 of them",
-    files: Some(FileRules { max_size: u64::MAX, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: u64::MAX,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[],
+    }),
     ..Capabilities::PLAIN
 };
 

@@ -41,7 +41,7 @@ pub mod whatsapp;
 use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
-pub use capabilities::{Capabilities, FileForm, FileRules};
+pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
 use serde_json::Value;
 use told::{NotTold, Told};
 
@@ -254,6 +254,12 @@ pub trait Adapter: Send + Sync + 'static {
     /// `wire` is a value that [`compose`](Self::compose) or [`act`](Self::act) made, maybe before a restart.
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure>;
 
+    /// By which way a composed request goes, in words for whoever approves it: where the account is
+    /// [hybrid](DeliveryMode::Hybrid), and else nothing.
+    fn route(&self, _wire: &Value) -> Option<&'static str> {
+        None
+    }
+
     /// What makes a second delivery of a composed request harmless: nothing, where the channel does not say.
     fn redelivery(&self, _wire: &Value) -> Redelivery {
         Redelivery::Never
@@ -280,4 +286,13 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Asks the platform whether this account could send now; says as what.
     async fn check_ready(&self) -> Result<String, NotReady>;
+}
+
+/// Whether an account could send now: as what, or why not and where to look.
+///
+/// # Errors
+/// It could not.
+pub async fn ready(adapter: &dyn Adapter) -> Result<String, NotReady> {
+    let can = adapter.capabilities();
+    adapter.check_ready().await.map_err(|NotReady(why)| NotReady(can.mode.not_ready(can.channel, &why)))
 }

@@ -20,6 +20,11 @@ const MOST: usize = 512;
 pub struct Removals(Mutex<VecDeque<PartKey>>);
 
 impl Removals {
+    /// Whether an answer to this one was lost.
+    pub fn lost(&self, key: &PartKey) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(key)
+    }
+
     /// What the end of a removal means; `gone` where the platform says that there is no such thing.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Failed, audit, output};
 use crate::{
     approval::registry,
-    channels::account::Accounts,
+    channels::{self, DeliveryMode, account::Accounts},
     config::Config,
     hub::{broker_elsewhere, open_accounts, voice},
     store::{Store, StoreError},
@@ -55,31 +55,39 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
             Some((user, _)) => user.clone(),
             None => "nobody by name".into(),
         });
-        found.push(("broker".into(), account, ready));
+        found.push(Found { channel: "broker".into(), account, mode: None, ready });
     }
     if arguments.json {
         let rows: Vec<_> = found
             .iter()
-            .map(|(channel, account, ready)| match ready {
-                Ok(as_whom) => json!({"channel": channel, "account": account, "ready": true, "as": as_whom}),
-                Err(why) => json!({"channel": channel, "account": account, "ready": false, "error": why}),
+            .map(|Found { channel, account, mode, ready }| {
+                let mut row = json!({"channel": channel, "account": account, "ready": ready.is_ok()});
+                if let Some(mode) = mode {
+                    row["mode"] = json!(mode);
+                }
+                match ready {
+                    Ok(as_whom) => row["as"] = json!(as_whom),
+                    Err(why) => row["error"] = json!(why),
+                }
+                row
             })
             .collect();
         println!("{}", json!(rows));
     } else {
         let rows: Vec<Vec<String>> = found
             .iter()
-            .map(|(channel, account, ready)| {
+            .map(|Found { channel, account, mode, ready }| {
                 let (word, text) = match ready {
                     Ok(as_whom) => ("ready", as_whom),
                     Err(why) => ("NOT READY", why),
                 };
-                vec![channel.clone(), account.clone(), word.into(), text.clone()]
+                let mode = mode.map_or("", DeliveryMode::word);
+                vec![channel.clone(), account.clone(), mode.into(), word.into(), text.clone()]
             })
             .collect();
-        println!("{}", output::table(&["CHANNEL", "ACCOUNT", "STATE", ""], &rows));
+        println!("{}", output::table(&["CHANNEL", "ACCOUNT", "WAY", "STATE", ""], &rows));
     }
-    match found.iter().all(|(.., ready)| ready.is_ok()) {
+    match found.iter().all(|one| one.ready.is_ok()) {
         true => Ok(()),
         false => Err(Failed::Refused("not every channel is ready, or the broker is not".into())),
     }
@@ -92,12 +100,22 @@ fn deciding(config: &Config) -> Option<usize> {
     registry::deciding(&db, config.approval.allow_software_companion).ok()
 }
 
-async fn ask(accounts: &Accounts) -> Vec<(String, String, Result<String, String>)> {
+/// What is ready, as whom; or is not, and why.
+struct Found {
+    channel: String,
+    account: String,
+    /// Which way its messages go; a broker has none to choose.
+    mode: Option<DeliveryMode>,
+    ready: Result<String, String>,
+}
+
+async fn ask(accounts: &Accounts) -> Vec<Found> {
     let mut found = vec![];
     for (channel, account, adapter) in accounts.iter() {
         eprintln!("asking {channel}.{account} …");
-        let ready = adapter.check_ready().await.map_err(|error| error.to_string());
-        found.push((channel.to_owned(), account.to_owned(), ready));
+        let ready = channels::ready(adapter.as_ref()).await.map_err(|error| error.to_string());
+        let (channel, account) = (channel.to_owned(), account.to_owned());
+        found.push(Found { channel, account, mode: Some(adapter.capabilities().mode), ready });
     }
     found
 }

@@ -78,7 +78,10 @@ impl FromStr for ModeArgument {
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
             "page" => Ok(Self::Page),
-            _ => name.parse().map(Self::Split).map_err(|_| "no such mode: use length, newline, markdown or page"),
+            _ => name
+                .parse()
+                .map(Self::Split)
+                .map_err(|_| "no such mode: use length, newline, markdown or page"),
         }
     }
 }
@@ -126,8 +129,8 @@ pub(super) fn chunk(arguments: &ChunkArguments) -> Result<(), Failed> {
 }
 
 fn split(text: &str, limit: usize, unit: Unit, mode: Mode) -> Result<(), Failed> {
-    let chunks = gatepost_chunk::split(text, limit, unit, mode)
-        .map_err(|error| Failed::Usage(error.to_string()))?;
+    let chunks =
+        gatepost_chunk::split(text, limit, unit, mode).map_err(|error| Failed::Usage(error.to_string()))?;
     print(chunks.enumerate().map(|(index, chunk)| {
         let range = [chunk.range.start, chunk.range.end];
         json!({"index": index, "text": chunk.to_string(), "units": chunk.units, "range": range})

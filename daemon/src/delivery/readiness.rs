@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use utoipa::ToSchema;
 
 use super::Pipeline;
-use crate::channels::account::Accounts;
+use crate::channels::{self, DeliveryMode, account::Accounts};
 
 /// How long an answer counts.
 const FRESH: Duration = Duration::from_mins(1);
@@ -28,6 +28,8 @@ pub struct Ready {
     pub channel: String,
     /// The account on it.
     pub account: String,
+    /// Which way its messages go: to the platform itself, by a program in between, or by either.
+    pub mode: DeliveryMode,
     /// Whether it is ready.
     pub ready: bool,
     /// As whom it is logged in, or why it is not ready.
@@ -51,13 +53,18 @@ impl Readiness {
                     if let Some(fresh) = fresh {
                         return (key, fresh);
                     }
-                    let (ready, said) = match tokio::time::timeout(LONGEST, adapter.check_ready()).await {
+                    let mode = adapter.capabilities().mode;
+                    let asked = tokio::time::timeout(LONGEST, channels::ready(adapter.as_ref()));
+                    let (ready, said) = match asked.await {
                         Ok(Ok(said)) => (true, said),
                         Ok(Err(why)) => (false, why.to_string()),
-                        Err(_) => (false, format!("it did not answer within {} s", LONGEST.as_secs())),
+                        Err(_) => {
+                            let why = format!("it did not answer within {} s", LONGEST.as_secs());
+                            (false, mode.not_ready(channel, &why))
+                        }
                     };
                     let (channel, account) = key.clone();
-                    (key, (Instant::now(), Ready { channel, account, ready, said }))
+                    (key, (Instant::now(), Ready { channel, account, mode, ready, said }))
                 }
             },
         );

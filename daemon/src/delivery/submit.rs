@@ -257,7 +257,7 @@ impl Pipeline {
         let staged = self.0.files.stage(agent, &self.rules(agent).sources, asked).await?;
         let (_, adapter) =
             self.0.accounts.pick(&resolved.target.channel, Some(&resolved.account)).map_err(no_account)?;
-        plan::fits(adapter.as_ref(), staged.iter().map(|file| file.attachment.size))?;
+        plan::fits(adapter.as_ref(), staged.iter().map(|file| &file.attachment))?;
         Ok(staged)
     }
 

@@ -315,6 +315,20 @@ mod tests {
     }
 
     #[test]
+    fn what_platforms_call_otherwise_is_answered_with_the_way_to_write_it() {
+        for (name, instead) in [
+            ("modal", "in answer to a press"),
+            ("components", "\"selects\""),
+            ("embeds", "\"card\""),
+            ("blocks", "\"card\""),
+        ] {
+            let refusal = parse(json!({"to": "discord:1", "message": "hi", name: []})).unwrap_err();
+            assert_eq!(refusal.reason, Some("unknown_parameter"));
+            assert!(refusal.hint.contains(instead), "{name}: {}", refusal.hint);
+        }
+    }
+
+    #[test]
     fn what_is_missing_is_named() {
         for (call, missing) in [
             (json!({"message": "hi"}), "to is"),

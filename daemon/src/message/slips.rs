@@ -15,8 +15,13 @@ pub(super) fn parameter(word: &str) -> Option<&'static str> {
             "rows of buttons are \"buttons\", lists to choose from are \"selects\""
         }
         "menu" | "selectmenu" | "select" | "dropdown" => "lists to choose from are \"selects\"",
-        "embed" | "embeds" | "blocks" | "cards" | "adaptivecard" => {
+        "embed" | "embeds" | "blocks" | "cards" | "cardsv2" | "adaptivecard" => {
             "the platform's own JSON is \"card\", one object"
+        }
+        // <https://docs.discord.com/developers/interactions/receiving-and-responding>
+        "modal" | "modals" | "form" => {
+            "no message can open a form: Discord opens one only in answer to a press, which a bridge of yours hears and \
+             answers. Ask with \"buttons\", \"selects\" or a poll, or in words"
         }
         "file" | "files" | "image" | "images" | "attachment" | "document" | "mediaurl" => {
             "files are \"attachments\": [{\"path\": …}] or [{\"url\": …}]"

@@ -133,7 +133,7 @@ mod tests {
         for n in 0..messages {
             let new = NewMessage::example("A text that takes some room. ".repeat(100));
             let Accepted::New(seq) = outbox.accept(new).await.unwrap() else { panic!() };
-            let parts = [NewPart { key: n.to_string(), shown: "x".into(), wire: "{}".into() }];
+            let parts = [NewPart { key: n.to_string(), shown: "x".into(), wire: "{}".into(), route: None }];
             let event = if n % 2 == 0 { Event::Refuse } else { Event::Allow };
             let changed = outbox.change(seq, move |tx| {
                 transition::store_parts(tx, seq, &parts)?;

@@ -189,6 +189,8 @@ pub struct NewPart {
     pub shown: String,
     /// The platform request, canonical JSON.
     pub wire: String,
+    /// By which way it goes, where the account has several; the request says so too.
+    pub route: Option<&'static str>,
 }
 
 /// Stores a message's parts, all planned.

@@ -12,6 +12,8 @@ use crate::{Digest, RequestId};
 
 /// The most parts a document can list.
 pub const MAX_PARTS: usize = 16;
+/// The most options a document can list.
+pub const MAX_OPTIONS: usize = 8;
 /// The most attachments a document can list.
 pub const MAX_ATTACHMENTS: usize = 8;
 /// The most visible text, in bytes over all parts, that a person is asked to approve on the device.
@@ -48,7 +50,7 @@ pub struct Document<'a> {
     pub reply_to: Option<&'a str>,
     /// Options that change how the message arrives, as short words: `silent`, `effect confetti`.
     #[serde(borrow)]
-    pub options: Vec<&'a str, 8>,
+    pub options: Vec<&'a str, MAX_OPTIONS>,
     /// The parts, in the order in which they will be sent.
     #[serde(borrow)]
     pub parts: Vec<Part<'a>, MAX_PARTS>,

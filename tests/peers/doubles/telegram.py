@@ -19,7 +19,9 @@ from stage import Answer, Refused, serve, units
 FORUM, MOVED, NEW_HOME, PERSON, BLOCKED, NEWS = -1001000000001, -4711, -1001000004711, 777, 778, "@news"
 CHATS = {FORUM, PERSON, NEWS}
 
+# #sendmessage, #sendphoto, #inlinekeyboardbutton; how many buttons is in no page, and the server refuses more.
 TEXT, CAPTION, CALLBACK, BUTTONS = 4096, 1024, 64, 100
+# #sending-files
 PHOTO, FILE = 10_000_000, 50_000_000
 
 # The ones of https://core.telegram.org/bots/api#reactiontypeemoji that a test uses.
@@ -46,6 +48,8 @@ METHODS = {
     "sendAnimation": {**CAPTIONED, "animation": "file!"},
     "sendAudio": {**CAPTIONED, "audio": "file!"},
     "sendVoice": {**CAPTIONED, "voice": "file!"},
+    # Without buttons, and the caption is an item's.
+    "sendMediaGroup": {**{name: kind for name, kind in PLACE.items() if name != "reply_markup"}, "media": "media!"},
     "sendPoll": {
         **PLACE,
         "question": "str!",
@@ -58,6 +62,7 @@ METHODS = {
     "editMessageText": {**OF_MESSAGE, **MARKED, "text": "str!", "link_preview_options": "preview", "reply_markup": "keyboard"},
     "editMessageCaption": {**OF_MESSAGE, **MARKED, "caption": "str", "reply_markup": "keyboard"},
     "deleteMessage": OF_MESSAGE,
+    "deleteMessages": {"chat_id": "chat!", "message_ids": "ids!"},
     "pinChatMessage": {**OF_MESSAGE, "disable_notification": "bool"},
     "unpinChatMessage": {"chat_id": "chat!", "message_id": "int"},
     "createForumTopic": {"chat_id": "chat!", "name": "str!"},
@@ -72,6 +77,17 @@ PERMISSIONS = {
     for what in """send_messages send_audios send_documents send_photos send_videos send_video_notes send_voice_notes
     send_polls send_other_messages add_web_page_previews react_to_messages edit_tag change_info invite_users pin_messages
     manage_topics""".split()
+}
+
+
+# What an item of an album takes: https://core.telegram.org/bots/api#inputmediaphoto and those after it.
+ITEM = {"type", "media", "caption", "parse_mode", "caption_entities"}
+SHOWN = {"show_caption_above_media", "has_spoiler"}
+ITEMS = {
+    "photo": ITEM | SHOWN,
+    "video": ITEM | SHOWN | {"thumbnail", "cover", "start_timestamp", "width", "height", "duration", "supports_streaming"},
+    "document": ITEM | {"thumbnail", "disable_content_type_detection"},
+    "audio": ITEM | {"thumbnail", "duration", "performer", "title"},
 }
 
 
@@ -119,6 +135,14 @@ def typed(name, kind, value):
             only(option, {"text", "text_parse_mode", "text_entities"}, name)
             if not 1 <= units(option["text"]) <= 100:
                 refuse("poll options length must not exceed 100")
+    if kind == "media" and not isinstance(value, list):
+        refuse(f"{name} must be an Array of InputMedia")
+    if kind == "ids":
+        # "1-100 identifiers of messages to delete" (https://core.telegram.org/bots/api#deletemessages).
+        if not isinstance(value, list) or not 1 <= len(value) <= 100:
+            refuse("message identifiers are not specified, or too many")
+        for one in value:
+            typed("message_ids", "int", one)
     if kind == "permissions":
         only(value, PERMISSIONS, name)
 
@@ -137,6 +161,26 @@ def keyboard(value):
             refuse("exactly one of the optional fields must be used")
         if "callback_data" in button and not 1 <= len(button["callback_data"].encode()) <= CALLBACK:
             refuse("BUTTON_DATA_INVALID")
+
+
+def album(items):
+    """https://core.telegram.org/bots/api#sendmediagroup: "must include 2-10 items", "Documents and audio files can be only
+    grouped in an album with messages of the same type"."""
+    if not 2 <= len(items) <= 10:
+        refuse("wrong number of messages in the album: it must include 2-10 items")
+    for item in items:
+        if not isinstance(item, dict) or item.get("type") not in ITEMS:
+            refuse("an item of the album must be a photo, a video, a document or an audio file")
+        only(item, ITEMS[item["type"]], f"InputMedia of type {item['type']}")
+        for name in ("parse_mode", "caption"):
+            if name in item:
+                typed(name, "mode" if name == "parse_mode" else "str", item[name])
+        # "Pass attach://<file_attach_name> to upload a new one": nothing else of a file is here.
+        if not str(item.get("media", "")).startswith("attach://"):
+            refuse("wrong file identifier/HTTP URL specified")
+    kinds = {"seen" if item["type"] in ("photo", "video") else item["type"] for item in items}
+    if len(kinds) > 1:
+        refuse(f"{' and '.join(sorted(kinds))} can't be mixed in an album with other media types")
 
 
 def visible(text, mode, most, what):
@@ -173,7 +217,7 @@ class Bot:
             return self.done({"id": 123456, "is_bot": True, "first_name": "Hub", "username": "HubTestBot"})
         if request.method != "POST":
             refuse("this double takes POST only", 405)
-        return self.done(self.call(method, self.parameters(METHODS[method], request)))
+        return self.done(self.call(method, self.parameters(METHODS[method], request), request.files))
 
     def done(self, result):
         return Answer(200, {"ok": True, "result": result})
@@ -185,9 +229,15 @@ class Bot:
                 kind = known.get(name, "").rstrip("!")
                 # "Any complex object must be JSON-serialized" (https://core.telegram.org/bots/api#making-requests).
                 given[name] = text if kind in ("str", "mode", "") or text.startswith("@") else json.loads(text)
-        given.update(request.files)
+        # The files of an album are no parameters: its items name them.
+        given.update({} if "media" in known else request.files)
         for name in given.keys() - known.keys():
             refuse(f"there is no parameter {name}, and the server would ignore it")
+        if isinstance(given.get("media"), list):
+            album(given["media"])
+            names = [item["media"].removeprefix("attach://") for item in given["media"]]
+            if len(set(names)) < len(names) or set(names) != request.files.keys():
+                refuse("the files are not those that the album names")
         for name, kind in known.items():
             if kind.endswith("!") and name not in given:
                 refuse(f"{name} is empty")
@@ -208,8 +258,15 @@ class Bot:
         if chat not in CHATS:
             refuse("chat not found")
 
-    def call(self, method, given):
+    def call(self, method, given, files):
         chat = given["chat_id"]
+        if method == "sendMediaGroup":
+            return self.album(chat, given, files)
+        if method == "deleteMessages":
+            # "If some of the specified messages can't be found, they are skipped."
+            for number in given["message_ids"]:
+                self.messages.pop((chat, number), None)
+            return True
         if method.startswith("send"):
             return self.send(method, chat, given)
         if method == "createForumTopic":
@@ -228,13 +285,17 @@ class Bot:
             refuse("this double does not put out who is not banned")
         return True
 
-    def send(self, method, chat, given):
+    def place(self, chat, given):
         topic = given.get("message_thread_id")
         if topic is not None and topic not in self.topics:
             refuse("message thread not found")
         reply = given.get("reply_parameters")
         if reply and (chat, reply["message_id"]) not in self.messages and not reply.get("allow_sending_without_reply"):
             refuse("message to be replied not found")
+        return topic
+
+    def send(self, method, chat, given):
+        topic = self.place(chat, given)
         mode, text = given.get("parse_mode"), None
         if method == "sendMessage":
             text = visible(given["text"], mode, TEXT, "text")
@@ -250,6 +311,18 @@ class Bot:
         self.messages[(chat, number)] = text
         message = {"message_id": number, "date": 1, "chat": {"id": chat}}
         return {**message, "message_thread_id": topic, "is_topic_message": True} if topic else message
+
+    def album(self, chat, given, files):
+        """As many messages as it has items, which are one to whoever sees them."""
+        self.place(chat, given)
+        for item in given["media"]:
+            visible(item.get("caption", ""), item.get("parse_mode"), CAPTION, "caption")
+            method = {"photo": "sendPhoto", "video": "sendVideo", "audio": "sendAudio"}.get(item["type"], "sendDocument")
+            self.file(method, files[item["media"].removeprefix("attach://")])
+        made = [self.number(chat) for _ in given["media"]]
+        for number in made:
+            self.messages[(chat, number)] = None
+        return [{"message_id": number, "date": 1, "chat": {"id": chat}, "media_group_id": str(made[0])} for number in made]
 
     def file(self, method, file):
         if not file.data:

@@ -1,5 +1,5 @@
-//! BlueBubbles, version 1 of its interface, as its own validators say
-//! (<https://github.com/BlueBubblesApp/bluebubbles-server>, `messageValidator.ts`).
+//! BlueBubbles, version 1 of its interface, as its own validators say: the rules of `MessageValidator`, named beside each
+//! (<https://github.com/BlueBubblesApp/bluebubbles-server/blob/master/packages/server/src/server/api/http/api/v1/validators/messageValidator.ts>).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +10,7 @@ use super::{Desk, Request, members, text};
 
 /// Its password, as it stands in an address.
 pub const PASSWORD: &str = "bluebubbles-password";
+/// `sendReactionRules`: `MessageInterface.possibleReactions`, and each with a minus before it, which takes it back.
 const REACTIONS: [&str; 6] = ["love", "like", "dislike", "laugh", "emphasize", "question"];
 
 /// Starts one whose Private API works.
@@ -35,6 +36,7 @@ pub fn start() -> Result<Desk> {
             ("POST", ["message", "text"]) => sent(&body),
             ("POST", ["message", "attachment"]) => attached(request),
             ("POST", ["message", "react"]) => reacted(&body),
+            // `editParamRules`, and `unsendParamRules` after it.
             ("POST", ["message", _, "edit"]) => {
                 members(&body, &["editedMessage", "backwardsCompatibilityMessage"], &["partIndex"])
             }
@@ -51,6 +53,9 @@ pub fn start() -> Result<Desk> {
     })
 }
 
+/// `service;kind;address`, as the GUIDs of Apple's database are
+/// (<https://github.com/BlueBubblesApp/bluebubbles-server/blob/master/packages/server/src/server/api/http/api/v1/validators/chatValidator.ts>
+/// has no rule for their form; one of another form finds no chat).
 fn chat(guid: &str) -> Result<(), String> {
     match guid.split(';').collect::<Vec<_>>().as_slice() {
         [_, "-" | "+", id] if !id.is_empty() => Ok(()),
@@ -58,6 +63,8 @@ fn chat(guid: &str) -> Result<(), String> {
     }
 }
 
+/// `sendTextRules` and `validateText`: what only the Private API does is refused here without it, where the server would
+/// choose that by itself.
 fn sent(body: &Value) -> Result<(), String> {
     let may = ["effectId", "subject", "selectedMessageGuid", "partIndex"];
     members(body, &["chatGuid", "tempGuid", "message", "method"], &may)?;
@@ -73,6 +80,7 @@ fn sent(body: &Value) -> Result<(), String> {
     }
 }
 
+/// `sendAttachmentRules` and `validateAttachment`.
 fn attached(request: &Request) -> Result<(), String> {
     let body = String::from_utf8_lossy(&request.body);
     for name in ["chatGuid", "tempGuid", "name", "attachment"] {
@@ -83,6 +91,7 @@ fn attached(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
+/// `sendReactionRules`.
 fn reacted(body: &Value) -> Result<(), String> {
     members(body, &["chatGuid", "selectedMessageGuid", "reaction"], &["partIndex"])?;
     let reaction = text(body, "reaction", 20)?;

@@ -28,6 +28,7 @@ pub fn start() -> Result<Desk> {
                 return (200, json!({"instance": {"instanceName": "home", "state": "open"}}));
             }
             ("POST", ["message", what, "home"]) => message(what, &body),
+            // `deleteMessageSchema` (<https://github.com/EvolutionAPI/evolution-api/blob/main/src/validate/chat.schema.ts>).
             ("DELETE", ["chat", "deleteMessageForEveryone", "home"]) => {
                 members(&body, &["id", "fromMe", "remoteJid"], &["participant"])
             }
@@ -50,6 +51,8 @@ fn refused(error: &str, message: &Value) -> Value {
     json!({"status": 400, "error": error, "response": {"message": message}})
 }
 
+/// `textMessageSchema`, `mediaMessageSchema`, `audioMessageSchema`, `reactionMessageSchema`, `pollMessageSchema`
+/// (<https://github.com/EvolutionAPI/evolution-api/blob/main/src/validate/message.schema.ts>).
 fn message(what: &str, body: &Value) -> Result<(), String> {
     let common = ["delay", "quoted", "mentionsEveryOne", "mentioned"];
     let with =
@@ -77,8 +80,10 @@ fn message(what: &str, body: &Value) -> Result<(), String> {
         "sendPoll" => {
             members(body, &["number", "name", "selectableCount", "values"], &with(&[]))?;
             let values = body["values"].as_array().ok_or("values is no list")?;
-            if !(2..=10).contains(&values.len()) || !body["selectableCount"].is_u64() {
-                return Err("values has 2 to 10 items".into());
+            let twice = (1..values.len()).any(|at| values[..at].contains(&values[at]));
+            let may_choose = body["selectableCount"].as_u64().is_some_and(|count| count <= 10);
+            if !(2..=10).contains(&values.len()) || twice || !may_choose {
+                return Err("values has 2 to 10 items, each once, of which up to 10 may be chosen".into());
             }
         }
         _ => return Err(format!("there is no {what}")),
@@ -90,6 +95,8 @@ fn message(what: &str, body: &Value) -> Result<(), String> {
     text(body, "number", 64).map(drop)
 }
 
+/// "Owned media must be a url or base64"
+/// (<https://github.com/EvolutionAPI/evolution-api/blob/main/src/api/controllers/sendMessage.controller.ts>).
 fn encoded(value: &Value) -> Result<(), String> {
     let text = value.as_str().ok_or("no text")?;
     base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text)

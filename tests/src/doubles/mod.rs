@@ -8,6 +8,7 @@ pub mod bluebubbles;
 mod desk;
 pub(crate) mod door;
 pub mod evolution;
+pub mod googlechat;
 pub mod signal;
 pub mod whatsapp;
 

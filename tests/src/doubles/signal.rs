@@ -48,6 +48,8 @@ fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
     if method == "listAccounts" {
         return Ok(json!([{ "number": ACCOUNT }]));
     }
+    // <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>: the commands, in camel case; "requests for
+    // a single account require an additional `account` param".
     if !["send", "sendReaction", "sendPollCreate", "remoteDelete"].contains(&method) {
         return Err((-32601, "Method not implemented".into()));
     }
@@ -80,7 +82,7 @@ fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
     }))
 }
 
-/// `SendPollCreateCommand`; the lengths are those beyond which Signal's applications drop a poll.
+/// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendPollCreateCommand.java>; the lengths are those beyond which Signal's applications drop a poll.
 fn asked(params: &Value, to: &str) -> Result<(), String> {
     members(params, &["account", to, "question", "option"], &["noMulti"])?;
     text(params, "question", 100)?;
@@ -96,6 +98,8 @@ fn asked(params: &Value, to: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendCommand.java>: a message, a file
+/// or both; `start:length:STYLE` in UTF-16 units; a file as a data URI (RFC 2397); a quote's time with its author.
 fn sent(params: &Value, to: &str) -> Result<(), String> {
     let may =
         ["message", "textStyle", "attachment", "voiceNote", "quoteTimestamp", "quoteAuthor", "editTimestamp"];

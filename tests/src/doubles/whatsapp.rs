@@ -133,6 +133,9 @@ fn upload(request: &Request, uploads: &mut Vec<Upload>) -> (u16, Value) {
     (200, json!({"id": (MEDIA + uploads.len() as u64 - 1).to_string()}))
 }
 
+/// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages#message-object>, by the kind of message; the
+/// words of a template's variable as error 132018 has them: "Param text cannot have new-line/tab characters or more than 4
+/// consecutive spaces".
 fn message(message: &Value, uploads: &[Upload]) -> Result<(), String> {
     let kind = text(message, "type", 20)?;
     let may = ["recipient_type", "context", "biz_opaque_callback_data", kind];
@@ -175,6 +178,8 @@ fn message(message: &Value, uploads: &[Upload]) -> Result<(), String> {
     }
 }
 
+/// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages#media-object>: captions for pictures, films and
+/// documents alone, a file's name for documents alone; the sizes as [`KINDS`] has them.
 fn media(kind: &str, object: &Value, may: &[&str], uploads: &[Upload]) -> Result<(), String> {
     members(object, &["id"], may)?;
     let id = text(object, "id", 20)?;
@@ -190,6 +195,7 @@ fn media(kind: &str, object: &Value, may: &[&str], uploads: &[Upload]) -> Result
     if object["caption"].is_null() { Ok(()) } else { text(object, "caption", 1024).map(drop) }
 }
 
+/// <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>
 fn interactive(object: &Value) -> Result<(), String> {
     members(object, &["type", "body", "action"], &["header", "footer"])?;
     text(&object["body"], "text", 1024)?;

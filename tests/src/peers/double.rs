@@ -147,6 +147,8 @@ mod tests {
         let poll = json!({"chat_id": CHAT, "question": "Tea?", "options": [{"text": "a"}, {"text": "b"}]});
         let react =
             json!({"chat_id": CHAT, "message_id": 1, "reaction": [{"type": "emoji", "emoji": "❤\u{fe0f}"}]});
+        let item = |kind: &str, n| json!({"type": kind, "media": format!("attach://file{n}")});
+        let album = |media: Value| json!({"chat_id": CHAT, "media": media});
         for (method, body, words) in [
             ("sendMessage", with(&text, json!({"text": "<b>a"})), "can't parse entities"),
             ("sendMessage", with(&text, json!({"text": "ä".repeat(4097)})), "too long"),
@@ -183,6 +185,19 @@ mod tests {
                 json!({"chat_id": CHAT, "user_id": 9, "permissions": {"can_write": true}}),
                 "no can_write",
             ),
+            ("sendMediaGroup", album(json!([item("photo", 0)])), "2-10"),
+            ("sendMediaGroup", album(vec![item("photo", 0); 11].into()), "2-10"),
+            ("sendMediaGroup", album(json!([item("photo", 0), item("voice", 1)])), "must be a photo"),
+            ("sendMediaGroup", album(json!([item("photo", 0), item("document", 1)])), "can't be mixed"),
+            ("sendMediaGroup", album(json!([item("audio", 0), item("document", 1)])), "can't be mixed"),
+            ("sendMediaGroup", album(json!([item("photo", 0), item("video", 1)])), "not those"),
+            (
+                "sendMediaGroup",
+                with(&album(json!([])), keyboard(json!({"text": "a", "url": "y"}))),
+                "no parameter reply_markup",
+            ),
+            ("deleteMessages", json!({"chat_id": CHAT, "message_ids": []}), "not specified"),
+            ("deleteMessages", json!({"chat_id": CHAT, "message_ids": vec![1; 101]}), "too many"),
             ("sendSticker", text.clone(), "method not found"),
         ] {
             let (status, said) = ask(method, body);

@@ -36,7 +36,9 @@ const MAX_REQUEST: usize = 256 * 1024;
 pub enum Fault {
     /// 429, with a time to come back.
     TooMany,
-    /// 500, and nothing was done.
+    /// 503, by which the platform says that nothing was done.
+    Unavailable,
+    /// 500, and nothing was done, which nobody knows.
     Error,
     /// The connection is closed, and nothing was done.
     ClosedBefore,
@@ -56,7 +58,7 @@ impl Fault {
 
     /// Whether the client knows that nothing was done.
     pub const fn is_told(self) -> bool {
-        matches!(self, Self::TooMany | Self::Error)
+        matches!(self, Self::TooMany | Self::Unavailable)
     }
 }
 
@@ -218,6 +220,9 @@ impl Shared {
             return match fault {
                 Fault::TooMany if request.token == PATIENT => too_many(stream, PATIENCE * 1_000),
                 Fault::TooMany => too_many(stream, 200 + self.dice(400)),
+                Fault::Unavailable => {
+                    answer(stream, 503, &json!({"errcode": "M_UNKNOWN", "error": "later"}).to_string())
+                }
                 Fault::Error => {
                     answer(stream, 500, &json!({"errcode": "M_UNKNOWN", "error": "oh"}).to_string())
                 }

@@ -21,7 +21,8 @@ fn a_storm_of_errors_ends_with_everything_there_once_and_a_long_pause_is_kept() 
     let dice = Dice::throw("storm")?;
     let faults = vec![
         (Fault::TooMany, 130),
-        (Fault::Error, 60),
+        (Fault::Unavailable, 40),
+        (Fault::Error, 40),
         (Fault::ClosedBefore, 40),
         (Fault::ClosedAfter, 40),
         (Fault::Garbage, 30),
@@ -58,6 +59,7 @@ fn a_storm_of_errors_ends_with_everything_there_once_and_a_long_pause_is_kept() 
     println!("storm: {tally:?}; {wrong} of {requests} requests went wrong: {faults:?}");
     for fault in [
         Fault::TooMany,
+        Fault::Unavailable,
         Fault::Error,
         Fault::ClosedBefore,
         Fault::ClosedAfter,

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    Case, Contract, Scene, all,
+    Case, Contract, Scene, UNCLAIMED, all,
     deliveries::assert_ends,
     stage::{Script, Stage},
 };
 use crate::{
     channels::{
-        Act, Adapter, Letter, Redelivery,
+        Act, Adapter, DeliveryMode, Letter, Redelivery,
         capabilities::{ButtonRules, PollRules, SelectRules},
         sample::{act, key, letter, part},
     },
@@ -104,9 +104,30 @@ fn who_claims_files_says_how_one_goes_and_nobody_else_does() {
     for contract in all() {
         let claims = nowhere(contract).capabilities().files.is_some();
         let plays = matches!((contract.scene)(Case::File), Scene::Plays(..));
-        // Slack's answer says to which server the file goes, which no script knows; its dialogues play that.
-        let elsewhere = contract.channel == "slack";
-        assert_eq!(claims, plays || elsewhere, "{}", contract.name());
+        assert_eq!(claims, plays, "{}", contract.name());
+    }
+}
+
+#[test]
+fn who_removes_says_what_a_second_removal_finds() {
+    for contract in all() {
+        let claims = nowhere(contract).capabilities().does(Action::Delete);
+        let unclaimed = matches!((contract.scene)(Case::Removed), Scene::Never(UNCLAIMED));
+        assert_eq!(claims, !unclaimed, "{}", contract.name());
+    }
+}
+
+#[test]
+fn whoever_approves_is_told_the_way_where_there_are_several_and_who_sets_it_up_where_to_look() {
+    let text = part("Hello");
+    for contract in all() {
+        let adapter = nowhere(contract);
+        let can = adapter.capabilities();
+        let route = adapter.route(&adapter.compose(&letter(contract.address, &text)));
+        assert_eq!(route.is_some(), can.mode == DeliveryMode::Hybrid, "{}: {route:?}", contract.name());
+        let said = can.mode.not_ready(can.channel, "no answer");
+        let between = said.contains("a program in between");
+        assert_eq!(between, can.mode == DeliveryMode::Gateway, "{}: {said}", contract.name());
     }
 }
 

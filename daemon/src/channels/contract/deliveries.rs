@@ -111,7 +111,8 @@ async fn a_limit_with_a_time_is_kept_and_one_without_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_platforms_own_trouble_and_a_gateways_are_told_apart() {
+async fn who_did_nothing_is_asked_again_and_of_who_may_have_done_something_nobody_knows() {
+    all_end_as_they_should(Case::Unavailable).await;
     all_end_as_they_should(Case::Trouble).await;
     all_end_as_they_should(Case::Gateway).await;
 }

@@ -72,8 +72,10 @@ pub(super) enum Case {
     Limited,
     /// Too much, does not say when.
     LimitedVaguely,
-    /// An error of its own.
+    /// An error of its own, in the midst of it.
     Trouble,
+    /// It takes nothing for now, and says so itself.
+    Unavailable,
     /// A gateway speaks for it.
     Gateway,
     /// Nobody is there.
@@ -123,6 +125,9 @@ pub(super) enum Ends {
     Unknown,
 }
 
+/// Why there is no such case where the capabilities have no such thing.
+pub(super) const UNCLAIMED: &str = "the way does not claim it";
+
 /// What most platforms with an HTTP interface do alike: `before` the message's own answer it gives these, and `sent` is its
 /// yes, by which the message has the id `id`.
 pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case) -> Scene {
@@ -132,7 +137,8 @@ pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case)
         Case::Parts(n) => (vec![sent; n], Ends::Sent(id)),
         Case::Limited => (vec![Reply::Says(429, "Retry-After: 7\r\n", "{}")], Ends::Waits),
         Case::LimitedVaguely => (vec![Reply::Says(429, "", "{}")], Ends::Retried),
-        Case::Trouble => (vec![Reply::Says(500, "", "")], Ends::Retried),
+        Case::Trouble => (vec![Reply::Says(500, "", r#"{"error":"internal"}"#)], Ends::Unknown),
+        Case::Unavailable => (vec![Reply::Says(503, "", r#"{"error":"in maintenance"}"#)], Ends::Retried),
         Case::Gateway => (vec![Reply::Says(502, "", "<h1>Bad gateway</h1>")], Ends::Unknown),
         Case::Away => return Scene::Plays(Script::Nobody, Ends::Retried),
         Case::Closed => (vec![Reply::Close], Ends::Unknown),
@@ -140,7 +146,7 @@ pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case)
         Case::Malformed => (vec![HALF], Ends::Unknown),
         Case::Nameless => (vec![Reply::Says(200, "", "{}")], Ends::Unknown),
         Case::Endless => (vec![Reply::Endless], Ends::Unknown),
-        Case::File | Case::Deed(_) | Case::Removed => return Scene::Never("the way does not claim it"),
+        Case::File | Case::Deed(_) | Case::Removed => return Scene::Never(UNCLAIMED),
         Case::Refused | Case::Replaced | Case::Ready | Case::NotReady => {
             panic!("what the platform says in the case {case:?} is for its contract to say")
         }
@@ -202,6 +208,7 @@ fn what_a_way_does_not_have_it_has_a_reason_for() {
             Case::Limited,
             Case::LimitedVaguely,
             Case::Trouble,
+            Case::Unavailable,
             Case::Gateway,
             Case::Away,
             Case::Closed,

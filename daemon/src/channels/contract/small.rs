@@ -1,6 +1,6 @@
 //! The contracts of the channels that have no folder.
 
-use super::{Case, Contract, Ends, Scene, plays, stage::Script, usual};
+use super::{Case, Contract, Ends, Scene, UNCLAIMED, plays, stage::Script, usual};
 use crate::channels::http::double::Reply;
 
 /// Of the hub's own inbox, of webhooks and of ntfy.
@@ -53,7 +53,7 @@ fn local(case: Case) -> Scene {
     match case {
         Case::Text | Case::File => Scene::Plays(Script::Hub, Ends::Sent("local:1")),
         Case::Parts(_) | Case::Ready => Scene::Plays(Script::Hub, Ends::Sent("")),
-        Case::Deed(_) => Scene::Never("the way does not claim it"),
+        Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
         _ => Scene::Never("it is a row in the hub's own database, and nobody is asked for it"),
     }
 }

@@ -75,7 +75,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     silent: true,
     address_hint: "a channel's id such as 1234567890123456789, or @ and a person's id",
     // "The default limit is 10 MiB" for each file (<https://docs.discord.com/developers/reference#uploading-files>).
-    files: Some(FileRules { max_size: 10 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: 10 * 1024 * 1024,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[],
+    }),
     actions: &[
         Action::Thread,
         Action::React,

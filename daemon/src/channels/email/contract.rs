@@ -1,7 +1,7 @@
 //! What a mail server says in each case of the contract.
 
 use super::double::{AUTHORITY, Deed};
-use crate::channels::contract::{Case, Contract, Ends, Scene, stage::Script};
+use crate::channels::contract::{Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
 
 /// Of an account.
 pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
@@ -34,6 +34,8 @@ fn scene(case: Case) -> Scene {
         Case::Text | Case::Parts(_) | Case::File => says(&[], Ends::Sent(ID)),
         Case::LimitedVaguely => says(&[("MAIL", Deed::Answer("451 4.7.1 too many"))], Ends::Retried),
         Case::Trouble => says(&[(".", Deed::Answer("451 4.3.0 trouble"))], Ends::Retried),
+        // RFC 5321 §3.8: "Service not available, closing transmission channel".
+        Case::Unavailable => says(&[("MAIL", Deed::Answer("421 4.3.2 shutting down"))], Ends::Retried),
         Case::Away => Scene::Plays(Script::Nobody, Ends::Retried),
         Case::Closed => says(&[(".", Deed::Close)], Ends::Unknown),
         Case::Silent => says(&[(".", Deed::Hang)], Ends::Unknown),
@@ -46,6 +48,6 @@ fn scene(case: Case) -> Scene {
         Case::Gateway => Scene::Never("the server that answers is the one that takes the mail"),
         Case::Nameless => Scene::Never("a mail has its id from the hub"),
         Case::Endless => Scene::Never("an answer that does not end is given up with its time, as silence is"),
-        Case::Deed(_) | Case::Removed => Scene::Never("the way does not claim it"),
+        Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
     }
 }

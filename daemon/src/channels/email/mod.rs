@@ -87,7 +87,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     silent: false,
     address_hint: "a plain address such as ada@example.org",
     // Few servers take more in one mail, and base64 makes a third more of it; a server with a lower bound says so.
-    files: Some(FileRules { max_size: MAX_FILES, max_together: MAX_FILES, form: FileForm::Together }),
+    files: Some(FileRules {
+        max_size: MAX_FILES,
+        max_together: MAX_FILES,
+        form: FileForm::Together,
+        kinds: &[],
+    }),
     ..Capabilities::PLAIN
 };
 

@@ -10,7 +10,7 @@ use std::{
 /// One answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reply {
-    /// A status, further header lines, a body.
+    /// A status, further header lines, a body. `{port}` in it is the port on which it answers, for an address of its own.
     Says(u16, &'static str, &'static str),
     /// Reads the request and closes the connection.
     Close,
@@ -54,13 +54,12 @@ fn answer(mut stream: TcpStream, reply: Reply, notes: &Mutex<Vec<String>>) -> io
     notes.lock().unwrap_or_else(PoisonError::into_inner).push(request);
     match reply {
         Reply::Close => Ok(()),
-        Reply::Says(status, headers, body) => stream.write_all(
-            format!(
-                "HTTP/1.1 {status} x\r\nContent-Length: {}\r\nConnection: close\r\n{headers}\r\n{body}",
-                body.len()
-            )
-            .as_bytes(),
-        ),
+        Reply::Says(status, headers, body) => {
+            let body = body.replace("{port}", &stream.local_addr()?.port().to_string());
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\nConnection: close\r\n");
+            stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes())
+        }
         Reply::Silent => io::copy(&mut stream, &mut io::sink()).map(drop),
         Reply::Endless => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;

@@ -109,9 +109,18 @@ impl Http {
                 }
                 None => Failure::Retry(said),
             },
-            408 | 500 | 503 => Failure::Retry(said),
-            // A gateway speaks, and it does not know what became of the request.
-            501..=599 => Failure::Unknown(said),
+            // It never got the request as a whole (RFC 9110 §15.5.9).
+            408 => Failure::Retry(said),
+            // "currently unable to handle the request" (§15.6.4), if it is the platform that says so, as it speaks, or names
+            // a time. A proxy gives the same status where the line behind it broke.
+            503 => match (answer.retry_after, answer.body.is_object()) {
+                (Some(after), _) => Failure::Wait { after, why: said },
+                (None, true) => Failure::Retry(said),
+                (None, false) => Failure::Unknown(said),
+            },
+            // Something kept it from doing all of it (§15.6.1), or who stands before it got no answer (§15.6.3, §15.6.5): how
+            // far the request came nobody says. Under a key it goes again, and a question settles it, as after a silence.
+            500..=599 => Failure::Unknown(said),
             400..=499 => Failure::Permanent(said),
             300..=399 => {
                 Failure::Permanent(format!("{said}; set the address of {} to where it points", self.platform))
@@ -278,6 +287,31 @@ mod tests {
         ] {
             let silence = http.ask(http.client.get(&url)).await.unwrap_err();
             assert!(!format!("{silence:?}").contains("old-secret"), "{url}: {silence:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_says_that_it_did_nothing_is_asked_again_and_who_may_have_done_something_is_not() {
+        let judged = async |status, headers, body| {
+            let port = Double::start(&[Reply::Says(status, headers, body)]).port;
+            let http = Http::new(double::http(), "the platform", Secret::from("hush"));
+            let answer = http.ask(http.client.post(format!("http://127.0.0.1:{port}/"))).await.unwrap();
+            http.judge(&answer, "no", Scope::Chat)
+        };
+        for (status, body) in [(408, ""), (503, r#"{"error":"in maintenance"}"#)] {
+            let failure = judged(status, "", body).await;
+            assert!(matches!(failure, Failure::Retry(_)), "{status} {body}: {failure:?}");
+        }
+        let later = judged(503, "Retry-After: 120\r\n", "<h1>Later</h1>").await;
+        assert!(matches!(later, Failure::Wait { after, .. } if after.as_secs() == 120), "{later:?}");
+        for (status, body) in [
+            (500, r#"{"error":"internal"}"#),
+            (502, "<h1>Bad gateway</h1>"),
+            (503, "upstream connect error or disconnect/reset before headers"),
+            (504, r#"{"error":"timeout"}"#),
+        ] {
+            let failure = judged(status, "", body).await;
+            assert!(matches!(failure, Failure::Unknown(_)), "{status} {body}: {failure:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, stage::Script, usual},
+        contract::{Case, Contract, Ends, Scene, UNCLAIMED, plays, stage::Script, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -52,13 +52,14 @@ fn by_bluebubbles(case: Case) -> Scene {
         r#"{"data":{"server_version":"1.9.9","private_api":true,"helper_connected":true}}"#,
     );
     match case {
-        // It answers so whatever went wrong in Messages.
-        Case::Trouble => plays([Reply::Says(500, "", "")], Ends::Unknown),
         Case::Refused => plays([PASSWORD], Ends::Refused("replace the token")),
         Case::Replaced => plays([PASSWORD, SENT], Ends::Sent("A-1")),
         Case::Ready => plays([READY], Ends::Sent("BlueBubbles 1.9.9")),
         Case::NotReady => plays([PASSWORD], Ends::Refused("replace the token")),
         Case::File => plays([SENT, SENT], Ends::Sent("A-1")),
+        Case::Removed => {
+            Scene::Never("what it says to a second one, it says to whatever goes wrong in Messages")
+        }
         Case::Deed(Action::React | Action::Edit | Action::Delete) => plays([SENT], Ends::Sent("B-2")),
         _ => usual(&[], SENT, "A-1", case),
     }
@@ -80,7 +81,8 @@ fn by_imsg(case: Case) -> Scene {
         Case::Limited | Case::LimitedVaguely => Scene::Never("Messages knows no limit that it tells of"),
         Case::Endless => Scene::Never("what it writes too much is thrown away, until its time is over"),
         Case::Gateway => Scene::Never("nobody stands between the program and the hub"),
+        Case::Unavailable => Scene::Never("a program that runs takes what it is given"),
         Case::Refused | Case::Replaced => Scene::Never("a program on this machine asks nobody who they are"),
-        Case::Deed(_) | Case::Removed => Scene::Never("the way does not claim it"),
+        Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
     }
 }

@@ -22,6 +22,7 @@ use crate::{
         Failure, PartKey,
         http::{Answer, Http, Silence, base::Base, quota, token::Token},
         limits::Scope,
+        removals::Removals,
     },
     files::kept::Checked,
 };
@@ -40,6 +41,7 @@ pub(super) struct Client {
     homeserver: Base,
     /// Rooms that were not encrypted, and when that was.
     plain: Mutex<HashMap<String, Instant>>,
+    pub(super) removals: Removals,
 }
 
 /// <https://spec.matrix.org/v1.18/client-server-api/#standard-error-response>
@@ -54,7 +56,8 @@ pub(super) struct Refusal {
 impl Client {
     /// An account that authenticates with a token.
     pub(super) fn new(http: reqwest::Client, homeserver: Base, token: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "the homeserver", token), homeserver, plain: Mutex::default() }
+        let http = Http::new(http, "the homeserver", token);
+        Self { http, homeserver, plain: Mutex::default(), removals: Removals::default() }
     }
 
     /// Puts an event into a room, under the part's key, and returns the event's id.

@@ -40,6 +40,7 @@ fn scene(case: Case) -> Scene {
         Case::Replaced => plays([REFUSED, PLAIN_ROOM, SENT], Ends::Sent("$event")),
         Case::Ready => plays([WHOAMI], Ends::Sent("@bot:hub.test, device D1")),
         Case::NotReady => plays([REFUSED], Ends::Refused("M_UNKNOWN_TOKEN")),
+        Case::Removed => Scene::Never("a redaction goes again under its transaction id, and is the same one"),
         Case::File => plays([PLAIN_ROOM, UPLOADED, SENT], Ends::Sent("$event")),
         Case::Deed(Action::Delete) => plays([SENT], Ends::Sent("$event")),
         Case::Deed(Action::Pin) => plays([PLAIN_ROOM, SENT], Ends::Sent("$event")),

@@ -13,6 +13,7 @@ use crate::{
         limits::{Allowance, Scope},
         sample::{self, Files, key, part},
     },
+    message::deed::Deed,
     render::Part,
     settings::secret::Secret,
 };
@@ -128,15 +129,17 @@ async fn a_refusal_is_permanent_with_the_servers_words() {
 }
 
 #[tokio::test]
-async fn a_servers_own_trouble_is_retried_and_a_gateways_is_unknown() {
+async fn after_a_servers_own_trouble_and_a_gateways_nobody_knows_unless_nothing_had_left_yet() {
     const TROUBLE: Reply = Reply::Says(500, "", r#"{"errcode":"M_UNKNOWN","error":"Internal server error"}"#);
     const GATEWAY: Reply = Reply::Says(504, "", "<h1>Gateway Time-out</h1>");
     let failure = deliver(&[PLAIN_ROOM, TROUBLE]).await.0.unwrap_err();
-    assert!(matches!(&failure, Failure::Retry(why) if why.contains("M_UNKNOWN")), "{failure:?}");
+    assert!(matches!(&failure, Failure::Unknown(why) if why.contains("M_UNKNOWN")), "{failure:?}");
     let failure = deliver(&[PLAIN_ROOM, GATEWAY]).await.0.unwrap_err();
     assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
-    let failure = deliver(&[GATEWAY]).await.0.unwrap_err();
-    assert!(matches!(failure, Failure::Retry(_)), "nothing had left yet: {failure:?}");
+    for script in [&[GATEWAY] as &'static [Reply], &[TROUBLE]] {
+        let failure = deliver(script).await.0.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "nothing had left yet: {failure:?}");
+    }
 }
 
 #[tokio::test]
@@ -230,4 +233,43 @@ async fn an_upload_whose_answer_was_lost_is_in_no_room_and_goes_again() {
     let failure = matrix.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     assert!(!double.heard().iter().any(|request| request.starts_with("PUT")));
+}
+
+/// A server refuses to put out who is not there and to take back what is not; after a lost answer that is a yes.
+#[tokio::test]
+async fn what_is_gone_after_a_lost_answer_was_removed() {
+    const NOT_THERE: Reply =
+        Reply::Says(403, "", r#"{"errcode":"M_FORBIDDEN","error":"The target user is not in the room"}"#);
+    const LEFT: Reply = Reply::Says(200, "", r#"{"membership":"leave"}"#);
+    const HERE: Reply = Reply::Says(200, "", r#"{"membership":"join"}"#);
+    const ME: Reply = Reply::Says(200, "", r#"{"user_id":"@bot:hub.test"}"#);
+    const MINE: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"chunk":[{"event_id":"$r","sender":"@bot:hub.test","content":{"m.relates_to":{"key":"👍"}}}]}"#,
+    );
+    const NONE: Reply = Reply::Says(200, "", r#"{"chunk":[]}"#);
+    let kick = Deed::Kick { user: "@ada:hub.test".into(), reason: None };
+    let unreact = Deed::React { message: "$event".into(), emoji: "👍".into(), remove: true };
+    // As the script has it: what becomes of the first attempt and of the second.
+    for (deed, script, ends) in [
+        (&kick, &[Reply::Close, NOT_THERE, LEFT] as &'static [Reply], ["Unknown", "@ada:hub.test"]),
+        // It may not put out anybody, and did not.
+        (&kick, &[Reply::Close, NOT_THERE, HERE], ["Unknown", "Permanent"]),
+        (&kick, &[Reply::Close, NOT_THERE, Reply::Close], ["Unknown", "Retry"]),
+        // Nothing was lost: whoever asks wants to read it.
+        (&kick, &[NOT_THERE, NOT_THERE], ["Permanent", "Permanent"]),
+        (&unreact, &[ME, MINE, Reply::Close, ME, NONE], ["Unknown", "$event"]),
+        (&unreact, &[ME, NONE, ME, NONE], ["Permanent", "Permanent"]),
+    ] {
+        let double = Double::start(script);
+        let matrix = matrix(double.port);
+        let wire = matrix.act(&sample::act("!room:hub.test", deed, None)).unwrap();
+        for end in ends {
+            let ended = matrix.deliver(&wire, &key()).await;
+            let said = ended.unwrap_or_else(|failure| format!("{failure:?}"));
+            assert!(said.starts_with(end), "{script:?}: {said}, and not {end}");
+        }
+        assert_eq!(double.heard().len(), script.len(), "{script:?}");
+    }
 }

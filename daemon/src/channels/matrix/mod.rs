@@ -66,7 +66,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     silent: true,
     address_hint: "a room id such as !abcdef:example.org",
     // The homeserver has its own bound, and says so.
-    files: Some(FileRules { max_size: u64::MAX, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: u64::MAX,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[],
+    }),
     actions: &[
         Action::Thread,
         Action::React,

@@ -18,14 +18,25 @@ impl Client {
                 Ok(event)
             }
             Stored::Unreact { room, event, emoji } => {
-                let reaction = self.own_reaction(&room, &event, &emoji).await?;
-                self.redact(&room, &reaction, key).await?;
-                Ok(event)
+                let (gone, ended) = match self.own_reaction(&room, &event, &emoji).await? {
+                    Some(reaction) => (false, self.redact(&room, &reaction, key).await),
+                    None => (true, Err(no_reaction(&emoji))),
+                };
+                self.removals.settle(key, gone, ended).map(|_| event)
             }
             Stored::Pin { room, event } => self.repin(&room, event, true).await,
             Stored::Unpin { room, event } => self.repin(&room, event, false).await,
-            Stored::Kick { room, user, reason } => self.put_out("kick", &room, user, reason).await,
-            Stored::Ban { room, user, reason } => self.put_out("ban", &room, user, reason).await,
+            Stored::Kick { room, user, reason } => {
+                let ended = self.put_out("kick", &room, &user, reason).await;
+                // A server refuses to put out who is not there, and gives no code for that alone.
+                let gone = matches!(ended, Err(Failure::Permanent(_)))
+                    && self.removals.lost(key)
+                    && self.is_out(&room, &user).await?;
+                self.removals.settle(key, gone, ended).map(|_| user)
+            }
+            Stored::Ban { room, user, reason } => {
+                self.put_out("ban", &room, &user, reason).await.map(|()| user)
+            }
             Stored::Presence { status, text } => {
                 let me = self.me().await?;
                 let mut body = object(json!({"presence": status}));
@@ -46,7 +57,7 @@ impl Client {
 
     /// The account's own reaction to an event, among the newest ones of this key
     /// (<https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv1roomsroomidrelationseventidreltypeeventtype>).
-    async fn own_reaction(&self, room: &str, event: &str, emoji: &str) -> Result<String, Failure> {
+    async fn own_reaction(&self, room: &str, event: &str, emoji: &str) -> Result<Option<String>, Failure> {
         let me = self.me().await?;
         let path = ["v1", "rooms", room, "relations", event, "m.annotation", "m.reaction"];
         let found = self.asked_at(&path).await?;
@@ -55,9 +66,7 @@ impl Client {
             reaction["sender"] == me.as_str() && reaction["content"]["m.relates_to"]["key"] == emoji
         };
         let id = reactions.iter().find(own).and_then(|reaction| reaction["event_id"].as_str());
-        id.map(str::to_owned).ok_or_else(|| {
-            Failure::Permanent(format!("the account has no reaction {emoji} there that could be taken back"))
-        })
+        Ok(id.map(str::to_owned))
     }
 
     /// <https://spec.matrix.org/v1.18/client-server-api/#mroompinned_events>: the whole list is written anew, so that what
@@ -83,19 +92,26 @@ impl Client {
         Ok(event)
     }
 
+    /// Whether somebody is not in a room
+    /// (<https://spec.matrix.org/v1.18/client-server-api/#mroommember>).
+    async fn is_out(&self, room: &str, user: &str) -> Result<bool, Failure> {
+        let path = ["v3", "rooms", room, "state", "m.room.member", user];
+        let member = self.asked_at(&path).await?;
+        Ok(matches!(member["membership"].as_str(), Some("leave" | "ban")))
+    }
+
     async fn put_out(
         &self,
         how: &str,
         room: &str,
-        user: String,
+        user: &str,
         reason: Option<String>,
-    ) -> Result<String, Failure> {
+    ) -> Result<(), Failure> {
         let mut body = object(json!({"user_id": user}));
         if let Some(reason) = reason {
             body.insert("reason".into(), reason.into());
         }
-        self.done(Method::POST, &["rooms", room, how], Some(&body)).await?;
-        Ok(user)
+        self.done(Method::POST, &["rooms", room, how], Some(&body)).await.map(drop)
     }
 
     /// The account's own id.
@@ -118,6 +134,10 @@ impl Client {
         let answer = self.ask(method, path, body).await?;
         if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer)) }
     }
+}
+
+fn no_reaction(emoji: &str) -> Failure {
+    Failure::Permanent(format!("the account has no reaction {emoji} there that could be taken back"))
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -3,8 +3,14 @@
 //! Every answer has status 200; an error is in its body. signal-cli speaks to Signal's servers while we wait, and knows no
 //! more of a message whose connection broke than we do: [`Failure::Unknown`], unless it names an error that comes before
 //! anything was sent.
+//!
+//! A daemon that was started for one account (`-a`) sends as that one, whatever account a request names, and does not say
+//! which it is (signal-cli-jsonrpc(5), "Multi-account mode"). Nothing is handed to such a one.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -24,6 +30,9 @@ pub(super) const FILE: &str = "/params/attachment/0";
 /// The slowest that a delivery may be: less than the whole delivery may take.
 const LONGEST: Duration = Duration::from_secs(500);
 
+/// For so long a daemon that served several accounts is believed to do so still.
+const BELIEVED: Duration = Duration::from_mins(1);
+
 /// What went wrong, by signal-cli's numbers (`SignalJsonRpcCommandHandler` and JSON-RPC 2.0 §5.1).
 mod code {
     pub(super) const USER: i64 = -1;
@@ -40,12 +49,14 @@ pub(super) struct Client {
     http: Http,
     url: Base,
     account: String,
+    serves_all: Mutex<Option<Instant>>,
 }
 
 impl Client {
     /// The daemon at `url`, for its account.
     pub(super) fn new(http: reqwest::Client, url: Base, account: String) -> Self {
-        Self { http: Http::new(http, "signal-cli", Secret::from("")), url, account }
+        let serves_all = Mutex::default();
+        Self { http: Http::new(http, "signal-cli", Secret::from("")), url, account, serves_all }
     }
 
     /// Performs a request; the result, or what became of it.
@@ -64,7 +75,8 @@ impl Client {
             }
             None => None,
         };
-        let answer = self.ask(request, file).await?;
+        self.serves_all().await?;
+        let answer = self.ask(request, file).await.inspect_err(|_| self.believe(None))?;
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
             return Err(self.http.judge(&answer, &said, Scope::Account));
@@ -83,6 +95,36 @@ impl Client {
             );
         }
         Ok(answer.body["result"].clone())
+    }
+
+    /// Fails where the daemon was started for one account.
+    async fn serves_all(&self) -> Result<(), Failure> {
+        let since = *self.serves_all.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.is_some_and(|since| since.elapsed() < BELIEVED) {
+            return Ok(());
+        }
+        let answer = self.ask(accounts(), None).await.map_err(Silence::harmless)?;
+        if !answer.status.is_success() {
+            let said = format!("{}; check url", answer.status);
+            return Err(self.http.judge(&answer, &said, Scope::Account).harmless());
+        }
+        if serves_one(&answer) {
+            return Err(Failure::Permanent(self.started_for_one()));
+        }
+        self.believe(Some(Instant::now()));
+        Ok(())
+    }
+
+    /// That it serves several accounts, since when; or nothing of it any more.
+    pub(super) fn believe(&self, since: Option<Instant>) {
+        *self.serves_all.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    fn started_for_one(&self) -> String {
+        format!(
+            "signal-cli runs for one account and does not say whether that is {}: start its daemon without -a",
+            self.account
+        )
     }
 
     async fn ask(&self, json: Value, file: Option<Checked>) -> Result<Answer, Silence> {
@@ -161,8 +203,7 @@ impl Client {
 
     /// The account, if the daemon has it.
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
-        let request = json!({ "jsonrpc": "2.0", "id": "ready", "method": "listAccounts" });
-        let answer = match self.ask(request, None).await {
+        let answer = match self.ask(accounts(), None).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
@@ -170,12 +211,8 @@ impl Client {
             let said = format!("{}; check url", answer.status);
             return Err(self.http.judge(&answer, &said, Scope::Account).to_string());
         }
-        // A daemon that was started for one account lists none, and sends as that one whatever account a request names.
-        if answer.body["error"]["code"] == code::METHOD {
-            return Err(format!(
-                "signal-cli runs for one account and does not say whether that is {}: start its daemon without -a",
-                self.account
-            ));
+        if serves_one(&answer) {
+            return Err(self.started_for_one());
         }
         let accounts = answer.body["result"].as_array().ok_or("what answers is no signal-cli; check url")?;
         let is_it = |account: &&Value| account["number"] == self.account || account["aci"] == self.account;
@@ -184,4 +221,14 @@ impl Client {
             None => Err(self.no_account()),
         }
     }
+}
+
+/// Which accounts there are, which a daemon for one of them does not say.
+fn accounts() -> Value {
+    json!({ "jsonrpc": "2.0", "id": "accounts", "method": "listAccounts" })
+}
+
+/// Whether it has no such method.
+fn serves_one(answer: &Answer) -> bool {
+    answer.body["error"]["code"] == code::METHOD
 }

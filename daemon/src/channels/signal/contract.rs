@@ -44,14 +44,15 @@ const NOBODY: Reply = Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[],"id":
 
 fn scene(case: Case) -> Scene {
     match case {
-        Case::Limited => plays([LIMITED], Ends::Waits),
-        Case::LimitedVaguely => plays([LIMITED_VAGUELY], Ends::Retried),
+        Case::Limited => plays([ACCOUNTS, LIMITED], Ends::Waits),
+        Case::LimitedVaguely => plays([ACCOUNTS, LIMITED_VAGUELY], Ends::Retried),
+        Case::Removed => Scene::Never("it tells everybody a second time, and refuses nothing"),
         Case::Refused | Case::Replaced => Scene::Never("signal-cli asks nobody who they are"),
         Case::Ready => plays([ACCOUNTS], Ends::Sent("+4915112345678")),
         Case::NotReady => plays([NOBODY], Ends::Refused("signal-cli has no account +4915112345678")),
         Case::File | Case::Deed(Action::Edit | Action::Delete | Action::React | Action::Poll) => {
-            plays([SENT], Ends::Sent(ID))
+            plays([ACCOUNTS, SENT], Ends::Sent(ID))
         }
-        _ => usual(&[], SENT, ID, case),
+        _ => usual(&[ACCOUNTS], SENT, ID, case),
     }
 }

@@ -27,7 +27,9 @@ const GROUP: &str = "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
 fn signal(port: u16, files: &Files) -> Signal {
     let url = Base::parse("url", &format!("http://127.0.0.1:{port}")).unwrap();
     let account = "+4915112345678".to_owned();
-    Signal { client: Client::new(http(), url, account.clone()), account, kept: files.kept() }
+    let client = Client::new(http(), url, account.clone());
+    client.believe(Some(std::time::Instant::now()));
+    Signal { client, account, kept: files.kept() }
 }
 
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {
@@ -287,6 +289,38 @@ async fn a_poll_is_a_method_of_its_own_that_an_old_signal_cli_lacks() {
     assert_eq!(signal.act(&act(ANNA, &several, None)).unwrap()["params"]["noMulti"], false);
     let answering = Act { reply_to: Some("1700000000000"), ..act(ANNA, &deed, None) };
     assert!(signal.refusal(&signal.act(&answering).unwrap()).is_some());
+}
+
+/// It would send as whom it was started for, and nobody could tell.
+#[tokio::test]
+async fn nothing_is_handed_to_a_daemon_that_serves_one_account() {
+    const ACCOUNTS: Reply = Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[],"id":"accounts"}"#);
+    let text = part("Hello");
+    let asks = |script: &'static [Reply]| {
+        let double = Double::start(script);
+        let signal = signal(double.port, &Files::new());
+        signal.client.believe(None);
+        (signal, double)
+    };
+    let (signal, double) = asks(&[error!("-32601", "Method not implemented", "null"), SENT]);
+    let wire = signal.compose(&letter(ANNA, &text));
+    let failure = signal.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("without -a")), "{failure:?}");
+    assert_eq!(double.heard().len(), 1, "nothing was sent");
+
+    // One that serves several is asked once, and again after its line broke: it may be another one now.
+    let (signal, double) = asks(&[ACCOUNTS, SENT, SENT, Reply::Close, ACCOUNTS, SENT]);
+    for lost in [false, false, true, false] {
+        assert_eq!(signal.deliver(&wire, &key()).await.is_err(), lost);
+    }
+    let asked = double.heard().iter().filter(|request| request.contains("listAccounts")).count();
+    assert_eq!((asked, double.heard().len()), (2, 6));
+
+    // Of a question nobody sees anything.
+    for script in [&[Reply::Close] as &'static [Reply], &[Reply::Says(500, "", "")]] {
+        let failure = asks(script).0.deliver(&wire, &key()).await.unwrap_err();
+        assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+    }
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ pub const KEYS: &[Key] = &[
     key(
         "url",
         "\"http://127.0.0.1:8080\"",
-        "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080. It asks nobody who they are, so let it listen on this machine only.",
+        "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080, without -a. It asks nobody who they are, so let it listen on this machine only.",
     ),
     key(
         "account",
@@ -57,7 +57,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     channel: "signal",
     replies: true,
     address_hint: target::HINT,
-    files: Some(FileRules { max_size: MAX_FILE, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: MAX_FILE,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[],
+    }),
     actions: &[Action::React, Action::Poll, Action::Edit, Action::Delete],
     // Ten options (signal-cli's `SendPollCreateCommand`, in 0.13.23 and later); Signal's applications drop a poll whose
     // question or option is longer (Signal-Android, `DataMessageProcessor`: `POLL_CHARACTER_LIMIT`).

@@ -28,6 +28,17 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
 const ID: &str = "1790000000.000100";
 const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"channel":"C012AB3CD","ts":"1790000000.000100"}"#);
 const GONE: Reply = Reply::Says(200, "", r#"{"ok":false,"error":"message_not_found"}"#);
+/// Where a file is taken: on a server of its own, which the dialogues have, and here on the same.
+const PLACE: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"ok":true,"upload_url":"http://127.0.0.1:{port}/upload?sig=hush","file_id":"F012AB3CD"}"#,
+);
+const SHARED: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"ok":true,"files":[{"id":"F012AB3CD","shares":{"public":{"C012AB3CD":[{"ts":"1790000000.000100"}]}}}]}"#,
+);
 const YES: Reply = Reply::Says(200, "", r#"{"ok":true}"#);
 const REVOKED: Reply = Reply::Says(
     200,
@@ -44,8 +55,7 @@ fn scene(case: Case) -> Scene {
             Ends::Sent("hub in Home"),
         ),
         Case::NotReady => plays([REVOKED], Ends::Refused("bot token rejected")),
-        // Slack names a place for a file by an address, which the dialogues have a second server for.
-        Case::File => Scene::Never("a file goes to a second server; see the dialogues"),
+        Case::File => plays([PLACE, Reply::Says(200, "", "OK - 5"), SHARED], Ends::Sent(ID)),
         Case::Removed => plays([Reply::Close, GONE, GONE], Ends::Sent(ID)),
         Case::Deed(Action::Poll | Action::Thread) => plays([SENT], Ends::Sent(ID)),
         Case::Deed(Action::SetPresence) => plays([YES], Ends::Sent("auto")),

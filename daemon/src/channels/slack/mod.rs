@@ -69,7 +69,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     address_hint: "a conversation's or person's id such as C012AB3CD or U012AB3CD",
     // <https://slack.com/help/articles/201330736>: 1 GB a file. Each is shared by a request of its own, for a text with its
     // key, its buttons and its blocks cannot stand in that request.
-    files: Some(FileRules { max_size: 1 << 30, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: 1 << 30,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[],
+    }),
     actions: &[
         Action::Thread,
         Action::React,

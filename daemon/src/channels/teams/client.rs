@@ -16,6 +16,7 @@ use crate::{
         Failure, PartKey,
         http::{Answer, Http, Silence, base::Base, granted::Granted, token::Token},
         limits::Scope,
+        removals::Removals,
     },
     files::kept::{Checked, Kept},
     message::attachment::referred,
@@ -29,10 +30,14 @@ const SCOPE: &str = "https://api.botframework.com/.default";
 /// (<https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>).
 pub(super) const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif"];
 /// The largest that is put into a request, in bytes.
-const MAX_PICTURE: u64 = 1_000_000;
+pub(super) const MAX_PICTURE: u64 = 1_000_000;
 
 /// The longest that a message may be, in bytes, its pictures aside: a workflow takes 28 KB, a bot more.
 const MAX_BODY: usize = 25_000;
+
+/// "Message doesn't exist or it has been deleted"
+/// (<https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#status-codes-from-bot-conversational-apis>).
+const GONE: &str = "ActivityNotFoundInConversation";
 
 /// The id of what has none: a workflow says that it took it, and nothing more.
 const TAKEN: &str = "accepted";
@@ -41,6 +46,7 @@ const TAKEN: &str = "accepted";
 pub(super) struct Client {
     http: Http,
     way: Way,
+    removals: Removals,
 }
 
 /// As whom it speaks.
@@ -76,7 +82,7 @@ impl Client {
     ) -> Self {
         let token_url = login.at(&[tenant, "oauth2", "v2.0", "token"]);
         let way = Way::Bot(Box::new(Bot { service, token_url, app_id, granted: Granted::default() }));
-        Self { http: Http::new(http, "Teams", secret), way }
+        Self { http: Http::new(http, "Teams", secret), way, removals: Removals::default() }
     }
 
     /// The webhook of a workflow, whose address is its secret.
@@ -86,7 +92,8 @@ impl Client {
         if url.is_none_or(|url| !url.has_host() || url.query().is_none()) {
             return Err("webhook: copy the whole address of the workflow, with all behind its ?".into());
         }
-        Ok(Self { http: Http::new(http, "Teams", address), way: Way::Webhook })
+        let http = Http::new(http, "Teams", address);
+        Ok(Self { http, way: Way::Webhook, removals: Removals::default() })
     }
 
     /// Whether it is a webhook.
@@ -114,7 +121,7 @@ impl Client {
                 self.ask(Method::PUT, &segments(&conversation, Some(&id)), Some(&activity)).await.map(|_| id)
             }
             Wire::Delete { conversation, id } => {
-                self.ask(Method::DELETE, &segments(&conversation, Some(&id)), None).await.map(|_| id)
+                self.remove(&segments(&conversation, Some(&id)), key).await.map(|()| id)
             }
             Wire::Post { message } => {
                 bounded(&message)?;
@@ -136,6 +143,18 @@ impl Client {
         }
     }
 
+    /// Removes what the path names.
+    async fn remove(&self, path: &[String], key: &PartKey) -> Result<(), Failure> {
+        let (gone, ended) = match self.answered(Method::DELETE, path, None).await {
+            Ok((answer, _)) if answer.status.is_success() => (false, Ok(())),
+            Ok((answer, used)) => {
+                (refusal(&answer).code == GONE, Err(self.judge(&answer, used.as_ref()).await))
+            }
+            Err(failure) => (false, Err(failure)),
+        };
+        self.removals.settle(key, gone, ended).map(drop)
+    }
+
     /// A request, and what a yes says.
     async fn ask(
         &self,
@@ -143,6 +162,19 @@ impl Client {
         path: &[String],
         body: Option<&Map<String, Value>>,
     ) -> Result<Value, Failure> {
+        match self.answered(method, path, body).await? {
+            (answer, _) if answer.status.is_success() => Ok(answer.body),
+            (answer, used) => Err(self.judge(&answer, used.as_ref()).await),
+        }
+    }
+
+    /// A request's answer, and the access token that it was asked with.
+    async fn answered(
+        &self,
+        method: Method,
+        path: &[String],
+        body: Option<&Map<String, Value>>,
+    ) -> Result<(Answer, Option<Secret>), Failure> {
         let (mut request, used) = match &self.way {
             Way::Bot(bot) => {
                 let token = self.access().await?;
@@ -163,11 +195,7 @@ impl Client {
             longest = Http::longest(body.len() as u64);
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        match self.http.ask_within(request, longest).await {
-            Ok(answer) if answer.status.is_success() => Ok(answer.body),
-            Ok(answer) => Err(self.judge(&answer, used.as_ref()).await),
-            Err(silence) => Err(silence.into()),
-        }
+        Ok((self.http.ask_within(request, longest).await?, used))
     }
 
     /// An access token.
@@ -217,7 +245,7 @@ impl Client {
     ///
     /// <https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#status-codes-from-bot-conversational-apis>
     async fn judge(&self, answer: &Answer, used: Option<&Secret>) -> Failure {
-        let refusal = Refusal::deserialize(&answer.body["error"]).unwrap_or_default();
+        let refusal = refusal(answer);
         let hint = match (answer.status.as_u16(), refusal.code.as_str()) {
             (_, "BotNotInConversationRoster")
             | (403, "ForbiddenOperationException" | "BotDisabledByAdmin") => {
@@ -271,6 +299,11 @@ impl Client {
         }
         words
     }
+}
+
+/// Why it says no.
+fn refusal(answer: &Answer) -> Refusal {
+    Refusal::deserialize(&answer.body["error"]).unwrap_or_default()
 }
 
 /// Fails if a message is longer than Teams takes, pictures aside.

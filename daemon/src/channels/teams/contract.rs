@@ -51,6 +51,11 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
 const GRANTED: Reply =
     Reply::Says(200, "", r#"{"token_type":"Bearer","expires_in":86399,"access_token":"hush.jwt"}"#);
 const CREATED: Reply = Reply::Says(201, "", r#"{"id":"1700000000000"}"#);
+const GONE: Reply = Reply::Says(
+    404,
+    "",
+    r#"{"error":{"code":"ActivityNotFoundInConversation","message":"Conversation not found."}}"#,
+);
 const EXPIRED: Reply = Reply::Says(
     401,
     "",
@@ -69,6 +74,7 @@ fn by_bot(case: Case) -> Scene {
         }
         Case::Ready => plays([GRANTED], Ends::Sent("app app-1")),
         Case::NotReady => plays([EXPIRED], Ends::Refused("client secret")),
+        Case::Removed => plays([GRANTED, Reply::Close, GONE, GONE], Ends::Sent(ID)),
         Case::File | Case::Deed(Action::Poll | Action::Thread) => plays([GRANTED, CREATED], Ends::Sent(ID)),
         Case::Deed(_) => plays([GRANTED, Reply::Says(200, "", "")], Ends::Sent(ID)),
         _ => usual(&[GRANTED], CREATED, ID, case),

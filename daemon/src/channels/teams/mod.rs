@@ -94,7 +94,12 @@ const BOT: Capabilities = Capabilities {
     // Pictures alone: a document would need a person who lets the bot write to their OneDrive.
     // <https://learn.microsoft.com/microsoftteams/platform/bots/how-to/agents-inline-images>: base64 data stand outside the
     // bound of a message; <https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>: 1 MB.
-    files: Some(FileRules { max_size: 1_000_000, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: client::MAX_PICTURE,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[client::PICTURES],
+    }),
     actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],
     buttons: Some(BUTTONS),
     polls: Some(PollRules {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{
     media,
-    wire::{Instead, REMOVE, Wire},
+    wire::{BETWEEN, Instead, REMOVE, Wire},
 };
 use crate::{
     channels::{
@@ -55,13 +55,18 @@ impl Client {
         let result = self.perform(wire, kept).await?;
         let topic = method == "createForumTopic";
         let made = if topic { "message_thread_id" } else { "message_id" };
-        // An album is as many messages as it has items; its caption is the first one's.
-        let first = if result.is_array() { &result[0] } else { &result };
-        let id = match first[made].as_i64() {
-            Some(id) => id.to_string(),
-            None if result == true => about,
-            None => return Err(Failure::Unknown("Telegram said yes, but not as which message".into())),
+        let id = match &result {
+            // An album is as many messages as it has items.
+            Value::Array(items) => {
+                let ids = items.iter().map(|item| item[made].as_i64().map(|id| id.to_string()));
+                ids.collect::<Option<Vec<_>>>().map(|ids| ids.join(&BETWEEN.to_string()))
+            }
+            Value::Bool(true) => Some(about),
+            one => one[made].as_i64().map(|id| id.to_string()),
         };
+        let id = id
+            .filter(|id| !id.is_empty())
+            .ok_or_else(|| Failure::Unknown("Telegram said yes, but not as which message".into()))?;
         let Some(mut then) = then else { return Ok(id) };
         if topic {
             then.body.insert("message_thread_id".into(), result["message_thread_id"].clone());
@@ -202,8 +207,12 @@ impl Client {
 
 /// What a request is about that makes nothing new.
 fn about(body: &Map<String, Value>) -> String {
+    let word = |id: &Value| id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+    if let Some(Value::Array(several)) = body.get("message_ids") {
+        return several.iter().map(word).collect::<Vec<_>>().join(&BETWEEN.to_string());
+    }
     let id = body.get("message_id").or_else(|| body.get("user_id"));
-    id.map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)).unwrap_or_default()
+    id.map(word).unwrap_or_default()
 }
 
 /// A topic is there, and its first message is not.

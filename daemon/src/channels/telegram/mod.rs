@@ -62,7 +62,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     silent: true,
     address_hint: "a chat id such as -1001234567890, a person's id, or @channelname",
     // "50 MB" for files of other kinds than photos (<https://core.telegram.org/bots/api#sending-files>).
-    files: Some(FileRules { max_size: 50_000_000, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: 50_000_000,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[],
+    }),
     actions: &[
         Action::Thread,
         Action::React,

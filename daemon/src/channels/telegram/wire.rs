@@ -19,6 +19,12 @@ use crate::{
 
 /// <https://core.telegram.org/bots/api#deletemessage>.
 pub(super) const REMOVE: &str = "deleteMessage";
+/// "If some of the specified messages can't be found, they are skipped"; it takes a hundred
+/// (<https://core.telegram.org/bots/api#deletemessages>).
+const REMOVE_ALL: &str = "deleteMessages";
+
+/// Between the ids of an album's messages, which are one message to everybody but Telegram.
+pub(super) const BETWEEN: char = ',';
 
 /// A request, and what was planned with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +101,7 @@ impl Wire {
             "setMessageReaction"
                 | "editMessageText"
                 | REMOVE
+                | REMOVE_ALL
                 | "pinChatMessage"
                 | "unpinChatMessage"
                 | "restrictChatMember"
@@ -169,7 +176,7 @@ impl Wire {
         if let Some(message) = reply_to {
             // It goes also if the other one was deleted meanwhile: an answer without its question is better than none, and
             // it is in the same chat in any case.
-            let reply = json!({"message_id": number(message), "allow_sending_without_reply": true});
+            let reply = json!({"message_id": first(message), "allow_sending_without_reply": true});
             self.set("reply_parameters", reply);
         }
         if silent {
@@ -219,7 +226,7 @@ fn album(chat: Value, letter: &Letter<'_>) -> Wire {
 /// What is done otherwise.
 pub(super) fn act(act: &Act<'_>, link_previews: bool) -> Option<Wire> {
     let chat = || number(act.address);
-    let of = |message: &str| json!({"chat_id": chat(), "message_id": number(message)});
+    let of = |message: &str| json!({"chat_id": chat(), "message_id": first(message)});
     let person = |user: &str| json!({"chat_id": chat(), "user_id": number(user)});
     Some(match act.deed {
         Deed::Poll(poll) => {
@@ -243,9 +250,13 @@ pub(super) fn act(act: &Act<'_>, link_previews: bool) -> Option<Wire> {
         Deed::Edit { message } => {
             let mut wire = text(act.address, act.part?, link_previews);
             wire.method = "editMessageText".into();
-            wire.set("message_id", number(message));
+            wire.set("message_id", first(message));
             wire.instead = Some(Instead::Caption);
             wire
+        }
+        Deed::Delete { message } if message.contains(BETWEEN) => {
+            let all: Vec<Value> = message.split(BETWEEN).map(|id| number(id.trim())).collect();
+            Wire::new(REMOVE_ALL, json!({"chat_id": chat(), "message_ids": all}))
         }
         Deed::Delete { message } => Wire::new(REMOVE, of(message)),
         Deed::Pin { message } => {
@@ -358,6 +369,11 @@ fn permissions(all: bool) -> Value {
 /// Supergroups and channels begin with -100 and have 13 digits (<https://core.telegram.org/api/bots/ids>).
 fn is_basic_group(address: &str) -> bool {
     address.starts_with('-') && !(address.starts_with("-100") && address.len() >= 14)
+}
+
+/// A message as the number that it is; of an album the first, which has its caption and is what people answer.
+fn first(message: &str) -> Value {
+    number(message.split(BETWEEN).next().unwrap_or(message).trim())
 }
 
 /// An id as the number that it is.

@@ -41,6 +41,8 @@ const DOCUMENTS: &[&str] = &[
 const IMAGES: &[&str] = &["image/jpeg", "image/png"];
 const AUDIO: &[&str] = &["audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"];
 const VIDEO: &[&str] = &["video/mp4", "video/3gpp"];
+/// All that it takes.
+pub(super) const KINDS: &[&[&str]] = &[DOCUMENTS, IMAGES, AUDIO, VIDEO];
 /// Images, in bytes (<https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>).
 const MAX_IMAGE: u64 = 5 * 1024 * 1024;
 /// Audio and video.
@@ -142,7 +144,7 @@ fn templated(letter: &Letter<'_>, template: &Template) -> Option<Value> {
 
 /// Whether the platform takes a file of its type at all.
 pub(super) fn takes(file: &Attachment) -> bool {
-    [DOCUMENTS, IMAGES, AUDIO, VIDEO].iter().any(|kinds| kinds.contains(&file.kind.as_str()))
+    KINDS.iter().any(|kinds| kinds.contains(&file.kind.as_str()))
 }
 
 /// A file is shown as what it is where WhatsApp takes it as that; else it is a document, of 100 MB at most.

@@ -95,14 +95,13 @@ fn by_evolution(case: Case) -> Scene {
     const KEY: Reply =
         Reply::Says(401, "", r#"{"status":401,"response":{"message":"Unauthorized evo-hush-Old"}}"#);
     match case {
-        // It answers so whatever went wrong while it was sending.
-        Case::Trouble => plays([Reply::Says(500, "", "")], Ends::Unknown),
         Case::Refused => plays([KEY], Ends::Refused("replace the token")),
         Case::Replaced => plays([KEY, MADE], Ends::Sent("3EB0AA")),
         Case::Ready => {
             plays([Reply::Says(200, "", r#"{"instance":{"state":"open"}}"#)], Ends::Sent("instance home"))
         }
         Case::NotReady => plays([KEY], Ends::Refused("replace the token")),
+        Case::Removed => Scene::Never("it tells everybody a second time, and refuses nothing"),
         Case::File | Case::Deed(_) => plays([MADE], Ends::Sent("3EB0AA")),
         _ => usual(&[], MADE, "3EB0AA", case),
     }
@@ -111,7 +110,7 @@ fn by_evolution(case: Case) -> Scene {
 /// Texts go by the first way, what is done to a message by the way that it came: here, by the second.
 fn by_both(case: Case) -> Scene {
     match case {
-        Case::Deed(_) => by_evolution(case),
+        Case::Deed(_) | Case::Removed => by_evolution(case),
         // Neither is ready.
         Case::NotReady => plays([EXPIRED, EXPIRED], Ends::Refused("replace the token")),
         _ => by_cloud(case),

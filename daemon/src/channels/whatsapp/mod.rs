@@ -85,7 +85,12 @@ const CLOUD: Capabilities = Capabilities {
     replies: true,
     address_hint: target::HINT,
     // <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
-    files: Some(FileRules { max_size: 100 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: 100 * 1024 * 1024,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: cloud::KINDS,
+    }),
     actions: &[Action::React],
     // <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>
     buttons: Some(ButtonRules { rows: 3, per_row: 3, in_all: 3, text: 20, data: 256, urls: false }),
@@ -103,7 +108,12 @@ const CLOUD: Capabilities = Capabilities {
 const EVOLUTION: Capabilities = Capabilities {
     address_hint: target::GROUP_HINT,
     // Its bodies may have 136 MB (`src/main.ts`), of which base64 takes a quarter.
-    files: Some(FileRules { max_size: 64 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned }),
+    files: Some(FileRules {
+        max_size: 64 * 1024 * 1024,
+        max_together: u64::MAX,
+        form: FileForm::Captioned,
+        kinds: &[],
+    }),
     actions: &[Action::React, Action::Poll, Action::Delete],
     buttons: None,
     // `pollMessageSchema`; the lengths are WhatsApp's own.
@@ -299,6 +309,14 @@ impl Adapter for WhatsApp {
                 self.instance.as_ref().ok_or_else(gone)?.send(wire, &self.kept).await
             }
             _ => Err(Failure::Permanent("the stored message goes no way that there is".into())),
+        }
+    }
+
+    fn route(&self, wire: &Value) -> Option<&'static str> {
+        match (self.capabilities().mode, wire["way"].as_str()?) {
+            (DeliveryMode::Hybrid, "cloud") => Some("by the Cloud API"),
+            (DeliveryMode::Hybrid, "evolution") => Some("by the Evolution API"),
+            _ => None,
         }
     }
 

@@ -51,7 +51,8 @@ pub(super) fn part(
         return Err(never(why));
     }
     let shown = shown::deed(&deed, text.as_ref().map(|part| part.shown.as_str()));
-    Ok(Some(NewPart { key: new_part_key(), shown, wire: wire.to_string() }))
+    let route = adapter.route(&wire);
+    Ok(Some(NewPart { key: new_part_key(), shown, wire: wire.to_string(), route }))
 }
 
 /// The text beside a deed: one part, or none.

@@ -27,7 +27,7 @@ pub(super) fn add<'a>(
     pieces: &mut Vec<Piece<'a>>,
 ) -> Result<(), Refusal> {
     let channel = adapter.capabilities().channel;
-    let rules = fits(adapter, files.iter().map(|file| file.size))?
+    let rules = fits(adapter, files.iter())?
         .ok_or_else(|| without(channel, "files", "put what matters into the text, or send a link to it"))?;
     let captions = files.iter().enumerate().map(|(index, file)| {
         let mut caption = render::parse(file.caption.as_deref().unwrap_or_default());
@@ -93,15 +93,20 @@ fn words(file: &Attachment, prefix: Option<&str>, flavour: &Flavour) -> Result<O
     Ok(if parts.len() == 1 { parts.pop() } else { None })
 }
 
-/// What an account takes of files, if files of these sizes fit into it; none where it takes no files.
-pub(in crate::delivery) fn fits(
+/// What an account takes of files, if it takes these; none where it takes no files.
+pub(in crate::delivery) fn fits<'a>(
     adapter: &dyn Adapter,
-    sizes: impl Iterator<Item = u64>,
+    files: impl Iterator<Item = &'a Attachment>,
 ) -> Result<Option<FileRules>, Refusal> {
     let can = adapter.capabilities();
     let Some(rules) = can.files else { return Ok(None) };
     let mut left = rules.max_together;
-    for size in sizes {
+    for &Attachment { size, ref name, ref kind, .. } in files {
+        if let Some(alone) = rules.alone().filter(|_| !rules.takes(kind)) {
+            let error = format!("{} takes no file of the type {kind} here, and {name} is one", can.channel);
+            let hint = format!("send a link to it; what it takes is {alone}");
+            return Err(Refusal::input(error, hint).because("files"));
+        }
         if size > rules.max_size || size > left {
             let most = rules.max_size.min(left);
             let error = format!("{} takes no file of {size} bytes here, but {most} at most", can.channel);

@@ -148,7 +148,8 @@ fn letters(
         let text = Some(part.shown.clone()).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
         let shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
-        Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string() })
+        let route = adapter.route(&wire);
+        Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string(), route })
     };
     pieces.iter().enumerate().map(part).collect()
 }

@@ -288,6 +288,16 @@ fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value
             kinds.dedup();
             about = format!("{about} It is {}.", kinds.join(", "));
         }
+        "attachments" | "media" => {
+            for Reach { can, .. } in reach {
+                if let Some(alone) = can.files.and_then(|rules| rules.alone()) {
+                    let also = format!(" On {} nothing but {alone}.", can.channel);
+                    if !about.contains(&also) {
+                        about += &also;
+                    }
+                }
+            }
+        }
         "message" => {
             let limit = |channel| Some(format!("{channel} {}", formats::format(channel)?.flavour.limit?));
             let limits: Vec<String> = channels(reach).into_iter().filter_map(limit).collect();

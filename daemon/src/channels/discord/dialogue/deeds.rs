@@ -110,7 +110,8 @@ async fn a_thread_is_made_once_and_its_first_message_stands_in_it() {
     // Whatever becomes of the message, there is no second thread.
     for (script, kind) in [
         (&[CHANNEL, MADE, FORBIDDEN] as &'static [Reply], "Permanent"),
-        (&[CHANNEL, MADE, Reply::Says(500, "", "{}")], "Permanent"),
+        (&[CHANNEL, MADE, Reply::Says(503, "", "{}")], "Permanent"),
+        (&[CHANNEL, MADE, Reply::Says(500, "", "{}")], "Unknown"),
         (&[CHANNEL, MADE, Reply::Close], "Unknown"),
     ] {
         let why = why(&act(thread(None), Some(&part), script).await.0.unwrap_err());

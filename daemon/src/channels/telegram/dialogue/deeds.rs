@@ -60,7 +60,8 @@ async fn a_topic_is_made_once_and_its_first_message_stands_in_it() {
     // Whatever becomes of the message, there is no second topic.
     for (script, kind) in [
         (&[MADE, NO_RIGHTS] as &'static [Reply], "Permanent"),
-        (&[MADE, Reply::Says(500, "", "{}")], "Permanent"),
+        (&[MADE, Reply::Says(503, "", "{}")], "Permanent"),
+        (&[MADE, Reply::Says(500, "", "{}")], "Unknown"),
         (&[MADE, Reply::Close], "Unknown"),
     ] {
         let why = why(&act(topic(), Some(&part), script).await.0.unwrap_err());

@@ -62,7 +62,7 @@ async fn a_picture_that_is_no_photo_goes_as_a_document_and_a_lost_upload_is_unkn
 }
 
 #[tokio::test]
-async fn an_album_brings_its_files_at_once_and_has_the_first_ones_id() {
+async fn an_album_brings_its_files_at_once_and_has_the_ids_of_all() {
     const ALBUM: Reply =
         Reply::Says(200, "", r#"{"ok":true,"result":[{"message_id":42},{"message_id":43}]}"#);
     let double = Double::start(&[UNREADABLE, ALBUM]);
@@ -77,7 +77,7 @@ async fn an_album_brings_its_files_at_once_and_has_the_first_ones_id() {
     first["parse_mode"] = json!("HTML");
     assert_eq!(wire["body"]["media"], json!([first, item(1, "video")]));
     assert_eq!(telegram.redelivery(&wire), crate::channels::Redelivery::Never);
-    assert_eq!(telegram.deliver(&wire, &key()).await.unwrap(), "42");
+    assert_eq!(telegram.deliver(&wire, &key()).await.unwrap(), "42,43");
     let heard = double.heard();
     assert!(heard[0].contains("/sendMediaGroup "), "{}", heard[0]);
     for field in [
@@ -86,5 +86,26 @@ async fn an_album_brings_its_files_at_once_and_has_the_first_ones_id() {
         "name=\"file1\"; filename=\"b.mp4\"\r\nContent-Type: video/mp4\r\n\r\ntwo\r\n",
     ] {
         assert!(heard[1].contains(field), "{field:?} is not in {}", heard[1]);
+    }
+}
+
+#[tokio::test]
+async fn an_album_is_removed_as_a_whole_and_everything_else_is_done_to_its_first() {
+    let (removed, heard) = act(Deed::Delete { message: "42,43".into() }, None, &[DONE]).await;
+    assert_eq!(removed.unwrap(), "42,43");
+    assert!(heard[0].contains("/deleteMessages "), "{}", heard[0]);
+    assert_eq!(body(&heard[0])["message_ids"], json!([42, 43]));
+    let (pinned, heard) = act(Deed::Pin { message: "42,43".into() }, None, &[DONE]).await;
+    assert_eq!((pinned.unwrap().as_str(), &body(&heard[0])["message_id"]), ("42", &json!(42)));
+    // Some of them, and nobody knows which.
+    const HALF: Reply = Reply::Says(200, "", r#"{"ok":true,"result":[{"message_id":42},{}]}"#);
+    for answer in [HALF, Reply::Says(200, "", r#"{"ok":true,"result":[]}"#)] {
+        let files = Files::new();
+        let album = [files.add("a.png", "image/png", b"one"), files.add("b.mp4", "video/mp4", b"two")];
+        let port = Double::start(Box::leak(Box::new([answer]))).port;
+        let telegram = Telegram { kept: files.kept(), ..telegram(port, Secret::from(TOKEN)) };
+        let part = marked("June", "June");
+        let wire = telegram.compose(&Letter { files: &album, ..letter(&part) });
+        assert!(matches!(telegram.deliver(&wire, &key()).await, Err(Failure::Unknown(_))));
     }
 }

@@ -94,6 +94,7 @@ async fn an_upload_whose_answer_was_lost_is_nowhere_and_goes_again() {
 async fn what_the_cloud_api_refuses_its_code_says() {
     type Judged = fn(&Failure) -> bool;
     let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
+    let unknown: Judged = |failure| matches!(failure, Failure::Unknown(_));
     let retry: Judged = |failure| matches!(failure, Failure::Retry(_));
     let cases: [(&'static [Reply], Judged, &str); 14] = [
         (&[refusal!(400, "131047")], permanent, "configure a template"),
@@ -109,7 +110,7 @@ async fn what_the_cloud_api_refuses_its_code_says() {
         (&[refusal!(400, "80007")], retry, "its details"),
         (&[refusal!(500, "131000")], retry, "its details"),
         (&[refusal!(503, "131016")], retry, "its details"),
-        (&[Reply::Says(500, "", "<p>no</p>")], retry, "500"),
+        (&[Reply::Says(500, "", "<p>no</p>")], unknown, "500"),
     ];
     for (script, judged, words) in cases {
         let failure = by_cloud(script).await.0.unwrap_err();
