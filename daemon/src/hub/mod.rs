@@ -207,8 +207,7 @@ impl Hub {
         store.space().guard();
         let outbox = Outbox::new(store.clone())
             .bounded(Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes })
-            .deduplicating(config.queue.dedup.0)
-            .await?;
+            .deduplicating(config.queue.dedup.0);
         let software = config.approval.allow_software_companion;
         let terms = config.approval.terms();
         let approvals = Approvals::new(outbox.clone(), key, software).on(terms);

@@ -262,6 +262,7 @@ fn insert(
         return Ok(Accepted::Before(seq));
     }
     let now = now_ms();
+    mark.recall(tx, now)?;
     // Whoever names a call says itself which are the same.
     if new.idempotency_key.is_none()
         && let Some(seq) = mark.same(tx, now)?

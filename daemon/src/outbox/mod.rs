@@ -43,7 +43,7 @@ use crate::{
         receipt::{PartReceipt, Receipt},
         state::{PartState, State},
     },
-    store::{Store, StoreError, now_ms},
+    store::{Store, StoreError},
 };
 use bounds::Bounds;
 use pauses::Pauses;
@@ -114,11 +114,8 @@ impl Outbox {
     }
 
     /// The same, where a message that comes again within this time is the first one.
-    pub async fn deduplicating(self, window: Duration) -> Result<Self, StoreError> {
-        let recent = Arc::new(Recent::within(window));
-        let loading = recent.clone();
-        self.store.read(move |db| loading.load(db, now_ms())).await?;
-        Ok(Self { recent, ..self })
+    pub fn deduplicating(self, window: Duration) -> Self {
+        Self { recent: Arc::new(Recent::within(window)), ..self }
     }
 
     /// The database, for modules whose rows change together with a message's.

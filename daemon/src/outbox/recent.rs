@@ -41,6 +41,8 @@ struct Seen {
     by: HashMap<u128, (i64, i64)>,
     /// When each came, oldest first.
     order: VecDeque<(i64, u128)>,
+    /// Whether what was taken before a restart is among them.
+    complete: bool,
 }
 
 impl Recent {
@@ -48,9 +50,11 @@ impl Recent {
         Self { window: i64::try_from(window.as_millis()).unwrap_or(i64::MAX), seen: Mutex::default() }
     }
 
-    /// What was taken before a restart, from the newest back.
-    pub(super) fn load(&self, db: &Connection, now: i64) -> Result<(), StoreError> {
-        if self.window == 0 {
+    /// Remembers what was taken before a restart, from the newest back, unless it has: with the first message that comes, so
+    /// that a hub which was stopped in a flood is ready as soon as any other.
+    fn recall(&self, db: &Connection, now: i64) -> Result<(), StoreError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.complete {
             return Ok(());
         }
         let mut rows = db.prepare(row::NEWEST)?;
@@ -64,13 +68,13 @@ impl Recent {
             let place = place([&message.account, &message.channel, &message.address], &message.deed);
             found.push((message.accepted_at, of_row(&message), place, message.seq));
         }
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for (at, payload, place, seq) in found.into_iter().rev() {
             seen.remember(at, payload, seq);
             if let Some(place) = place {
                 seen.remember(at, place, seq);
             }
         }
+        seen.complete = true;
         Ok(())
     }
 
@@ -92,6 +96,11 @@ pub(super) struct Mark {
 }
 
 impl Mark {
+    /// Call it within the transaction, before the message is in it.
+    pub(super) fn recall(&self, db: &Connection, now: i64) -> Result<(), StoreError> {
+        if self.payload.is_some() { self.recent.recall(db, now) } else { Ok(()) }
+    }
+
     /// The message that this one repeats, if it does.
     pub(super) fn same(&self, db: &Connection, now: i64) -> Result<Option<i64>, StoreError> {
         let Some(payload) = self.payload else { return Ok(None) };

@@ -4,8 +4,9 @@
 //! are its own. What follows from these is added here: who needs a token may be told that it has none, and what has a body
 //! that it cannot be read.
 
+use std::sync::LazyLock;
+
 use axum::{
-    Extension,
     body::Bytes,
     http::header,
     response::{IntoResponse, Response},
@@ -20,19 +21,21 @@ use utoipa::{
         security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
     },
 };
-use utoipa_axum::router::UtoipaMethodRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use super::{
-    Door,
+    Door, TABLE,
     problem::{Problem, Refused},
 };
 
-/// The document, as it is sent.
-#[derive(Clone)]
-pub(super) struct Document(Bytes);
+/// The document, as it is sent, from the first time that somebody asks for it.
+static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
+    let text = described().to_json().expect("a description is plain data");
+    text.into()
+});
 
 /// What stands in it before the first route.
-pub(super) fn opening() -> OpenApi {
+fn opening() -> OpenApi {
     let mut info = Info::new("Gatepost", env!("CARGO_PKG_VERSION"));
     info.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
     let mut components = Components::new();
@@ -49,10 +52,7 @@ pub(super) fn opening() -> OpenApi {
 }
 
 /// Routes under a heading, each with a name of its own.
-pub(super) fn under(
-    heading: &str,
-    (schemas, mut paths, routes): UtoipaMethodRouter<Door>,
-) -> UtoipaMethodRouter<Door> {
+fn under(heading: &str, (schemas, mut paths, routes): UtoipaMethodRouter<Door>) -> UtoipaMethodRouter<Door> {
     for operation in operations(&mut paths) {
         operation.tags = Some(vec![heading.to_owned()]);
         operation.operation_id = operation.operation_id.take().map(|name| format!("{heading}_{name}"));
@@ -60,15 +60,14 @@ pub(super) fn under(
     (schemas, paths, routes)
 }
 
-impl Document {
-    /// All that the routes say, and what follows from it.
-    pub(super) fn of(mut described: OpenApi) -> Self {
-        for operation in operations(&mut described.paths) {
-            complete(operation);
-        }
-        let text = described.to_json().expect("a description is plain data");
-        Self(text.into())
-    }
+/// All that the routes say, and what follows from it.
+fn described() -> OpenApi {
+    let all = TABLE.iter().fold(OpenApiRouter::with_openapi(opening()), |all, (heading, make)| {
+        all.routes(under(heading, make()))
+    });
+    let mut described = all.into_openapi();
+    operations(&mut described.paths).for_each(complete);
+    described
 }
 
 /// This description.
@@ -78,8 +77,8 @@ impl Document {
     security(()),
     responses((status = OK, body = Object, description = "OpenAPI 3.1"))
 )]
-pub(super) async fn describe(Extension(Document(text)): Extension<Document>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+pub(super) async fn describe() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.clone()).into_response()
 }
 
 fn operations(paths: &mut Paths) -> impl Iterator<Item = &mut Operation> {
@@ -139,20 +138,15 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::{
-        super::{collected, table},
-        *,
-    };
+    use super::{super::routed, *};
 
     fn document() -> Value {
-        let Document(text) = Document::of(collected().into_openapi());
-        serde_json::from_slice(&text).unwrap()
+        serde_json::from_slice(&DOCUMENT).unwrap()
     }
 
     #[test]
     fn what_is_routed_is_described_and_nothing_else() {
-        let (routes, described) = collected().split_for_parts();
-        let routes = format!("{routes:?}");
+        let (routes, described) = (format!("{:?}", routed()), described());
         // What is quoted and begins so is a path; axum's own for its fallback ends in nothing, or in anything.
         let is_path = |text: &&str| text.starts_with('/') && *text != "/" && !text.starts_with("/{*");
         let routed: BTreeSet<&str> = routes.split('"').filter(is_path).collect();
@@ -186,7 +180,7 @@ mod tests {
     #[test]
     fn no_two_schemas_have_one_name() {
         let mut known = BTreeMap::new();
-        for (name, schema) in table().into_iter().flat_map(|(_, (schemas, ..))| schemas) {
+        for (name, schema) in TABLE.iter().flat_map(|(_, make)| make().0) {
             let schema = serde_json::to_string(&schema).unwrap();
             assert_eq!(known.entry(name.clone()).or_insert_with(|| schema.clone()), &schema, "{name}");
         }

@@ -31,12 +31,8 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
 };
-use utoipa_axum::{
-    router::{OpenApiRouter, UtoipaMethodRouter},
-    routes,
-};
+use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
-use self::document::Document;
 use super::refused::Refused;
 use crate::{
     companion::register::Companions,
@@ -102,58 +98,59 @@ impl Door {
 
     /// The routes.
     pub fn routes(self) -> Router {
-        let (routes, described) = collected().split_for_parts();
         let spoken = mcp::spoken(&self, &self.0.hosts);
-        routes
+        routed()
             .layer(Extension(spoken))
-            .layer(Extension(Document::of(described)))
             .fallback(nowhere)
             .method_not_allowed_fallback(no_method)
             .with_state(self)
     }
 }
 
-/// All that the door has, each under its heading.
-fn table() -> Vec<(&'static str, UtoipaMethodRouter<Door>)> {
-    vec![
-        ("messages", routes!(messages::submit, messages::list)),
-        ("messages", routes!(messages::show)),
-        ("messages", routes!(messages::cancel)),
-        ("messages", routes!(operate::retry)),
-        ("messages", routes!(operate::purge)),
-        ("files", routes!(files::upload)),
-        ("tools", routes!(tools::list)),
-        ("tools", routes!(tools::call)),
-        ("tools", routes!(tools::resource)),
-        ("tools", routes!(tools::guide)),
-        ("mcp", routes!(mcp::post, mcp::get, mcp::delete)),
-        ("turns", routes!(inbound::receive)),
-        ("turns", routes!(reply::take)),
-        ("told", routes!(told::inbox)),
-        ("told", routes!(told::transcript)),
-        ("told", routes!(told::channels)),
-        ("told", routes!(events::stream)),
-        ("local", routes!(local::read)),
-        ("platforms", routes!(platform::verify, platform::tell)),
-        ("agents", routes!(agents::list, agents::add)),
-        ("agents", routes!(agents::revoke)),
-        ("companions", routes!(companions::list)),
-        ("companions", routes!(companions::revoke)),
-        ("companions", routes!(companions::rename)),
-        ("companions", routes!(pairing::pair)),
-        ("companions", routes!(pairing::answer)),
-        ("hub", routes!(metrics::read)),
-        ("hub", routes!(alive)),
-        ("hub", routes!(ready)),
-        ("hub", routes!(document::describe)),
-    ]
-}
+/// Makes what is at one path, with its description.
+type Make = fn() -> UtoipaMethodRouter<Door>;
 
-/// The same as one.
-fn collected() -> OpenApiRouter<Door> {
-    let empty = OpenApiRouter::with_openapi(document::opening());
-    let under = |all: OpenApiRouter<Door>, (heading, routes)| all.routes(document::under(heading, routes));
-    table().into_iter().fold(empty, under)
+/// All that the door has, each path under its heading.
+const TABLE: &[(&str, Make)] = &[
+    ("messages", || routes!(messages::submit, messages::list)),
+    ("messages", || routes!(messages::show)),
+    ("messages", || routes!(messages::cancel)),
+    ("messages", || routes!(operate::retry)),
+    ("messages", || routes!(operate::purge)),
+    ("files", || routes!(files::upload)),
+    ("tools", || routes!(tools::list)),
+    ("tools", || routes!(tools::call)),
+    ("tools", || routes!(tools::resource)),
+    ("tools", || routes!(tools::guide)),
+    ("mcp", || routes!(mcp::post, mcp::get, mcp::delete)),
+    ("turns", || routes!(inbound::receive)),
+    ("turns", || routes!(reply::take)),
+    ("told", || routes!(told::inbox)),
+    ("told", || routes!(told::transcript)),
+    ("told", || routes!(told::channels)),
+    ("told", || routes!(events::stream)),
+    ("local", || routes!(local::read)),
+    ("platforms", || routes!(platform::verify, platform::tell)),
+    ("agents", || routes!(agents::list, agents::add)),
+    ("agents", || routes!(agents::revoke)),
+    ("companions", || routes!(companions::list)),
+    ("companions", || routes!(companions::revoke)),
+    ("companions", || routes!(companions::rename)),
+    ("companions", || routes!(pairing::pair)),
+    ("companions", || routes!(pairing::answer)),
+    ("hub", || routes!(metrics::read)),
+    ("hub", || routes!(alive)),
+    ("hub", || routes!(ready)),
+    ("hub", || routes!(document::describe)),
+];
+
+/// The routes. One by one: their descriptions together are some megabytes, which wait until somebody asks for them.
+fn routed() -> Router<Door> {
+    TABLE.iter().fold(Router::new(), |all, (_, make)| {
+        let (_, described, handlers) = make();
+        let path = described.paths.keys().next().expect("what is made is at a path");
+        all.route(path, handlers)
+    })
 }
 
 /// Whether the hub lives.

@@ -53,12 +53,12 @@ async fn texts_are_bounded_together_and_counted_in_bytes_also_after_a_restart() 
 #[tokio::test]
 async fn the_same_message_again_is_the_first_one_while_that_lives() {
     let directory = tempfile::tempdir().unwrap();
-    let open = async |window| {
+    let open = |window| {
         let store = Store::open(directory.path()).unwrap();
-        (store.clone(), Outbox::new(store).deduplicating(window).await.unwrap())
+        (store.clone(), Outbox::new(store).deduplicating(window))
     };
     let minute = std::time::Duration::from_mins(1);
-    let (store, outbox) = open(minute).await;
+    let (store, outbox) = open(minute);
     let say = async |outbox: &Outbox, text: &str| outbox.accept(NewMessage::example(text)).await.unwrap();
     let Accepted::New(first) = say(&outbox, "one").await else { panic!() };
     assert_eq!(say(&outbox, "one").await, Accepted::Same(first));
@@ -71,7 +71,7 @@ async fn the_same_message_again_is_the_first_one_while_that_lives() {
     store.close();
     drop((store, outbox));
 
-    let (store, outbox) = open(minute).await;
+    let (store, outbox) = open(minute);
     assert!(matches!(say(&outbox, "one").await, Accepted::Same(_)), "after a restart");
     let Accepted::Same(last) = say(&outbox, "one").await else { panic!() };
     end(&outbox, last).await;
@@ -79,7 +79,7 @@ async fn the_same_message_again_is_the_first_one_while_that_lives() {
     store.close();
     drop((store, outbox));
 
-    let (_, outbox) = open(std::time::Duration::ZERO).await;
+    let (_, outbox) = open(std::time::Duration::ZERO);
     assert!(matches!(say(&outbox, "one").await, Accepted::New(_)));
 }
 
@@ -94,7 +94,7 @@ async fn what_was_undone_meanwhile_is_done_again() {
         ..NewMessage::example("")
     };
     let store = Store::open(directory.path()).unwrap();
-    let outbox = Outbox::new(store.clone()).deduplicating(minute).await.unwrap();
+    let outbox = Outbox::new(store.clone()).deduplicating(minute);
     let is_new = async |outbox: &Outbox, new: NewMessage| {
         matches!(outbox.accept(new).await.unwrap(), Accepted::New(_))
     };
@@ -108,7 +108,7 @@ async fn what_was_undone_meanwhile_is_done_again() {
     store.close();
     drop((store, outbox));
 
-    let outbox = Outbox::new(Store::open(directory.path()).unwrap()).deduplicating(minute).await.unwrap();
+    let outbox = Outbox::new(Store::open(directory.path()).unwrap()).deduplicating(minute);
     assert!(!is_new(&outbox, react("5", false)).await, "after a restart");
     assert!(is_new(&outbox, react("5", true)).await);
     assert!(is_new(&outbox, NewMessage { agent: "b".into(), ..react("5", false) }).await);
