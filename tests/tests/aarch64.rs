@@ -10,7 +10,6 @@ use gatepost_tests::{
 use serde_json::json;
 
 #[test]
-#[ignore = "it takes a quarter of an hour to build: cargo test -p gatepost-tests --test aarch64 -- --ignored"]
 fn a_hub_for_another_processor_takes_a_message_keeps_it_over_a_kill_and_delivers_it() -> Result<()> {
     let mut hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &agents("limit = 800"))?;
     // Debian's cross compilers bring that processor's C library along, here.

@@ -186,7 +186,8 @@ async fn a_method_that_is_not_described_is_refused_and_says_which_are() -> Resul
             .collect::<Vec<_>>()
             .join("/");
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
-            let status = nobody.raw(method, &path, &[], b"")?.status;
+            // On a connection of its own: the hub may end one when it has refused a call that it did not read to its end.
+            let status = house.anybody(None)?.raw(method, &path, &[], b"")?.status;
             match methods.get(&method.to_lowercase()) {
                 None => ensure!(status == 405, "{method} {path}: {status}"),
                 // A platform shows who it is in its own way.
