@@ -97,9 +97,10 @@ fn carry(from: &mut TcpStream, to: &mut TcpStream, hand: &Hand) -> io::Result<()
         if packet[0] & 0xf0 != PUBLISH {
             to.write_all(&packet)?;
         } else if let Some(earlier) = kept.take() {
+            // Before anybody can have heard it, who then asks.
+            hand.swapped.fetch_add(1, Ordering::SeqCst);
             to.write_all(&packet)?;
             to.write_all(&earlier)?;
-            hand.swapped.fetch_add(1, Ordering::SeqCst);
         } else if hand.swaps.load(Ordering::SeqCst) {
             kept = Some(packet);
         } else {
