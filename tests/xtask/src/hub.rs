@@ -48,6 +48,8 @@ pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
     // tenth of itself.
     let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", target.replace('-', "_").to_uppercase());
     cargo.env(flags, "-Cforce-unwind-tables=no");
+    // A tenth smaller again, for a minute more of building.
+    cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
     cargo.args(["build", "--release", "--locked", "--package", "gatepost", "--target", target]);
     run(cargo.arg("--target-dir").arg(&folder)).with_context(|| {
         format!("it takes a C compiler for {target}: apt-get install gcc-aarch64-linux-gnu")
