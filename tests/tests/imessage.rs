@@ -64,8 +64,16 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
         let done = agent.send_and_wait(&call)?;
         ensure!(done["state"] == "sent", "{done}");
     }
+    // It arrived, and its answer was lost: it is found, and nobody gets it twice.
     desk.next([Answer::Lost]);
-    let unknown = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
+    let found = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
+    ensure!(found["state"] == "sent", "{found}");
+    let sent = desk.heard().iter().filter(|request| request.json()["message"] == "Once.").count();
+    ensure!(sent == 1, "{sent}");
+    // A file has nothing to be known by.
+    desk.next([Answer::Lost]);
+    let file = json!([{"base64": "aGVsbG8=", "name": "b.txt"}]);
+    let unknown = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
     ensure!(unknown["state"] == "unknown", "{unknown}");
     desk.next([Answer::Says(500, json!({"error": {"error": "no"}, "data": {"error": 22}}))]);
     let failed = agent.send_and_wait(&json!({"to": to, "message": "To a telephone."}))?;

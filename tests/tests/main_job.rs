@@ -36,8 +36,15 @@ async fn an_answer_in_its_own_conversation_asks_nobody() -> Result<()> {
             &json!({"to": format!("local:{peer}"), "message": "And you?", "context": context}),
         )?;
         ensure!(sent["state"] == "sent", "{sent}");
+        // The conversation says on which channel a bare name is meant.
+        let bare = json!({"to": peer, "message": "So?", "context": context});
+        let sent = agent.send_and_wait(&bare)?;
+        ensure!(sent["state"] == "sent" && text(&sent, "to") == format!("local:{peer}"), "{sent}");
         let arrived = house.arrived(peer)?;
-        ensure!(arrived.len() == 2 && arrived[0].contains("well") && arrived[1] == "And you?", "{arrived:?}");
+        ensure!(
+            arrived.len() == 3 && arrived[0].contains("well") && arrived[1..] == ["And you?", "So?"],
+            "{arrived:?}"
+        );
     }
     ensure!(house.audit("message.held")?.is_empty());
     house.audit_is_whole().await

@@ -296,3 +296,19 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
     house.stop().await;
     Ok(())
 }
+
+#[test]
+fn a_room_that_is_encrypted_is_refused_and_gets_nothing_in_plain_text() -> Result<()> {
+    let server = House::build()?;
+    let agents = AGENTS.replace("allow = ", "cross_context = \"allow\"\nallow = ");
+    let mut hub = SpawnedHub::start(&format!("{agents}{}", server.channel("token")))?;
+    let agent = hub.agent("engineer")?;
+    let call = json!({"to": format!("matrix:{}", server.room), "message": "The door code is 4711."});
+    server.synapse.encrypt(&server.bot.access_token, &server.room)?;
+    let failed = agent.send_and_wait(&call)?;
+    ensure!(failed["state"] == "failed", "{failed}");
+    let why = text(&failed, "error");
+    ensure!(why.contains("is encrypted") && why.contains("use a room without encryption"), "{why}");
+    ensure!(server.messages()?.is_empty(), "{:?}", server.messages()?);
+    hub.terminate()
+}

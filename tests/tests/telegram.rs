@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
+    doubles::Desk,
     files::{OGG, PNG},
     hub::{Client, SpawnedHub, TestHub, client::text},
     main_job,
@@ -278,4 +279,25 @@ fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
         "{odd:?}"
     );
     Ok(())
+}
+
+#[test]
+fn a_house_behind_a_proxy_reaches_its_platforms_through_it() -> Result<()> {
+    let folder = Arc::new(tempfile::tempdir()?);
+    let answer =
+        json!({"ok": true, "result": {"message_id": 7, "chat": {"id": 777, "type": "private"}, "date": 0}});
+    let proxy = Desk::open(move |_| (200, answer.clone()))?;
+    fs::write(folder.path().join("token"), "77:secret")?;
+    let channel = format!(
+        "[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"http://telegram.test\"\n",
+        folder.path().join("token").display()
+    );
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{channel}"))?;
+    hub.reaches_out_by(&proxy.url());
+    hub.run()?;
+    let sent = call(&hub.agent("courier")?, "send", json!({"message": "Hello"}))?;
+    ensure!(id_of(&sent, 0)?.ends_with('7'), "{sent}");
+    let paths: Vec<String> = proxy.heard().into_iter().map(|request| request.path).collect();
+    ensure!(paths.iter().any(|path| path == "http://telegram.test/bot77:secret/sendMessage"), "{paths:?}");
+    hub.terminate()
 }

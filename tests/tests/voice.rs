@@ -267,6 +267,46 @@ async fn a_recording_that_is_refused_goes_as_the_words_that_were_approved_and_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn words_for_which_one_message_is_too_small_are_spoken_one_after_the_other_and_none_is_lost()
+-> Result<()> {
+    let (double, folder) = (Double::discord()?, tempfile::tempdir()?);
+    let token = folder.path().join("token");
+    fs::write(&token, double.token())?;
+    let config = CONFIG.replace("\"local:*\"", "\"discord:*\"") + "\n[channels.discord.home]\n";
+    let config = format!(
+        "{config}token = \"file:{}\"\nbase_url = \"{}/api/v10\"\n",
+        token.display(),
+        double.base_url()
+    );
+    let mut house = TestHub::start(&config).await?;
+    let agent = house.agent("free").await?;
+    let words: Vec<String> = (1..=122).map(|n| format!("Door {n} of *this* house is open.")).collect();
+    let spoken = words.join(" ");
+    ensure!((4_000..4_096).contains(&spoken.len()), "{}", spoken.len());
+
+    // JSON error codes of https://docs.discord.com/developers/topics/opcodes-and-status-codes.
+    let said = json!({"code": 50_173, "message": "Cannot send voice message in this channel"});
+    let refused = json!({"match": "200/messages", "files": true, "status": 400, "body": said});
+    double.plan(json!([refused, refused, refused]))?;
+    let sent = agent.send_and_wait(&json!({"to": "discord:200", "voice": {"text": spoken}}))?;
+    ensure!(sent["state"] == "sent" && sent["sent"] == "3 of 3", "{sent}");
+    for part in sent["parts"].as_array().context("parts")? {
+        ensure!(text(part, "error").contains("was sent as text"), "{sent}");
+    }
+    let posted = double.done("channels/200/messages")?;
+    let written: Vec<&str> = posted.iter().map(|request| text(&request["body"], "content")).collect();
+    ensure!(written.iter().all(|part| part.ends_with("open.") && part.len() <= 2_000), "{written:#?}");
+    ensure!(written.join(" ").replace('\\', "") == spoken, "{written:#?}");
+
+    let other = spoken.replace("house", "home");
+    let heard = agent.send_and_wait(&json!({"to": "discord:200", "voice": {"text": other}}))?;
+    ensure!(heard["sent"] == "3 of 3" && heard.get("error").is_none(), "{heard}");
+    ensure!(double.done("channels/200/messages")?.len() == 6);
+    house.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn words_do_not_go_after_a_recording_that_may_have_arrived_and_a_refusal_of_both_says_both()
 -> Result<()> {
     let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);

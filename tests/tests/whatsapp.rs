@@ -208,6 +208,12 @@ async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> 
         let done = agent.send_and_wait(&call)?;
         ensure!(done["state"] == "sent", "{done}");
     }
+    // It arrived, and its answer was lost: it is found, and nobody gets it twice.
+    desk.next([Answer::Lost]);
+    let found = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
+    ensure!(found["state"] == "sent", "{found}");
+    let sent = desk.heard().iter().filter(|request| request.json()["text"] == "Once.").count();
+    ensure!(sent == 1, "{sent}");
     let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
     ensure!(ready.contains("instance home"), "{ready}");
     Ok(())

@@ -18,6 +18,7 @@ pub mod email;
 pub mod formats;
 pub mod googlechat;
 pub mod heard;
+pub mod history;
 pub mod http;
 pub mod imessage;
 pub mod limits;
@@ -107,6 +108,8 @@ pub enum Redelivery {
     Keyed(Duration),
     /// The platform can be asked whether it arrived: [`Adapter::find`].
     Ask,
+    /// It can be looked for with [`Adapter::find`]. If it is seen it arrived; if not, nobody knows.
+    Look,
     /// It would arrive twice.
     Never,
 }
@@ -266,7 +269,8 @@ pub trait Adapter: Send + Sync + 'static {
     }
 
     /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
-    /// certain that it did not arrive. Only where [`redelivery`](Self::redelivery) says [`Redelivery::Ask`].
+    /// certain that it did not arrive, or, with [`Redelivery::Look`], where it is not seen. Only where
+    /// [`redelivery`](Self::redelivery) says one of the two.
     async fn find(&self, _wire: &Value, _key: &PartKey) -> Result<Option<String>, Failure> {
         Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
     }

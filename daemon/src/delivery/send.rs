@@ -141,7 +141,8 @@ impl Pipeline {
             self.0.outbox.change(seq, move |tx| transition::part_in_flight(tx, seq, index)).await?;
         }
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
-        let (delivered, mut heard) = heard::listening(deliver(adapter, part, open)).await;
+        let again = open.then_some(Again { resend: message.resend });
+        let (delivered, mut heard) = heard::listening(deliver(adapter, part, again)).await;
         if let Err(Failure::Wait { after, .. }) = &delivered {
             heard.push(Allowance::none(Scope::Chat, *after));
         }
@@ -253,20 +254,35 @@ fn obey(
     Ok(())
 }
 
-/// `open` says that it may be there already: a platform that can tell is asked first.
-async fn deliver(adapter: &dyn Adapter, part: &PartRow, open: bool) -> Result<Arrived, Failure> {
+/// An attempt at a part that may be there already.
+#[derive(Clone, Copy)]
+struct Again {
+    /// Whether it may arrive twice rather than not at all.
+    resend: bool,
+}
+
+/// What was looked for and not seen.
+const NOT_SEEN: &str = "its answer was lost, and the conversation does not show it";
+
+/// A part that may be there already is asked for first, where the platform can tell.
+async fn deliver(adapter: &dyn Adapter, part: &PartRow, again: Option<Again>) -> Result<Arrived, Failure> {
     let wire = serde_json::from_str(&part.wire)
         .map_err(|_| Failure::Permanent("the stored request cannot be read".into()))?;
     let planned = Planned::read(&wire);
     let key = PartKey(part.key.clone());
     let delivered = async {
-        if open
-            && planned.redelivery(adapter) == Redelivery::Ask
-            && let Some(arrived) = planned.find(adapter, &key).await?
-        {
-            return Ok(arrived);
+        if let Some(Again { resend }) = again {
+            let redelivery = planned.redelivery(adapter);
+            if matches!(redelivery, Redelivery::Ask | Redelivery::Look)
+                && let Some(arrived) = planned.find(adapter, &key).await?
+            {
+                return Ok(arrived);
+            }
+            if redelivery == Redelivery::Look && !resend {
+                return Err(Failure::Permanent(NOT_SEEN.into()));
+            }
         }
-        planned.deliver(adapter, &key, open).await
+        planned.deliver(adapter, &key, again.is_some()).await
     };
     tokio::time::timeout(LONGEST, delivered)
         .await
@@ -278,7 +294,7 @@ fn time_to_resend(adapter: &dyn Adapter, wire: &str, first_sent_at: i64, now: i6
     match Planned::read(&serde_json::from_str(wire).ok()?).redelivery(adapter) {
         Redelivery::Never => None,
         // It is asked before anything is sent again, however late.
-        Redelivery::Ask => Some(Duration::MAX),
+        Redelivery::Ask | Redelivery::Look => Some(Duration::MAX),
         // A clock that went back says nothing about the key's age.
         Redelivery::Keyed(valid) => {
             let age = u64::try_from(now - first_sent_at).ok()?;

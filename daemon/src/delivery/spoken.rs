@@ -3,7 +3,7 @@
 //! Platforms refuse recordings that they would take from somebody else: people on Telegram may forbid them, a file may be too
 //! long there. Both requests are planned at once and stored as one, so both are what a person approved, who has read the
 //! words. They go under one key: where that makes a second delivery harmless, it does so for whichever of the two arrived.
-//! Words that are more than one message there have no such request; they fail with their recording, and say so.
+//! Words that are more than one message there were spoken as several recordings.
 
 use serde_json::{Value, json};
 
@@ -51,6 +51,9 @@ impl<'a> Planned<'a> {
             (one, None) => one,
             (Redelivery::Keyed(one), Some(Redelivery::Keyed(other))) => Redelivery::Keyed(one.min(other)),
             (Redelivery::Ask, Some(Redelivery::Ask)) => Redelivery::Ask,
+            (Redelivery::Ask | Redelivery::Look, Some(Redelivery::Ask | Redelivery::Look)) => {
+                Redelivery::Look
+            }
             _ => Redelivery::Never,
         }
     }

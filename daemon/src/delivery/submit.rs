@@ -110,7 +110,7 @@ impl Pipeline {
         let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
         // Only for who may send it, and where it can go.
-        let staged = self.stage(agent, &mut call, &resolved).await?;
+        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved).await?;
         let Target { channel, address, .. } = resolved.target.clone();
         let lane = Lane { channel, account: resolved.account.clone(), address };
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
@@ -249,14 +249,23 @@ impl Pipeline {
     }
 
     /// Takes the files of a call, and looks whether they fit where it goes.
-    async fn stage(&self, agent: &str, call: &mut Call, resolved: &Resolved) -> Result<Vec<Staged>, Refusal> {
+    async fn stage(
+        &self,
+        agent: &str,
+        call: &mut Call,
+        origin: Option<&Origin>,
+        resolved: &Resolved,
+    ) -> Result<Vec<Staged>, Refusal> {
         let asked = std::mem::take(&mut call.attachments);
         if asked.is_empty() {
             return Ok(Vec::new());
         }
-        let staged = self.0.files.stage(agent, &self.rules(agent).sources, asked).await?;
-        let (_, adapter) =
-            self.0.accounts.pick(&resolved.target.channel, Some(&resolved.account)).map_err(no_account)?;
+        let (rules, Resolved { target, account, .. }) = (self.rules(agent), resolved);
+        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(account)).map_err(no_account)?;
+        let prefix = plan::whose(rules, agent, origin, account, target);
+        let most = self.0.files.longest_spoken();
+        let asked = plan::apart(adapter.as_ref(), prefix.as_deref(), most, asked)?;
+        let staged = self.0.files.stage(agent, &rules.sources, asked).await?;
         plan::fits(adapter.as_ref(), staged.iter().map(|file| &file.attachment))?;
         Ok(staged)
     }
@@ -293,7 +302,7 @@ impl Pipeline {
         if !said.ok && !call.attachments.is_empty() {
             return Ok(said);
         }
-        let staged = self.stage(agent, &mut call, &resolved).await?;
+        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved).await?;
         let attachments = attachments(&staged);
         let Resolved { target, account, .. } = resolved;
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(no_account)?;

@@ -54,6 +54,8 @@ struct Platform {
     files: Option<FileForm>,
     /// What it says when it is asked whether something arrived; where there is nothing, it cannot be asked.
     found: Mutex<Option<Result<Option<String>, Failure>>>,
+    /// It can be looked at, and does not show all that arrived.
+    looks: bool,
 }
 
 impl Platform {
@@ -165,7 +167,11 @@ impl Adapter for Platform {
     }
 
     fn redelivery(&self, _: &Value) -> Redelivery {
-        if self.found.lock().unwrap().is_some() { Redelivery::Ask } else { Redelivery::Never }
+        match (self.looks, self.found.lock().unwrap().is_some()) {
+            (true, _) => Redelivery::Look,
+            (false, true) => Redelivery::Ask,
+            (false, false) => Redelivery::Never,
+        }
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

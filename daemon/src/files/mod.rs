@@ -138,6 +138,11 @@ impl Files {
         self.0.voice.is_on()
     }
 
+    /// The longest text that is spoken, in characters.
+    pub fn longest_spoken(&self) -> usize {
+        self.0.voice.longest()
+    }
+
     /// Takes all files of a message for `agent`, in their order.
     pub async fn stage(
         &self,

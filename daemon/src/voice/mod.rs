@@ -117,6 +117,11 @@ impl Voice {
         self.0.is_some()
     }
 
+    /// The longest text that is spoken, in characters.
+    pub fn longest(&self) -> usize {
+        self.0.as_deref().map_or(0, |shared| shared.bounds.max_text)
+    }
+
     /// Who speaks, for people.
     pub fn describe(&self) -> String {
         match self.0.as_deref().map(|shared| &shared.speaker) {

@@ -5,7 +5,8 @@ refused, and so is what it would silently ignore. Every rule stands beside the p
 provokes (trouble, limits, lost answers) the test orders by the second entrance:
 
     POST /_double/plan   [{"match": "sendMessage", "status": 429, "headers": {}, "body": {...}}, ...]
-                         for the next requests whose path has `match` in it; `"lose": "before"` closes the connection
+                         for the next requests whose path has `match` in it, with `"files": true` for one that brings
+                         files and with `false` for one that brings none; `"lose": "before"` closes the connection
                          and nothing is done, `"lose": "after"` closes it and it is done
     GET /_double/heard   every request so far, in order: method, path, body, files, reason, and what became of it;
                          `played` says that the platform looked at it, and no order answered for it
@@ -131,7 +132,9 @@ def serve(port, platform):
                     return self.answer(Answer(200, list(heard)))
             with lock:
                 at = "/".join(request.path)
-                order = next((order for order in plan if order.get("match", "") in at), None)
+                brings = bool(request.files)
+                meant = (order for order in plan if order.get("match", "") in at)
+                order = next((order for order in meant if order.get("files", brings) == brings), None)
                 if order:
                     plan.remove(order)
                 note = {

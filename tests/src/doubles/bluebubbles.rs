@@ -1,9 +1,10 @@
 //! BlueBubbles, version 1 of its interface, as its own validators say: the rules of `MessageValidator`, named beside each
 //! (<https://github.com/BlueBubblesApp/bluebubbles-server/blob/master/packages/server/src/server/api/http/api/v1/validators/messageValidator.ts>).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
+use gatepost::store::now_ms;
 use serde_json::{Value, json};
 
 use super::{Desk, Request, members, text};
@@ -18,7 +19,8 @@ const REACTIONS: [&str; 6] = ["love", "like", "dislike", "laugh", "emphasize", "
 /// # Errors
 /// There is no port to listen on.
 pub fn start() -> Result<Desk> {
-    let count = AtomicU64::new(0);
+    // What it has taken, as Messages keeps it.
+    let kept = Mutex::new(Vec::<(Value, Value)>::new());
     Desk::open(move |request| {
         if request.query != format!("password={PASSWORD}") {
             return (
@@ -34,6 +36,23 @@ pub fn start() -> Result<Desk> {
                 return (200, json!({"status": 200, "data": data}));
             }
             ("POST", ["message", "text"]) => sent(&body),
+            ("POST", ["message", "query"]) => {
+                let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let of = |(chat, message): &(Value, Value)| {
+                    (*chat == body["chatGuid"] && message["dateCreated"].as_i64() >= body["after"].as_i64())
+                        .then(|| message.clone())
+                };
+                let found: Vec<Value> = kept.iter().rev().filter_map(of).collect();
+                return match queried(&body) {
+                    Ok(()) => (
+                        200,
+                        json!({"status": 200, "message": "Successfully fetched messages!", "data": found}),
+                    ),
+                    Err(why) => {
+                        (400, json!({"status": 400, "error": {"type": "Validation Error", "error": why}}))
+                    }
+                };
+            }
             ("POST", ["message", "attachment"]) => attached(request),
             ("POST", ["message", "react"]) => reacted(&body),
             // `editParamRules`, and `unsendParamRules` after it.
@@ -45,7 +64,10 @@ pub fn start() -> Result<Desk> {
         };
         match checked {
             Ok(()) => {
-                let guid = format!("GUID-{}", count.fetch_add(1, Ordering::Relaxed));
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let (guid, at) = (format!("GUID-{}", kept.len()), now_ms());
+                let message = json!({"guid": guid, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": at});
+                kept.push((body["chatGuid"].clone(), message));
                 (200, json!({"status": 200, "message": "Message sent!", "data": {"guid": guid, "error": 0}}))
             }
             Err(why) => (400, json!({"status": 400, "error": {"type": "Validation Error", "error": why}})),
@@ -77,6 +99,15 @@ fn sent(body: &Value) -> Result<(), String> {
     match body["effectId"].as_str() {
         Some(id) if !id.starts_with("com.apple.") => Err(format!("{id} is no effect")),
         _ => Ok(()),
+    }
+}
+
+/// `queryBodyRules`.
+fn queried(body: &Value) -> Result<(), String> {
+    members(body, &["chatGuid"], &["with", "where", "sort", "after", "before", "offset", "limit"])?;
+    match (body["sort"].as_str(), body["limit"].as_u64()) {
+        (Some("ASC" | "DESC"), Some(1..=1_000)) => Ok(()),
+        other => Err(format!("{other:?} is no order and limit")),
     }
 }
 

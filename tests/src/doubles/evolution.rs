@@ -1,9 +1,10 @@
 //! The Evolution API, version 2, as its own schemas say
 //! (<https://github.com/EvolutionAPI/evolution-api/tree/main/src/validate>).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
+use gatepost::store::now_ms;
 use serde_json::{Value, json};
 
 use super::{Desk, members, text};
@@ -16,7 +17,8 @@ pub const KEY: &str = "evolution-api-key";
 /// # Errors
 /// There is no port to listen on.
 pub fn start() -> Result<Desk> {
-    let count = AtomicU64::new(0);
+    // What it has taken, the latest first, as it keeps it.
+    let kept = Mutex::new(Vec::<Value>::new());
     Desk::open(move |request| {
         if request.header("apikey") != KEY {
             return (401, refused("Unauthorized", &json!("Unauthorized")));
@@ -28,6 +30,19 @@ pub fn start() -> Result<Desk> {
                 return (200, json!({"instance": {"instanceName": "home", "state": "open"}}));
             }
             ("POST", ["message", what, "home"]) => message(what, &body),
+            ("POST", ["chat", "findMessages", "home"]) => {
+                let wanted = &body["where"]["key"];
+                let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let records: Vec<&Value> =
+                    kept.iter().filter(|one| one["key"]["remoteJid"] == wanted["remoteJid"]).collect();
+                return match members(&body, &["where"], &["page", "offset"]) {
+                    Ok(()) => (
+                        200,
+                        json!({"messages": {"total": records.len(), "pages": 1, "currentPage": 1, "records": records}}),
+                    ),
+                    Err(why) => (400, refused("Bad Request", &json!([why]))),
+                };
+            }
             // `deleteMessageSchema` (<https://github.com/EvolutionAPI/evolution-api/blob/main/src/validate/chat.schema.ts>).
             ("DELETE", ["chat", "deleteMessageForEveryone", "home"]) => {
                 members(&body, &["id", "fromMe", "remoteJid"], &["participant"])
@@ -36,11 +51,14 @@ pub fn start() -> Result<Desk> {
         };
         match checked {
             Ok(()) => {
-                let id = format!("3EB0{:016X}", count.fetch_add(1, Ordering::Relaxed));
-                (
-                    201,
-                    json!({"key": {"id": id, "fromMe": true, "remoteJid": body["number"]}, "status": "PENDING"}),
-                )
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let key = json!({"id": format!("3EB0{:016X}", kept.len()), "fromMe": true, "remoteJid": body["number"]});
+                let at = now_ms() / 1_000;
+                kept.insert(
+                    0,
+                    json!({"key": key, "message": {"conversation": body["text"]}, "messageTimestamp": at}),
+                );
+                (201, json!({"key": key, "status": "PENDING"}))
             }
             Err(why) => (400, refused("Bad Request", &json!([why]))),
         }

@@ -66,6 +66,11 @@ impl SpawnedHub {
         self.environment.push(("GATEPOST_LOG".into(), level.into()));
     }
 
+    /// From its next start on it reaches what is outside the house by this proxy.
+    pub fn reaches_out_by(&mut self, proxy: &str) {
+        self.environment.push(("http_proxy".into(), proxy.into()));
+    }
+
     /// Everything that it has logged and printed.
     ///
     /// # Errors

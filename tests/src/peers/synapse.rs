@@ -137,6 +137,16 @@ impl Synapse {
         Ok(answer)
     }
 
+    /// Switches encryption on in a room, as a client does: for good.
+    ///
+    /// # Errors
+    /// The server refused.
+    pub fn encrypt(&self, token: &str, room: &str) -> Result<()> {
+        let path = format!("v3/rooms/{room}/state/m.room.encryption");
+        self.expect("PUT", &path, Some(token), Some(&json!({"algorithm": "m.megolm.v1.aes-sha2"})))?;
+        Ok(())
+    }
+
     /// Registers `@user:hub.test` and logs it in.
     ///
     /// # Errors

@@ -1,9 +1,12 @@
 //! BlueBubbles: a server on a Mac, over its REST interface.
 //!
 //! It refuses a `tempGuid` that it is working on just now, and forgets one as soon as it has answered
-//! (`messageRouter.ts`, `sendCache`); one that came again later would be sent again. So a lost answer is unknown. A file has
-//! no text of its own here: its caption is sent before it, and what becomes of the file then is final, for the caption must
-//! not come twice.
+//! (`messageRouter.ts`, `sendCache`); one that came again later would be sent again. So a text whose answer was lost is looked
+//! for in its conversation ([`history`] says how certain that is): what is seen there arrived. What is not seen may be on its
+//! way, for Messages writes down late what it was slow with: that is unknown. A file has no text of its own here: its caption
+//! is sent before it, and what becomes of the file then is final, for the caption must not come twice.
+//!
+//! [`history`]: crate::channels::history
 //!
 //! The password is in every address, which is why nothing of an address is ever told.
 
@@ -18,6 +21,7 @@ use serde_json::{Value, json};
 use crate::{
     channels::{
         Failure, PartKey,
+        history::{History, made},
         http::{Answer, Http, Silence, base::Base, token::Token},
         limits::Scope,
     },
@@ -28,16 +32,28 @@ use crate::{
 /// The server waits for Messages, which may take a minute or two (`HttpRoutes.defaultResponseTimeout` is five minutes).
 const LONGEST: Duration = Duration::from_secs(200);
 
+/// For a request that only reads.
+const LOOKING: Duration = Duration::from_secs(30);
+/// Messages of a conversation that are read, the latest first.
+const MESSAGES: usize = 50;
+
 /// A server.
 pub(super) struct Server {
     http: Http,
     url: Base,
+    history: History,
 }
 
 impl Server {
     /// The server at `url`.
     pub(super) fn new(http: reqwest::Client, url: Base, password: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "BlueBubbles", password), url }
+        Self { http: Http::new(http, "BlueBubbles", password), url, history: History::default() }
+    }
+
+    /// One that gives Messages no time.
+    #[cfg(test)]
+    pub(super) fn hasty(http: reqwest::Client, url: Base, password: impl Into<Token>) -> Self {
+        Self { history: History::hasty(), ..Self::new(http, url, password) }
     }
 
     /// Performs a request; the message's GUID.
@@ -81,8 +97,48 @@ impl Server {
             })
         }?;
         let id = wire["of"].as_str().or(answer["data"]["guid"].as_str());
-        id.map(str::to_owned)
-            .ok_or_else(|| Failure::Unknown("BlueBubbles said yes, but not as which message".into()))
+        let id =
+            id.ok_or_else(|| Failure::Unknown("BlueBubbles said yes, but not as which message".into()))?;
+        self.history.remember(id);
+        Ok(id.to_owned())
+    }
+
+    /// Looks for a text whose answer was lost.
+    pub(super) async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+        let body = &wire["body"];
+        let text = body["message"].as_str().unwrap_or_default();
+        // `queryBodyRules`. What Messages keeps as attributed text is read only where it is asked for.
+        let query = json!({
+            "chatGuid": body["chatGuid"],
+            "after": made(key).as_millisecond(),
+            "sort": "DESC",
+            "limit": MESSAGES,
+            "with": ["attributedBody"],
+        });
+        let ours = |message: &&Value| {
+            let id = message["guid"].as_str().unwrap_or_default();
+            let sent = message["isFromMe"] == true && message["error"].as_i64().unwrap_or(0) == 0;
+            sent && !id.is_empty() && self.history.may_be(id, message["text"].as_str(), text)
+        };
+        let patience = self.history.patience();
+        loop {
+            let asked = self.post(&["message", "query"], |request| request.json(&query), LOOKING).await;
+            let found = match asked {
+                Ok(answer) => answer["data"].as_array().and_then(|list| {
+                    list.iter().find(ours).and_then(|message| message["guid"].as_str().map(str::to_owned))
+                }),
+                // It cannot be asked.
+                Err(Failure::Permanent(_)) => return Ok(None),
+                Err(failure) => return Err(failure.harmless()),
+            };
+            if let Some(id) = found {
+                self.history.remember(&id);
+                return Ok(Some(id));
+            }
+            if !patience.again().await {
+                return Ok(None);
+            }
+        }
     }
 
     async fn post(

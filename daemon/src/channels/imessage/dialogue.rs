@@ -30,7 +30,7 @@ const SENT: Reply =
 
 fn bluebubbles(port: u16, private: bool, files: &Files) -> IMessage {
     let url = Base::parse("url", &format!("http://127.0.0.1:{port}")).unwrap();
-    let server = Server::new(http(), url, Secret::from("bb secret"));
+    let server = Server::hasty(http(), url, Secret::from("bb secret"));
     IMessage { bridge: Bridge::Server { server, private }, kept: files.kept() }
 }
 
@@ -58,6 +58,36 @@ async fn a_text_is_sent_with_the_parts_key() {
 }
 
 #[tokio::test]
+async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobodys() {
+    const HISTORY: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"status":200,"data":[
+            {"guid":"A-5","text":"Hello","isFromMe":false,"error":0},
+            {"guid":"A-4","text":"Hello","isFromMe":true,"error":22},
+            {"guid":"A-3","text":"Hello, Anna","isFromMe":true,"error":0},
+            {"guid":"A-1","text":"Hello","isFromMe":true,"error":0},
+            {"guid":"A-0","text":"Hello","isFromMe":true,"error":0}]}"#,
+    );
+    let double = Double::start(&[SENT, HISTORY, HISTORY, Reply::Says(404, "", "{}"), Reply::Close]);
+    let imessage = bluebubbles(double.port, true, &Files::new());
+    let text = part("Hello");
+    let wire = imessage.compose(&letter(ANNA, &text));
+    assert_eq!(imessage.redelivery(&wire), Redelivery::Look);
+    assert_eq!(imessage.deliver(&wire, &key()).await.unwrap(), "A-1");
+    // 2023-11-14T22:13:20Z.
+    let key = PartKey("018bcfe5680070008000000000000000".into());
+    assert_eq!(imessage.find(&wire, &key).await.unwrap().as_deref(), Some("A-0"), "A-1 is another part's");
+    assert_eq!(
+        body(&double.heard()[1]),
+        json!({"chatGuid": "iMessage;-;+4915112345679", "after": 1_699_999_880_000_i64, "sort": "DESC", "limit": 50, "with": ["attributedBody"]})
+    );
+    assert_eq!(imessage.find(&wire, &key).await.unwrap(), None, "all of them are known");
+    assert_eq!(imessage.find(&wire, &key).await.unwrap(), None, "it cannot be asked");
+    assert!(matches!(imessage.find(&wire, &key).await, Err(Failure::Retry(_))));
+}
+
+#[tokio::test]
 async fn replies_effects_and_all_that_is_done_to_a_message_have_their_requests() {
     let files = Files::new();
     let double = Double::start(&[SENT, SENT, SENT, SENT]);
@@ -70,7 +100,7 @@ async fn replies_effects_and_all_that_is_done_to_a_message_have_their_requests()
         (&wire["body"]["selectedMessageGuid"], &wire["body"]["partIndex"]),
         (&json!("B-2"), &json!(0))
     );
-    assert_eq!(imessage.redelivery(&wire), Redelivery::Never);
+    assert_eq!(imessage.redelivery(&wire), Redelivery::Look);
     imessage.deliver(&wire, &key()).await.unwrap();
     for (deed, path, expected) in [
         (

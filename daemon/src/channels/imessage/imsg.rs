@@ -1,16 +1,14 @@
 //! `imsg`: a program on a Mac, which hands a message to Messages and looks for it in its database.
 //!
-//! A run that was lost is settled by asking: whether the conversation's history has a message of ours with this text since
-//! the part was made ([`PartKey`]s begin with that time). A message that an earlier part became is not taken for this one.
-//! After a restart the earlier ones are forgotten; then the same text, sent twice within moments, could be told apart no
-//! more, and the second would count as arrived. A file cannot be asked about: a lost one is unknown.
+//! A run that was lost is settled by asking: whether the conversation has this text since the part was made ([`history`] says
+//! how certain that is). A file cannot be asked about: a lost one is unknown.
+//!
+//! [`history`]: crate::channels::history
 
 use std::{
-    collections::VecDeque,
     fs,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -18,7 +16,10 @@ use serde_json::Value;
 
 use super::program::{Program, Run};
 use crate::{
-    channels::{Failure, PartKey},
+    channels::{
+        Failure, PartKey,
+        history::{History, made},
+    },
     files::kept::{Checked, Kept},
     message::attachment::{clean_name, referred},
 };
@@ -27,14 +28,6 @@ use crate::{
 const SENDING: Duration = Duration::from_secs(90);
 /// For a run that only reads.
 const READING: Duration = Duration::from_secs(30);
-/// How long Messages may take to write down what it has taken.
-const SETTLING: Duration = Duration::from_secs(20);
-/// Between two looks.
-const PAUSE: Duration = Duration::from_secs(4);
-/// Messages that are remembered as earlier parts'.
-const REMEMBERED: usize = 512;
-/// How much earlier than ours the Mac's clock may be.
-const CLOCKS: Duration = Duration::from_secs(120);
 /// Conversations that are read, the latest first.
 const CHATS: usize = 500;
 /// Messages of one that are read, the latest first.
@@ -47,20 +40,19 @@ pub(super) struct Imsg {
     program: Program,
     /// Where a file stands under its name while it is sent.
     folder: PathBuf,
-    known: Mutex<VecDeque<String>>,
-    settling: Duration,
+    history: History,
 }
 
 impl Imsg {
     /// The program; `folder` is the account's own.
     pub(super) fn new(program: Program, folder: PathBuf) -> Self {
-        Self { program, folder, known: Mutex::default(), settling: SETTLING }
+        Self { program, folder, history: History::default() }
     }
 
     /// One that gives Messages no time.
     #[cfg(test)]
     pub(super) fn hasty(program: Program, folder: PathBuf) -> Self {
-        Self { settling: Duration::ZERO, ..Self::new(program, folder) }
+        Self { history: History::hasty(), ..Self::new(program, folder) }
     }
 
     /// Performs a run; the message's GUID.
@@ -92,7 +84,7 @@ impl Imsg {
         let guid = answer["guid"].as_str().or(answer["message_id"].as_str());
         // An imsg without access to the database knows no more.
         let id = guid.map_or_else(|| key.0.clone(), str::to_owned);
-        self.remember(&id);
+        self.history.remember(&id);
         Ok(id)
     }
 
@@ -100,7 +92,7 @@ impl Imsg {
     pub(super) async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
         let text = wire["text"].as_str().unwrap_or_default();
         let to = wire["to"].as_str().unwrap_or_default();
-        let begins = tokio::time::Instant::now();
+        let patience = self.history.patience();
         loop {
             let found = match self.chat(to).await? {
                 Found::One(chat) => self.look(chat, text, made(key)).await?,
@@ -110,18 +102,17 @@ impl Imsg {
             };
             match found {
                 Found::One(id) => {
-                    self.remember(&id);
+                    self.history.remember(&id);
                     return Ok(Some(id));
                 }
-                Found::None if begins.elapsed() >= self.settling => return Ok(None),
-                Found::Unread if begins.elapsed() >= self.settling => {
+                Found::None | Found::Unread if patience.again().await => {}
+                Found::None => return Ok(None),
+                Found::Unread => {
                     return Err(Failure::Unknown(
                         "imsg does not show it among the latest messages, and there are more than it was asked for".into(),
                     ));
                 }
-                Found::None | Found::Unread => {}
             }
-            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -140,20 +131,12 @@ impl Imsg {
         let arguments =
             ["history", "--chat-id", &chat, "--limit", &most, "--start", &since, "--json"].map(str::to_owned);
         let written = self.judge(self.program.run(&arguments, READING).await).map_err(Failure::harmless)?;
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Found::among(&written, MESSAGES, |message| {
-            let ours =
-                message["is_from_me"] == true && message["text"].as_str().map(str::trim) == Some(text.trim());
-            message["guid"].as_str().map(str::to_owned).filter(|guid| ours && !known.contains(guid))
+            let ours = |guid: &&str| {
+                message["is_from_me"] == true && self.history.may_be(guid, message["text"].as_str(), text)
+            };
+            message["guid"].as_str().filter(ours).map(str::to_owned)
         }))
-    }
-
-    fn remember(&self, id: &str) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.pop_front();
-        }
-        known.push_back(id.to_owned());
     }
 
     /// Puts a file where it has its name, for as long as the folder lives.
@@ -267,11 +250,4 @@ impl Drop for Folder {
         // What is left is taken away when the part is tried again.
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-/// A little before a part was made: its key begins with the time in milliseconds (RFC 9562, version 7).
-fn made(key: &PartKey) -> jiff::Timestamp {
-    let time = key.0.get(..12).and_then(|digits| i64::from_str_radix(digits, 16).ok()).unwrap_or(0);
-    let time = jiff::Timestamp::from_millisecond(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    time.checked_sub(jiff::SignedDuration::try_from(CLOCKS).unwrap_or_default()).unwrap_or(time)
 }

@@ -1,7 +1,7 @@
 //! iMessage: an account on a Mac, by a BlueBubbles server or by the program `imsg`.
 //!
-//! Both drive Apple's Messages; neither recognises a message that comes twice. BlueBubbles cannot be asked with certainty
-//! what arrived, so a lost answer is unknown; `imsg` can, for texts ([`imsg`] says how certain that is).
+//! Both drive Apple's Messages; neither recognises a message that comes twice. Both are asked, for texts, whether a lost one
+//! arrived: what `imsg` does not show did not, what BlueBubbles does not show is unknown.
 //!
 //! - `target`: addresses; `wire`: what a message becomes for either;
 //! - `bluebubbles`: the server; `imsg` and `program`: the program, here or by ssh.
@@ -197,8 +197,12 @@ impl Adapter for IMessage {
     fn redelivery(&self, wire: &Value) -> Redelivery {
         if wire["of"].is_string() || wire["refused"].is_string() {
             Redelivery::SEEN_ONCE
-        } else if wire["by"] == "imsg" && wire["text"].is_string() && wire["file"].is_null() {
+        } else if !wire["file"].is_null() {
+            Redelivery::Never
+        } else if wire["by"] == "imsg" && wire["text"].is_string() {
             Redelivery::Ask
+        } else if wire["body"]["message"].is_string() {
+            Redelivery::Look
         } else {
             Redelivery::Never
         }
@@ -207,7 +211,7 @@ impl Adapter for IMessage {
     async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
         match &self.bridge {
             Bridge::Program { imsg, .. } => imsg.find(wire, key).await,
-            Bridge::Server { .. } => Err(Failure::Unknown("BlueBubbles cannot be asked what arrived".into())),
+            Bridge::Server { server, .. } => server.find(wire, key).await,
         }
     }
 

@@ -62,7 +62,7 @@ fn graph(port: u16) -> Graph {
 }
 
 fn instance(port: u16) -> Instance {
-    Instance::new(http(), base(port), "home".into(), Secret::from("evo_secret"))
+    Instance::hasty(http(), base(port), "home".into(), Secret::from("evo_secret"))
 }
 
 fn cloud(port: u16, files: &Files) -> WhatsApp {

@@ -1,20 +1,29 @@
 //! The Evolution API: the requests that sending takes, and what their answers mean.
 //!
-//! It keeps no key of ours, and two messages of the same text are two rows in its database, if it keeps one at all: nothing
-//! can be asked that tells whether a message arrived. A lost answer is unknown.
+//! It keeps no key of ours. A text whose answer was lost is looked for among the messages of its conversation ([`history`]
+//! says how certain that is): what is seen there arrived. What is not seen may be on its way, or the instance keeps no
+//! messages: that is unknown, and so is a file.
+//!
+//! [`history`]: crate::channels::history
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     channels::{
-        Failure,
+        Failure, PartKey,
+        history::{History, made},
         http::{Answer, Http, Silence, base::Base, inlined, token::Token},
         limits::Scope,
     },
     files::kept::Kept,
     message::attachment::referred,
 };
+
+use super::target::jid;
+
+/// Messages of a conversation that are read, the latest first.
+const MESSAGES: usize = 50;
 
 /// Where a file stands in a body.
 const FILES: [&str; 2] = ["/media", "/audio"];
@@ -24,12 +33,19 @@ pub(super) struct Instance {
     http: Http,
     url: Base,
     name: String,
+    history: History,
 }
 
 impl Instance {
     /// The instance of this name.
     pub(super) fn new(http: reqwest::Client, url: Base, name: String, key: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "the Evolution API", key), url, name }
+        Self { http: Http::new(http, "the Evolution API", key), url, name, history: History::default() }
+    }
+
+    /// One that gives the phone no time.
+    #[cfg(test)]
+    pub(super) fn hasty(http: reqwest::Client, url: Base, name: String, key: impl Into<Token>) -> Self {
+        Self { history: History::hasty(), ..Self::new(http, url, name, key) }
     }
 
     /// Performs a request; the id of the message that it made.
@@ -58,9 +74,57 @@ impl Instance {
         // What was acted on, where there is such a thing.
         let acted_on = body["id"].as_str().or(body["key"]["id"].as_str());
         match acted_on.or(answer.body["key"]["id"].as_str()) {
-            Some(id) => Ok(id.to_owned()),
+            Some(id) => {
+                self.history.remember(id);
+                Ok(id.to_owned())
+            }
             None => Err(Failure::Unknown("the Evolution API said yes, but not as which message".into())),
         }
+    }
+
+    /// Looks for a text whose answer was lost.
+    pub(super) async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+        let (to, text) = (wire["body"]["number"].as_str(), wire["body"]["text"].as_str());
+        let (to, text) = (jid(to.unwrap_or_default()), text.unwrap_or_default());
+        let since = made(key).as_second();
+        let patience = self.history.patience();
+        loop {
+            match self.look(&to, text, since).await {
+                Ok(None) if patience.again().await => {}
+                Ok(found) => {
+                    found.iter().for_each(|id| self.history.remember(id));
+                    return Ok(found);
+                }
+                // It cannot be asked.
+                Err(Failure::Permanent(_)) => return Ok(None),
+                Err(failure) => return Err(failure.harmless()),
+            }
+        }
+    }
+
+    /// A message of ours to `to` that says `text`, not older than `since`, in seconds since 1970
+    /// (`messageValidateSchema`; what `fetchMessages` of `channel.service.ts` answers, the latest first).
+    async fn look(&self, to: &str, text: &str, since: i64) -> Result<Option<String>, Failure> {
+        let request = self.http.client.post(self.url.at(&["chat", "findMessages", &self.name]));
+        let request = request.header("apikey", self.http.token().expose());
+        let query =
+            json!({ "where": { "key": { "remoteJid": to, "fromMe": true } }, "page": 1, "offset": MESSAGES });
+        let answer = self.http.ask(request.json(&query)).await?;
+        if !answer.status.is_success() {
+            return Err(self.judge(&answer));
+        }
+        let ours = |message: &&Value| {
+            let said = &message["message"];
+            let said = said["conversation"].as_str().or(said["extendedTextMessage"]["text"].as_str());
+            let recent = message["messageTimestamp"].as_i64().is_some_and(|at| at >= since);
+            let id = message["key"]["id"].as_str().unwrap_or_default();
+            recent
+                && message["key"]["fromMe"] == true
+                && !id.is_empty()
+                && self.history.may_be(id, said, text)
+        };
+        let records = answer.body["messages"]["records"].as_array();
+        Ok(records.and_then(|records| records.iter().find(ours)?["key"]["id"].as_str().map(str::to_owned)))
     }
 
     /// What an answer that says no means for the message.

@@ -3,8 +3,8 @@
 //! Of both, `hybrid` takes the Cloud API while that is ready as far as is known, and the Evolution API otherwise; the way is
 //! fixed in the stored request when a message is composed and does not change after. A Cloud API that was not ready is asked
 //! again when a message goes by the Evolution API, once a minute at most, and those planned after that go by it. Neither
-//! recognises a message that comes twice, so a lost answer is unknown; the Cloud API's notifications can settle it later
-//! ([`status`]).
+//! recognises a message that comes twice: where an answer was lost, the Evolution API is looked at for the text, and the Cloud
+//! API's notifications can settle it later ([`status`]). Else it is unknown.
 //!
 //! - `target`: addresses and ids; `wire`: which way, and `cloud` and `evolution`: what a message becomes on each;
 //! - `graph` and `instance`: their clients; [`status`]: the Cloud API's notifications.
@@ -324,7 +324,18 @@ impl Adapter for WhatsApp {
         let done_to_one = wire["message"]["type"] == "reaction"
             || wire["path"] == "message/sendReaction"
             || wire["method"] == "DELETE";
-        if done_to_one { Redelivery::SEEN_ONCE } else { Redelivery::Never }
+        match done_to_one {
+            true => Redelivery::SEEN_ONCE,
+            false if wire["path"] == "message/sendText" => Redelivery::Look,
+            false => Redelivery::Never,
+        }
+    }
+
+    async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+        match &self.instance {
+            Some(instance) => instance.find(wire, key).await,
+            None => Ok(None),
+        }
     }
 
     fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {

@@ -3,6 +3,7 @@
 use super::{
     able::without,
     parts::{Piece, rendered},
+    speech,
 };
 use crate::{
     channels::{Adapter, FileForm, FileRules, formats},
@@ -83,14 +84,13 @@ pub(super) fn add<'a>(
     Ok(())
 }
 
-/// What a recording says, as one message of text, as it stands: nothing, where the hub did not make it from words or they are
-/// too many. `prefix` says whose it is, where nothing before it does.
+/// What a recording says, as one message of text, as it stands: nothing, where the hub did not make it from words. `prefix`
+/// says whose it is, where nothing before it does.
 fn words(file: &Attachment, prefix: Option<&str>, flavour: &Flavour) -> Result<Option<Part>, Refusal> {
-    let Some(words) = file.spoken.as_ref().filter(|_| file.voice) else { return Ok(None) };
-    let mut document = render::parse("");
-    document.decorate(&format!("{}{}", prefix.unwrap_or_default(), words.trim()));
-    let mut parts = rendered(&document, flavour)?;
-    Ok(if parts.len() == 1 { parts.pop() } else { None })
+    match file.spoken.as_ref().filter(|_| file.voice) {
+        Some(words) => speech::as_message(words, prefix, flavour),
+        None => Ok(None),
+    }
 }
 
 /// What an account takes of files, if it takes these; none where it takes no files.

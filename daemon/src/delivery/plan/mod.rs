@@ -3,6 +3,7 @@
 //! - here: which target and account a call means;
 //! - [`able`]: whether the platform can do what is asked;
 //! - [`parts`]: the platform requests that it becomes: [`files`] behind the text, or [`acts`] that are no text;
+//! - [`speech`]: what is to be spoken, as recordings whose words are one message each;
 //! - [`shown`]: what an approver reads beside the text.
 
 mod able;
@@ -11,10 +12,13 @@ mod broadcast;
 mod files;
 mod parts;
 mod shown;
+mod speech;
 
 pub use able::actions;
 pub(super) use files::fits;
+pub(super) use parts::whose;
 pub use parts::{Content, parts};
+pub(super) use speech::apart;
 
 use std::collections::BTreeMap;
 

@@ -74,9 +74,7 @@ pub fn parts(
     rules: &AgentRules,
     content: &Content<'_>,
 ) -> Result<Vec<NewPart>, Refusal> {
-    // Whose it is stands before the first that is read.
-    let prefix = (rules.decorate && policy::crosses(content.origin, content.account, content.target))
-        .then(|| decoration(content.agent, content.origin));
+    let prefix = whose(rules, content.agent, content.origin, content.account, content.target);
     let prefix = prefix.as_deref();
     match content.deed {
         Deed::Send(extras) => letters(adapter, content, extras, prefix),
@@ -88,6 +86,17 @@ pub fn parts(
         }
         _ => Ok(acts::part(adapter, content, prefix)?.into_iter().collect()),
     }
+}
+
+/// Whose a message is, where it crosses conversations and the agent's are to say so: it stands before the first that is read.
+pub(in crate::delivery) fn whose(
+    rules: &AgentRules,
+    agent: &str,
+    origin: Option<&Origin>,
+    account: &str,
+    target: &Target,
+) -> Option<String> {
+    (rules.decorate && policy::crosses(origin, account, target)).then(|| decoration(agent, origin))
 }
 
 fn letters(

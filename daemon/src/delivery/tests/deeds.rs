@@ -136,6 +136,30 @@ async fn a_platform_that_can_tell_is_asked_before_anything_is_sent_again() {
 }
 
 #[tokio::test]
+async fn what_a_platform_does_not_show_is_unknown_unless_it_may_come_twice() {
+    for (found, on, end, sent) in [
+        (Ok(Some("x9".to_owned())), OnUnknown::Report, State::Sent, 1),
+        (Ok(None), OnUnknown::Report, State::Unknown, 1),
+        (Ok(None), OnUnknown::Resend, State::Sent, 2),
+    ] {
+        let (directory, _, two) = platforms();
+        let one = Arc::new(Platform { looks: true, ..Platform::default() });
+        let house = House::with(directory.path(), &one, &two, on).await;
+        *one.found.lock().unwrap() = Some(found);
+        one.answers("ann", Failure::Unknown("no answer".into()));
+        let seq = house.send("one:ann", "Hello").await;
+        let row = house.until(seq, |row| row.reason.is_some()).await;
+        assert_eq!(row.state, State::Ready);
+        house.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+        let receipt = house.end(seq).await;
+        assert_eq!((receipt.state, one.heard("ann").len()), (end, sent), "{receipt:?}");
+        let unseen = receipt.error.is_some_and(|error| error.contains("does not show it"));
+        assert_eq!(unseen, end == State::Unknown);
+        house.close().await;
+    }
+}
+
+#[tokio::test]
 async fn what_a_platform_would_never_take_fails_before_anything_leaves() {
     let (directory, _, two) = platforms();
     let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });

@@ -1,0 +1,120 @@
+//! What a conversation's history says of a text whose answer was lost, where a platform knows no key of ours.
+//!
+//! A message of the account itself with this very text, not older than the part ([`PartKey`]s begin with the time at which
+//! theirs was made), is taken for it; one that an earlier part became is not. After a restart the earlier ones are
+//! forgotten; then the same text, sent twice within moments, could be told apart no more, and the second would count as
+//! arrived. Files have nothing by which they could be known.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::PartKey;
+
+/// How long a platform may take to write down what it has taken.
+const SETTLING: Duration = Duration::from_secs(20);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(4);
+/// Messages that are remembered as earlier parts'.
+const REMEMBERED: usize = 512;
+/// How much earlier than ours the other clock may be.
+const CLOCKS: Duration = Duration::from_secs(120);
+
+/// Messages of an account of which it is known what they were.
+#[derive(Debug)]
+pub struct History {
+    known: Mutex<VecDeque<String>>,
+    settling: Duration,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self { known: Mutex::default(), settling: SETTLING }
+    }
+}
+
+impl History {
+    /// One that gives a platform no time.
+    #[cfg(test)]
+    pub fn hasty() -> Self {
+        Self { settling: Duration::ZERO, ..Self::default() }
+    }
+
+    /// That message is a part's.
+    pub fn remember(&self, id: &str) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.pop_front();
+        }
+        known.push_back(id.to_owned());
+    }
+
+    /// Whether a message with the text `has` may be the one that was to say `text`.
+    pub fn may_be(&self, id: &str, has: Option<&str>, text: &str) -> bool {
+        has.map(str::trim) == Some(text.trim())
+            && !self.known.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known == id)
+    }
+
+    /// For looking until the platform has had its time.
+    pub fn patience(&self) -> Patience {
+        Patience(Instant::now() + self.settling)
+    }
+}
+
+/// How long somebody goes on looking.
+pub struct Patience(Instant);
+
+impl Patience {
+    /// Waits a little; whether to look again.
+    pub async fn again(&self) -> bool {
+        let goes_on = Instant::now() < self.0;
+        if goes_on {
+            tokio::time::sleep(PAUSE).await;
+        }
+        goes_on
+    }
+}
+
+/// A little before a part was made: its key begins with the time in milliseconds (RFC 9562, version 7).
+pub fn made(key: &PartKey) -> jiff::Timestamp {
+    let time = key.0.get(..12).and_then(|digits| i64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+    let time = jiff::Timestamp::from_millisecond(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    time.checked_sub(jiff::SignedDuration::try_from(CLOCKS).unwrap_or_default()).unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_known_by_itself_and_once() {
+        let history = History::default();
+        assert!(history.may_be("1", Some(" Hello\n"), "Hello"));
+        assert!(!history.may_be("1", Some("Hello, Ann"), "Hello") && !history.may_be("1", None, "Hello"));
+        history.remember("1");
+        assert!(!history.may_be("1", Some("Hello"), "Hello") && history.may_be("2", Some("Hello"), "Hello"));
+        (0..REMEMBERED).for_each(|n| history.remember(&format!("other {n}")));
+        assert!(history.may_be("1", Some("Hello"), "Hello"), "what is remembered is bounded");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_platform_is_given_its_time_and_no_more() {
+        let (begins, patience, mut looks) = (Instant::now(), History::default().patience(), 1);
+        while patience.again().await {
+            looks += 1;
+        }
+        assert_eq!((looks, begins.elapsed()), (6, SETTLING));
+        assert!(!History::hasty().patience().again().await);
+    }
+
+    #[test]
+    fn a_key_says_when_its_part_was_made() {
+        let made = made(&PartKey("018bcfe5680070008000000000000000".into()));
+        assert_eq!(made.to_string(), "2023-11-14T22:11:20Z");
+        assert!(super::made(&PartKey("nonsense".into())) < made);
+    }
+}
