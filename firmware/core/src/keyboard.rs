@@ -1,7 +1,7 @@
 //! A keyboard as two buttons, where a board is emulated: `a` approves, `d` denies, as on the desktop.
 //!
 //! Events are Linux' own, of which every emulator's keyboard speaks (input-event-codes.h). A key that repeats because it
-//! is held is no further edge.
+//! is held is no further edge, whether its events say that it repeats or, as those from QEMU's window, that it is pressed.
 
 use crate::{Button, Edge};
 
@@ -14,17 +14,28 @@ const KEY_D: u16 = 32;
 const RELEASED: u32 = 0;
 const PRESSED: u32 = 1;
 
-/// The edge that an event is, if it is one.
-pub fn edge(kind: u16, code: u16, value: u32) -> Option<(Button, Edge)> {
-    let button = match (kind, code) {
-        (EV_KEY, KEY_A) => Button::Approve,
-        (EV_KEY, KEY_D) => Button::Deny,
-        _ => return None,
-    };
-    match value {
-        PRESSED => Some((button, Edge::Pressed)),
-        RELEASED => Some((button, Edge::Released)),
-        _ => None,
+/// Which of the two keys are down.
+#[derive(Debug, Default)]
+pub struct Keyboard {
+    approve: bool,
+    deny: bool,
+}
+
+impl Keyboard {
+    /// The edge that an event is, if it is one.
+    pub fn edge(&mut self, kind: u16, code: u16, value: u32) -> Option<(Button, Edge)> {
+        let (button, down) = match (kind, code) {
+            (EV_KEY, KEY_A) => (Button::Approve, &mut self.approve),
+            (EV_KEY, KEY_D) => (Button::Deny, &mut self.deny),
+            _ => return None,
+        };
+        let edge = match value {
+            PRESSED if !*down => Edge::Pressed,
+            RELEASED => Edge::Released,
+            _ => return None,
+        };
+        *down = edge == Edge::Pressed;
+        Some((button, edge))
     }
 }
 
@@ -34,10 +45,20 @@ mod tests {
 
     #[test]
     fn two_keys_are_the_buttons_and_nothing_else_is() {
-        assert_eq!(edge(EV_KEY, KEY_A, 1), Some((Button::Approve, Edge::Pressed)));
-        assert_eq!(edge(EV_KEY, KEY_D, 0), Some((Button::Deny, Edge::Released)));
-        let (repeated, mark, other_key, moved) =
-            (edge(EV_KEY, KEY_A, 2), edge(0, 0, 0), edge(EV_KEY, 31, 1), edge(2, KEY_A, 1));
-        assert_eq!([repeated, mark, other_key, moved], [None; 4]);
+        let mut keys = Keyboard::default();
+        assert_eq!(keys.edge(EV_KEY, KEY_A, 1), Some((Button::Approve, Edge::Pressed)));
+        assert_eq!(keys.edge(EV_KEY, KEY_D, 0), Some((Button::Deny, Edge::Released)));
+        let (mark, other_key, moved) = (keys.edge(0, 0, 0), keys.edge(EV_KEY, 31, 1), keys.edge(2, KEY_D, 1));
+        assert_eq!([mark, other_key, moved], [None; 3]);
+    }
+
+    #[test]
+    fn a_key_that_is_held_is_pressed_once() {
+        let mut keys = Keyboard::default();
+        assert_eq!(keys.edge(EV_KEY, KEY_A, 1), Some((Button::Approve, Edge::Pressed)));
+        assert_eq!([keys.edge(EV_KEY, KEY_A, 1), keys.edge(EV_KEY, KEY_A, 2)], [None; 2]);
+        assert_eq!(keys.edge(EV_KEY, KEY_D, 1), Some((Button::Deny, Edge::Pressed)), "each has its own");
+        assert_eq!(keys.edge(EV_KEY, KEY_A, 0), Some((Button::Approve, Edge::Released)));
+        assert_eq!(keys.edge(EV_KEY, KEY_A, 1), Some((Button::Approve, Edge::Pressed)));
     }
 }

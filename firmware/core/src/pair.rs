@@ -174,7 +174,8 @@ impl Pairing {
         let gesture = self.buttons.tick(now);
         self.act(now, gesture);
         match &self.stage {
-            Stage::Asking { deadline, .. } if now >= *deadline => self.decline(now),
+            // Nobody has said that the number is another one; the hub has a clock of its own.
+            Stage::Asking { deadline, .. } if now >= *deadline => self.fail(now),
             Stage::Asking { confirmed: true, given: Some(bond), .. } => return Step::Store(bond.clone()),
             Stage::Kept { bond, until, .. } if now >= *until => return Step::Paired(bond.clone()),
             Stage::Failed { until } if now >= *until => return Step::Over,

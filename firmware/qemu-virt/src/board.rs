@@ -2,7 +2,9 @@
 
 use embassy_time::Timer;
 use embedded_graphics_core::geometry::Size;
-use gatepost_companion::{Button, Edge, Millis, Painter, Screen, View, keyboard, mqtt, paint::Frame};
+use gatepost_companion::{
+    Button, Edge, Millis, Painter, Screen, View, keyboard::Keyboard, mqtt, paint::Frame,
+};
 use gatepost_link::seal::Random;
 use gatepost_net::now;
 
@@ -19,6 +21,7 @@ const LOOK: u64 = 2;
 /// What a person touches and sees.
 pub struct Board {
     keys: Input,
+    held: Keyboard,
     card: Gpu,
     frame: Frame<'static>,
     painter: Painter,
@@ -33,7 +36,7 @@ impl Board {
         // driver reads and writes none of it, and the device reads it only while `flush` waits.
         let memory = unsafe { &mut *memory };
         let frame = Frame::new(memory, WIDTH, HEIGHT).expect("it is made for so many pixels");
-        Self { keys, card, frame, painter: Painter::new(), shown: None }
+        Self { keys, held: Keyboard::default(), card, frame, painter: Painter::new(), shown: None }
     }
 }
 
@@ -46,7 +49,7 @@ impl mqtt::Board for Board {
         loop {
             self.keys.ack_interrupt();
             while let Some(event) = self.keys.pop_pending_event() {
-                if let Some(edge) = keyboard::edge(event.event_type, event.code, event.value) {
+                if let Some(edge) = self.held.edge(event.event_type, event.code, event.value) {
                     return Some(edge);
                 }
             }

@@ -32,6 +32,10 @@ const START: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the screen may take to show what it should.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How X's keyboards repeat where nobody says otherwise (<https://manpages.debian.org/bookworm/x11-xserver-utils/xset.1>,
+/// r: 660 ms, then 25 times a second).
+const UNTIL_IT_REPEATS: Duration = Duration::from_millis(660);
+const REPEATS: Duration = Duration::from_millis(40);
 
 /// A running board.
 pub struct Qemu {
@@ -114,13 +118,19 @@ impl Qemu {
         self.monitor.key(key, edge == Edge::Pressed)
     }
 
-    /// Presses a button and releases it after so long.
+    /// Presses a button and releases it after so long. A key that is held repeats, as in QEMU's window: it is pressed again
+    /// and again, and released once.
     ///
     /// # Errors
     /// QEMU is gone.
     pub fn press(&mut self, button: Button, long: Duration) -> Result<()> {
+        let begins = Instant::now();
         self.button(button, Edge::Pressed)?;
-        thread::sleep(long);
+        thread::sleep(long.min(UNTIL_IT_REPEATS));
+        while let Some(left) = long.checked_sub(begins.elapsed()).filter(|left| !left.is_zero()) {
+            self.button(button, Edge::Pressed)?;
+            thread::sleep(left.min(REPEATS));
+        }
         self.button(button, Edge::Released)
     }
 

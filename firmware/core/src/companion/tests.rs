@@ -278,7 +278,7 @@ fn a_no_at_the_hub_ends_it() {
 }
 
 #[test]
-fn nobody_who_confirms_in_time_is_a_no() {
+fn nobody_who_confirms_in_time_is_paired_and_none_is_told_of_another_number() {
     for confirmed in [false, true] {
         let mut desk = Desk::asking();
         if confirmed {
@@ -287,6 +287,7 @@ fn nobody_who_confirms_in_time_is_a_no() {
         let shown = desk.now;
         desk.wait(CONFIRM - (shown - 1_000));
         assert_eq!(desk.view(), View::Fault(Fault::Pairing));
+        assert!(!desk.said().contains(&Said::Paired(FromDevice::Declined)));
         let yes = desk.hub.yes();
         desk.receive(&yes);
         desk.hold();
