@@ -168,7 +168,7 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
     let status = json!({"action": "setPresence", "channel": "discord", "status": "away"});
     let form = json!({"to": "discord:200", "message": "Who are you?", "modal": {"title": "You"}});
     for (refused, reason, instead) in [
-        (status, "not_supported", "Discord's gateway"),
+        (status, "not_supported", "gateway = true"),
         (form, "unknown_parameter", "only in answer to a press"),
         (json!({"to": "discord:200", "card": {"titel": "T"}}), "bad_card", ""),
         (json!({"to": "discord:general", "message": "Hello"}), "bad_address", ""),

@@ -74,6 +74,7 @@ async fn what_is_claimed_is_done_and_what_is_lacking_is_not() {
             let adapter = stage.open(contract);
             let wire = adapter.act(&asked).unwrap_or_else(|| panic!("{what}: it is claimed"));
             assert_eq!(wire.get("refused"), None, "{what}");
+            let _listening = stage.listen(&adapter);
             assert_ends(&what, &adapter.deliver(&wire, &key()).await, ends);
             let seen_once = !matches!(deed, Deed::Poll(_) | Deed::Thread { .. });
             assert!(!seen_once || matches!(adapter.redelivery(&wire), Redelivery::Keyed(_)), "{what}");

@@ -42,6 +42,7 @@ fn new(port: u16, token: impl Into<Token>) -> Discord {
         client: Client::new(http(), base, token),
         kept: Files::new().kept(),
         manners: Manners { previews: false, mention_answered: false },
+        gateway: None,
     }
 }
 

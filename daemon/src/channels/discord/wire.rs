@@ -9,10 +9,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{card, client, media, media::File, target};
+use super::{
+    card, client,
+    gateway::{self, Presence, Status},
+    media,
+    media::File,
+    target,
+};
 use crate::{
     channels::{Act, Failure, Letter, twice},
-    message::deed::{Deed, Extras, Poll, Press},
+    message::deed::{self, Deed, Extras, Poll, Press},
     render::Part,
 };
 
@@ -92,6 +98,12 @@ pub(super) enum Request {
     Kick { user: String },
     /// A person is put out and kept out.
     Ban { user: String },
+    /// The bot's own status.
+    Presence {
+        status: Status,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
 }
 
 impl Wire {
@@ -128,9 +140,27 @@ impl Wire {
             Request::Timeout { user, .. } | Request::Kick { user } | Request::Ban { user } => {
                 is_one("person", user)
             }
+            Request::Presence { text, .. } => {
+                let length = text.as_deref().unwrap_or_default().chars().count();
+                if length > gateway::MAX_TEXT {
+                    return Some(format!(
+                        "what a status on Discord says has {} characters at most, and this one {length}: shorten statusText",
+                        gateway::MAX_TEXT
+                    ));
+                }
+                Ok(())
+            }
         };
         let thread = || self.thread.as_deref().map_or(Ok(()), |thread| is_one("thread", thread));
         own.and_then(|()| thread()).err().map(|failure| failure.to_string())
+    }
+
+    /// The status that it sets, if it sets one.
+    pub(super) fn presence(&self) -> Option<Presence> {
+        match &self.request {
+            Request::Presence { status, text } => Some(Presence { status: *status, text: text.clone() }),
+            _ => None,
+        }
     }
 
     /// As it is stored.
@@ -209,7 +239,16 @@ pub(super) fn act(act: &Act<'_>, manners: Manners) -> Option<Wire> {
             because = reason;
             Request::Ban { user: user(&whom) }
         }
-        Deed::Send(_) | Deed::Presence { .. } => return None,
+        Deed::Presence { status, text } => {
+            let status = match status {
+                deed::Presence::Online => Status::Online,
+                deed::Presence::Away => Status::Idle,
+                deed::Presence::Busy => Status::Dnd,
+                deed::Presence::Offline => Status::Invisible,
+            };
+            Request::Presence { status, text }
+        }
+        Deed::Send(_) => return None,
     };
     Some(Wire { reason: because, ..Wire::new(act.address, act.thread, request) })
 }
