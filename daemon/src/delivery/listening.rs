@@ -6,11 +6,17 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::Pipeline;
+use super::{Pipeline, spoken::Planned};
 use crate::{
-    channels::house::House,
-    message::action::Action,
-    outbox::{Outbox, heard},
+    channels::{
+        PartKey,
+        house::{House, Unavailable},
+    },
+    message::{
+        action::Action,
+        form::{Entry, Taken},
+    },
+    outbox::{Outbox, heard, told},
 };
 
 /// The hub, as one account sees it.
@@ -33,6 +39,17 @@ impl Pipeline {
     }
 }
 
+impl Behind {
+    fn account(&self) -> (&str, &str) {
+        (&self.channel, &self.account)
+    }
+}
+
+fn unavailable(error: impl std::fmt::Display) -> Unavailable {
+    tracing::error!(%error, "the database failed, and somebody's form is left without an answer");
+    Unavailable
+}
+
 #[async_trait]
 impl House for Behind {
     async fn newest(&self, action: Action) -> Option<Value> {
@@ -49,5 +66,25 @@ impl House for Behind {
                 None
             }
         }
+    }
+
+    async fn request(&self, key: &PartKey) -> Result<Option<Value>, Unavailable> {
+        let found = self.outbox.store().look(|db| heard::request(db, self.account(), &key.0));
+        let wire = found.map_err(unavailable)?.and_then(|wire| serde_json::from_str(&wire).ok());
+        // Of a recording and its words, both of which were planned, the one that goes first.
+        Ok(wire.map(|wire: Value| Planned::read(&wire).first().clone()))
+    }
+
+    async fn entered(&self, key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable> {
+        let found = self.outbox.store().look(|db| told::message_of(db, &key.0)).map_err(unavailable)?;
+        // It went in the very moment.
+        let seq = found.ok_or(Unavailable)?;
+        let (channel, account) = (self.channel.clone(), self.account.clone());
+        let (key, id) = (key.0.clone(), format!("{channel}:{account}:{id}"));
+        let entered = self
+            .outbox
+            .change(seq, move |tx| heard::entered(tx, (&channel, &account), &key, &id, &entry))
+            .await;
+        entered.map_err(unavailable)
     }
 }

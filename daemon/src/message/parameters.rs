@@ -160,7 +160,8 @@ pub const PARAMETERS: &[Parameter] = &[
         &["buttons"],
         Holds::Buttons,
         DRESSED,
-        "Rows of buttons: [[{text, callback_data}]], or url in place of callback_data.",
+        "Rows of buttons: [[{text, callback_data}]], or in place of callback_data a url, or a form that a press opens: \
+         {title, fields: [{name, label, long, required, min, max, placeholder, value}]}. What somebody enters comes to the inbox.",
     ),
     parameter(
         &["selects"],

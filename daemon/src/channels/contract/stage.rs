@@ -17,15 +17,19 @@ use tokio::task::JoinSet;
 use super::{Age, Contract};
 use crate::{
     channels::{
-        Adapter,
+        Adapter, PartKey,
         account::Opening,
         discord::{self, Step},
         email,
-        house::House,
+        house::{House, Unavailable},
         http::double::{Double, Reply, http, nobody},
         registry,
     },
-    message::{action::Action, attachment::Attachment},
+    message::{
+        action::Action,
+        attachment::Attachment,
+        form::{Entry, Taken},
+    },
     store::Store,
 };
 
@@ -190,6 +194,14 @@ struct Empty;
 impl House for Empty {
     async fn newest(&self, _action: Action) -> Option<Value> {
         None
+    }
+
+    async fn request(&self, _key: &PartKey) -> Result<Option<Value>, Unavailable> {
+        Ok(None)
+    }
+
+    async fn entered(&self, _key: &PartKey, _id: &str, _entry: Entry) -> Result<Taken, Unavailable> {
+        Err(Unavailable)
     }
 }
 

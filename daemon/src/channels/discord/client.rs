@@ -13,7 +13,7 @@ use reqwest::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    media,
+    forms, media,
     places::{Places, kind},
     said::said,
     target, voice,
@@ -77,6 +77,7 @@ impl Client {
                 let files = media::open(&wire.files, kept).await?;
                 let channel = self.channel(&wire).await?;
                 let (mut body, mut files) = (with_nonce(body, key), files);
+                forms::named(&mut body, wire.forms.len(), key);
                 if wire.voice
                     && let [_] = files.as_slice()
                 {

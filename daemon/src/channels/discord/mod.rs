@@ -8,9 +8,9 @@
 //! same reason a thread or a person's conversation is no target by the id of its channel. A person's id looks like a
 //! channel's: a person is written `@ID`, and the conversation with them is opened when a message leaves.
 //!
-//! A form to fill in (a modal) is Discord's answer to somebody's press on a button or use of a command
-//! (<https://docs.discord.com/developers/interactions/receiving-and-responding>); a message cannot bring one, so there is none
-//! here. A status is set over the Gateway, a connection that is kept open where the settings say so ([`gateway`]).
+//! A status is set over the Gateway, a connection that is kept open where the settings say so ([`gateway`]). Over it comes also
+//! what people press and fill in: a form to fill in (a modal) is Discord's answer to a press on a button, which a message brings
+//! ([`forms`]).
 //!
 //! Read `wire` first: it is what a message becomes.
 
@@ -20,6 +20,7 @@ mod client;
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
+mod forms;
 mod gateway;
 mod media;
 mod places;
@@ -46,7 +47,7 @@ use super::{
     Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
-    capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
+    capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
     house::House,
     http::{base::Base, token::Token},
 };
@@ -68,7 +69,7 @@ pub const KEYS: &[Key] = &[
     key(
         "gateway",
         "false",
-        "Whether a connection to Discord's Gateway is kept open: with it the bot can set its status (setPresence), and is shown online while the hub runs. A program of yours may have one of its own for the same bot; both then set one status.",
+        "Whether a connection to Discord's Gateway is kept open: with it the bot can set its status (setPresence) and open forms, and is shown online while the hub runs. A program of yours may have one of its own for the same bot; both then set one status, and each answers what is its own.",
     ),
     key(
         "base_url",
@@ -103,6 +104,7 @@ const REST: Capabilities = Capabilities {
         data: 100,
         urls: true,
     }),
+    forms: Err(NO_FORMS),
     // Each takes a row (`#string-select`).
     selects: Some(SelectRules { in_all: wire::MAX_ROWS, options: 25, text: 100 }),
     // <https://docs.discord.com/developers/resources/poll#poll-create-request-object> and `#poll-media-object`.
@@ -127,8 +129,16 @@ const REST: Capabilities = Capabilities {
 };
 
 /// What it can do with one.
-const GATEWAY: Capabilities =
-    Capabilities { actions: WITH_STATUS, instead: &[(Action::SendWithEffect, EFFECT)], ..REST };
+const GATEWAY: Capabilities = Capabilities {
+    actions: WITH_STATUS,
+    // <https://docs.discord.com/developers/components/reference#label> and `#text-input`;
+    // <https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-modal>.
+    forms: Ok(FormRules { fields: 5, title: 45, label: 45, name: 100, placeholder: 100, value: 4000 }),
+    instead: &[(Action::SendWithEffect, EFFECT)],
+    ..REST
+};
+
+const NO_FORMS: &str = "a form is opened over Discord's Gateway: ask the operator to set gateway = true in the account's settings; or ask in the text";
 
 const EFFECT: &str = "send it without an effect";
 
@@ -216,13 +226,18 @@ impl Adapter for Discord {
         if let Some(why) = wire::alike(letter.extras) {
             return super::refused(&why);
         }
+        let wire = wire::compose(letter, self.manners);
+        // It was taken when there was a connection, and none is there any more.
+        if !wire.forms.is_empty() && self.gateway.is_none() {
+            return super::refused(NO_FORMS);
+        }
         let rows = letter.extras.buttons.len() + letter.extras.selects.len();
         if rows > wire::MAX_ROWS {
             return super::refused(
                 "buttons and lists share five rows on Discord, of which each list takes one",
             );
         }
-        wire::compose(letter, self.manners).stored()
+        wire.stored()
     }
 
     fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
@@ -261,7 +276,7 @@ impl Adapter for Discord {
         let Some(gateway) = &self.gateway else { return };
         let last = house.newest(Action::SetPresence).await;
         let presence = last.and_then(|wire| Wire::read(&wire).ok()?.presence());
-        gateway.keep(&self.client, presence).await;
+        gateway.keep(&self.client, house, presence).await;
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

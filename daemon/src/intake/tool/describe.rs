@@ -109,8 +109,8 @@ pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>)
         Described {
             name: "inbox".into(),
             description:
-                "What the hub has to tell you: every message that did not arrive, and why, and those that \
-                          went after a person had been asked."
+                "What the hub has to tell you: every message that did not arrive, and why, those that \
+                          went after a person had been asked, and what people entered into your forms."
                     .into(),
             input_schema: json!({
                 "type": "object",

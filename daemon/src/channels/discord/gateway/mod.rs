@@ -1,4 +1,5 @@
-//! Discord's Gateway: a connection that is kept open, over which the bot's status is set.
+//! Discord's Gateway: a connection that is kept open, over which the bot's status is set, and over which it hears what people
+//! do with its forms.
 //!
 //! An account has one where its settings say so. It is opened when the hub runs, not when the account is: who checks a
 //! configuration must not be seen online. What breaks is opened anew and goes on where it was, unless Discord says that nothing
@@ -25,6 +26,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use reqwest::Method;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -37,7 +39,10 @@ use self::{
     socket::Socket,
 };
 use super::client::Client;
-use crate::{channels::Failure, random};
+use crate::{
+    channels::{Failure, discord::forms::Interaction, house::House},
+    random,
+};
 
 /// The longest text beside a status, in characters: what Discord's own programs take of a custom status, which there is no
 /// page about.
@@ -48,6 +53,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Changes of status that may wait. They come one after the other; more only where whoever asked has given up.
 const ORDERS: usize = 4;
+
+/// Presses and filled-in forms that may wait, and that are answered at once. Of more than that Discord tells the person that
+/// nothing came of it.
+const WAITING: usize = 64;
+const AT_ONCE: usize = 8;
 
 /// A connection that lasted this long was a good one: what follows it is no repetition.
 const GOOD: Duration = Duration::from_mins(10);
@@ -161,11 +171,17 @@ impl Gateway {
     }
 
     /// Keeps the connection, until nothing would change any more.
-    pub(super) async fn keep(&self, client: &Client, presence: Option<Presence>) {
+    pub(super) async fn keep(&self, client: &Client, house: &dyn House, presence: Option<Presence>) {
         let Some(orders) = self.ordered.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
-        let mut line = Line::new(self, client, orders, presence);
+        let (pressed, interactions) = mpsc::channel(WAITING);
+        let line = Line::new(self, client, orders, pressed, presence);
+        // What people do is answered beside the connection, which meanwhile must not miss a beat.
+        tokio::join!(self.connected(client, line), answer(interactions, client, house));
+    }
+
+    async fn connected(&self, client: &Client, mut line: Line<'_>) {
         let (mut failures, mut identified) = (0, None::<Instant>);
         self.stands(Standing::Away("it is being opened".into()));
         loop {
@@ -254,6 +270,21 @@ impl Gateway {
     fn stands(&self, standing: Standing) {
         self.standing.send_replace(standing);
     }
+}
+
+/// Answers what people do, some of it at once.
+async fn answer(mut waiting: mpsc::Receiver<Interaction>, client: &Client, house: &dyn House) {
+    let mut answers = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            one = waiting.recv(), if answers.len() < AT_ONCE => match one {
+                Some(one) => answers.push(one.answer(client, house)),
+                None => break,
+            },
+            Some(()) = answers.next() => {}
+        }
+    }
+    while answers.next().await.is_some() {}
 }
 
 const NOT_UP: &str = "the connection to Discord's Gateway is not open";

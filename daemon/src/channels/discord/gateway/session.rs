@@ -17,7 +17,10 @@ use super::{
     payload::{self, Closed, Event, Session, closed, op},
     socket::{Heard, Socket},
 };
-use crate::channels::{Failure, discord::client::Client};
+use crate::channels::{
+    Failure,
+    discord::{client::Client, forms::Interaction},
+};
 
 /// How long Discord may take to say hello.
 const HELLO: Duration = Duration::from_secs(20);
@@ -46,8 +49,12 @@ pub(super) struct Line<'a> {
     gateway: &'a Gateway,
     client: &'a Client,
     orders: mpsc::Receiver<Order>,
+    /// Where presses and filled-in forms go.
+    pressed: mpsc::Sender<Interaction>,
     /// The status that was set last, which a new session begins with.
     presence: Option<Presence>,
+    /// Nothing was heard since it was set: with a connection that was broken already it may be lost.
+    unsure: bool,
     session: Option<Session>,
     /// The bot's id.
     bot: String,
@@ -67,10 +74,11 @@ impl<'a> Line<'a> {
         gateway: &'a Gateway,
         client: &'a Client,
         orders: mpsc::Receiver<Order>,
+        pressed: mpsc::Sender<Interaction>,
         presence: Option<Presence>,
     ) -> Self {
         let (session, bot, pace) = (None, String::new(), Pace::default());
-        Self { gateway, client, orders, presence, session, bot, pace }
+        Self { gateway, client, orders, pressed, presence, unsure: false, session, bot, pace }
     }
 
     /// What may be resumed.
@@ -139,9 +147,18 @@ impl<'a> Line<'a> {
             Heard::Broken(why) => return Err(End::Broken(self.client.http.words(&why))),
         };
         match event.op {
-            op::DISPATCH => self.dispatched(event),
+            op::DISPATCH => {
+                let resumed = event.t.as_deref() == Some("RESUMED");
+                self.dispatched(event);
+                if resumed && let Some(presence) = self.presence.as_ref().filter(|_| self.unsure) {
+                    let again = presence.update();
+                    self.send(socket, &again).await?;
+                }
+            }
             op::HEARTBEAT if self.pace.has_room(Instant::now()) => self.heartbeat(socket).await?,
-            op::HEARTBEAT_ACK => beat.heard = true,
+            op::HEARTBEAT_ACK => {
+                (beat.heard, self.unsure) = (true, false);
+            }
             op::RECONNECT => return Err(End::Broken("Discord asks to connect anew".into())),
             op::INVALID_SESSION if event.d == true => {
                 return Err(End::Broken("Discord asks to resume the session".into()));
@@ -166,6 +183,14 @@ impl<'a> Line<'a> {
                 self.up();
             }
             Some("RESUMED") => self.up(),
+            // <https://docs.discord.com/developers/events/gateway-events#interaction-create>; it takes no intent.
+            Some("INTERACTION_CREATE") => {
+                if let Some(interaction) = Interaction::read(&d)
+                    && self.pressed.try_send(interaction).is_err()
+                {
+                    tracing::warn!(account = self.gateway.account, "too many forms at once; one is left out");
+                }
+            }
             _ => {}
         }
     }
@@ -196,7 +221,7 @@ impl<'a> Line<'a> {
             Err(_) => Err(Failure::Retry("the connection to Discord's Gateway broke".into())),
         };
         if sent.is_ok() {
-            self.presence = Some(presence);
+            (self.presence, self.unsure) = (Some(presence), true);
         }
         let _ = done.send(answer);
         sent

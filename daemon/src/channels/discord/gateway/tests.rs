@@ -8,10 +8,21 @@ use super::{
     *,
 };
 use crate::{
-    channels::http::{base::Base, double::http},
+    channels::{
+        PartKey,
+        discord::wire::Wire,
+        house::Unavailable,
+        http::{base::Base, double::http},
+        sample::key,
+    },
+    message::{
+        action::Action,
+        form::{Entry, Taken},
+    },
     settings::secret::Secret,
 };
-use serde_json::json;
+use serde_json::{Value, json};
+use std::sync::Arc;
 
 const TOKEN: &str = "MTk4.hush.hush";
 /// Milliseconds between two heartbeats: long, and short.
@@ -25,13 +36,44 @@ const QUICK: Tempo = Tempo {
 };
 
 /// An account's connection to a double.
-struct House {
+struct Home {
     double: Double,
-    gateway: std::sync::Arc<Gateway>,
+    gateway: Arc<Gateway>,
+    desk: Arc<Desk>,
     kept: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for House {
+/// A hub with one message, and what is told to it.
+#[derive(Default)]
+struct Desk {
+    request: Option<Value>,
+    entries: Mutex<Vec<(String, Entry)>>,
+}
+
+#[async_trait::async_trait]
+impl House for Desk {
+    async fn newest(&self, _action: Action) -> Option<Value> {
+        None
+    }
+
+    async fn request(&self, asked: &PartKey) -> Result<Option<Value>, Unavailable> {
+        Ok(self.request.clone().filter(|_| *asked == key()))
+    }
+
+    async fn entered(&self, _key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable> {
+        let mut entries = self.entries.lock().unwrap();
+        match entries.len() {
+            0 => {}
+            1 if entries[0].0 == id => return Ok(Taken::Before),
+            1 => return Ok(Taken::Full),
+            _ => return Err(Unavailable),
+        }
+        entries.push((id.into(), entry));
+        Ok(Taken::Now)
+    }
+}
+
+impl Drop for Home {
     fn drop(&mut self) {
         self.kept.abort();
     }
@@ -46,16 +88,20 @@ fn presence(status: Status, text: &str) -> Presence {
     Presence { status, text: Some(text.into()) }
 }
 
-impl House {
+impl Home {
     fn start(script: &[&'static [Step]]) -> Self {
         Self::at(Double::start(TOKEN, script), None)
     }
 
     fn at(double: Double, last: Option<Presence>) -> Self {
-        let gateway = std::sync::Arc::new(Gateway::new("home", QUICK));
-        let (keeper, client) = (gateway.clone(), client(double.port));
-        let kept = tokio::spawn(async move { keeper.keep(&client, last).await });
-        Self { double, gateway, kept }
+        Self::with(double, last, Desk::default())
+    }
+
+    fn with(double: Double, last: Option<Presence>, desk: Desk) -> Self {
+        let (gateway, desk) = (Arc::new(Gateway::new("home", QUICK)), Arc::new(desk));
+        let (keeper, house, client) = (gateway.clone(), desk.clone(), client(double.port));
+        let kept = tokio::spawn(async move { keeper.keep(&client, house.as_ref(), last).await });
+        Self { double, gateway, desk, kept }
     }
 
     /// Waits until it stands so.
@@ -74,7 +120,7 @@ impl House {
 
 #[tokio::test]
 async fn a_status_is_set_over_the_connection_and_heartbeats_keep_it() {
-    let house = House::start(&[&[Hello(OFTEN), Ready, Beat, Stay]]);
+    let house = Home::start(&[&[Hello(OFTEN), Ready, Beat, Stay]]);
     let set = house.gateway.set(presence(Status::Dnd, "In the garden")).await;
     assert_eq!(set.unwrap(), BOT);
     house.double.until(3, 1).await;
@@ -105,7 +151,7 @@ async fn a_session_that_breaks_in_any_way_goes_on_where_it_was() {
         &[Hello(OFTEN), Ready, Deaf],
         &[Hello(SELDOM), Ready, Invalid(true)],
     ] {
-        let house = House::start(&[before, AFTER]);
+        let house = Home::start(&[before, AFTER]);
         house.double.until(6, 1).await;
         house.stands(|standing| matches!(standing, Standing::Up(_))).await;
         assert_eq!(house.double.heard(2).len(), 1, "{before:?}");
@@ -117,6 +163,23 @@ async fn a_session_that_breaks_in_any_way_goes_on_where_it_was() {
 const MAX_READ: usize = 1024 * 1024;
 
 #[tokio::test]
+async fn a_status_that_went_into_a_breaking_line_is_set_again_and_no_other_is() {
+    let home = Home::start(&[&[Hello(SELDOM), Ready, Shows, HangUp], &[Hello(SELDOM), Resumed, Shows, Stay]]);
+    home.gateway.set(presence(Status::Dnd, "Busy")).await.unwrap();
+    home.double.until(3, 2).await;
+    assert_eq!(home.double.heard(3)[0], home.double.heard(3)[1]);
+    home.no_faults();
+    // One after which a heartbeat was answered is there.
+    let home =
+        Home::start(&[&[Hello(OFTEN), Ready, Shows, Beat, Beat, HangUp], &[Hello(SELDOM), Resumed, Stay]]);
+    home.gateway.set(presence(Status::Dnd, "Busy")).await.unwrap();
+    home.double.until(6, 1).await;
+    home.stands(|standing| matches!(standing, Standing::Up(_))).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(home.double.heard(3).len(), 1);
+}
+
+#[tokio::test]
 async fn a_new_session_begins_with_the_status_that_was_set_last() {
     for end in [Close(4009), Close(4007), Invalid(false)] {
         let script: &[&'static [Step]] = match end {
@@ -124,7 +187,7 @@ async fn a_new_session_begins_with_the_status_that_was_set_last() {
             Close(_) => &[&[Hello(SELDOM), Ready, Shows, Close(4007)], &[Hello(SELDOM), Ready, Stay]],
             _ => &[&[Hello(SELDOM), Ready, Shows, Invalid(false)], &[Hello(SELDOM), Ready, Stay]],
         };
-        let house = House::start(script);
+        let house = Home::start(script);
         house.gateway.set(presence(Status::Idle, "Away")).await.unwrap();
         house.double.until(2, 2).await;
         let [first, second] = house.double.heard(2).try_into().unwrap();
@@ -136,7 +199,7 @@ async fn a_new_session_begins_with_the_status_that_was_set_last() {
     }
     // One that was set before the hub was started.
     let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, Stay]]);
-    let house = House::at(double, Some(presence(Status::Dnd, "Since yesterday")));
+    let house = Home::at(double, Some(presence(Status::Dnd, "Since yesterday")));
     house.double.until(2, 1).await;
     assert_eq!(house.double.heard(2)[0]["presence"]["activities"][0]["state"], "Since yesterday");
 }
@@ -144,7 +207,7 @@ async fn a_new_session_begins_with_the_status_that_was_set_last() {
 #[tokio::test]
 async fn a_way_back_that_is_closed_leads_to_a_new_session() {
     // The second connection says something else than hello.
-    let house = House::start(&[
+    let house = Home::start(&[
         &[Hello(SELDOM), Ready, HangUp],
         &[Hello(SELDOM), Invalid(false)],
         &[Hello(SELDOM), Ready, Stay],
@@ -164,7 +227,7 @@ async fn what_never_changes_by_itself_ends_it_and_is_said() {
         (&[Hello(SELDOM), Refuse(4013)], "4013"),
         (&[Hello(SELDOM), Refuse(4014)], "intents"),
     ] {
-        let mut house = House::start(&[script, &[Hello(SELDOM), Ready, Stay]]);
+        let mut house = Home::start(&[script, &[Hello(SELDOM), Ready, Stay]]);
         house.stands(|standing| matches!(standing, Standing::Refused(_))).await;
         timeout(Duration::from_secs(5), &mut house.kept).await.expect("it gives up").unwrap();
         let why = house.gateway.trouble().unwrap_err();
@@ -177,7 +240,7 @@ async fn what_never_changes_by_itself_ends_it_and_is_said() {
 
 #[tokio::test]
 async fn a_refused_token_is_said_and_tried_again_by_and_by() {
-    let house = House::start(&[&[Hello(SELDOM), Refuse(4004)], &[Hello(SELDOM), Ready, Stay]]);
+    let house = Home::start(&[&[Hello(SELDOM), Refuse(4004)], &[Hello(SELDOM), Ready, Stay]]);
     let Standing::Refused(why) = house.stands(|standing| matches!(standing, Standing::Refused(_))).await
     else {
         unreachable!()
@@ -185,7 +248,7 @@ async fn a_refused_token_is_said_and_tried_again_by_and_by() {
     assert!(why.contains("bot token rejected") && why.contains("4004"), "{why}");
     house.stands(|standing| matches!(standing, Standing::Up(_))).await;
     // Where it is refused already when it asks for the way, no session is begun.
-    let house = House::at(Double::start("another", &[&[Hello(SELDOM), Ready, Stay]]), None);
+    let house = Home::at(Double::start("another", &[&[Hello(SELDOM), Ready, Stay]]), None);
     let Standing::Refused(why) = house.stands(|standing| matches!(standing, Standing::Refused(_))).await
     else {
         unreachable!()
@@ -196,7 +259,7 @@ async fn a_refused_token_is_said_and_tried_again_by_and_by() {
 
 #[tokio::test]
 async fn the_sixth_status_within_twenty_seconds_waits() {
-    let house = House::start(&[&[Hello(SELDOM), Ready, Stay]]);
+    let house = Home::start(&[&[Hello(SELDOM), Ready, Stay]]);
     for n in 0..5 {
         house.gateway.set(presence(Status::Online, &n.to_string())).await.unwrap();
     }
@@ -211,7 +274,7 @@ async fn the_sixth_status_within_twenty_seconds_waits() {
 async fn no_session_begins_where_discord_lets_none_begin() {
     let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, Stay]]);
     double.has_left(0);
-    let house = House::at(double, None);
+    let house = Home::at(double, None);
     let away = |standing: &Standing| matches!(standing, Standing::Away(why) if why.contains("sessions"));
     house.stands(away).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -223,7 +286,7 @@ async fn no_session_begins_where_discord_lets_none_begin() {
 #[tokio::test]
 async fn who_says_no_hello_or_opens_no_websocket_is_left() {
     for before in [&[Raw("{\"op\": 0}")] as &'static [Step], &[Close(4000)], &[HangUp]] {
-        let house = House::start(&[before, &[Hello(SELDOM), Ready, Stay]]);
+        let house = Home::start(&[before, &[Hello(SELDOM), Ready, Stay]]);
         house.stands(|standing| matches!(standing, Standing::Up(_))).await;
         house.no_faults();
     }
@@ -235,4 +298,133 @@ async fn without_a_connection_a_status_is_set_later() {
     let failure = gateway.set(presence(Status::Online, "Here")).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("not open")), "{failure:?}");
     assert_eq!(gateway.trouble(), Ok(None), "nobody has asked for it yet");
+}
+
+/// A stored request with a form.
+fn with_a_form() -> Value {
+    let wire = json!({
+        "to": "42",
+        "request": {"do": "message", "body": {}},
+        "forms": [{"title": "Report", "fields": [
+            {"name": "what", "label": "What?", "long": true, "required": true, "min": 1, "max": 8},
+            {"name": "when", "label": "When?", "required": false, "placeholder": "today", "value": "now"},
+        ]}],
+    });
+    assert!(Wire::read(&wire).is_ok());
+    wire
+}
+
+/// The part's key is that of the sample.
+const PRESSED: Step = Dispatch(
+    r#"{"t": "INTERACTION_CREATE", "d": {"id": "7001", "application_id": "42", "type": 3, "token": "aW50ZXI.hush", "version": 1,
+        "member": {"user": {"id": "99", "username": "ann", "global_name": "Ann"}}, "channel_id": "42", "message": {"id": "1001"},
+        "data": {"component_type": 2, "id": 1, "custom_id": "gatepost:form:00112233445566778899aabbccddeeff:0"}}}"#,
+);
+const FILLED_IN: Step = Dispatch(
+    r#"{"t": "INTERACTION_CREATE", "d": {"id": "7002", "application_id": "42", "type": 5, "token": "aW50ZXI.hush", "version": 1,
+        "user": {"id": "99", "username": "ann", "global_name": null}, "message": {"id": "1001"},
+        "data": {"custom_id": "gatepost:form:00112233445566778899aabbccddeeff:0", "components": [
+            {"type": 18, "id": 1, "component": {"type": 4, "id": 2, "custom_id": "what", "value": "It broke in two"}},
+            {"type": 1, "components": [{"type": 4, "id": 4, "custom_id": "when", "value": ""}]},
+            {"type": 18, "id": 5, "component": {"type": 4, "id": 6, "custom_id": "other", "value": "Not asked"}}
+        ]}}}"#,
+);
+const ANOTHER: Step = Dispatch(
+    r#"{"t": "INTERACTION_CREATE", "d": {"id": "7003", "type": 5, "token": "aW50ZXI.hush", "user": {"id": "98", "username": "bob"},
+        "data": {"custom_id": "gatepost:form:00112233445566778899aabbccddeeff:0", "components": []}}}"#,
+);
+/// Of another program of the same bot, and such that no form of ours comes from.
+const FOREIGN: Step = Dispatch(
+    r#"{"t": "INTERACTION_CREATE", "d": {"id": "7004", "type": 3, "token": "t", "user": {"id": "98", "username": "bob"},
+        "data": {"component_type": 2, "custom_id": "yes"}}}"#,
+);
+const ODD: Step = Dispatch(
+    r#"{"t": "INTERACTION_CREATE", "d": {"id": "../..", "type": 3, "token": "t", "user": {"id": "98"},
+        "data": {"custom_id": "gatepost:form:00112233445566778899aabbccddeeff:0"}}}"#,
+);
+const NAMELESS: Step = Dispatch(
+    r#"{"t": "INTERACTION_CREATE", "d": {"id": "7005", "type": 3, "token": "t", "user": {"id": "98"},
+        "data": {"custom_id": "gatepost:form:short:0"}}}"#,
+);
+
+/// What was answered, once there are so many answers.
+async fn answered(home: &Home, count: usize) -> Vec<Value> {
+    let answers = || {
+        let requests = home.double.requests().into_iter();
+        let answers = requests.filter(|(line, _)| line.starts_with("POST /api/v10/interactions/7"));
+        answers.map(|(_, body)| body).collect::<Vec<_>>()
+    };
+    let all = async {
+        while answers().len() < count {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), all).await.unwrap_or_else(|_| panic!("{:?}", home.double.requests()));
+    answers()
+}
+
+#[tokio::test]
+async fn a_press_opens_the_form_and_what_is_entered_is_written_down_before_it_is_taken() {
+    let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, FOREIGN, ODD, NAMELESS, PRESSED, Stay]]);
+    let home = Home::with(double, None, Desk { request: Some(with_a_form()), ..Desk::default() });
+    let opened = answered(&home, 1).await;
+    assert_eq!(
+        opened,
+        [json!({"type": 9, "data": {
+            "custom_id": "gatepost:form:00112233445566778899aabbccddeeff:0", "title": "Report",
+            "components": [
+                {"type": 18, "label": "What?", "component": {
+                    "type": 4, "custom_id": "what", "style": 2, "required": true, "min_length": 1, "max_length": 8,
+                }},
+                {"type": 18, "label": "When?", "component": {
+                    "type": 4, "custom_id": "when", "style": 1, "required": false, "placeholder": "today", "value": "now",
+                }},
+            ],
+        }})]
+    );
+    assert_eq!(
+        home.double.requests().last().unwrap().0,
+        "POST /api/v10/interactions/7001/aW50ZXI.hush/callback"
+    );
+    assert!(home.desk.entries.lock().unwrap().is_empty());
+    home.no_faults();
+
+    // The same event may come twice, and somebody else may be one too many.
+    let double = Double::start(
+        TOKEN,
+        &[&[Hello(SELDOM), Ready, FILLED_IN, Reconnect], &[Hello(SELDOM), Resumed, FILLED_IN, Stay]],
+    );
+    let home = Home::with(double, None, Desk { request: Some(with_a_form()), ..Desk::default() });
+    assert_eq!(answered(&home, 2).await, [json!({"type": 6}), json!({"type": 6})]);
+    let entries = home.desk.entries.lock().unwrap().clone();
+    let [(id, entry)] = entries.as_slice() else { panic!("{entries:?}") };
+    assert_eq!((id.as_str(), entry.by.as_str(), entry.name.as_str()), ("7002", "99", "ann"));
+    assert_eq!((entry.form.as_str(), entry.message.as_deref()), ("Report", Some("1001")));
+    // As much as the form takes, and nothing that it does not ask.
+    let values: Vec<_> = entry.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(values, [("what", "It broke"), ("when", "")]);
+}
+
+#[tokio::test]
+async fn who_comes_too_late_or_as_one_too_many_is_told_and_nobody_else_sees_it() {
+    let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, PRESSED, FILLED_IN, Stay]]);
+    let home = Home::at(double, None);
+    for answer in answered(&home, 2).await {
+        let expected =
+            json!({"content": "This form has expired.", "flags": 64, "allowed_mentions": {"parse": []}});
+        assert_eq!((&answer["type"], &answer["data"]), (&json!(4), &expected));
+    }
+    let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, FILLED_IN, Stay]]);
+    let home = Home::with(double, None, Desk { request: Some(with_a_form()), ..Desk::default() });
+    answered(&home, 1).await;
+    let before = home.desk.entries.lock().unwrap().clone();
+    for (entries, words) in
+        [(before.clone(), "no more answers"), ([before.clone(), before].concat(), "could not")]
+    {
+        let desk = Desk { request: Some(with_a_form()), entries: Mutex::new(entries) };
+        let home = Home::with(Double::start(TOKEN, &[&[Hello(SELDOM), Ready, ANOTHER, Stay]]), None, desk);
+        let answer = &answered(&home, 1).await[0];
+        assert!(answer["data"]["content"].as_str().unwrap().contains(words), "{answer}");
+        assert_eq!((&answer["type"], &answer["data"]["flags"]), (&json!(4), &json!(64)));
+    }
 }
