@@ -100,7 +100,7 @@ mod tests {
         let outbox = Outbox::new(Store::open(directory.path()).unwrap());
         let Accepted::New(seq) = outbox.accept(NewMessage::example("Hello")).await.unwrap() else { panic!() };
         let part = NewPart { key: KEY.into(), shown: "x".into(), wire: r#"{"a":1}"#.into(), route: None };
-        let stored = outbox.change(seq, move |tx| Ok(transition::store_parts(tx, seq, &[part])?));
+        let stored = outbox.change(seq, move |tx| transition::store_parts(tx, seq, &[part]));
         stored.await.unwrap();
         let message = outbox.get(seq).await.unwrap();
         (directory, outbox, seq, (message.channel, message.account))

@@ -189,3 +189,52 @@ fn say(text: &str) -> Value {
     let data = json!({"content": text, "flags": EPHEMERAL, "allowed_mentions": {"parse": []}});
     json!({"type": callback::MESSAGE, "data": data})
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn anything() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            Just(json!("a")),
+            any::<u64>().prop_map(Value::from),
+            "[0-9]{1,20}".prop_map(Value::from),
+            "gatepost:form:[0-9a-f]{32}:[0-9]{1,3}".prop_map(Value::from),
+            ".{0,12}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 5, |inner| {
+            let names = "id|type|token|data|custom_id|components|component|value|member|user|message|name";
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::btree_map(names, inner, 0..5)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_read_or_left(mut event in anything(), data in anything()) {
+            Interaction::read(&event);
+            // One that is ours, with whatever somebody's program makes of the rest.
+            let field = json!({"name": "a", "label": "A", "required": true, "max": 3});
+            let form: Form = serde_json::from_value(json!({"title": "T", "fields": [field]})).unwrap();
+            if !event.is_object() {
+                event = json!({});
+            }
+            event["type"] = FILLED_IN.into();
+            event["id"] = "1".into();
+            event["token"] = "t".into();
+            event["user"] = json!({"id": "2"});
+            event["member"] = Value::Null;
+            event["data"] = json!({"custom_id": format!("{PREFIX}{}:0", "a".repeat(32)), "components": data});
+            let read = Interaction::read(&event).expect("it is ours");
+            for (name, value) in read.entry(&form).values {
+                prop_assert!(name == "a" && value.chars().count() <= 3);
+            }
+        }
+    }
+}

@@ -428,3 +428,53 @@ async fn who_comes_too_late_or_as_one_too_many_is_told_and_nobody_else_sees_it()
         assert_eq!((&answer["type"], &answer["data"]["flags"]), (&json!(4), &json!(64)));
     }
 }
+
+#[tokio::test]
+async fn the_double_forbids_what_discord_forbids() {
+    let who = json!({"os": "linux", "browser": "b", "device": "d"});
+    let identify = |more: Value| {
+        let mut d = json!({"token": TOKEN, "properties": who, "intents": 0});
+        d.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"op": 2, "d": d})
+    };
+    let shows = |status: &str, text: &str| {
+        let activities = json!([{"name": "Custom Status", "type": 4, "state": text}]);
+        json!({"op": 3, "d": {"since": null, "activities": activities, "status": status, "afk": false}})
+    };
+    let begin = || identify(json!({}));
+    for (events, code) in [
+        (vec![shows("dnd", "Busy")], 4003),
+        (vec![identify(json!({"token": "another"}))], 4004),
+        (vec![identify(json!({"intents": 1}))], 4002),
+        (vec![identify(json!({"properties": {"os": "linux"}}))], 4002),
+        (vec![identify(json!({"presence": {"status": "dnd"}}))], 4002),
+        (vec![begin(), begin()], 4005),
+        (vec![begin(), shows("away", "Out")], 4002),
+        (vec![begin(), shows("dnd", &"x".repeat(MAX_TEXT + 1))], 4002),
+        (vec![begin(), json!({"op": 3, "d": {"status": "dnd"}})], 4002),
+        (vec![begin(), json!({"op": 1, "d": 5})], 4007),
+        (vec![begin(), json!({"op": 8, "d": {}})], 4001),
+        (vec![json!({"op": 1, "d": null, "s": 1})], 4002),
+        // No heartbeat comes.
+        (vec![], 4009),
+    ] {
+        let script: &[&'static [Step]] = &[&[Hello(50), Stay]];
+        let double = Double::start(TOKEN, script);
+        let address = format!("ws://127.0.0.1:{}", double.port);
+        let mut socket = Socket::open(&client(double.port), &address).await.unwrap();
+        for event in &events {
+            socket.send(event).await.unwrap();
+        }
+        let closed = async {
+            loop {
+                match socket.hear().await {
+                    socket::Heard::Event(_) => {}
+                    socket::Heard::Closed(Some((code, _))) => return code,
+                    other => panic!("{events:?}: {other:?}"),
+                }
+            }
+        };
+        assert_eq!(timeout(Duration::from_secs(20), closed).await.unwrap(), code, "{events:?}");
+        assert_eq!(double.faults().len(), 1, "{events:?}");
+    }
+}
