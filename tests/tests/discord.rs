@@ -92,6 +92,8 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
     hub.run()?;
     let agent = hub.agent("courier")?;
 
+    let tools = agent.get("/v1/tools")?.body.to_string();
+    ensure!(tools.contains("callback_data") && !tools.contains("A form is what a press opens"), "{tools}");
     let first = id_of(&call(&agent, "200", json!({"message": "**Hello** @everyone, <@99>"}))?, 0)?;
     let answer = call(
         &agent,
@@ -287,6 +289,8 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
         Ok(said.map(|event| event["d"].clone()).collect())
     };
 
+    let tools = agent.get("/v1/tools")?.body.to_string();
+    ensure!(tools.contains("A form is what a press opens") && tools.contains("setPresence"), "{tools}");
     let status = json!({"action": "setPresence", "channel": "discord", "status": "busy", "statusText": "In the garden"});
     ensure!(id_of(&agent.send_and_wait(&status)?, 0)? == "123456");
     let shown = json!([{"name": "Custom Status", "type": 4, "state": "In the garden"}]);

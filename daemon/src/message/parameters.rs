@@ -160,8 +160,7 @@ pub const PARAMETERS: &[Parameter] = &[
         &["buttons"],
         Holds::Buttons,
         DRESSED,
-        "Rows of buttons: [[{text, callback_data}]], or in place of callback_data a url, or a form that a press opens: \
-         {title, fields: [{name, label, long, required, min, max, placeholder, value}]}. What somebody enters comes to the inbox.",
+        "Rows of buttons: [[{text, callback_data}]], or url or form in place of callback_data.",
     ),
     parameter(
         &["selects"],
