@@ -347,6 +347,12 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
     let entry = json!({"form": "Report", "by": "99", "name": "Ann", "message": message, "values": values});
     ensure!(notice["entry"] == entry && notice["receipt"]["id"] == id.as_str(), "{notice}");
 
+    let event = agent
+        .listen(Some(0))?
+        .until("what was entered", |heard| heard.name == "form.entered" && heard.data["id"] == id.as_str())?;
+    ensure!(event.data["notice"] == notice["seq"] && event.data["by"] == "99", "{:?}", event.data);
+    ensure!(!event.data.to_string().contains("It broke"), "what was entered is in the audit");
+
     // What is gone has no form any more.
     hub.cli(&["queue", "purge", &id])?.well()?;
     let late = double.happen(json!({"press": message, "in": "200", "button": "Say", "by": "98"}))?;
