@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     files::PNG,
-    hub::{Client, SpawnedHub, TestHub, client::text},
+    hub::{Client, SpawnedHub, TestHub, client::text, eventually},
     main_job,
     peers::Double,
 };
@@ -59,6 +59,14 @@ fn posted(double: &Double, channel: &str) -> Result<Vec<Value>> {
     requests.into_iter().map(body).collect()
 }
 
+/// A form.
+fn report() -> Value {
+    json!({"title": "Report", "fields": [
+        {"name": "what", "label": "What happened?", "long": true, "min": 2, "max": 1000},
+        {"name": "when", "label": "When?", "required": false, "placeholder": "today", "value": "now"},
+    ]})
+}
+
 /// An Opus recording of two seconds, as far as its container goes.
 fn recording() -> Vec<u8> {
     let page = |granule: u64, packet: &[u8]| {
@@ -84,6 +92,8 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
     hub.run()?;
     let agent = hub.agent("courier")?;
 
+    let tools = agent.get("/v1/tools")?.body.to_string();
+    ensure!(tools.contains("callback_data") && !tools.contains("A form is what a press opens"), "{tools}");
     let first = id_of(&call(&agent, "200", json!({"message": "**Hello** @everyone, <@99>"}))?, 0)?;
     let answer = call(
         &agent,
@@ -166,10 +176,12 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
     id_of(&call(&agent, "200", json!({"action": "delete", "messageId": first}))?, 0)?;
 
     let status = json!({"action": "setPresence", "channel": "discord", "status": "away"});
-    let form = json!({"to": "discord:200", "message": "Who are you?", "modal": {"title": "You"}});
+    let modal = json!({"to": "discord:200", "message": "Who are you?", "modal": {"title": "You"}});
+    let form = json!({"to": "discord:200", "message": "Who are you?", "buttons": [[{"text": "Say", "form": report()}]]});
     for (refused, reason, instead) in [
-        (status, "not_supported", "Discord's gateway"),
-        (form, "unknown_parameter", "only in answer to a press"),
+        (status, "not_supported", "gateway = true"),
+        (modal, "unknown_parameter", "opened by a button"),
+        (form, "not_supported", "gateway = true"),
         (json!({"to": "discord:200", "card": {"titel": "T"}}), "bad_card", ""),
         (json!({"to": "discord:general", "message": "Hello"}), "bad_address", ""),
     ] {
@@ -260,5 +272,101 @@ fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
     let refused = check("a.wrong.one")?;
     ensure!(refused.status == 1 && refused.stdout.contains("bot token rejected"), "{refused:?}");
     ensure!(!refused.stdout.contains("wrong") && !refused.stderr.contains("wrong"), "{refused:?}");
+    Ok(())
+}
+
+#[test]
+fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
+    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
+    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    hub.log_at("trace");
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+    let said = |op: u64| -> Result<Vec<Value>> {
+        let said = double.happen(json!("said"))?;
+        let said = said.as_array().context("events")?.iter().filter(|event| event["op"] == op);
+        Ok(said.map(|event| event["d"].clone()).collect())
+    };
+
+    let tools = agent.get("/v1/tools")?.body.to_string();
+    ensure!(tools.contains("A form is what a press opens") && tools.contains("setPresence"), "{tools}");
+    let status = json!({"action": "setPresence", "channel": "discord", "status": "busy", "statusText": "In the garden"});
+    ensure!(id_of(&agent.send_and_wait(&status)?, 0)? == "123456");
+    let shown = json!([{"name": "Custom Status", "type": 4, "state": "In the garden"}]);
+    let set = eventually("the status", || Ok(said(3)?.pop()))?;
+    ensure!(set["status"] == "dnd" && set["activities"] == shown, "{set}");
+    let long = json!({"action": "setPresence", "channel": "discord", "status": "busy", "statusText": "x".repeat(129)});
+    let refused = agent.post("/v1/messages", &long)?;
+    ensure!(refused.body["state"] == "failed" && text(&refused.body, "error").contains("128"), "{refused:?}");
+
+    // Who was killed comes back with the status that was set last.
+    hub.kill()?;
+    hub.run()?;
+    let last = eventually("the second session", || Ok(said(2)?.get(1).cloned()))?;
+    ensure!(last["presence"]["status"] == "dnd" && last["presence"]["activities"] == shown, "{last}");
+    let ready = hub.cli(&["check"])?.well()?;
+    ensure!(ready.contains("hub (123456)"), "{ready}");
+    ensure!(said(2)?.len() == 2, "who checks is not seen online");
+
+    let ask = json!({"message": "What happened?", "buttons": [[{"text": "Say", "form": report()}]]});
+    let dry =
+        call(&agent, "200", json!({"dryRun": true, "message": ask["message"], "buttons": ask["buttons"]}))?;
+    let seen = text(&dry["parts"][0], "shown");
+    for words in ["[button] Say opens the form: Report", "What happened? = what", "When? = when", ": now"] {
+        ensure!(seen.contains(words), "{words} is not in {seen}");
+    }
+    let asked = call(&agent, "200", ask)?;
+    let (message, id) = (id_of(&asked, 0)?, text(&asked, "id").to_owned());
+    let press = json!({"press": message, "in": "200", "button": "Say", "by": "99"});
+    let pressed = double.happen(press)?;
+    let callback = |of: &Value| format!("interactions/{0}/interaction.{0}/callback", text(of, "id"));
+    let answers = |of: &Value| -> Result<Vec<Value>> {
+        let (heard, at) = (double.heard()?, callback(of));
+        Ok(heard.into_iter().filter(|request| text(request, "path").ends_with(&at)).collect())
+    };
+    let answered = |of: &Value| -> Result<Value> {
+        let answer = eventually("an answer to the interaction", || Ok(answers(of)?.first().cloned()))?;
+        ensure!(answer["status"] == 204, "{answer}");
+        Ok(answer)
+    };
+    let opened = answered(&pressed)?;
+    ensure!(opened["body"]["type"] == 9 && opened["body"]["data"]["title"] == "Report", "{opened}");
+
+    // The same event twice is one entry.
+    let values = json!({"what": "It broke.\n*In two*", "when": ""});
+    let filled = double.happen(json!({"fill": text(&pressed, "id"), "values": values, "again": true}))?;
+    ensure!(answered(&filled)?["body"] == json!({"type": 6}));
+    // Discord takes the first answer; the second time there is nothing to write down any more.
+    eventually("both answers", || Ok((answers(&filled)?.len() == 2).then_some(())))?;
+    let inbox = agent.get("/v1/inbox")?;
+    // Of the message itself nothing is told: it was sent at once.
+    let [_too_long, notice] = inbox.body["notices"].as_array().context("notices")?.as_slice() else {
+        anyhow::bail!("{inbox:?}")
+    };
+    let entry = json!({"form": "Report", "by": "99", "name": "Ann", "message": message, "values": values});
+    ensure!(notice["entry"] == entry && notice["receipt"]["id"] == id.as_str(), "{notice}");
+
+    let event = agent
+        .listen(Some(0))?
+        .until("what was entered", |heard| heard.name == "form.entered" && heard.data["id"] == id.as_str())?;
+    ensure!(event.data["notice"] == notice["seq"] && event.data["by"] == "99", "{:?}", event.data);
+    ensure!(!event.data.to_string().contains("It broke"), "what was entered is in the audit");
+
+    // What is gone has no form any more.
+    hub.cli(&["queue", "purge", &id])?.well()?;
+    let late = double.happen(json!({"press": message, "in": "200", "button": "Say", "by": "98"}))?;
+    let late = answered(&late)?;
+    ensure!(
+        late["body"]["type"] == 4 && text(&late["body"]["data"], "content").contains("expired"),
+        "{late}"
+    );
+
+    let log = hub.log()?;
+    ensure!(log.len() > 10_000, "at this level much is logged");
+    for secret in ["a-token.of_the_test", "interaction.7"] {
+        ensure!(!log.contains(secret), "{secret} is in the log");
+    }
+    ensure!(!log.contains("It broke"), "what somebody entered is in the log");
     Ok(())
 }

@@ -27,6 +27,8 @@ pub struct Capabilities {
     pub actions: &'static [Action],
     /// What it takes of buttons.
     pub buttons: Option<ButtonRules>,
+    /// What it takes of forms that a button opens, or what to do instead.
+    pub forms: Result<FormRules, &'static str>,
     /// What it takes of lists to choose from.
     pub selects: Option<SelectRules>,
     /// What it takes of polls.
@@ -53,6 +55,7 @@ impl Capabilities {
         files: None,
         actions: &[],
         buttons: None,
+        forms: Err("ask in the text, and let people answer in the conversation"),
         selects: None,
         polls: None,
         cards: None,
@@ -174,6 +177,23 @@ pub struct ButtonRules {
     pub data: usize,
     /// Whether a button may open an address.
     pub urls: bool,
+}
+
+/// What a platform takes of forms. Lengths are in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormRules {
+    /// Fields of a form; at least one always.
+    pub fields: usize,
+    /// What stands above it.
+    pub title: usize,
+    /// What stands above a field.
+    pub label: usize,
+    /// A field's name.
+    pub name: usize,
+    /// What is shown in an empty field.
+    pub placeholder: usize,
+    /// What may be entered, or stand there at first.
+    pub value: usize,
 }
 
 /// What a platform takes of lists to choose from. Lengths are in characters.

@@ -19,6 +19,7 @@ pub mod formats;
 pub mod googlechat;
 pub mod heard;
 pub mod history;
+pub mod house;
 pub mod http;
 pub mod imessage;
 pub mod limits;
@@ -43,6 +44,7 @@ use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
 pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
+use house::House;
 use serde_json::Value;
 use told::{NotTold, Told};
 
@@ -287,6 +289,10 @@ pub trait Adapter: Send + Sync + 'static {
     fn agrees(&self, _word: &str) -> bool {
         false
     }
+
+    /// Keeps what the account keeps open for as long as the hub runs, beside its deliveries: a connection over which its
+    /// platform speaks. It is begun once, when the hub runs, and dropped when that stops; for most there is nothing to do.
+    async fn listen(&self, _house: &dyn House) {}
 
     /// Asks the platform whether this account could send now; says as what.
     async fn check_ready(&self) -> Result<String, NotReady>;

@@ -20,6 +20,8 @@ mod text;
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
+use tracing::level_filters::LevelFilter;
+use tracing_log::AsLog as _;
 
 use crate::{
     client::{ClientError, Place},
@@ -184,5 +186,13 @@ fn log_to_stderr(command: &Command) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("GATEPOST_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        .finish();
+    // At its most talkative this one writes down each frame, and tokens are in them: nobody may ask for that.
+    let bridge = tracing_log::LogTracer::builder().ignore_crate("tungstenite");
+    tracing::subscriber::set_global_default(log).expect("nobody has set up a log before");
+    bridge.with_max_level(LevelFilter::current().as_log()).init().expect("nobody has set up a log before");
 }

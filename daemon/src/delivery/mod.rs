@@ -8,6 +8,7 @@
 //! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave;
 //! - [`send`]: one message's parts, each marked before its request leaves; [`spoken`]: the words of a recording that is refused;
 //! - [`ending`]: what a failed attempt means;
+//! - [`listening`]: accounts that hear from their platforms;
 //! - [`recover`]: what a restart makes of the rows that it finds;
 //! - [`operate`]: what people do to messages in the queue.
 
@@ -15,6 +16,7 @@ pub mod dispatch;
 mod ending;
 pub mod hooks;
 mod lanes;
+mod listening;
 pub mod operate;
 pub mod pace;
 pub mod plan;

@@ -44,6 +44,11 @@ impl<'a> Planned<'a> {
         }
     }
 
+    /// The request that goes first.
+    pub(super) fn first(self) -> &'a Value {
+        self.request
+    }
+
     /// What makes a second delivery harmless, whichever of the two the first one was.
     pub(super) fn redelivery(self, adapter: &dyn Adapter) -> Redelivery {
         let one = adapter.redelivery(self.request);

@@ -7,6 +7,7 @@ use super::{Event, Page, Watcher};
 use crate::{
     audit,
     message::{receipt::Receipt, state::State, target::Target},
+    outbox::heard::ENTERED,
     store::StoreError,
 };
 
@@ -98,6 +99,14 @@ impl Line {
 
     /// What its agent is told of a message.
     fn message(&self) -> Option<Event> {
+        if self.event == ENTERED {
+            let data = json!({
+                "seq": self.seq, "at": self.at, "id": self.message, "to": self.to.as_ref().map(ToString::to_string),
+                "notice": self.detail["notice"], "by": self.detail["by"],
+                "hint": "GET /v1/inbox has what was entered, in the notice of this number",
+            });
+            return Some(Event { seq: self.seq, name: self.event.clone(), data });
+        }
         let state = self.state()?;
         let mut data = json!({
             "seq": self.seq, "at": self.at, "id": self.message, "state": state,

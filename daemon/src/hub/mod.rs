@@ -9,7 +9,11 @@ mod voice;
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use gatepost_link::{decision::PublicKey, seal::SealKey};
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    sync::oneshot,
+    task::{JoinHandle, JoinSet},
+};
 
 pub use identity::{IdentityError, public_key};
 pub use operator::token_path as operator_token_path;
@@ -136,6 +140,7 @@ pub struct Hub {
     events: Events,
     link: Link,
     dispatcher: JoinHandle<()>,
+    listening: JoinSet<()>,
     rest: oneshot::Sender<()>,
     server: JoinHandle<()>,
     stop: oneshot::Sender<()>,
@@ -248,6 +253,7 @@ impl Hub {
         let link = link::start(broker, key, secret, devices, approvals, logins);
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
+        let listening = pipeline.listen();
         let telling = tokio::spawn(pipeline.clone().tell_hooks());
         let plan = Plan {
             backup_every: config.queue.backup_every.0,
@@ -288,6 +294,7 @@ impl Hub {
             events,
             link,
             dispatcher,
+            listening,
             rest,
             server,
             stop,
@@ -356,6 +363,7 @@ impl Hub {
             tracing::warn!("some messages are still on their way; the next start takes them up");
             dispatcher.abort();
         }
+        drop(self.listening);
         self.link.companions().keep().await;
         upkeep::sign(&self.store, &self.signer).await;
         self.store.close();

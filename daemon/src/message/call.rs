@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn what_platforms_call_otherwise_is_answered_with_the_way_to_write_it() {
         for (name, instead) in [
-            ("modal", "in answer to a press"),
+            ("modal", "opened by a button"),
             ("components", "\"selects\""),
             ("embeds", "\"card\""),
             ("blocks", "\"card\""),

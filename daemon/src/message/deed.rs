@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::action::Action;
+use super::{action::Action, form::Form};
 
 /// What is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +124,8 @@ pub enum Press {
     Data(String),
     /// Opens this address.
     Url(String),
+    /// Opens this form.
+    Form(Form),
 }
 
 /// A list to choose from.
@@ -233,16 +235,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::message::form::Field;
 
     #[test]
     fn a_stored_deed_reads_back_as_it_was() {
         let button = |text: &str, press| Button { text: text.into(), press };
+        let field = Field {
+            name: "what".into(),
+            label: "What?".into(),
+            long: false,
+            required: true,
+            min: None,
+            max: Some(100),
+            placeholder: None,
+            value: None,
+        };
+        let form = Form { title: "Say it".into(), fields: vec![field] };
         let deeds = [
             Deed::default(),
             Deed::Send(Extras {
                 buttons: vec![vec![
                     button("Yes", Press::Data("y".into())),
                     button("See", Press::Url("https://a.test/".into())),
+                    button("Say", Press::Form(form)),
                 ]],
                 selects: vec![Select {
                     id: "day".into(),

@@ -160,7 +160,7 @@ pub const PARAMETERS: &[Parameter] = &[
         &["buttons"],
         Holds::Buttons,
         DRESSED,
-        "Rows of buttons: [[{text, callback_data}]], or url in place of callback_data.",
+        "Rows of buttons: [[{text, callback_data}]], or url or form in place of callback_data.",
     ),
     parameter(
         &["selects"],

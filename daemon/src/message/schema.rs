@@ -14,6 +14,7 @@ use super::{
     action::Action,
     asked::{self, MEMBERS},
     call::MAX_TEXT,
+    form::{LONGEST, MOST_FIELDS},
     parameters::{Holds, PARAMETERS},
     target::MAX_ADDRESS,
 };
@@ -38,7 +39,8 @@ pub fn of(holds: Holds) -> Value {
         }
         Holds::Files => json!({"type": "array", "items": file(), "maxItems": asked::MOST}),
         Holds::Buttons => {
-            let button = object(&[("text", short()), ("callback_data", text()), ("url", short())], &["text"]);
+            let members = [("text", short()), ("callback_data", text()), ("url", short()), ("form", form())];
+            let button = object(&members, &["text"]);
             json!({"type": "array", "items": {"type": "array", "items": button}})
         }
         Holds::Selects => {
@@ -49,6 +51,24 @@ pub fn of(holds: Holds) -> Value {
         }
         Holds::Object => json!({"type": "object"}),
     }
+}
+
+/// What a press on a button may open.
+fn form() -> Value {
+    let (flag, number) =
+        (json!({"type": "boolean"}), json!({"type": "integer", "minimum": 0, "maximum": LONGEST}));
+    let field = [
+        ("name", short()),
+        ("label", short()),
+        ("long", flag.clone()),
+        ("required", flag),
+        ("min", number.clone()),
+        ("max", number),
+        ("placeholder", short()),
+        ("value", json!({"type": "string", "maxLength": LONGEST})),
+    ];
+    let fields = json!({"type": "array", "items": object(&field, &["name", "label"]), "minItems": 1, "maxItems": MOST_FIELDS});
+    object(&[("title", short()), ("fields", fields)], &["title", "fields"])
 }
 
 fn text() -> Value {

@@ -18,10 +18,8 @@ pub(super) fn parameter(word: &str) -> Option<&'static str> {
         "embed" | "embeds" | "blocks" | "cards" | "cardsv2" | "adaptivecard" => {
             "the platform's own JSON is \"card\", one object"
         }
-        // <https://docs.discord.com/developers/interactions/receiving-and-responding>
         "modal" | "modals" | "form" => {
-            "no message can open a form: Discord opens one only in answer to a press, which a bridge of yours hears and \
-             answers. Ask with \"buttons\", \"selects\" or a poll, or in words"
+            "a form is opened by a button: \"buttons\": [[{\"text\": …, \"form\": {\"title\": …, \"fields\": [{\"name\": …, \"label\": …}]}}]]"
         }
         "file" | "files" | "image" | "images" | "attachment" | "document" | "mediaurl" => {
             "files are \"attachments\": [{\"path\": …}] or [{\"url\": …}]"

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     action::Action,
     deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
+    form::Form,
     parameters::{Given, clip, missing, short, wrong_type, wrong_value},
     refusal::{Code, Refusal},
 };
@@ -99,9 +100,9 @@ fn row(value: &Value) -> Result<Vec<Button>, Refusal> {
 }
 
 fn button(value: &Value) -> Result<Button, Refusal> {
-    let members = object("buttons", value, &["text", "callback_data", "url"])?;
-    let press = match (members.get("callback_data"), members.get("url")) {
-        (Some(data), None) => {
+    let members = object("buttons", value, &["text", "callback_data", "url", "form"])?;
+    let press = match (members.get("callback_data"), members.get("url"), members.get("form")) {
+        (Some(data), None, None) => {
             let data = data.as_str().filter(|data| (1..=MAX_DATA).contains(&data.len()));
             Press::Data(
                 data.ok_or_else(|| {
@@ -110,12 +111,13 @@ fn button(value: &Value) -> Result<Button, Refusal> {
                 .to_owned(),
             )
         }
-        (None, Some(url)) => {
+        (None, Some(url), None) => {
             let url = url.as_str().filter(|url| url.starts_with("https://") || url.starts_with("http://"));
             Press::Url(short("url", url.ok_or_else(|| wrong_type("url", "an http or https address"))?)?)
         }
+        (None, None, Some(form)) => Press::Form(Form::parse(form)?),
         _ => {
-            let error = "a button has exactly one of \"callback_data\" and \"url\"";
+            let error = "a button has exactly one of \"callback_data\", \"url\" and \"form\"";
             return Err(
                 Refusal::input(error, "write {\"text\": …, \"callback_data\": …}").because("contradictory")
             );
@@ -171,7 +173,11 @@ fn poll(given: Given<'_>) -> Result<Poll, Refusal> {
 }
 
 /// The members of an object that has no others than these.
-fn object<'a>(of: &str, value: &'a Value, known: &[&str]) -> Result<&'a Map<String, Value>, Refusal> {
+pub(super) fn object<'a>(
+    of: &str,
+    value: &'a Value,
+    known: &[&str],
+) -> Result<&'a Map<String, Value>, Refusal> {
     let members = value
         .as_object()
         .ok_or_else(|| wrong_type(of, &format!("made of objects with {}", known.join(", "))))?;
@@ -185,7 +191,7 @@ fn object<'a>(of: &str, value: &'a Value, known: &[&str]) -> Result<&'a Map<Stri
     }
 }
 
-fn member(name: &'static str, members: &Map<String, Value>) -> Result<String, Refusal> {
+pub(super) fn member(name: &'static str, members: &Map<String, Value>) -> Result<String, Refusal> {
     let text = members.get(name).and_then(Value::as_str);
     short(name, text.ok_or_else(|| wrong_type(name, "a string"))?)
 }

@@ -9,6 +9,7 @@
 //! - [`accept`]: the write that precedes the answer, within [`bounds`], and not of what was taken a moment ago ([`recent`]);
 //! - [`transition`]: every later change;
 //! - [`notices`]: what agents are told;
+//! - [`heard`]: what an account is told of its own messages that hears from its platform;
 //! - [`pauses`]: when platforms take something again;
 //! - [`restored`]: what a restored backup holds is not sent;
 //! - [`said`]: what arrived of what an agent has said;
@@ -17,6 +18,7 @@
 
 pub mod accept;
 pub mod bounds;
+pub mod heard;
 pub mod notices;
 pub mod pauses;
 mod recent;

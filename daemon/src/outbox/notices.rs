@@ -1,4 +1,5 @@
-//! What agents are told: every end other than `sent`, with its reason, and `sent` where a person was asked before.
+//! What agents are told: every end other than `sent`, with its reason, `sent` where a person was asked before, and what somebody
+//! entered into a form.
 //!
 //! Elsewhere an agent believed that it had spoken when its message had long failed, or never heard that somebody had let
 //! it. What goes out at once is said by the answer to its call. A notice is written in the
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use super::{Outbox, row::MessageRow, transition::TransitionError};
 use crate::{
-    message::receipt::Receipt,
+    message::{form::Entry, receipt::Receipt},
     store::{StoreError, now_ms},
 };
 
@@ -23,6 +24,9 @@ pub struct Notice {
     /// The message's receipt as it was then.
     #[schema(value_type = Receipt)]
     pub receipt: Value,
+    /// What somebody entered into a form of the message, where that is what the notice is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Entry>,
 }
 
 /// Tells a message's agent of its end.
@@ -59,7 +63,7 @@ impl Outbox {
         let agent = agent.to_owned();
         self.store
             .read(move |db| {
-                let newest = "SELECT seq, at, notice FROM (SELECT * FROM inbox WHERE agent = ? ORDER BY seq DESC LIMIT ?)
+                let newest = "SELECT seq, at, notice, entry FROM (SELECT * FROM inbox WHERE agent = ? ORDER BY seq DESC LIMIT ?)
                      ORDER BY seq";
                 let mut rows = db.prepare(newest)?;
                 Ok(rows.query_map(params![agent, limit], notice)?.collect::<Result<_, _>>()?)
@@ -73,7 +77,7 @@ impl Outbox {
         self.store
             .read(move |db| {
                 let mut rows = db.prepare(
-                    "SELECT seq, at, notice FROM inbox WHERE agent = ? AND seq > ? ORDER BY seq LIMIT ?",
+                    "SELECT seq, at, notice, entry FROM inbox WHERE agent = ? AND seq > ? ORDER BY seq LIMIT ?",
                 )?;
                 Ok(rows.query_map(params![agent, after, limit], notice)?.collect::<Result<_, _>>()?)
             })
@@ -83,9 +87,11 @@ impl Outbox {
 
 fn notice(row: &Row<'_>) -> rusqlite::Result<Notice> {
     let receipt: String = row.get(2)?;
+    let entry: Option<String> = row.get(3)?;
     Ok(Notice {
         seq: row.get(0)?,
         at: row.get(1)?,
         receipt: serde_json::from_str(&receipt).unwrap_or(Value::Null),
+        entry: entry.and_then(|entry| serde_json::from_str(&entry).ok()),
     })
 }

@@ -312,6 +312,11 @@ ALTER TABLE messages ADD COLUMN deed TEXT;
 ALTER TABLE messages ADD COLUMN known_as TEXT;
 -- The latest message of a conversation.
 CREATE INDEX inbound_of ON inbound (channel, account, peer, seq);
+","
+-- What somebody entered into a form of a message, and the platform's own id of that, by which it is taken once.
+ALTER TABLE inbox ADD COLUMN entry TEXT;
+ALTER TABLE inbox ADD COLUMN entry_id TEXT;
+CREATE UNIQUE INDEX inbox_entries ON inbox (entry_id) WHERE entry_id IS NOT NULL;
 "];
 
 /// How many migrations a database has seen.

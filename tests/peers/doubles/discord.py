@@ -1,4 +1,4 @@
-"""Plays Discord's REST interface, version 10: `python discord.py PORT TOKEN`.
+"""Plays Discord's REST interface, version 10, and its Gateway (`gateway.py`): `python discord.py PORT TOKEN`.
 
 Bodies are held against the schemas that Discord publishes (`../flavours/discord-message.json`), made strict: a member that
 they do not know is refused. What schemas cannot say is from https://docs.discord.com/developers, the page beside each rule;
@@ -17,6 +17,7 @@ import sys
 
 from jsonschema import Draft202012Validator
 
+from gateway import Gateway
 from stage import Answer, Refused, serve, units
 
 SCHEMAS = pathlib.Path(__file__).parent.parent / "flavours" / "discord-message.json"
@@ -61,8 +62,10 @@ def strict(schema):
 class Discord:
     """What is there."""
 
-    def __init__(self, token):
+    def __init__(self, port, token):
         self.token, self.last = token, 1000
+        self.gateway = Gateway(port, token, refuse)
+        self.upgraded = self.gateway.upgraded
         schemas = strict(json.loads(SCHEMAS.read_text())["components"]["schemas"])
         self.schemas = {
             name: Draft202012Validator({"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}})
@@ -93,8 +96,27 @@ class Discord:
         answer = self.route(request, request.method, request.path[2:])
         return answer if isinstance(answer, Answer) else Answer(200, answer)
 
+    def happens(self, what):
+        """A press on a message's button, a form filled in; or what was said over the Gateway so far."""
+        match what:
+            case {"press": message, "in": one, "button": text, "by": user}:
+                made = self.message(one, message)
+                buttons = [button for row in made["components"] for button in row["components"]]
+                (button,) = [button["custom_id"] for button in buttons if button["label"] == text]
+                return self.gateway.press(made, button, user)
+            case {"fill": one, "values": values}:
+                return self.gateway.fill(one, values, what.get("again", False))
+            case "said":
+                return self.gateway.said
+        raise ValueError(what)
+
     def route(self, request, method, path):
         match [method, *path]:
+            case ["GET", "gateway", "bot"]:
+                return self.gateway.where()
+            case ["POST", "interactions", one, token, "callback"]:
+                self.gateway.answered(one, token, request.body)
+                return Answer(204)
             case ["GET", "users", "@me"]:
                 return {"id": "123456", "username": "hub", "bot": True}
             case ["POST", "users", "@me", "channels"]:
@@ -173,6 +195,7 @@ class Discord:
         if nonce is not None and nonce in self.nonces:
             return self.nonces[nonce]
         made = {"id": self.number(), "channel_id": one, "content": body.get("content", "")}
+        made["components"] = body.get("components") or []
         self.messages[(one, made["id"])] = made
         if nonce is not None:
             self.nonces[nonce] = made
@@ -300,4 +323,4 @@ class Discord:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), Discord(sys.argv[2]))
+    serve(int(sys.argv[1]), Discord(int(sys.argv[1]), sys.argv[2]))

@@ -8,10 +8,13 @@ provokes (trouble, limits, lost answers) the test orders by the second entrance:
                          for the next requests whose path has `match` in it, with `"files": true` for one that brings
                          files and with `false` for one that brings none; `"lose": "before"` closes the connection
                          and nothing is done, `"lose": "after"` closes it and it is done
+    POST /_double/happen  {...}
+                         something that the platform does of its own accord, where its double knows how
     GET /_double/heard   every request so far, in order: method, path, body, files, reason, and what became of it;
                          `played` says that the platform looked at it, and no order answered for it
 
-A platform is a function from a `Request` to an `Answer`; `Refused` is one that it raises.
+A platform is a function from a `Request` to an `Answer`; `Refused` is one that it raises. One that keeps connections open has
+`upgraded`, which is given the WebSocket (`websocket.py`) and its path, and one that does something by itself `happens`.
 """
 
 import hashlib
@@ -23,6 +26,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
 from multipart import MultipartParser, parse_options_header
+
+import websocket
 
 MOST = 64 * 1024 * 1024
 
@@ -120,11 +125,16 @@ def serve(port, platform):
                 self.wfile.write(data)
 
         def play(self):
+            if self.headers.get("upgrade") == "websocket" and hasattr(platform, "upgraded"):
+                self.close_connection = True
+                return platform.upgraded(websocket.accept(self), self.path)
             try:
                 request = self.read()
             except Exception as error:
                 self.close_connection = True
                 return self.answer(Answer(400, {"message": f"not understood: {error}", "code": 0}))
+            if request.path == ["_double", "happen"]:
+                return self.answer(Answer(200, platform.happens(request.body)))
             if request.path[0] == "_double":
                 with lock:
                     if request.method == "POST":

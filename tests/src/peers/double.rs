@@ -78,6 +78,18 @@ impl Double {
         Ok(())
     }
 
+    /// Lets the platform do something of its own accord; what comes of it.
+    ///
+    /// # Errors
+    /// It does not answer, or knows no such thing.
+    pub fn happen(&self, what: Value) -> Result<Value> {
+        let happen = format!("{}/_double/happen", self.base_url());
+        let request = self.http.post(&happen).header("content-type", "application/json");
+        let mut answer = request.send(what.to_string().as_bytes())?;
+        ensure!(answer.status() == 200, "it did not happen: {}", answer.status());
+        Ok(serde_json::from_str(&answer.body_mut().read_to_string()?)?)
+    }
+
     /// What became of every request so far: `method`, `path`, `body`, `files`, `reason`, `played`, `status`, `answer`,
     /// `lost`.
     ///

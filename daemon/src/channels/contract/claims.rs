@@ -12,12 +12,13 @@ use super::{
 use crate::{
     channels::{
         Act, Adapter, DeliveryMode, Letter, Redelivery,
-        capabilities::{ButtonRules, PollRules, SelectRules},
+        capabilities::{ButtonRules, FormRules, PollRules, SelectRules},
         sample::{act, key, letter, part},
     },
     message::{
         action::Action,
         deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
+        form::{Field, Form},
     },
 };
 
@@ -74,6 +75,7 @@ async fn what_is_claimed_is_done_and_what_is_lacking_is_not() {
             let adapter = stage.open(contract);
             let wire = adapter.act(&asked).unwrap_or_else(|| panic!("{what}: it is claimed"));
             assert_eq!(wire.get("refused"), None, "{what}");
+            let _listening = stage.listen(&adapter);
             assert_ends(&what, &adapter.deliver(&wire, &key()).await, ends);
             let seen_once = !matches!(deed, Deed::Poll(_) | Deed::Thread { .. });
             assert!(!seen_once || matches!(adapter.redelivery(&wire), Redelivery::Keyed(_)), "{what}");
@@ -87,6 +89,9 @@ fn what_is_lacking_has_something_to_do_instead() {
         let adapter = nowhere(contract);
         let can = adapter.capabilities();
         assert_eq!(can.does(Action::Poll), can.polls.is_some(), "{}", contract.name());
+        if let Err(hint) = can.forms {
+            assert!(hint.len() > 10 && !hint.contains('\n'), "{}: {hint}", contract.name());
+        }
         for (action, hint) in can.instead {
             let what = format!("{}, {}", contract.name(), action.word());
             assert!(hint.len() > 10 && !hint.contains('\n'), "{what}: {hint}");
@@ -179,6 +184,21 @@ fn selects(rules: &SelectRules, beyond: usize) -> Vec<Select> {
     (0..rules.in_all + beyond).map(list).collect()
 }
 
+fn form(rules: &FormRules, beyond: usize) -> Form {
+    let field = |n| Field {
+        name: filled(n, rules.name + beyond),
+        label: filled(n, rules.label + beyond),
+        long: n == 0,
+        required: n == 0,
+        min: Some(0),
+        max: u16::try_from(rules.value).ok(),
+        placeholder: Some(filled(n, rules.placeholder + beyond)),
+        value: Some(filled(n, rules.value + beyond)),
+    };
+    let title = filled(0, rules.title + beyond);
+    Form { title, fields: (0..rules.fields + beyond).map(field).collect() }
+}
+
 fn poll(rules: &PollRules, beyond: usize) -> Poll {
     Poll {
         question: filled(0, rules.question + beyond),
@@ -227,6 +247,15 @@ fn what_is_within_the_bounds_stands_in_the_request_as_a_whole_and_beyond_them_no
                 let shown = rows.iter().flatten().map(|button| &button.text);
                 if beyond == 0 {
                     assert_whole(&name, &wire, shown.chain([&text.text]));
+                }
+            }
+            if let Ok(rules) = &can.forms {
+                let form = form(rules, beyond);
+                let opens = Button { text: "Say".into(), press: Press::Form(form.clone()) };
+                let wire = compose(&Extras { buttons: vec![vec![opens]], ..Extras::default() });
+                let shown = form.fields.iter().flat_map(|field| [&field.label, &field.name]);
+                if beyond == 0 {
+                    assert_whole(&name, &wire, shown.chain([&form.title, &text.text]));
                 }
             }
             if let Some(rules) = &can.selects {

@@ -8,19 +8,28 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use gatepost_link::Digest;
+use serde_json::Value;
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 
 use super::{Age, Contract};
 use crate::{
     channels::{
-        Adapter,
+        Adapter, PartKey,
         account::Opening,
+        discord::{self, Step},
         email,
+        house::{House, Unavailable},
         http::double::{Double, Reply, http, nobody},
         registry,
     },
-    message::attachment::Attachment,
+    message::{
+        action::Action,
+        attachment::Attachment,
+        form::{Entry, Taken},
+    },
     store::Store,
 };
 
@@ -30,6 +39,8 @@ pub(in crate::channels) enum Script {
     Http(Vec<Reply>),
     /// Speaks SMTP, and goes along with all but this.
     Smtp(&'static [(&'static str, email::double::Deed)]),
+    /// Keeps a connection open over which it goes so, with whoever has this token.
+    Gateway(&'static str, &'static [Step]),
     /// A program, as a shell reads it.
     Program(&'static str),
     /// Nobody is there.
@@ -41,6 +52,7 @@ pub(in crate::channels) enum Script {
 enum Platform {
     Http(Double, usize),
     Smtp(email::double::Double),
+    Gateway(discord::Double),
     Other,
 }
 
@@ -69,6 +81,11 @@ impl Stage {
                 let port = double.port;
                 (Platform::Smtp(double), port)
             }
+            Script::Gateway(token, script) => {
+                let double = discord::Double::start(token, &[script]);
+                let port = double.port;
+                (Platform::Gateway(double), port)
+            }
             Script::Program(lines) => {
                 let program = folder.path().join("program");
                 let log = folder.path().join("log");
@@ -95,6 +112,16 @@ impl Stage {
         };
         let kind = registry::kind(contract.channel).unwrap();
         (kind.open)(opening).unwrap_or_else(|error| panic!("{}: {error}", contract.name()))
+    }
+
+    /// Lets an account keep its connection, where the platform is at its other end; until the set is dropped.
+    pub(super) fn listen(&self, adapter: &Arc<dyn Adapter>) -> JoinSet<()> {
+        let mut listening = JoinSet::new();
+        if let Platform::Gateway(_) = self.platform {
+            let adapter = adapter.clone();
+            listening.spawn(async move { adapter.listen(&Empty).await });
+        }
+        listening
     }
 
     /// Writes the secret down, in the other's place if there is one.
@@ -139,6 +166,7 @@ impl Stage {
         match &self.platform {
             Platform::Http(double, _) => double.heard(),
             Platform::Smtp(double) => double.heard(),
+            Platform::Gateway(double) => double.heard(3).iter().map(Value::to_string).collect(),
             Platform::Other => lines(&self.folder.path().join("log")),
         }
     }
@@ -148,7 +176,7 @@ impl Stage {
         let all = || match &self.platform {
             Platform::Http(double, answers) => double.heard().len() >= *answers,
             Platform::Smtp(double) => double.heard().iter().any(|line| line == "."),
-            Platform::Other => !self.heard().is_empty(),
+            Platform::Gateway(_) | Platform::Other => !self.heard().is_empty(),
         };
         let heard = async {
             while !all() {
@@ -156,6 +184,24 @@ impl Stage {
             }
         };
         tokio::time::timeout(Duration::from_secs(20), heard).await.expect("it was asked");
+    }
+}
+
+/// A hub that knows of no messages.
+struct Empty;
+
+#[async_trait]
+impl House for Empty {
+    async fn newest(&self, _action: Action) -> Option<Value> {
+        None
+    }
+
+    async fn request(&self, _key: &PartKey) -> Result<Option<Value>, Unavailable> {
+        Ok(None)
+    }
+
+    async fn entered(&self, _key: &PartKey, _id: &str, _entry: Entry) -> Result<Taken, Unavailable> {
+        Err(Unavailable)
     }
 }
 

@@ -13,7 +13,7 @@ use reqwest::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    media,
+    forms, media,
     places::{Places, kind},
     said::said,
     target, voice,
@@ -42,7 +42,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_hours(28 * 24);
 const MAX_REASON: usize = 512;
 
 /// Named so, or "blocked" (<https://docs.discord.com/developers/reference#user-agent>).
-const AGENT: &str = concat!("DiscordBot (gatepost, ", env!("CARGO_PKG_VERSION"), ")");
+pub(super) const AGENT: &str = concat!("DiscordBot (gatepost, ", env!("CARGO_PKG_VERSION"), ")");
 
 /// "API resource is currently overloaded. Try again a little later", under several statuses.
 const OVERLOADED: u64 = 130_000;
@@ -53,8 +53,8 @@ const UNKNOWN_MESSAGE: u64 = 10_008;
 
 /// A bot.
 pub(super) struct Client {
-    http: Http,
-    base: Base,
+    pub(super) http: Http,
+    pub(super) base: Base,
     pub(super) places: Places,
     removals: Removals,
 }
@@ -77,6 +77,7 @@ impl Client {
                 let files = media::open(&wire.files, kept).await?;
                 let channel = self.channel(&wire).await?;
                 let (mut body, mut files) = (with_nonce(body, key), files);
+                forms::named(&mut body, wire.forms.len(), key);
                 if wire.voice
                     && let [_] = files.as_slice()
                 {
@@ -128,6 +129,11 @@ impl Client {
                 let request = self.because(&wire, Method::PUT, &["guilds", &guild, "bans", &user]);
                 self.perform(request.json(&json!({}))).await.map(|_| user.clone())
             }
+            // It goes over the account's other connection, where there is one.
+            Request::Presence { .. } => Err(Failure::Permanent(
+                "this account keeps no connection to Discord's Gateway any more: set its gateway to true"
+                    .into(),
+            )),
         }
     }
 

@@ -1,15 +1,33 @@
-//! What Discord says in each case of the contract.
+//! What Discord says in each case of the contract, to a bot with and without a connection to its Gateway.
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, usual},
+        contract::{Case, Contract, Ends, Scene, plays, stage::Script, usual},
+        discord::Step,
         http::double::Reply,
     },
     message::action::Action,
 };
 
 /// Of a bot.
-pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
+pub(in crate::channels) const CONTRACTS: &[Contract] = &[
+    BOT,
+    Contract {
+        way: "with its Gateway",
+        settings: |stage| format!("{}\ngateway = true", (BOT.settings)(stage)),
+        scene: |case| match case {
+            Case::Deed(Action::SetPresence) => {
+                Scene::Plays(Script::Gateway("MTk4.hush_Old", CONNECTION), Ends::Sent("1986"))
+            }
+            _ => scene(case),
+        },
+        ..BOT
+    },
+];
+
+const CONNECTION: &[Step] = &[Step::Hello(41_250), Step::Ready, Step::Stay];
+
+const BOT: Contract = Contract {
     channel: "discord",
     way: "",
     settings: |stage| {
@@ -23,7 +41,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     card: r#"{"title": "in a card"}"#,
     secret: Some(|_, age| format!("MTk4.hush_{age:?}")),
     scene,
-}];
+};
 
 const CHANNEL: Reply = Reply::Says(200, "", r#"{"id":"42","type":0,"guild_id":"77","parent_id":"5"}"#);
 const SENT: Reply = Reply::Says(200, "", r#"{"id":"1001","channel_id":"42"}"#);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Client, Discord, places::Place, voice::tests::recording, wire::Manners};
+use super::{Client, Discord, Gateway, Tempo, places::Place, voice::tests::recording, wire::Manners};
 use crate::{
     channels::{
         Act, Adapter, Failure, Letter, Redelivery, heard,
@@ -17,6 +17,7 @@ use crate::{
     message::{
         attachment::Attachment,
         deed::{Button, Deed, Extras, Press, Select},
+        form::Form,
     },
     render::Part,
     settings::secret::Secret,
@@ -42,6 +43,7 @@ fn new(port: u16, token: impl Into<Token>) -> Discord {
         client: Client::new(http(), base, token),
         kept: Files::new().kept(),
         manners: Manners { previews: false, mention_answered: false },
+        gateway: None,
     }
 }
 
@@ -288,4 +290,41 @@ async fn several_files_are_one_message_and_lists_take_their_rows_from_the_button
     let compose = |extras: &Extras| discord.compose(&Letter { extras, ..letter(&part) });
     assert_eq!(discord.refusal(&compose(&extras(3, 2))), None);
     assert!(discord.refusal(&compose(&extras(3, 3))).unwrap().contains("five rows"));
+}
+
+#[tokio::test]
+async fn a_button_of_a_form_names_its_part_and_the_form_itself_stays_here() {
+    let form: Form = serde_json::from_value(json!({"title": "Report", "fields": [
+        {"name": "what", "label": "What?", "required": true},
+    ]}))
+    .unwrap();
+    let button = |text: &str, press| Button { text: text.into(), press };
+    let buttons = vec![
+        vec![button("Yes", Press::Data("y".into())), button("Report", Press::Form(form.clone()))],
+        vec![button("Again", Press::Form(form.clone()))],
+    ];
+    let extras = Extras { buttons, ..Extras::default() };
+    let part = part("Go?");
+    let letter = Letter { extras: &extras, ..letter(&part) };
+    let double = Double::start(&[SENT]);
+    let without = discord(double.port, Secret::from(TOKEN));
+    assert!(without.refusal(&without.compose(&letter)).unwrap().contains("gateway = true"));
+
+    let gateway = Some(Gateway::new("home", Tempo::USUAL));
+    let with = Discord { gateway, ..discord(double.port, Secret::from(TOKEN)) };
+    let wire = with.compose(&letter);
+    assert_eq!((with.refusal(&wire), &wire["forms"]), (None, &json!([form, form])));
+    assert_eq!(with.deliver(&wire, &key()).await.unwrap(), "1001");
+    let sent = body(&double.heard()[0]);
+    let id = |n| format!("gatepost:form:{}:{n}", key().0);
+    let ids = ["/components/0/components/1", "/components/1/components/0"]
+        .map(|at| sent.pointer(at).unwrap()["custom_id"].as_str().unwrap().to_owned());
+    assert_eq!(ids, [id(0), id(1)]);
+    assert_eq!(sent["components"][0]["components"][0]["custom_id"], "y");
+    assert!(sent.get("forms").is_none() && !sent.to_string().contains("What?"), "{sent}");
+
+    // Nobody else's button opens one.
+    let forged = Extras { buttons: vec![vec![button("Yes", Press::Data(id(0)))]], ..Extras::default() };
+    let wire = with.compose(&Letter { extras: &forged, ..letter });
+    assert!(with.refusal(&wire).unwrap().contains("the hub's own"));
 }

@@ -8,9 +8,9 @@
 //! same reason a thread or a person's conversation is no target by the id of its channel. A person's id looks like a
 //! channel's: a person is written `@ID`, and the conversation with them is opened when a message leaves.
 //!
-//! A form to fill in (a modal) is Discord's answer to somebody's press on a button or use of a command
-//! (<https://docs.discord.com/developers/interactions/receiving-and-responding>); a message cannot bring one, so there is none
-//! here. A status is set over the gateway, a connection that is kept open, which this adapter does not.
+//! A status is set over the Gateway, a connection that is kept open where the settings say so ([`gateway`]). Over it comes also
+//! what people press and fill in: a form to fill in (a modal) is Discord's answer to a press on a button, which a message brings
+//! ([`forms`]).
 //!
 //! Read `wire` first: it is what a message becomes.
 
@@ -20,12 +20,17 @@ mod client;
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
+mod forms;
+mod gateway;
 mod media;
 mod places;
 mod said;
 mod target;
 mod voice;
 mod wire;
+
+#[cfg(test)]
+pub(super) use self::gateway::double::{Double, Step};
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,13 +40,15 @@ use serde_json::Value;
 
 use self::{
     client::Client,
+    gateway::{Gateway, Tempo},
     wire::{Manners, Request, Wire},
 };
 use super::{
     Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
-    capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
+    capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
+    house::House,
     http::{base::Base, token::Token},
 };
 use crate::{
@@ -60,6 +67,11 @@ pub const KEYS: &[Key] = &[
     key("link_previews", "false", "Whether Discord shows previews of the links in a text."),
     key("mention_answered", "false", "Whether an answer notifies the person who is answered."),
     key(
+        "gateway",
+        "false",
+        "Whether a connection to Discord's Gateway is kept open: with it the bot can set its status (setPresence) and open forms, and is shown online while the hub runs. A program of yours may have one of its own for the same bot; both then set one status, and each answers what is its own.",
+    ),
+    key(
         "base_url",
         "\"https://discord.com/api/v10\"",
         "Where the interface is: Discord's own servers, or a proxy of yours. With http:// the token crosses the network unprotected.",
@@ -68,7 +80,8 @@ pub const KEYS: &[Key] = &[
 
 const DEFAULT_BASE: &str = "https://discord.com/api/v10";
 
-const CAPABILITIES: Capabilities = Capabilities {
+/// What an account can do without a connection to the Gateway.
+const REST: Capabilities = Capabilities {
     channel: "discord",
     threads: true,
     replies: true,
@@ -81,18 +94,7 @@ const CAPABILITIES: Capabilities = Capabilities {
         form: FileForm::Captioned,
         kinds: &[],
     }),
-    actions: &[
-        Action::Thread,
-        Action::React,
-        Action::Poll,
-        Action::Edit,
-        Action::Delete,
-        Action::Pin,
-        Action::Unpin,
-        Action::Timeout,
-        Action::Kick,
-        Action::Ban,
-    ],
+    actions: WITH_STATUS.split_at(WITH_STATUS.len() - 1).0,
     // <https://docs.discord.com/developers/components/reference#action-row> and `#button`.
     buttons: Some(ButtonRules {
         rows: wire::MAX_ROWS,
@@ -102,6 +104,7 @@ const CAPABILITIES: Capabilities = Capabilities {
         data: 100,
         urls: true,
     }),
+    forms: Err(NO_FORMS),
     // Each takes a row (`#string-select`).
     selects: Some(SelectRules { in_all: wire::MAX_ROWS, options: 25, text: 100 }),
     // <https://docs.discord.com/developers/resources/poll#poll-create-request-object> and `#poll-media-object`.
@@ -118,12 +121,41 @@ const CAPABILITIES: Capabilities = Capabilities {
     instead: &[
         (
             Action::SetPresence,
-            "a status is set over Discord's gateway, to which this hub keeps no connection; say it in a message, and pin that",
+            "a status is set over Discord's Gateway: ask the operator to set gateway = true in the account's settings; or say it in a message, and pin that",
         ),
-        (Action::SendWithEffect, "send it without an effect"),
+        (Action::SendWithEffect, EFFECT),
     ],
     ..Capabilities::PLAIN
 };
+
+/// What it can do with one.
+const GATEWAY: Capabilities = Capabilities {
+    actions: WITH_STATUS,
+    // <https://docs.discord.com/developers/components/reference#label> and `#text-input`;
+    // <https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-modal>.
+    forms: Ok(FormRules { fields: 5, title: 45, label: 45, name: 100, placeholder: 100, value: 4000 }),
+    instead: &[(Action::SendWithEffect, EFFECT)],
+    ..REST
+};
+
+const NO_FORMS: &str = "a form is opened over Discord's Gateway: ask the operator to set gateway = true in the account's settings; or ask in the text";
+
+const EFFECT: &str = "send it without an effect";
+
+/// The last of these takes the Gateway.
+const WITH_STATUS: &[Action] = &[
+    Action::Thread,
+    Action::React,
+    Action::Poll,
+    Action::Edit,
+    Action::Delete,
+    Action::Pin,
+    Action::Unpin,
+    Action::Timeout,
+    Action::Kick,
+    Action::Ban,
+    Action::SetPresence,
+];
 
 /// Discord looks for a nonce among the messages of "the past few minutes"
 /// (<https://docs.discord.com/developers/resources/message#create-message>, `enforce_nonce`). Nobody says how many; fewer
@@ -138,6 +170,8 @@ struct Settings {
     link_previews: bool,
     #[serde(default)]
     mention_answered: bool,
+    #[serde(default)]
+    gateway: bool,
     #[serde(default = "default_base")]
     base_url: String,
 }
@@ -150,6 +184,7 @@ struct Discord {
     client: Client,
     kept: Kept,
     manners: Manners,
+    gateway: Option<Gateway>,
 }
 
 /// Opens an account. Connects to nothing.
@@ -169,17 +204,18 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         kept: Kept::of(&opening.store),
         client: Client::new(opening.http, base, token),
         manners: Manners { previews: settings.link_previews, mention_answered: settings.mention_answered },
+        gateway: settings.gateway.then(|| Gateway::new(opening.account, Tempo::USUAL)),
     }))
 }
 
 #[async_trait]
 impl Adapter for Discord {
     fn capabilities(&self) -> &'static Capabilities {
-        &CAPABILITIES
+        if self.gateway.is_some() { &GATEWAY } else { &REST }
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+        target::canonical(address).map_err(TargetError::at(REST.channel, address))
     }
 
     fn resolve_person(&self, id: &str) -> Result<String, TargetError> {
@@ -190,13 +226,18 @@ impl Adapter for Discord {
         if let Some(why) = wire::alike(letter.extras) {
             return super::refused(&why);
         }
+        let wire = wire::compose(letter, self.manners);
+        // It was taken when there was a connection, and none is there any more.
+        if !wire.forms.is_empty() && self.gateway.is_none() {
+            return super::refused(NO_FORMS);
+        }
         let rows = letter.extras.buttons.len() + letter.extras.selects.len();
         if rows > wire::MAX_ROWS {
             return super::refused(
                 "buttons and lists share five rows on Discord, of which each list takes one",
             );
         }
-        wire::compose(letter, self.manners).stored()
+        wire.stored()
     }
 
     fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
@@ -205,7 +246,8 @@ impl Adapter for Discord {
     }
 
     fn act(&self, act: &Act<'_>) -> Option<Value> {
-        wire::act(act, self.manners).map(|wire| wire.stored())
+        let wire = wire::act(act, self.manners)?;
+        (self.gateway.is_some() || wire.presence().is_none()).then(|| wire.stored())
     }
 
     fn refusal(&self, wire: &Value) -> Option<String> {
@@ -214,7 +256,11 @@ impl Adapter for Discord {
     }
 
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.client.deliver(Wire::read(wire)?, key, &self.kept).await
+        let wire = Wire::read(wire)?;
+        match (&self.gateway, wire.presence()) {
+            (Some(gateway), Some(presence)) => gateway.set(presence).await,
+            _ => self.client.deliver(wire, key, &self.kept).await,
+        }
     }
 
     fn redelivery(&self, wire: &Value) -> Redelivery {
@@ -226,8 +272,20 @@ impl Adapter for Discord {
         }
     }
 
+    async fn listen(&self, house: &dyn House) {
+        let Some(gateway) = &self.gateway else { return };
+        let last = house.newest(Action::SetPresence).await;
+        let presence = last.and_then(|wire| Wire::read(&wire).ok()?.presence());
+        gateway.keep(&self.client, house, presence).await;
+    }
+
     async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.who_am_i().await.map_err(NotReady)
+        let who = self.client.who_am_i().await.map_err(NotReady)?;
+        match self.gateway.as_ref().map_or(Ok(None), Gateway::trouble).map_err(NotReady)? {
+            None => Ok(who),
+            // Messages go all the same.
+            Some(trouble) => Ok(format!("{who}; {trouble}")),
+        }
     }
 }
 
@@ -248,7 +306,7 @@ mod tests {
         let all: Settings = toml::from_str(&all).unwrap();
         let least: Settings = toml::from_str("token = \"env:T\"").unwrap();
         assert_eq!((all.link_previews, &all.base_url), (least.link_previews, &least.base_url));
-        assert_eq!(all.mention_answered, least.mention_answered);
+        assert_eq!((all.mention_answered, all.gateway), (least.mention_answered, least.gateway));
         assert!(toml::from_str::<Settings>("token = \"env:T\"\nmentions = true").is_err());
     }
 }

@@ -9,10 +9,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{card, client, media, media::File, target};
+use super::{
+    card, client, forms,
+    gateway::{self, Presence, Status},
+    media,
+    media::File,
+    target,
+};
 use crate::{
     channels::{Act, Failure, Letter, twice},
-    message::deed::{Deed, Extras, Poll, Press},
+    message::{
+        deed::{self, Deed, Extras, Poll, Press},
+        form::Form,
+    },
     render::Part,
 };
 
@@ -57,6 +66,9 @@ pub(super) struct Wire {
     /// As a voice message, if its file turns out to say how long it is; else as a file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) voice: bool,
+    /// The forms that its buttons open, in the order of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) forms: Vec<Form>,
     /// For the server's audit log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
@@ -92,12 +104,18 @@ pub(super) enum Request {
     Kick { user: String },
     /// A person is put out and kept out.
     Ban { user: String },
+    /// The bot's own status.
+    Presence {
+        status: Status,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
 }
 
 impl Wire {
     fn new(to: &str, thread: Option<&str>, request: Request) -> Self {
         let (to, thread) = (to.to_owned(), thread.map(str::to_owned));
-        Self { to, thread, request, files: vec![], voice: false, reason: None }
+        Self { to, thread, request, files: vec![], voice: false, forms: vec![], reason: None }
     }
 
     /// What Discord will not take of it, by what stands in it alone.
@@ -128,9 +146,27 @@ impl Wire {
             Request::Timeout { user, .. } | Request::Kick { user } | Request::Ban { user } => {
                 is_one("person", user)
             }
+            Request::Presence { text, .. } => {
+                let length = text.as_deref().unwrap_or_default().chars().count();
+                if length > gateway::MAX_TEXT {
+                    return Some(format!(
+                        "what a status on Discord says has {} characters at most, and this one {length}: shorten statusText",
+                        gateway::MAX_TEXT
+                    ));
+                }
+                Ok(())
+            }
         };
         let thread = || self.thread.as_deref().map_or(Ok(()), |thread| is_one("thread", thread));
         own.and_then(|()| thread()).err().map(|failure| failure.to_string())
+    }
+
+    /// The status that it sets, if it sets one.
+    pub(super) fn presence(&self) -> Option<Presence> {
+        match &self.request {
+            Request::Presence { status, text } => Some(Presence { status: *status, text: text.clone() }),
+            _ => None,
+        }
     }
 
     /// As it is stored.
@@ -170,7 +206,8 @@ pub(super) fn compose(letter: &Letter<'_>, manners: Manners) -> Wire {
     if !files.is_empty() {
         body.insert("attachments".into(), media::described(&files).into());
     }
-    Wire { files, voice, ..Wire::new(letter.address, letter.thread, Request::Message { body }) }
+    let forms = forms(letter.extras).cloned().collect();
+    Wire { files, voice, forms, ..Wire::new(letter.address, letter.thread, Request::Message { body }) }
 }
 
 /// What is done otherwise.
@@ -209,7 +246,16 @@ pub(super) fn act(act: &Act<'_>, manners: Manners) -> Option<Wire> {
             because = reason;
             Request::Ban { user: user(&whom) }
         }
-        Deed::Send(_) | Deed::Presence { .. } => return None,
+        Deed::Presence { status, text } => {
+            let status = match status {
+                deed::Presence::Online => Status::Online,
+                deed::Presence::Away => Status::Idle,
+                deed::Presence::Busy => Status::Dnd,
+                deed::Presence::Offline => Status::Invisible,
+            };
+            Request::Presence { status, text }
+        }
+        Deed::Send(_) => return None,
     };
     Some(Wire { reason: because, ..Wire::new(act.address, act.thread, request) })
 }
@@ -251,11 +297,17 @@ fn answer(body: &mut Map<String, Value>, message: Option<&str>, manners: Manners
 /// Rows of buttons, then a row for each list
 /// (<https://docs.discord.com/developers/components/reference#action-row>).
 fn components(extras: &Extras) -> Vec<Value> {
+    let mut form = 0;
     // <https://docs.discord.com/developers/components/reference#button-button-styles>: 2 is the quiet one, 5 a link's.
     let buttons = extras.buttons.iter().filter(|row| !row.is_empty()).map(|row| {
         let buttons = row.iter().map(|button| match &button.press {
             Press::Data(data) => json!({"type": 2, "style": 2, "label": button.text, "custom_id": data}),
             Press::Url(url) => json!({"type": 2, "style": 5, "label": button.text, "url": url}),
+            Press::Form(_) => {
+                let id = forms::stored_id(form);
+                form += 1;
+                json!({"type": 2, "style": 2, "label": button.text, "custom_id": id})
+            }
         });
         buttons.collect::<Vec<_>>()
     });
@@ -271,14 +323,27 @@ fn components(extras: &Extras) -> Vec<Value> {
     buttons.chain(selects).map(|row| json!({"type": 1, "components": row})).collect()
 }
 
+/// The forms of a message, in the order of the buttons that open them.
+fn forms(extras: &Extras) -> impl Iterator<Item = &Form> {
+    extras.buttons.iter().flatten().filter_map(|button| match &button.press {
+        Press::Form(form) => Some(form),
+        Press::Data(_) | Press::Url(_) => None,
+    })
+}
+
 /// What comes twice among what may come once: the id of a button or list in a message, and a choice's value in its list
 /// (<https://docs.discord.com/developers/components/reference#custom-id>; 50035, `COMPONENT_CUSTOM_ID_DUPLICATED` and
 /// `SELECT_COMPONENT_OPTION_VALUE_DUPLICATED`).
 pub(super) fn alike(extras: &Extras) -> Option<String> {
     let pressed = extras.buttons.iter().flatten().filter_map(|button| match &button.press {
         Press::Data(data) => Some(data.as_str()),
-        Press::Url(_) => None,
+        Press::Url(_) | Press::Form(_) => None,
     });
+    let mut ids = pressed.clone().chain(extras.selects.iter().map(|list| list.id.as_str()));
+    // A press on it would open a form, and of another message at that.
+    if let Some(ours) = ids.find(|id| id.starts_with(forms::PREFIX)) {
+        return Some(format!("{ours:?} begins as the hub's own ids of forms do: give it another one"));
+    }
     if let Some(same) = twice(pressed.chain(extras.selects.iter().map(|list| list.id.as_str()))) {
         return Some(format!(
             "two buttons or lists are {same:?}: on Discord each has a callback_data or id of its own in a message"

@@ -63,6 +63,8 @@ fn button(button: &Button, function: &str) -> Value {
             json!({ "action": { "function": function, "parameters": [{ "key": "data", "value": data }] } })
         }
         Press::Url(url) => json!({ "openLink": { "url": url } }),
+        // The door takes none for this channel.
+        Press::Form(_) => json!({}),
     };
     json!({ "text": button.text, "onClick": press })
 }

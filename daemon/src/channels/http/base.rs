@@ -33,6 +33,11 @@ impl Base {
         url
     }
 
+    /// Whether what is said there crosses the network unprotected.
+    pub fn is_plain(&self) -> bool {
+        self.0.scheme() == "http"
+    }
+
     /// Its host, for people.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()

@@ -62,6 +62,8 @@ fn button(id: &str, button: &Button) -> Value {
     match &button.press {
         Press::Data(data) => element["value"] = json!(data),
         Press::Url(url) => element["url"] = json!(url),
+        // The door takes none for this channel.
+        Press::Form(_) => {}
     }
     element
 }

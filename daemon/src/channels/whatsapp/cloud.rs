@@ -108,8 +108,11 @@ fn alike(buttons: &[&Button]) -> Option<String> {
 }
 
 fn pressed(button: &Button) -> &str {
-    let (Press::Data(id) | Press::Url(id)) = &button.press;
-    id
+    match &button.press {
+        Press::Data(id) | Press::Url(id) => id,
+        // The door takes none for this channel.
+        Press::Form(form) => &form.title,
+    }
 }
 
 /// Anything else: reactions.

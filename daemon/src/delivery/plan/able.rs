@@ -6,6 +6,7 @@ use crate::{
         action::Action,
         call::Call,
         deed::{Button, Deed, Extras, Poll, Press, Select},
+        form::Form,
         refusal::{Code, Refusal},
     },
 };
@@ -102,6 +103,7 @@ fn buttons(can: &Capabilities, rows: &[Vec<Button>]) -> Result<(), Refusal> {
                     return Err(without(can.channel, "buttons that open an address", hint));
                 }
                 Press::Url(_) => {}
+                Press::Form(form) => self::form(can, form)?,
                 Press::Data(_) if rules.data == 0 => {
                     let hint = "give buttons an url";
                     return Err(without(can.channel, "buttons that tell the bot something", hint));
@@ -109,6 +111,22 @@ fn buttons(can: &Capabilities, rows: &[Vec<Button>]) -> Result<(), Refusal> {
                 Press::Data(data) => over(can, "callback_data", data.len(), rules.data, "bytes")?,
             }
         }
+    }
+    Ok(())
+}
+
+fn form(can: &Capabilities, form: &Form) -> Result<(), Refusal> {
+    let rules = can.forms.map_err(|instead| without(can.channel, "buttons that open a form", instead))?;
+    over(can, "a form", form.fields.len(), rules.fields, "fields")?;
+    let long = |what, text: &str, most| over(can, what, text.chars().count(), most, "characters");
+    long("the title of a form", &form.title, rules.title)?;
+    for field in &form.fields {
+        long("the label of a field", &field.label, rules.label)?;
+        long("the name of a field", &field.name, rules.name)?;
+        long("a placeholder", field.placeholder.as_deref().unwrap_or_default(), rules.placeholder)?;
+        let value = field.value.as_deref().unwrap_or_default();
+        long("the value of a field", value, rules.value.min(field.most()))?;
+        over(can, "the max of a field", field.max.unwrap_or(0).into(), rules.value, "characters")?;
     }
     Ok(())
 }

@@ -2,12 +2,15 @@
 
 use serde_json::Value;
 
-use crate::message::deed::{Button, Deed, Extras, Poll, Press, Select};
+use crate::message::{
+    deed::{Button, Deed, Extras, Poll, Press, Select},
+    form::Field,
+};
 
 /// What goes with a text, line by line.
 pub(super) fn extras(extras: &Extras) -> impl Iterator<Item = String> {
     let effect = extras.effect.iter().map(|effect| format!("[effect] {effect}"));
-    let buttons = extras.buttons.iter().flatten().map(button);
+    let buttons = extras.buttons.iter().flatten().flat_map(button);
     let selects = extras.selects.iter().flat_map(select);
     let mut fields = Vec::new();
     if let Some(card) = &extras.card {
@@ -73,11 +76,32 @@ fn poll(poll: &Poll) -> String {
     format!("[poll{terms}] {}{options}", poll.question)
 }
 
-fn button(button: &Button) -> String {
+fn button(button: &Button) -> Vec<String> {
     match &button.press {
-        Press::Data(data) => format!("[button] {} = {data}", button.text),
-        Press::Url(url) => format!("[button] {} <{url}>", button.text),
+        Press::Data(data) => vec![format!("[button] {} = {data}", button.text)],
+        Press::Url(url) => vec![format!("[button] {} <{url}>", button.text)],
+        Press::Form(form) => {
+            let first = format!("[button] {} opens the form: {}", button.text, form.title);
+            std::iter::once(first).chain(form.fields.iter().map(field)).collect()
+        }
     }
+}
+
+/// A field of a form, with all that stands in it at first.
+fn field(field: &Field) -> String {
+    let mut line = format!("- {} = {}", field.label, field.name);
+    line.push_str(if field.required { ", needed" } else { ", not needed" });
+    match (field.min, field.max) {
+        (None, None) => {}
+        (min, _) => line.push_str(&format!(", {} to {} characters", min.unwrap_or(0), field.most())),
+    }
+    if let Some(hint) = &field.placeholder {
+        line.push_str(&format!(" ({hint})"));
+    }
+    if let Some(value) = &field.value {
+        line.push_str(&format!(": {value}"));
+    }
+    line
 }
 
 fn select(select: &Select) -> impl Iterator<Item = String> {
@@ -110,10 +134,16 @@ mod tests {
 
     #[test]
     fn an_approver_reads_every_button_choice_and_field() {
+        let form = serde_json::from_value(json!({"title": "Report", "fields": [
+            {"name": "what", "label": "What?", "required": true, "value": "It broke", "max": 9},
+            {"name": "when", "label": "When?", "required": false, "placeholder": "today"},
+        ]}));
+        let form = form.unwrap();
         let of = Extras {
             buttons: vec![vec![
                 Button { text: "Yes".into(), press: Press::Data("y".into()) },
                 Button { text: "See".into(), press: Press::Url("https://a.test/".into()) },
+                Button { text: "Say".into(), press: Press::Form(form) },
             ]],
             selects: vec![],
             card: Some(json!({"title": "T", "items": [{"n": 1}, "two"]})),
@@ -121,7 +151,7 @@ mod tests {
         };
         assert_eq!(
             extras(&of).collect::<Vec<_>>().join("\n"),
-            "[effect] slam\n[button] Yes = y\n[button] See <https://a.test/>\n[card]\nitems.0.n: 1\nitems.1: two\ntitle: T"
+            "[effect] slam\n[button] Yes = y\n[button] See <https://a.test/>\n[button] Say opens the form: Report\n- What? = what, needed, 0 to 9 characters: It broke\n- When? = when, not needed (today)\n[card]\nitems.0.n: 1\nitems.1: two\ntitle: T"
         );
     }
 

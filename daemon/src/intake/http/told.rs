@@ -38,8 +38,8 @@ struct Notices {
     notices: Vec<Notice>,
 }
 
-/// What the hub has to tell an agent: every end other than `sent`, with its reason, and `sent` of what a person was asked
-/// about.
+/// What the hub has to tell an agent: every end other than `sent`, with its reason, `sent` of what a person was asked about,
+/// and what somebody entered into a form.
 #[utoipa::path(
     get,
     path = "/v1/inbox",

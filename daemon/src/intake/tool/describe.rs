@@ -109,8 +109,8 @@ pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>)
         Described {
             name: "inbox".into(),
             description:
-                "What the hub has to tell you: every message that did not arrive, and why, and those that \
-                          went after a person had been asked."
+                "What the hub has to tell you: every message that did not arrive, and why, those that \
+                          went after a person had been asked, and what people entered into your forms."
                     .into(),
             input_schema: json!({
                 "type": "object",
@@ -260,6 +260,9 @@ fn with_several(reach: &[Reach]) -> Vec<&'static str> {
     channels(reach).into_iter().filter(|channel| accounts(reach, channel).len() > 1).collect()
 }
 
+/// What is said of a button's form, where a channel has them.
+const FORM: &str = " A form is what a press opens, {title, fields: [{name, label}]}; what somebody enters comes to your inbox.";
+
 fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value {
     let most = |of: fn(&Capabilities) -> usize| reach.iter().map(|reach| of(reach.can)).max().unwrap_or(0);
     let mut about = parameter.about.to_owned();
@@ -271,6 +274,15 @@ fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value
             let named = with_several(reach).into_iter();
             let named = named.map(|channel| format!("{channel}: {}", accounts(reach, channel).join(", ")));
             about = format!("{about} {}.", named.collect::<Vec<_>>().join("; "));
+        }
+        "buttons" if reach.iter().any(|reach| reach.can.forms.is_ok()) => about.push_str(FORM),
+        "buttons" => {
+            about = about.replace("url or form", "url");
+            if let Some(members) =
+                property.pointer_mut("/items/items/properties").and_then(Value::as_object_mut)
+            {
+                members.remove("form");
+            }
         }
         "effect" => {
             let effects: Vec<&str> = reach.iter().flat_map(|reach| reach.can.effects).copied().collect();

@@ -121,6 +121,8 @@ fn what_contradicts_itself_is_refused_with_the_way_to_write_it() {
         (with(json!([[{"text": "Go"}]])), "callback_data"),
         (with(json!([[{"text": "Go", "callback_data": "g", "style": 1}]])), "members are"),
         (with(json!([[{"text": "Go", "url": "javascript:x"}]])), "http"),
+        (with(json!([[{"text": "Go", "form": {"title": "T"}, "callback_data": "g"}]])), "callback_data"),
+        (with(json!([[{"text": "Go", "form": {"title": "T"}}]])), "{name, label}"),
         (json!({"to": "discord:5", "action": "shout", "message": "hi"}), "actions are"),
         (json!({"to": "discord:5", "action": "sned", "message": "hi"}), "\"send\""),
         (json!({"to": "discord:5", "message": "hi", "card": "{}"}), "JSON object"),
@@ -183,8 +185,12 @@ fn anything() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            proptest::collection::btree_map("text|url|callback_data|id|options|[a-z]{1,5}", inner, 0..4)
-                .prop_map(|members| Value::Object(members.into_iter().collect())),
+            proptest::collection::btree_map(
+                "text|url|callback_data|form|title|fields|name|label|id|options|[a-z]{1,5}",
+                inner,
+                0..4
+            )
+            .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
@@ -261,6 +267,11 @@ fn the_checker_of_schemas_sees_what_is_wrong() {
         ("pollOption", json!(["a", 5]), json!(["a", []])),
         ("buttons", json!([[{"text": "Go", "url": "u"}]]), json!([[{"url": "u"}]])),
         ("buttons", json!([]), json!([[{"text": "Go", "style": 1}]])),
+        (
+            "buttons",
+            json!([[{"text": "Go", "form": {"title": "T", "fields": [{"name": "a", "label": "A", "max": 9}]}}]]),
+            json!([[{"text": "Go", "form": {"title": "T", "fields": [{"name": "a"}]}}]]),
+        ),
         ("attachments", json!({"path": "a"}), json!([{"pth": "a"}])),
         ("card", json!({"a": 1}), json!([])),
     ] {

@@ -1,0 +1,174 @@
+//! What is said over the Gateway: events as JSON (<https://docs.discord.com/developers/events/gateway-events>).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{settings::secret::Secret, store::now_ms};
+
+/// <https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-opcodes>.
+pub(super) mod op {
+    pub(in super::super) const DISPATCH: u64 = 0;
+    pub(in super::super) const HEARTBEAT: u64 = 1;
+    pub(in super::super) const IDENTIFY: u64 = 2;
+    pub(in super::super) const PRESENCE: u64 = 3;
+    pub(in super::super) const RESUME: u64 = 6;
+    pub(in super::super) const RECONNECT: u64 = 7;
+    pub(in super::super) const INVALID_SESSION: u64 = 9;
+    pub(in super::super) const HELLO: u64 = 10;
+    pub(in super::super) const HEARTBEAT_ACK: u64 = 11;
+}
+
+/// Something that Discord says.
+#[derive(Debug, Deserialize)]
+pub(super) struct Event {
+    pub(super) op: u64,
+    #[serde(default)]
+    pub(super) d: Value,
+    /// Its number, of a dispatch.
+    #[serde(default)]
+    pub(super) s: Option<u64>,
+    /// Its name, of a dispatch.
+    #[serde(default)]
+    pub(super) t: Option<String>,
+}
+
+/// A session that can be resumed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Session {
+    pub(super) id: String,
+    /// Where.
+    pub(super) url: String,
+    /// The number of the last dispatch.
+    pub(super) seq: u64,
+}
+
+/// <https://docs.discord.com/developers/events/gateway-events#update-presence-status-types>; who is invisible is shown as
+/// offline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in super::super) enum Status {
+    Online,
+    Idle,
+    Dnd,
+    Invisible,
+}
+
+/// The bot's status, and what it says beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct Presence {
+    pub(in super::super) status: Status,
+    pub(in super::super) text: Option<String>,
+}
+
+impl Presence {
+    /// <https://docs.discord.com/developers/events/gateway-events#update-presence-gateway-presence-update-structure>.
+    fn body(&self) -> Value {
+        // A custom status shows its state and not its name, which there must be all the same
+        // (<https://docs.discord.com/developers/events/gateway-events#activity-object-activity-types>).
+        let custom = |text: &String| json!({"name": "Custom Status", "type": 4, "state": text});
+        json!({
+            "since": (self.status == Status::Idle).then(now_ms),
+            "activities": self.text.iter().map(custom).collect::<Vec<_>>(),
+            "status": self.status,
+            "afk": false,
+        })
+    }
+
+    /// Changes it.
+    pub(super) fn update(&self) -> Value {
+        json!({"op": op::PRESENCE, "d": self.body()})
+    }
+}
+
+/// Begins a session. Without intents nothing is heard but what concerns the bot itself
+/// (<https://docs.discord.com/developers/events/gateway#gateway-intents>).
+pub(super) fn identify(token: &Secret, presence: Option<&Presence>) -> Value {
+    let properties = json!({"os": std::env::consts::OS, "browser": "gatepost", "device": "gatepost"});
+    let mut body = json!({"token": token.expose(), "properties": properties, "intents": 0});
+    if let Some(presence) = presence {
+        body["presence"] = presence.body();
+    }
+    json!({"op": op::IDENTIFY, "d": body})
+}
+
+/// Goes on with one.
+pub(super) fn resume(token: &Secret, session: &Session) -> Value {
+    let body = json!({"token": token.expose(), "session_id": session.id, "seq": session.seq});
+    json!({"op": op::RESUME, "d": body})
+}
+
+/// Says that somebody is still there, and how far they have heard.
+pub(super) fn heartbeat(seq: Option<u64>) -> Value {
+    json!({"op": op::HEARTBEAT, "d": seq})
+}
+
+/// What Discord means by closing a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// The session may go on.
+    Resumable,
+    /// Another one may begin.
+    Over,
+    /// The token is none. A new one may be put in its place.
+    Token,
+    /// Nothing will change before somebody does something about it: this.
+    Final(&'static str),
+}
+
+/// <https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes>.
+pub(super) fn closed(code: u16) -> Closed {
+    match code {
+        // A session that is over, or of which Discord knows another number.
+        4003 | 4007 | 4009 => Closed::Over,
+        4004 => Closed::Token,
+        4010 => Closed::Final("Discord calls the shard invalid, of which there is none"),
+        4011 => Closed::Final(
+            "the bot is in so many servers that Discord wants it in shards, which this hub does not make",
+        ),
+        4012 => Closed::Final("Discord no longer speaks this version of its Gateway: update the hub"),
+        4013 => Closed::Final("Discord refuses what the bot wants to hear of (intents)"),
+        4014 => Closed::Final("Discord does not let the bot hear of what it wants to (intents)"),
+        _ => Closed::Resumable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_what_discord_calls_it_and_its_text_a_custom_one() {
+        let presence =
+            |status, text: Option<&str>| Presence { status, text: text.map(str::to_owned) }.update();
+        assert_eq!(
+            presence(Status::Dnd, Some("In the garden")),
+            json!({"op": 3, "d": {
+                "since": null, "afk": false, "status": "dnd",
+                "activities": [{"name": "Custom Status", "type": 4, "state": "In the garden"}],
+            }})
+        );
+        let idle = presence(Status::Idle, None);
+        assert_eq!((&idle["d"]["status"], &idle["d"]["activities"]), (&json!("idle"), &json!([])));
+        assert!(idle["d"]["since"].as_i64().unwrap() > 1_700_000_000_000);
+        assert_eq!(presence(Status::Invisible, None)["d"]["status"], "invisible");
+    }
+
+    #[test]
+    fn the_largest_that_is_sent_is_within_what_discord_takes() {
+        // "Must not exceed 4096 bytes" (<https://docs.discord.com/developers/events/gateway#sending-events>).
+        let widest =
+            Presence { status: Status::Online, text: Some("\u{1F9D9}".repeat(super::super::MAX_TEXT)) };
+        let token = Secret::from("t".repeat(200).as_str());
+        assert!(identify(&token, Some(&widest)).to_string().len() <= 4096);
+        assert!(identify(&token, None)["d"].get("presence").is_none());
+    }
+
+    #[test]
+    fn what_never_changes_by_itself_is_told_from_what_does() {
+        for code in [1000, 1006, 4000, 4001, 4002, 4005, 4008, 4999] {
+            assert_eq!(closed(code), Closed::Resumable, "{code}");
+        }
+        assert_eq!([closed(4007), closed(4009), closed(4004)], [Closed::Over, Closed::Over, Closed::Token]);
+        assert!((4010..=4014).all(|code| matches!(closed(code), Closed::Final(_))));
+    }
+}

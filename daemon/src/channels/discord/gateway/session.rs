@@ -1,0 +1,262 @@
+//! One connection to the Gateway, from its first word to its end.
+//!
+//! Discord says hello; then somebody must say at every beat of its clock that they are still there, and hear that they were
+//! heard: who is not is on a dead line, and hangs up. A session is begun or resumed, and what it is numbered by is kept for the
+//! next connection.
+
+use std::convert::Infallible;
+
+use tokio::{
+    sync::mpsc,
+    time::{Duration, Instant, sleep_until, timeout},
+};
+
+use super::{
+    Gateway, Order, Presence, Standing, chance,
+    pace::Pace,
+    payload::{self, Closed, Event, Session, closed, op},
+    socket::{Heard, Socket},
+};
+use crate::channels::{
+    Failure,
+    discord::{client::Client, forms::Interaction},
+};
+
+/// How long Discord may take to say hello.
+const HELLO: Duration = Duration::from_secs(20);
+
+/// Within which a clock's beat is believed. Discord's is 41 s.
+const SLOWEST: Duration = Duration::from_mins(5);
+const FASTEST: Duration = Duration::from_millis(200);
+
+/// How a connection ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// The session may go on over another one.
+    Broken(String),
+    /// Another session must begin.
+    Over(String),
+    /// Not before this time.
+    Wait(String, Duration),
+    /// Not as things are, such as with this token. It is looked at again by and by.
+    Refused(String),
+    /// Not at all.
+    Final(String),
+}
+
+/// What goes on from one connection to the next.
+pub(super) struct Line<'a> {
+    gateway: &'a Gateway,
+    client: &'a Client,
+    orders: mpsc::Receiver<Order>,
+    /// Where presses and filled-in forms go.
+    pressed: mpsc::Sender<Interaction>,
+    /// The status that was set last, which a new session begins with.
+    presence: Option<Presence>,
+    /// Nothing was heard since it was set: with a connection that was broken already it may be lost.
+    unsure: bool,
+    session: Option<Session>,
+    /// The bot's id.
+    bot: String,
+    pace: Pace,
+}
+
+/// The clock of a connection.
+struct Beat {
+    every: Duration,
+    next: Instant,
+    /// Whether the last one was heard.
+    heard: bool,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(
+        gateway: &'a Gateway,
+        client: &'a Client,
+        orders: mpsc::Receiver<Order>,
+        pressed: mpsc::Sender<Interaction>,
+        presence: Option<Presence>,
+    ) -> Self {
+        let (session, bot, pace) = (None, String::new(), Pace::default());
+        Self { gateway, client, orders, pressed, presence, unsure: false, session, bot, pace }
+    }
+
+    /// What may be resumed.
+    pub(super) fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// The next session is a new one.
+    pub(super) fn forget(&mut self) {
+        self.session = None;
+    }
+
+    /// Nobody will be served any more.
+    pub(super) async fn refuse(&mut self) {
+        self.orders.close();
+        while self.orders.recv().await.is_some() {}
+    }
+
+    /// Holds a connection for as long as it lasts.
+    pub(super) async fn converse(&mut self, mut socket: Socket) -> End {
+        let end = match timeout(HELLO, socket.hear()).await {
+            Ok(Heard::Event(hello)) if hello.op == op::HELLO => {
+                let Err(end) = self.hold(&mut socket, &hello).await;
+                end
+            }
+            Ok(Heard::Event(_)) => End::Broken("Discord's Gateway does not say hello".into()),
+            Ok(Heard::Closed(closed)) => self.closed(closed),
+            Ok(Heard::Broken(why)) => End::Broken(self.client.http.words(&why)),
+            Err(_) => End::Broken("Discord's Gateway says nothing".into()),
+        };
+        socket.close().await;
+        end
+    }
+
+    async fn hold(&mut self, socket: &mut Socket, hello: &Event) -> Result<Infallible, End> {
+        let every = hello.d["heartbeat_interval"].as_u64().map(Duration::from_millis).unwrap_or(SLOWEST);
+        let mut beat = Beat::of(every.clamp(FASTEST, SLOWEST));
+        let token = self.client.http.token();
+        let first = match &self.session {
+            Some(session) => payload::resume(&token, session),
+            None => payload::identify(&token, self.presence.as_ref()),
+        };
+        self.send(socket, &first).await?;
+        loop {
+            tokio::select! {
+                heard = socket.hear() => self.take(socket, heard, &mut beat).await?,
+                () = sleep_until(beat.next) => {
+                    // <https://docs.discord.com/developers/events/gateway#sending-heartbeats>.
+                    if !beat.heard {
+                        return Err(End::Broken("Discord's Gateway does not answer any more".into()));
+                    }
+                    beat.heard = false;
+                    beat.next = Instant::now() + beat.every;
+                    self.heartbeat(socket).await?;
+                }
+                Some(order) = self.orders.recv() => self.obey(socket, order).await?,
+            }
+        }
+    }
+
+    /// What is heard, and what follows.
+    async fn take(&mut self, socket: &mut Socket, heard: Heard, beat: &mut Beat) -> Result<(), End> {
+        let event = match heard {
+            Heard::Event(event) => event,
+            Heard::Closed(closed) => return Err(self.closed(closed)),
+            Heard::Broken(why) => return Err(End::Broken(self.client.http.words(&why))),
+        };
+        match event.op {
+            op::DISPATCH => {
+                let resumed = event.t.as_deref() == Some("RESUMED");
+                self.dispatched(event);
+                if resumed && let Some(presence) = self.presence.as_ref().filter(|_| self.unsure) {
+                    let again = presence.update();
+                    self.send(socket, &again).await?;
+                }
+            }
+            op::HEARTBEAT if self.pace.has_room(Instant::now()) => self.heartbeat(socket).await?,
+            op::HEARTBEAT_ACK => {
+                (beat.heard, self.unsure) = (true, false);
+            }
+            op::RECONNECT => return Err(End::Broken("Discord asks to connect anew".into())),
+            op::INVALID_SESSION if event.d == true => {
+                return Err(End::Broken("Discord asks to resume the session".into()));
+            }
+            op::INVALID_SESSION => return Err(End::Over("Discord calls the session invalid".into())),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn dispatched(&mut self, Event { d, s, t, .. }: Event) {
+        if let (Some(session), Some(seq)) = (&mut self.session, s) {
+            session.seq = seq;
+        }
+        match t.as_deref() {
+            // <https://docs.discord.com/developers/events/gateway-events#ready>.
+            Some("READY") => {
+                let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+                let session = text(&d["session_id"]).zip(text(&d["resume_gateway_url"]));
+                self.session = session.map(|(id, url)| Session { id, url, seq: s.unwrap_or(0) });
+                self.bot = d["user"]["id"].as_str().unwrap_or("self").chars().take(40).collect();
+                self.up();
+            }
+            Some("RESUMED") => self.up(),
+            // <https://docs.discord.com/developers/events/gateway-events#interaction-create>; it takes no intent.
+            Some("INTERACTION_CREATE") => {
+                if let Some(interaction) = Interaction::read(&d)
+                    && self.pressed.try_send(interaction).is_err()
+                {
+                    tracing::warn!(account = self.gateway.account, "too many forms at once; one is left out");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn up(&self) {
+        tracing::info!(account = self.gateway.account, "the connection to Discord's Gateway is open");
+        self.gateway.stands(Standing::Up(self.bot.clone()));
+    }
+
+    /// Changes the bot's status, unless nobody waits for it any more.
+    async fn obey(&mut self, socket: &mut Socket, Order { presence, done }: Order) -> Result<(), End> {
+        if done.is_closed() {
+            return Ok(());
+        }
+        // Nobody who has given up meanwhile needs an answer.
+        if !matches!(&*self.gateway.standing.borrow(), Standing::Up(_)) {
+            let _ = done.send(Err(Failure::Retry(super::NOT_UP.into())));
+            return Ok(());
+        }
+        if let Err(after) = self.pace.change(Instant::now()) {
+            let why = "Discord lets a bot change its status five times within 20 seconds".into();
+            let _ = done.send(Err(Failure::Wait { after, why }));
+            return Ok(());
+        }
+        let sent = self.send(socket, &presence.update()).await;
+        let answer = match &sent {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Failure::Retry("the connection to Discord's Gateway broke".into())),
+        };
+        if sent.is_ok() {
+            (self.presence, self.unsure) = (Some(presence), true);
+        }
+        let _ = done.send(answer);
+        sent
+    }
+
+    async fn heartbeat(&mut self, socket: &mut Socket) -> Result<(), End> {
+        let seq = self.session.as_ref().map(|session| session.seq);
+        self.send(socket, &payload::heartbeat(seq)).await
+    }
+
+    async fn send(&mut self, socket: &mut Socket, event: &serde_json::Value) -> Result<(), End> {
+        self.pace.sent(Instant::now());
+        socket.send(event).await.map_err(|why| End::Broken(self.client.http.words(&why)))
+    }
+
+    /// What a closed connection means.
+    fn closed(&self, closed_with: Option<(u16, String)>) -> End {
+        let Some((code, said)) = closed_with else {
+            return End::Broken("Discord's Gateway hung up".into());
+        };
+        let said = self.client.http.words(&format!("Discord's Gateway closed with {code}: {said}"));
+        match closed(code) {
+            Closed::Resumable => End::Broken(said),
+            Closed::Over => End::Over(said),
+            Closed::Token => {
+                End::Refused(format!("bot token rejected ({said}); replace the token, which is read again"))
+            }
+            Closed::Final(why) => End::Final(format!("{why} ({said})")),
+        }
+    }
+}
+
+impl Beat {
+    /// The first comes at any time within its length.
+    fn of(every: Duration) -> Self {
+        Self { every, next: Instant::now() + every.mul_f64(chance()), heard: true }
+    }
+}
