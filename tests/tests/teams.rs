@@ -1,9 +1,18 @@
 //! The main job on Teams: a bot at Microsoft's own Agents Playground, a workflow's webhook, and every card read by the
 //! parser of Adaptive Cards.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs,
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use gatepost::{
     channels::{Act, Adapter, Failure, Letter, PartKey},
     config::Config,
@@ -18,9 +27,14 @@ use gatepost::{
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     doubles::Desk,
-    hub::{TestHub, client::text},
+    hub::{TestHub, client::text, eventually},
     main_job,
     peers::{Playground, cards_check},
+};
+use ring::{
+    rand::SystemRandom,
+    rsa::PublicKeyComponents,
+    signature::{RSA_PKCS1_SHA256, RsaKeyPair},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -126,17 +140,15 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
     let sent =
         courier.send_and_wait(&json!({"to": to, "attachments": [{"base64": pixel, "name": "a.png"}]}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    // What a bot cannot hand over is refused at the door, before anybody is asked, and the tool says so beforehand.
-    let letter = json!({"to": to, "attachments": [{"base64": "aGVsbG8=", "name": "a.txt"}]});
+    // Any other file is offered to one person; a group has no such thing, which is said before anybody is asked.
+    let letter = |to: &str| json!({"to": to, "attachments": [{"base64": "aGVsbG8=", "name": "a.txt"}]});
+    let offered = courier.send_and_wait(&letter(&to))?;
+    ensure!(text(&offered["parts"][0], "error").contains("once its reader accepts it"), "{offered}");
     for asks in [&courier, &agent] {
-        let refused = asks.post("/v1/messages", &letter)?;
-        ensure!(refused.status == 400 && refused.body["reason"] == "files", "{refused:?}");
-        let (error, hint) = (text(&refused.body, "error"), text(&refused.body, "hint"));
-        ensure!(error.contains("text/plain") && hint.contains("send a link"), "{refused:?}");
-        ensure!(hint.contains("image/png"), "{refused:?}");
+        let refused = asks.post("/v1/messages", &letter("teams:19:abc@thread.tacv2"))?;
+        ensure!(refused.body["state"] == "failed" || refused.status == 400, "{refused:?}");
+        ensure!(refused.body.to_string().contains("send a link"), "{refused:?}");
     }
-    let tools = courier.get("/v1/tools")?.taken()?.to_string();
-    ensure!(tools.contains("On teams nothing but image/png"), "{tools}");
 
     let failed = courier.send_and_wait(&json!({"to": "teams:19:nobody@thread.tacv2", "message": "Hello"}))?;
     ensure!(failed["state"] == "failed" && text(&failed, "error").contains("service_url"), "{failed}");
@@ -271,4 +283,170 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
         ensure!(!against.is_empty() && check(card).is_err(), "{card}: {against:?}, {:?}", check(card));
     }
     Ok(())
+}
+
+/// A key pair of the tests' own, by which a double of the Connector signs.
+fn connector() -> Result<RsaKeyPair> {
+    let file = include_str!("../../daemon/src/channels/googlechat/testdata/service-account.json");
+    let file: Value = serde_json::from_str(file)?;
+    let der: String = text(&file, "private_key").lines().filter(|line| !line.starts_with("-----")).collect();
+    RsaKeyPair::from_pkcs8(&STANDARD.decode(der)?).map_err(|_| anyhow!("the key cannot be read"))
+}
+
+/// A token of the Connector's for this bot and service.
+fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let header = json!({"alg": "RS256", "typ": "JWT", "kid": "k-1"});
+    let claims = json!({
+        "iss": "https://api.botframework.com", "aud": app, "serviceurl": service, "nbf": now, "exp": now + 600,
+    });
+    let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let said = format!("{}.{}", encode(&header), encode(&claims));
+    let mut signature = vec![0; pair.public().modulus_len()];
+    let signed = pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), said.as_bytes(), &mut signature);
+    signed.map_err(|_| anyhow!("the key does not sign"))?;
+    Ok(format!("{said}.{}", URL_SAFE_NO_PAD.encode(signature)))
+}
+
+/// Teams, Microsoft's keys and somebody's OneDrive in one: each is strict about what it is asked.
+fn microsoft(pair: &RsaKeyPair) -> Result<Desk> {
+    let key: PublicKeyComponents<Vec<u8>> = pair.public().into();
+    let (n, e) = (URL_SAFE_NO_PAD.encode(key.n), URL_SAFE_NO_PAD.encode(key.e));
+    Desk::open(move |request| {
+        let no = |why: &str| (400, json!({"error": {"code": "BadSyntax", "message": why}}));
+        match (request.method.as_str(), request.path.as_str()) {
+            ("POST", "/my-tenant/oauth2/v2.0/token") => {
+                (200, json!({"token_type": "Bearer", "expires_in": 3600, "access_token": "a.granted.token"}))
+            }
+            ("GET", "/openid") => {
+                (200, json!({"jwks_uri": format!("http://{}/keys", request.header("host"))}))
+            }
+            ("GET", "/keys") => {
+                (200, json!({"keys": [{"kid": "k-1", "n": n, "e": e, "endorsements": ["msteams"]}]}))
+            }
+            ("POST", "/teams/v3/conversations/a:1abcdef/activities") => {
+                let body = request.json();
+                let card = &body["attachments"][0];
+                // https://learn.microsoft.com/microsoftteams/platform/bots/how-to/bots-filesv4#sample-send-file-consent-card
+                let whole = match card["contentType"].as_str() {
+                    None => body["text"].is_string(),
+                    Some("application/vnd.microsoft.teams.card.file.consent") => {
+                        card["name"].is_string()
+                            && card["content"]["sizeInBytes"].is_u64()
+                            && card["content"]["acceptContext"].is_object()
+                    }
+                    Some("application/vnd.microsoft.teams.card.file.info") => {
+                        card["contentUrl"].is_string() && card["content"]["uniqueId"].is_string()
+                    }
+                    Some(_) => false,
+                };
+                if whole { (201, json!({"id": "1700000000000"})) } else { no("that is no activity") }
+            }
+            ("PUT", "/drive") => {
+                let range = format!("bytes 0-{}/{}", request.body.len() - 1, request.body.len());
+                match request.query == "token=hush" && request.header("content-range") == range {
+                    true => (201, json!({"id": "drive-1"})),
+                    false => no("that is not what room was made for"),
+                }
+            }
+            _ => (404, json!({"error": {"code": "NotFound", "message": "there is no such thing"}})),
+        }
+    })
+}
+
+/// What Teams tells the bot when Ann has answered to an offer.
+fn answered(desk: &Desk, action: &str, context: &Value) -> Value {
+    let mut value = json!({"type": "fileUpload", "action": action, "context": context});
+    if action == "accept" {
+        value["uploadInfo"] = json!({
+            "uploadUrl": format!("{}/drive?token=hush", desk.url()), "contentUrl": "https://c.sharepoint.com/plan.pdf",
+            "name": "plan.pdf", "uniqueId": "u-1", "fileType": "pdf",
+        });
+    }
+    json!({
+        "type": "invoke", "name": "fileConsent/invoke", "id": format!("f:{action}"), "channelId": "msteams",
+        "serviceUrl": "https://smba.test/teams/", "conversation": {"id": "a:1abcdef"},
+        "from": {"id": "29:1", "name": "Ann"}, "value": value,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_document_is_handed_over_to_who_accepts_it_and_nobody_else_can_have_it_sent() -> Result<()>
+{
+    const PDF: &[u8] = b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n";
+    let pair = connector()?;
+    let (desk, secrets) = (microsoft(&pair)?, tempfile::tempdir()?);
+    fs::write(secrets.path().join("secret"), "hush~secret")?;
+    let url = desk.url();
+    let mut house = TestHub::start(&format!(
+        "{AGENTS}[channels.teams.home]\napp_id = \"app-1\"\ntenant = \"my-tenant\"\nsecret = \"file:{}\"\n\
+         service_url = \"{url}/teams\"\nlogin_url = \"{url}\"\nopenid_url = \"{url}/openid\"\n",
+        secrets.path().join("secret").display()
+    ))
+    .await?;
+    house.approve_unseen_files();
+    house.restart().await?;
+    let agent = house.agent("engineer").await?;
+    let file = |name: &str| json!([{"base64": STANDARD.encode(PDF), "name": name, "caption": "The *plan*"}]);
+    let group = json!({"to": "teams:19:abc@thread.tacv2", "attachments": file("plan.pdf")});
+    let held = agent.post("/v1/messages", &group)?;
+    ensure!(held.body.to_string().contains("send a link"), "{held:?}");
+
+    let held = agent
+        .send(&json!({"to": "teams:a:1abcdef", "message": "Here it is.", "attachments": file("plan.pdf")}))?;
+    let seen = house.decide(Verdict::Approve).await?;
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    ensure!(parts.len() == 2 && parts[1].shown.contains("plan.pdf"), "{}", parts.len());
+    ensure!(text(&sent["parts"][1], "error").contains("once its reader accepts it"), "{sent}");
+    let offered = desk.heard().pop().context("an offer")?.json();
+    let context = &offered["attachments"][0]["content"]["acceptContext"];
+    ensure!(offered["attachments"][0]["content"]["description"] == "The plan", "{offered}");
+
+    // Nobody else's word has the file sent.
+    let before = desk.heard().len();
+    let activity = answered(&desk, "accept", context);
+    let door = "/v1/platform/teams/home";
+    for token in [None, Some("a.b.c".to_owned()), Some(token(&pair, "app-2", "https://smba.test/teams/")?)] {
+        let refused = house.anybody(token.as_deref())?.post(door, &activity)?;
+        ensure!(refused.status == 401, "{refused:?}");
+    }
+    let connector = house.anybody(Some(&token(&pair, "app-1", "https://smba.test/teams/")?))?;
+    ensure!(connector.post("/v1/platform/teams/nobody", &activity)?.status == 401);
+    let asked = desk.heard().len();
+    ensure!(desk.heard()[before..].iter().all(|request| request.method == "GET"), "only keys were asked for");
+
+    for _ in 0..2 {
+        let taken = connector.post(door, &activity)?;
+        ensure!(taken.status == 200, "{taken:?}");
+    }
+    let notice = eventually("the agent is told", || {
+        let inbox = agent.get("/v1/inbox")?.taken()?;
+        let notices = inbox["notices"].as_array().cloned().unwrap_or_default();
+        Ok(notices.into_iter().find(|notice| notice["entry"]["values"]["answer"] == "accepted"))
+    })?;
+    ensure!(
+        notice["entry"]["values"]["file"] == "handed over" && notice["entry"]["name"] == "Ann",
+        "{notice}"
+    );
+    ensure!(notice["receipt"]["id"] == sent["id"], "{notice}");
+    let handed: Vec<_> =
+        desk.heard()[asked..].iter().filter(|request| request.method != "GET").cloned().collect();
+    ensure!(handed.len() == 2 && handed[0].method == "PUT" && handed[0].body == PDF, "{}", handed.len());
+    ensure!(handed[1].json()["attachments"][0]["content"]["uniqueId"] == "u-1");
+
+    let held = agent.send(&json!({"to": "teams:a:1abcdef", "attachments": file("other.pdf")}))?;
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    let offered = desk.heard().pop().context("an offer")?.json();
+    let context = &offered["attachments"][0]["content"]["declineContext"];
+    ensure!(connector.post(door, &answered(&desk, "decline", context))?.status == 200);
+    eventually("the agent is told of the no", || {
+        let inbox = agent.get("/v1/inbox")?.taken()?;
+        Ok(inbox["notices"].as_array().and_then(|notices| {
+            notices.iter().find(|notice| notice["entry"]["values"]["answer"] == "declined").cloned()
+        }))
+    })?;
+    ensure!(desk.heard().iter().filter(|request| request.method == "PUT").count() == 1);
+    house.audit_is_whole().await
 }

@@ -277,11 +277,17 @@ pub trait Adapter: Send + Sync + 'static {
         Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
     }
 
-    /// Reads what the platform tells of its own accord, with its signature: what became of parts.
+    /// What is to be said of a composed request that arrived, where that is not the end of it.
+    fn remark(&self, _wire: &Value) -> Option<&'static str> {
+        None
+    }
+
+    /// Reads what the platform tells of its own accord, with its signature: what became of parts. What it asks beside that is
+    /// for [`listen`](Self::listen).
     ///
     /// # Errors
     /// It is not to be believed, or the account takes none.
-    fn told(&self, _signature: &str, _body: &[u8]) -> Result<Vec<Told>, NotTold> {
+    async fn told(&self, _signature: &str, _body: &[u8]) -> Result<Vec<Told>, NotTold> {
         Err(NotTold::Nobody)
     }
 

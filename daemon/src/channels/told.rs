@@ -26,4 +26,7 @@ pub enum NotTold {
     /// It is none.
     #[error("this is no notification, or too long for one")]
     Body,
+    /// It cannot be taken now.
+    #[error("too much is told at once; tell it again")]
+    Busy,
 }

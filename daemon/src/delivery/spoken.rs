@@ -84,7 +84,10 @@ impl<'a> Planned<'a> {
         open: bool,
     ) -> Result<Arrived, Failure> {
         let refused = match (adapter.deliver(self.request, key).await, self.words) {
-            (Ok(id), _) => return Ok(Arrived { id, note: None }),
+            (Ok(id), _) => {
+                let note = adapter.remark(self.request).map(str::to_owned);
+                return Ok(Arrived { id, note });
+            }
             (Err(Failure::Permanent(why)), Some(words)) if !open => (why, words),
             (Err(failure), _) => return Err(failure),
         };

@@ -137,7 +137,7 @@ impl Adapter for Platform {
         Some(json!({"to": act.address, "text": format!("{:?} {text}", act.deed.action())}))
     }
 
-    fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
+    async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
         let text = String::from_utf8_lossy(body);
         let (word, key) = text.split_once(' ').ok_or(NotTold::Body)?;
         let outcome = if word == "arrived" { Ok("told".into()) } else { Err("it never arrives".into()) };

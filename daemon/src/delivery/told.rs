@@ -20,13 +20,17 @@ impl Pipeline {
         body: &[u8],
     ) -> Result<usize, Refusal> {
         let refused = |why: NotTold| {
-            let code = if why == NotTold::Body { Code::InputInvalid } else { Code::Unauthorized };
+            let code = match why {
+                NotTold::Body => Code::InputInvalid,
+                NotTold::Busy => Code::RateLimited,
+                NotTold::Nobody | NotTold::Signature => Code::Unauthorized,
+            };
             Refusal::new(code, why.to_string(), "sign the body as the platform does")
         };
         // Whether there is such an account is nobody's business.
         let (name, adapter) =
             self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(NotTold::Signature))?;
-        let told = adapter.told(signature, body).map_err(refused)?;
+        let told = adapter.told(signature, body).await.map_err(refused)?;
         let mut settled = 0;
         for one in told {
             let (of, key) = ((channel.to_owned(), name.to_owned()), one.key.0);

@@ -6,17 +6,21 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use reqwest::{Method, Url, header::CONTENT_TYPE};
+use reqwest::{
+    Method, Url,
+    header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::wire::Wire;
+use super::{believed::Believer, consent, wire::Wire};
 use crate::{
     channels::{
         Failure, PartKey,
         http::{Answer, Http, Silence, base::Base, granted::Granted, token::Token},
         limits::Scope,
         removals::Removals,
+        told::NotTold,
     },
     files::kept::{Checked, Kept},
     message::attachment::referred,
@@ -103,10 +107,6 @@ impl Client {
 
     /// Performs a request; returns the id of what it made or was done to.
     pub(super) async fn perform(&self, wire: Wire, kept: &Kept, key: &PartKey) -> Result<String, Failure> {
-        let segments = |conversation: &str, id: Option<&str>| -> Vec<String> {
-            let path = ["v3", "conversations", conversation, "activities"];
-            path.into_iter().chain(id).map(str::to_owned).collect()
-        };
         match wire {
             Wire::Send { conversation, answers, mut activity } => {
                 bounded(&activity)?;
@@ -114,6 +114,16 @@ impl Client {
                 let path = segments(&conversation, answers.as_deref());
                 let said = self.ask(Method::POST, &path, Some(&activity)).await?;
                 // Of what it shows as two messages, Teams names none.
+                Ok(said["id"].as_str().map_or_else(|| format!("{TAKEN}:{}", key.0), str::to_owned))
+            }
+            Wire::Offer { conversation, answers, name, size, says, .. } => {
+                let mut activity = consent::offer(&name, size, &says, key);
+                if let Some(answers) = &answers {
+                    activity.insert("replyToId".into(), answers.as_str().into());
+                }
+                bounded(&activity)?;
+                let path = segments(&conversation, answers.as_deref());
+                let said = self.ask(Method::POST, &path, Some(&activity)).await?;
                 Ok(said["id"].as_str().map_or_else(|| format!("{TAKEN}:{}", key.0), str::to_owned))
             }
             Wire::Update { conversation, id, activity } => {
@@ -127,6 +137,53 @@ impl Client {
                 bounded(&message)?;
                 self.ask(Method::POST, &[], Some(&message)).await.map(|_| format!("{TAKEN}:{}", key.0))
             }
+        }
+    }
+
+    /// Writes a file's bytes where somebody made room for them, all at once
+    /// (<https://learn.microsoft.com/graph/api/driveitem-createuploadsession#upload-bytes-to-the-upload-session>).
+    pub(super) async fn upload(&self, to: &Url, file: Checked) -> Result<(), Failure> {
+        let size = file.size;
+        let request = self.http.client.put(to.clone()).header(CONTENT_LENGTH, size);
+        let request = request.header(CONTENT_RANGE, format!("bytes 0-{}/{size}", size.saturating_sub(1)));
+        let answer = self.http.ask_within(request.body(Http::body(file)), Http::longest(size)).await?;
+        if answer.status.is_success() {
+            return Ok(());
+        }
+        // Whose address it is Teams said; none of it may be repeated.
+        let said = format!("OneDrive answered {}", answer.status.as_u16());
+        Err(if answer.status.is_client_error() { Failure::Permanent(said) } else { Failure::Retry(said) })
+    }
+
+    /// Shows something in a conversation that belongs to what was sent there before.
+    pub(super) async fn show(
+        &self,
+        conversation: &str,
+        activity: &Map<String, Value>,
+    ) -> Result<(), Failure> {
+        self.ask(Method::POST, &segments(conversation, None), Some(activity)).await.map(drop)
+    }
+
+    /// Where somebody tries the bot out on this machine, without Teams.
+    pub(super) fn tried_out_at(&self) -> Option<&str> {
+        match &self.way {
+            Way::Bot(bot) => {
+                Some(bot.service.host()).filter(|host| ["127.0.0.1", "localhost"].contains(host))
+            }
+            Way::Webhook => None,
+        }
+    }
+
+    /// Whether a request to the bot is Teams' own.
+    pub(super) async fn believes(
+        &self,
+        believer: &Believer,
+        authorization: &str,
+        activity: &Value,
+    ) -> Result<(), NotTold> {
+        match &self.way {
+            Way::Bot(bot) => believer.check(&self.http, &bot.app_id, authorization, activity).await,
+            Way::Webhook => Err(NotTold::Nobody),
         }
     }
 
@@ -299,6 +356,11 @@ impl Client {
         }
         words
     }
+}
+
+fn segments(conversation: &str, id: Option<&str>) -> Vec<String> {
+    let path = ["v3", "conversations", conversation, "activities"];
+    path.into_iter().chain(id).map(str::to_owned).collect()
 }
 
 /// Why it says no.

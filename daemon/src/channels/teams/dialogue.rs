@@ -16,6 +16,8 @@ use crate::{
 };
 use serde_json::json;
 
+mod offered;
+
 pub(super) fn letter(part: &Part) -> Letter<'_> {
     sample::letter("19:abc@thread.tacv2", part)
 }
@@ -23,7 +25,11 @@ pub(super) fn letter(part: &Part) -> Letter<'_> {
 fn bot_with(port: u16, secret: impl Into<Token>, kept: Kept) -> Teams {
     let base = |path: &str| Base::parse("url", &format!("http://127.0.0.1:{port}{path}")).unwrap();
     let client = Client::bot(http(), base("/teams/"), base("/login"), "my-tenant", "app-1".into(), secret);
-    Teams { client, kept }
+    around(client, base("/openid"), kept)
+}
+
+fn around(client: Client, openid: Base, kept: Kept) -> Teams {
+    Teams { client, kept, believer: Believer::new(openid), handing: Handing::default() }
 }
 
 pub(super) fn bot(port: u16) -> Teams {
@@ -36,7 +42,8 @@ fn webhook_url(port: u16) -> String {
 
 fn webhook(port: u16) -> Teams {
     let client = Client::webhook(http(), Secret::from(webhook_url(port).as_str()).into()).unwrap();
-    Teams { client, kept: Files::new().kept() }
+    let openid = Base::parse("url", &format!("http://127.0.0.1:{port}/openid")).unwrap();
+    around(client, openid, Files::new().kept())
 }
 
 const GRANTED: Reply =
@@ -184,7 +191,7 @@ async fn refusals_are_sorted_by_what_can_be_done_about_them() {
 }
 
 #[tokio::test]
-async fn a_picture_goes_within_its_activity_and_other_files_do_not_go() {
+async fn a_picture_goes_within_its_activity_and_no_other_file_goes_to_a_group() {
     let double = Double::start(&[GRANTED, CREATED]);
     let staged = Files::new();
     let picture = staged.add("a.png", "image/png", b"hello");

@@ -5,13 +5,19 @@
 //!
 //! An activity has a text or a card, never both: Teams would make two messages of it. So where buttons or a card go along,
 //! the text stands in the card, above them. Mentions take an entity beside the text, of which there is none here.
+//!
+//! Small pictures stand in a message. Any other file is offered, in a conversation with one person ([`consent`]), and handed
+//! over once they accept ([`handing`]), which Teams tells by the hub's own door, where it must be [`believed`].
 
+mod believed;
 mod cards;
 mod client;
+mod consent;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
+mod handing;
 mod target;
 mod wire;
 
@@ -21,13 +27,15 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{client::Client, wire::Wire};
+use self::{believed::Believer, client::Client, consent::Answer, handing::Handing, wire::Wire};
 use super::{
     Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
+    house::House,
     http::{base::Base, token::Token},
+    told::{NotTold, Told},
 };
 use crate::{
     files::kept::Kept,
@@ -55,6 +63,11 @@ pub const KEYS: &[Key] = &[
     ),
     key("login_url", "\"https://login.microsoftonline.com\"", "Where the bot gets its access tokens."),
     key(
+        "openid_url",
+        "\"https://login.botframework.com/v1/.well-known/openidconfiguration\"",
+        "Where the keys are named by which Teams is believed when it tells what became of a file that was offered. Government clouds have others.",
+    ),
+    key(
         "webhook",
         "\"file:/run/credentials/teams-webhook\"",
         "The address of a workflow that posts what it gets into a chat or channel: texts and cards to that one place, which is called `webhook` here.",
@@ -64,6 +77,7 @@ pub const KEYS: &[Key] = &[
 const DEFAULT_SERVICE: &str = "https://smba.trafficmanager.net/teams";
 const DEFAULT_LOGIN: &str = "https://login.microsoftonline.com";
 const DEFAULT_TENANT: &str = "botframework.com";
+const DEFAULT_OPENID: &str = "https://login.botframework.com/v1/.well-known/openidconfiguration";
 
 /// What a workflow's webhook can do.
 const WEBHOOK: Capabilities = Capabilities {
@@ -91,14 +105,13 @@ const BOT: Capabilities = Capabilities {
     threads: true,
     replies: true,
     address_hint: "a conversation's id such as 19:…@thread.tacv2",
-    // Pictures alone: a document would need a person who lets the bot write to their OneDrive.
-    // <https://learn.microsoft.com/microsoftteams/platform/bots/how-to/agents-inline-images>: base64 data stand outside the
-    // bound of a message; <https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>: 1 MB.
+    // <https://learn.microsoft.com/graph/api/driveitem-createuploadsession#upload-bytes-to-the-upload-session>: 60 MiB in one
+    // request, which is how an offered file goes.
     files: Some(FileRules {
-        max_size: client::MAX_PICTURE,
+        max_size: 60 * 1024 * 1024,
         max_together: u64::MAX,
         form: FileForm::Captioned,
-        kinds: &[client::PICTURES],
+        kinds: &[],
     }),
     actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],
     buttons: Some(BUTTONS),
@@ -143,6 +156,8 @@ struct Settings {
     service_url: String,
     #[serde(default = "default_login")]
     login_url: String,
+    #[serde(default = "default_openid")]
+    openid_url: String,
     webhook: Option<SecretSource>,
 }
 
@@ -154,6 +169,10 @@ fn default_service() -> String {
     DEFAULT_SERVICE.into()
 }
 
+fn default_openid() -> String {
+    DEFAULT_OPENID.into()
+}
+
 fn default_login() -> String {
     DEFAULT_LOGIN.into()
 }
@@ -161,6 +180,8 @@ fn default_login() -> String {
 struct Teams {
     client: Client,
     kept: Kept,
+    believer: Believer,
+    handing: Handing,
 }
 
 /// Opens an account. Connects to nothing.
@@ -178,7 +199,8 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         }
         _ => return Err(OpenError::Invalid("set either app_id and secret, or webhook".into())),
     };
-    Ok(Arc::new(Teams { kept: Kept::of(&opening.store), client }))
+    let believer = Believer::new(base("openid_url", &settings.openid_url)?);
+    Ok(Arc::new(Teams { kept: Kept::of(&opening.store), client, believer, handing: Handing::default() }))
 }
 
 #[async_trait]
@@ -210,7 +232,7 @@ impl Adapter for Teams {
         match Wire::read(wire).ok()? {
             Wire::Send { activity, .. } | Wire::Update { activity, .. } => client::too_long(&activity),
             Wire::Post { message } => client::too_long(&message),
-            Wire::Delete { .. } => None,
+            Wire::Offer { .. } | Wire::Delete { .. } => None,
         }
     }
 
@@ -221,8 +243,29 @@ impl Adapter for Teams {
     fn redelivery(&self, wire: &Value) -> Redelivery {
         match Wire::read(wire) {
             Ok(Wire::Update { .. } | Wire::Delete { .. }) => Redelivery::SEEN_ONCE,
-            Ok(Wire::Send { .. } | Wire::Post { .. }) | Err(_) => Redelivery::Never,
+            Ok(Wire::Send { .. } | Wire::Offer { .. } | Wire::Post { .. }) | Err(_) => Redelivery::Never,
         }
+    }
+
+    fn remark(&self, wire: &Value) -> Option<&'static str> {
+        let offered = matches!(Wire::read(wire), Ok(Wire::Offer { .. }));
+        offered.then_some(
+            "the file is offered, and handed over once its reader accepts it; your inbox will say so",
+        )
+    }
+
+    async fn told(&self, authorization: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
+        let activity: Value = serde_json::from_slice(body).map_err(|_| NotTold::Body)?;
+        self.client.believes(&self.believer, authorization, &activity).await?;
+        match Answer::read(&activity) {
+            Some(answer) => self.handing.put(answer).map(|()| vec![]),
+            // Whatever else Teams tells a bot is its bridge's.
+            None => Ok(vec![]),
+        }
+    }
+
+    async fn listen(&self, house: &dyn House) {
+        self.handing.work(&self.client, &self.kept, house).await;
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
@@ -252,8 +295,8 @@ mod tests {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all: Settings = toml::from_str(&all).unwrap();
         assert_eq!(
-            (all.tenant, all.service_url, all.login_url),
-            (default_tenant(), default_service(), default_login())
+            (all.tenant, all.service_url, all.login_url, all.openid_url),
+            (default_tenant(), default_service(), default_login(), default_openid())
         );
         assert!(all.app_id.is_some() && all.secret.is_some() && all.webhook.is_some());
         assert!(toml::from_str::<Settings>("url = 3").is_err());

@@ -29,6 +29,11 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     Err("use a conversation's id: 19:…@thread.tacv2 stands in a channel's link, a:… in what the bot receives")
 }
 
+/// Whether a bot's conversation there is one with a single person; the playground's may be.
+pub(super) fn is_personal(address: &str) -> bool {
+    address.starts_with("a:") || is_guid(address)
+}
+
 /// Where a webhook posts.
 pub(super) fn of_webhook(address: &str) -> Result<String, &'static str> {
     match address {
@@ -60,6 +65,7 @@ mod tests {
             "9d2b4ca1-966e-443b-af30-4a4cd8ce6770",
         ] {
             assert_eq!(canonical(id).unwrap(), id);
+            assert_eq!(is_personal(id), !id.starts_with("19:"));
         }
         for other in [
             "",

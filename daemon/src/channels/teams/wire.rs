@@ -3,10 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{cards, client::PICTURES};
+use super::{
+    cards,
+    client::{MAX_PICTURE, PICTURES},
+    target,
+};
 use crate::{
     channels::{Act, Failure, Letter, refused},
-    message::deed::Deed,
+    message::{attachment::Attachment, deed::Deed},
 };
 
 /// A request. Its conversation is the target's, its thread in Teams' own spelling.
@@ -22,6 +26,23 @@ pub(super) enum Wire {
         answers: Option<String>,
         /// The message.
         activity: Map<String, Value>,
+    },
+    /// The same, with a card that offers a file.
+    Offer {
+        /// Where.
+        conversation: String,
+        /// The activity that is answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answers: Option<String>,
+        /// What the file is called.
+        name: String,
+        /// Its bytes.
+        size: u64,
+        /// The file, by its reference.
+        file: String,
+        /// What the card says.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        says: String,
     },
     /// `#update-activity`
     Update {
@@ -52,6 +73,11 @@ impl Wire {
         Self::deserialize(wire)
             .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
     }
+
+    /// Whether it offers a file in this conversation.
+    pub(super) fn is_offered_in(&self, there: &str) -> bool {
+        matches!(self, Self::Offer { conversation, .. } if conversation == there)
+    }
 }
 
 /// The request of a part.
@@ -67,11 +93,8 @@ pub(super) fn compose(letter: &Letter<'_>, webhook: bool) -> Value {
         false => json!({ "type": "message", "summary": letter.headline, "attachments": carded() }),
     };
     if let Some(file) = letter.files.first() {
-        if !PICTURES.contains(&file.kind.as_str()) {
-            return refused(&format!(
-                "a bot can hand over pictures on Teams (PNG, JPEG, GIF), and {} is {}: send a link to it",
-                file.name, file.kind
-            ));
+        if !PICTURES.contains(&file.kind.as_str()) || file.size > MAX_PICTURE {
+            return offer(letter, file);
         }
         let picture = json!({ "contentType": file.kind, "contentUrl": file.reference(), "name": file.name });
         match activity["attachments"].as_array_mut() {
@@ -80,6 +103,32 @@ pub(super) fn compose(letter: &Letter<'_>, webhook: bool) -> Value {
         }
     }
     send(&conversation(letter.address, letter.thread), letter.reply_to, activity)
+}
+
+/// A file that stands in no message: its reader is asked to accept it, which Teams has for one person alone.
+fn offer(letter: &Letter<'_>, file: &Attachment) -> Value {
+    if !target::is_personal(letter.address) {
+        return refused(&format!(
+            "in a channel or group on Teams a bot can show pictures alone (PNG, JPEG, GIF of {MAX_PICTURE} bytes at most), and {} is {} of {} bytes: send a link to it, or send it to the person's own conversation with the bot",
+            file.name, file.kind, file.size
+        ));
+    }
+    if !letter.extras.is_empty() {
+        return refused(
+            "what stands under a message needs a text there: a file that has to be accepted has none",
+        );
+    }
+    let mut wire = json!({
+        "do": "offer", "conversation": conversation(letter.address, letter.thread),
+        "name": file.name, "size": file.size, "file": file.reference(),
+    });
+    if let Some(answers) = letter.reply_to {
+        wire["answers"] = json!(answers);
+    }
+    if !letter.part.shown.is_empty() {
+        wire["says"] = json!(letter.part.shown);
+    }
+    wire
 }
 
 /// The request of what is no new text; none for what there is not.

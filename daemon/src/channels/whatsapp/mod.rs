@@ -338,7 +338,7 @@ impl Adapter for WhatsApp {
         }
     }
 
-    fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
+    async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
         let door = self.door.as_ref().ok_or(NotTold::Nobody)?;
         let notices = match status::read(&door.app.now(), signature, body) {
             // The app's secret may have been replaced.

@@ -131,6 +131,7 @@ const TABLE: &[(&str, Make)] = &[
     ("told", || routes!(events::stream)),
     ("local", || routes!(local::read)),
     ("platforms", || routes!(platform::verify, platform::tell)),
+    ("platforms", || routes!(platform::act)),
     ("agents", || routes!(agents::list, agents::add)),
     ("agents", || routes!(agents::revoke)),
     ("companions", || routes!(companions::list)),

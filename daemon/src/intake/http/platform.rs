@@ -1,14 +1,20 @@
-//! What a platform tells of its own accord: at this time WhatsApp's Cloud API, of messages that it was given
-//! (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started>).
+//! What a platform tells of its own accord: WhatsApp's Cloud API, of messages that it was given
+//! (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started>), and Teams, of files that were accepted
+//! (<https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication#connector-to-bot>).
 //!
-//! Whoever comes here has no token of the hub's. The address is shown to be the hub's by a word that both know, and each
-//! notification is signed; whatever is neither gets the same short answer, whichever account it names.
+//! Whoever comes here has no token of the hub's. Each notification is signed, by a secret or with a token of the platform's
+//! own, and WhatsApp is shown by a word that both know that the address is the hub's; whatever is neither gets the same short
+//! answer, whichever account it names.
 
 use std::{collections::HashMap, time::Duration};
 
 use axum::{
+    body::Body,
     extract::{Path, Query, Request, State},
-    http::{StatusCode, header::CONTENT_TYPE},
+    http::{
+        StatusCode,
+        header::{AUTHORIZATION, CONTENT_TYPE},
+    },
     response::{IntoResponse as _, Response},
 };
 
@@ -25,7 +31,11 @@ const BODY: Duration = Duration::from_secs(20);
 /// The longest challenge that is given back, in bytes. Meta's have ten digits.
 const MAX_CHALLENGE: usize = 128;
 
+/// The longest activity, in bytes: those of Teams have 28 KB, and what its cards send back may be as much again.
+const MAX_ACTIVITY: usize = 256 * 1024;
+
 const CHANNEL: &str = "whatsapp";
+const TEAMS: &str = "teams";
 
 /// Shows Meta that the address is the hub's.
 #[utoipa::path(
@@ -89,14 +99,56 @@ pub(super) async fn tell(
     let Some(signature) = signature.map(str::to_owned) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let body = match tokio::time::timeout(BODY, axum::body::to_bytes(body, MAX_BODY)).await {
+    taken(&door, (CHANNEL, &account), &signature, body, MAX_BODY).await
+}
+
+/// Takes an activity of the Bot Connector for a bot, as it came: from Microsoft, or passed on with its `Authorization` by the
+/// bridge whose address Microsoft has. What becomes of files that were offered is taken from it; all else is the bridge's.
+#[utoipa::path(
+    post,
+    path = "/v1/platform/teams/{account}",
+    security(()),
+    params(
+        ("account" = String, Path, description = "The account of the channel."),
+        ("Authorization" = Option<String>, Header, description = "`Bearer`, and the Connector's own token."),
+    ),
+    request_body(content = Object, description = "An activity, as the Bot Connector has it."),
+    responses(
+        (status = OK, description = "It was taken."),
+        (status = BAD_REQUEST, description = "It cannot be read.", content(
+            (Problem = "application/problem+json"),
+            (String = "text/plain"),
+        )),
+        (status = UNAUTHORIZED, description = "It has no token of the Connector's for this bot."),
+        Refused<429>,
+        Refused<502>,
+    )
+)]
+pub(super) async fn act(State(door): State<Door>, Path(account): Path<String>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let authorization = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let Some(authorization) = authorization.map(str::to_owned) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    taken(&door, (TEAMS, &account), &authorization, body, MAX_ACTIVITY).await
+}
+
+/// Reads a notification, and hands it to its account.
+async fn taken(
+    door: &Door,
+    (channel, account): (&str, &str),
+    signature: &str,
+    body: Body,
+    longest: usize,
+) -> Response {
+    let body = match tokio::time::timeout(BODY, axum::body::to_bytes(body, longest)).await {
         Ok(Ok(body)) => body,
         Ok(Err(_)) | Err(_) => {
             let refusal = Refusal::new(Code::TooLarge, "the notification is too long or too slow", "");
             return problem::response(&refusal);
         }
     };
-    match door.0.pipeline.told(CHANNEL, &account, &signature, &body).await {
+    match door.0.pipeline.told(channel, account, signature, &body).await {
         Ok(_) => StatusCode::OK.into_response(),
         Err(refusal) if refusal.code == Code::Unauthorized => StatusCode::UNAUTHORIZED.into_response(),
         Err(refusal) => problem::response(&refusal),

@@ -131,8 +131,8 @@ async fn outside_the_window_the_template_that_was_approved_goes_instead() {
     assert_eq!((&sent["type"], &sent["biz_opaque_callback_data"]), (&json!("template"), &json!(key().0)));
 }
 
-#[test]
-fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_word_agreed_on() {
+#[tokio::test]
+async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_word_agreed_on() {
     let files = Files::new();
     let door = Door { app: Secret::from("app secret").into(), verify: Secret::from("a word").into() };
     let whatsapp = WhatsApp { door: Some(door), ..cloud(1, &files) };
@@ -151,12 +151,12 @@ fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_word_agr
         ("failed", Err("the Cloud API said later 131026, Undeliverable".to_owned())),
     ] {
         let body = told(state, &key().0);
-        let said = whatsapp.told(&signed(&body), body.as_bytes()).unwrap();
+        let said = whatsapp.told(&signed(&body), body.as_bytes()).await.unwrap();
         assert_eq!(said, [Told { key: key(), outcome }]);
-        assert_eq!(whatsapp.told("sha256=00", body.as_bytes()), Err(NotTold::Signature));
-        assert_eq!(cloud(1, &files).told(&signed(&body), body.as_bytes()), Err(NotTold::Nobody));
+        assert_eq!(whatsapp.told("sha256=00", body.as_bytes()).await, Err(NotTold::Signature));
+        assert_eq!(cloud(1, &files).told(&signed(&body), body.as_bytes()).await, Err(NotTold::Nobody));
     }
     let others = told("delivered", "somebody else's");
-    assert_eq!(whatsapp.told(&signed(&others), others.as_bytes()), Ok(vec![]));
+    assert_eq!(whatsapp.told(&signed(&others), others.as_bytes()).await, Ok(vec![]));
     assert!(!cloud(1, &files).agrees(""));
 }

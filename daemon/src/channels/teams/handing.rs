@@ -1,0 +1,147 @@
+//! Handing over a file that was accepted: its bytes into the person's OneDrive, then a card that shows it there.
+//!
+//! Answers come by the hub's door, one by one, and wait here for their turn. Only what the stored request says goes
+//! anywhere: the answer of a part that is no offer, or of another conversation, is nobody's. A part is handed over once, for
+//! as long as this hub runs; whoever accepts once more after a restart gets the file once more. What became of it is told to
+//! the message's agent.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+use tokio::sync::mpsc;
+
+use super::{
+    client::Client,
+    consent::{Answer, Room},
+    wire::Wire,
+};
+use crate::{
+    channels::{Failure, house::House, told::NotTold},
+    files::kept::Kept,
+    message::{attachment::referred, form::Entry},
+};
+
+/// Answers that wait; whoever gives one more is told to try again.
+const MOST: usize = 32;
+/// Files that are on their way at once.
+const AT_ONCE: usize = 3;
+/// Before each further attempt to upload.
+const PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
+/// Parts that are remembered as handed over.
+const REMEMBERED: usize = 512;
+
+/// Where answers wait.
+pub(super) struct Handing {
+    door: mpsc::Sender<Answer>,
+    /// Until somebody works on them.
+    waiting: Mutex<Option<mpsc::Receiver<Answer>>>,
+    /// Parts that are handed over, or on their way.
+    taken: Mutex<VecDeque<String>>,
+}
+
+impl Default for Handing {
+    fn default() -> Self {
+        let (door, waiting) = mpsc::channel(MOST);
+        Self { door, waiting: Mutex::new(Some(waiting)), taken: Mutex::default() }
+    }
+}
+
+impl Handing {
+    /// Puts an answer where it is worked on.
+    pub(super) fn put(&self, answer: Answer) -> Result<(), NotTold> {
+        self.door.try_send(answer).map_err(|_| NotTold::Busy)
+    }
+
+    /// Works on answers, for as long as there may be any.
+    pub(super) async fn work(&self, client: &Client, kept: &Kept, house: &dyn House) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut waiting) = waiting else { return };
+        stream::poll_fn(|context| waiting.poll_recv(context))
+            .for_each_concurrent(AT_ONCE, |answer| self.settle(client, kept, house, answer))
+            .await;
+    }
+
+    async fn settle(&self, client: &Client, kept: &Kept, house: &dyn House, answer: Answer) {
+        let offered = match house.request(&answer.key).await {
+            Ok(wire) => wire.and_then(|wire| Wire::read(&wire).ok()),
+            Err(_) => return,
+        };
+        let Some(Wire::Offer { conversation, name, file, .. }) =
+            offered.filter(|wire| wire.is_offered_in(&answer.conversation))
+        else {
+            tracing::info!(
+                "somebody answered to a file on Teams that this hub has not offered, or not any more"
+            );
+            return;
+        };
+        let mut values = BTreeMap::from([(
+            "answer".to_owned(),
+            if answer.room.is_some() { "accepted" } else { "declined" }.to_owned(),
+        )]);
+        if let Some(room) = &answer.room {
+            if !self.take(&answer.key.0) {
+                return;
+            }
+            let handed = hand_over(client, kept, &conversation, &file, room).await;
+            if let Err(why) = &handed {
+                tracing::warn!(%why, "a file that was accepted on Teams was not handed over");
+                self.give_back(&answer.key.0);
+            }
+            let became =
+                handed.map_or_else(|why| format!("not handed over: {why}"), |()| "handed over".into());
+            values.insert("file".into(), became);
+        }
+        let entry = Entry { form: name, by: answer.by, name: answer.who, message: None, values };
+        if house.entered(&answer.key, &answer.id, entry).await.is_err() {
+            tracing::warn!("nobody is told what became of a file that was offered on Teams");
+        }
+    }
+
+    /// Whether nobody hands this part over, or has.
+    fn take(&self, key: &str) -> bool {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = !taken.iter().any(|one| one == key);
+        if free {
+            if taken.len() >= REMEMBERED {
+                taken.pop_front();
+            }
+            taken.push_back(key.to_owned());
+        }
+        free
+    }
+
+    fn give_back(&self, key: &str) {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one != key);
+    }
+}
+
+async fn hand_over(
+    client: &Client,
+    kept: &Kept,
+    conversation: &str,
+    file: &str,
+    room: &Room,
+) -> Result<(), Failure> {
+    if !room.is_onedrive(client.tried_out_at()) {
+        return Err(Failure::Permanent("Teams named a place that is not in anybody's OneDrive".into()));
+    }
+    let digest = referred(file);
+    let digest =
+        digest.ok_or_else(|| Failure::Permanent("the stored offer names its file by no hash".into()))?;
+    let mut pauses = PAUSES.iter();
+    loop {
+        let checked = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
+        // The same bytes at the same place: once more does no harm.
+        match (client.upload(&room.upload, checked).await, pauses.next()) {
+            (Ok(()), _) => break,
+            (Err(Failure::Permanent(why)), _) => return Err(Failure::Permanent(why)),
+            (Err(failure), None) => return Err(failure),
+            (Err(_), Some(pause)) => tokio::time::sleep(*pause).await,
+        }
+    }
+    client.show(conversation, &room.handed_over()).await
+}
