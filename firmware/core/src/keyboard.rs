@@ -23,7 +23,7 @@ pub struct Keyboard {
 
 impl Keyboard {
     /// The edge that an event is, if it is one.
-    pub fn edge(&mut self, kind: u16, code: u16, value: u32) -> Option<(Button, Edge)> {
+    fn edge(&mut self, kind: u16, code: u16, value: u32) -> Option<(Button, Edge)> {
         let (button, down) = match (kind, code) {
             (EV_KEY, KEY_A) => (Button::Approve, &mut self.approve),
             (EV_KEY, KEY_D) => (Button::Deny, &mut self.deny),
@@ -36,6 +36,16 @@ impl Keyboard {
         };
         *down = edge == Edge::Pressed;
         Some((button, edge))
+    }
+
+    /// The first edge among the events that wait, each as kind, code and value. Those behind it wait on.
+    pub fn next(&mut self, mut event: impl FnMut() -> Option<(u16, u16, u32)>) -> Option<(Button, Edge)> {
+        loop {
+            let (kind, code, value) = event()?;
+            if let Some(edge) = self.edge(kind, code, value) {
+                return Some(edge);
+            }
+        }
     }
 }
 
@@ -50,6 +60,16 @@ mod tests {
         assert_eq!(keys.edge(EV_KEY, KEY_D, 0), Some((Button::Deny, Edge::Released)));
         let (mark, other_key, moved) = (keys.edge(0, 0, 0), keys.edge(EV_KEY, 31, 1), keys.edge(2, KEY_D, 1));
         assert_eq!([mark, other_key, moved], [None; 3]);
+    }
+
+    #[test]
+    fn each_edge_is_taken_in_its_turn() {
+        let mut waiting = [(0, 0, 0), (EV_KEY, KEY_A, 1), (EV_KEY, KEY_A, 1), (EV_KEY, KEY_A, 0)].into_iter();
+        let mut keys = Keyboard::default();
+        assert_eq!(keys.next(|| waiting.next()), Some((Button::Approve, Edge::Pressed)));
+        assert_eq!(waiting.len(), 2, "what comes after an edge waits");
+        assert_eq!(keys.next(|| waiting.next()), Some((Button::Approve, Edge::Released)));
+        assert_eq!(keys.next(|| waiting.next()), None);
     }
 
     #[test]

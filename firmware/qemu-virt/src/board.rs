@@ -48,13 +48,10 @@ impl mqtt::Board for Board {
     async fn event(&mut self, until: Millis) -> Option<(Button, Edge)> {
         loop {
             self.keys.ack_interrupt();
-            while let Some(event) = self.keys.pop_pending_event() {
-                if let Some(edge) = self.held.edge(event.event_type, event.code, event.value) {
-                    return Some(edge);
-                }
-            }
-            if now() >= until {
-                return None;
+            let keys = || self.keys.pop_pending_event().map(|event| (event.event_type, event.code, event.value));
+            let edge = self.held.next(keys);
+            if edge.is_some() || now() >= until {
+                return edge;
             }
             Timer::after_millis(LOOK).await;
         }
