@@ -38,6 +38,11 @@ impl Base {
         self.0.scheme() == "http"
     }
 
+    /// Whether it is on this machine: somebody tries something out, and nothing crosses a network.
+    pub fn is_here(&self) -> bool {
+        ["127.0.0.1", "localhost"].contains(&self.host())
+    }
+
     /// Its host, for people.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()

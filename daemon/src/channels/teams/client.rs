@@ -116,7 +116,9 @@ impl Client {
                 // Of what it shows as two messages, Teams names none.
                 Ok(said["id"].as_str().map_or_else(|| format!("{TAKEN}:{}", key.0), str::to_owned))
             }
-            Wire::Offer { conversation, answers, name, size, says, .. } => {
+            Wire::Offer { conversation, answers, name, size, file, says } => {
+                // What is offered can be handed over, as far as anybody knows yet.
+                open(&file, kept).await?;
                 let mut activity = consent::offer(&name, size, &says, key);
                 if let Some(answers) = &answers {
                     activity.insert("replyToId".into(), answers.as_str().into());
@@ -147,7 +149,8 @@ impl Client {
         let request = self.http.client.put(to.clone()).header(CONTENT_LENGTH, size);
         let request = request.header(CONTENT_RANGE, format!("bytes 0-{}/{size}", size.saturating_sub(1)));
         let answer = self.http.ask_within(request.body(Http::body(file)), Http::longest(size)).await?;
-        if answer.status.is_success() {
+        // "Accepted" is said of a piece after which more are awaited.
+        if matches!(answer.status.as_u16(), 200 | 201) {
             return Ok(());
         }
         // Whose address it is Teams said; none of it may be repeated.
@@ -167,9 +170,7 @@ impl Client {
     /// Where somebody tries the bot out on this machine, without Teams.
     pub(super) fn tried_out_at(&self) -> Option<&str> {
         match &self.way {
-            Way::Bot(bot) => {
-                Some(bot.service.host()).filter(|host| ["127.0.0.1", "localhost"].contains(host))
-            }
+            Way::Bot(bot) => Some(bot.service.host()).filter(|_| bot.service.is_here()),
             Way::Webhook => None,
         }
     }
@@ -389,18 +390,22 @@ async fn hold(activity: &mut Map<String, Value>, kept: &Kept) -> Result<(), Fail
         return Ok(());
     };
     let Some(url) = attachment["contentUrl"].as_str() else { return Ok(()) };
-    let digest = referred(url)
-        .ok_or_else(|| Failure::Permanent("the stored activity names its file by no hash".into()))?;
     let kind = attachment["contentType"].as_str().unwrap_or_default().to_owned();
     if !PICTURES.contains(&kind.as_str()) {
         return Err(Failure::Permanent(format!(
             "a bot can hand over pictures on Teams (PNG, JPEG, GIF), and this is {kind}: send a link to it"
         )));
     }
-    let file = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-    let bytes = read(file).await?;
+    let bytes = read(open(url, kept).await?).await?;
     attachment["contentUrl"] = json!(format!("data:{kind};base64,{}", STANDARD.encode(bytes)));
     Ok(())
+}
+
+/// Opens the file of this reference, if it is still there and still the one that was approved.
+pub(super) async fn open(reference: &str, kept: &Kept) -> Result<Checked, Failure> {
+    let digest = referred(reference)
+        .ok_or_else(|| Failure::Permanent("the stored request names its file by no hash".into()))?;
+    kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))
 }
 
 async fn read(file: Checked) -> Result<Vec<u8>, Failure> {

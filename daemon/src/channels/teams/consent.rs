@@ -18,6 +18,26 @@ const PART: &str = "part";
 /// (<https://learn.microsoft.com/microsoft-365/enterprise/urls-and-ip-address-ranges#sharepoint-online-and-onedrive-for-business>).
 const STORES: [&str; 4] = [".sharepoint.com", ".sharepoint.us", ".sharepoint-mil.us", ".sharepoint.cn"];
 
+/// What no name in OneDrive has
+/// (<https://support.microsoft.com/office/restrictions-and-limitations-in-onedrive-and-sharepoint-64883a5d-228e-48f5-b3d2-eb39e07630fa>).
+const IN_NO_NAME: [char; 9] = ['"', '*', ':', '<', '>', '?', '/', '\\', '|'];
+/// The longest of what Teams says of a file, in bytes: OneDrive's paths have 400 characters at most.
+const MAX_SAID: usize = 1_600;
+
+/// Why OneDrive would not take a file of this name and size, if it would not.
+pub(super) fn unfit(name: &str, size: u64) -> Option<String> {
+    if size == 0 {
+        return Some(format!("{name} is empty, and OneDrive is handed nothing: say it in words"));
+    }
+    let bare = name.trim() == name && !name.ends_with('.') && !name.starts_with("~$");
+    (!bare || name.contains(IN_NO_NAME)).then(|| {
+        format!(
+            "OneDrive takes no file that is called {name:?}: give it a name without any of {}, that neither begins with ~$ or a blank nor ends with a dot or a blank",
+            IN_NO_NAME.map(String::from).join(" ")
+        )
+    })
+}
+
 /// The activity that offers a file.
 pub(super) fn offer(name: &str, size: u64, says: &str, key: &PartKey) -> Map<String, Value> {
     let context = json!({ PART: key.0 });
@@ -54,7 +74,8 @@ pub(super) struct Room {
     /// What its card says.
     shown: Value,
     name: String,
-    url: String,
+    /// Where it is found then.
+    url: Url,
 }
 
 impl std::fmt::Debug for Room {
@@ -70,15 +91,15 @@ impl Answer {
         if activity["type"] != "invoke" || activity["name"] != "fileConsent/invoke" {
             return None;
         }
-        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let text = |value: &Value| value.as_str().filter(|text| text.len() <= MAX_SAID).map(str::to_owned);
         let room = match value["action"].as_str()? {
             "accept" => {
                 let info = &value["uploadInfo"];
                 Some(Room {
                     upload: Url::parse(info["uploadUrl"].as_str()?).ok()?,
-                    shown: json!({ "uniqueId": info["uniqueId"], "fileType": info["fileType"] }),
+                    shown: json!({ "uniqueId": text(&info["uniqueId"])?, "fileType": text(&info["fileType"])? }),
                     name: text(&info["name"])?,
-                    url: text(&info["contentUrl"])?,
+                    url: Url::parse(&text(&info["contentUrl"])?).ok()?,
                 })
             }
             "decline" => None,
@@ -96,17 +117,20 @@ impl Answer {
 }
 
 impl Room {
-    /// Whether it is where OneDrive has its files, or on the host `here`, at which somebody tries the bot out.
+    /// Whether it is where OneDrive has its files, or on the host `here`, at which somebody tries the bot out: where the
+    /// bytes go, and where the card that shows them leads.
     pub(super) fn is_onedrive(&self, here: Option<&str>) -> bool {
-        let host = self.upload.host_str().unwrap_or_default();
-        let stored = self.upload.scheme() == "https" && STORES.iter().any(|store| host.ends_with(store));
-        stored || here == Some(host)
+        [&self.upload, &self.url].into_iter().all(|url| {
+            let host = url.host_str().unwrap_or_default();
+            let stored = url.scheme() == "https" && STORES.iter().any(|store| host.ends_with(store));
+            stored || here == Some(host)
+        })
     }
 
     /// The activity that shows the file once it is there.
     pub(super) fn handed_over(&self) -> Map<String, Value> {
         activity(json!({
-            "contentType": HANDED_OVER, "contentUrl": self.url, "name": self.name, "content": self.shown,
+            "contentType": HANDED_OVER, "contentUrl": self.url.as_str(), "name": self.name, "content": self.shown,
         }))
     }
 }
@@ -167,6 +191,11 @@ mod tests {
     #[test]
     fn nothing_goes_to_a_host_that_is_not_microsofts() {
         let room = |url: &str| Answer::read(&accepted(url)).unwrap().room.unwrap();
+        let shown_at = |url: &str| {
+            let mut activity = accepted("https://c-my.sharepoint.com/up");
+            activity["value"]["uploadInfo"]["contentUrl"] = json!(url);
+            Answer::read(&activity).unwrap().room.unwrap()
+        };
         for url in [
             "http://c.sharepoint.com/up",
             "https://sharepoint.com.evil.test/up",
@@ -175,7 +204,29 @@ mod tests {
             "file:///etc/passwd",
         ] {
             assert!(!room(url).is_onedrive(None), "{url}");
+            assert!(!shown_at(url).is_onedrive(None), "{url}");
         }
         assert!(room("http://127.0.0.1:9/up").is_onedrive(Some("127.0.0.1")));
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_said_of_a_file_is_no_answer() {
+        for member in ["name", "uniqueId", "fileType", "contentUrl"] {
+            let mut activity = accepted("https://c.sharepoint.com/up");
+            let long = format!("https://c.sharepoint.com/{}", "x".repeat(MAX_SAID));
+            activity["value"]["uploadInfo"][member] = json!(long);
+            assert!(Answer::read(&activity).is_none(), "{member}");
+        }
+    }
+
+    #[test]
+    fn names_that_onedrive_refuses_are_refused_before_it_does() {
+        for name in ["plan.pdf", "Plan (2) – 50 %.pdf", ".profile"] {
+            assert_eq!(unfit(name, 1), None, "{name}");
+        }
+        for name in ["a:b.pdf", "what?.txt", "a|b", "~$plan.docx", " plan.pdf", "plan.", "a\\b"] {
+            assert!(unfit(name, 1).unwrap().contains("give it a name"), "{name}");
+        }
+        assert!(unfit("plan.pdf", 0).unwrap().contains("empty"));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Answers come by the hub's door, one by one, and wait here for their turn. Only what the stored request says goes
 //! anywhere: the answer of a part that is no offer, or of another conversation, is nobody's. A part is handed over once, for
-//! as long as this hub runs; whoever accepts once more after a restart gets the file once more. What became of it is told to
-//! the message's agent.
+//! as long as this hub runs and remembers it; whoever accepts once more after that gets the file once more. What became of it
+//! is told to the message's agent.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,14 +15,14 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
 use super::{
-    client::Client,
+    client::{Client, open},
     consent::{Answer, Room},
     wire::Wire,
 };
 use crate::{
     channels::{Failure, house::House, told::NotTold},
     files::kept::Kept,
-    message::{attachment::referred, form::Entry},
+    message::form::Entry,
 };
 
 /// Answers that wait; whoever gives one more is told to try again.
@@ -68,7 +68,10 @@ impl Handing {
     async fn settle(&self, client: &Client, kept: &Kept, house: &dyn House, answer: Answer) {
         let offered = match house.request(&answer.key).await {
             Ok(wire) => wire.and_then(|wire| Wire::read(&wire).ok()),
-            Err(_) => return,
+            Err(why) => {
+                tracing::warn!(%why, "a file that was accepted or declined on Teams stays as it was offered");
+                return;
+            }
         };
         let Some(Wire::Offer { conversation, name, file, .. }) =
             offered.filter(|wire| wire.is_offered_in(&answer.conversation))
@@ -91,8 +94,7 @@ impl Handing {
                 tracing::warn!(%why, "a file that was accepted on Teams was not handed over");
                 self.give_back(&answer.key.0);
             }
-            let became =
-                handed.map_or_else(|why| format!("not handed over: {why}"), |()| "handed over".into());
+            let became = handed.unwrap_or_else(|why| format!("not handed over: {why}"));
             values.insert("file".into(), became);
         }
         let entry = Entry { form: name, by: answer.by, name: answer.who, message: None, values };
@@ -119,22 +121,20 @@ impl Handing {
     }
 }
 
+/// Says what became of it, once its bytes are there: they stay there, whatever becomes of the card.
 async fn hand_over(
     client: &Client,
     kept: &Kept,
     conversation: &str,
     file: &str,
     room: &Room,
-) -> Result<(), Failure> {
+) -> Result<String, Failure> {
     if !room.is_onedrive(client.tried_out_at()) {
         return Err(Failure::Permanent("Teams named a place that is not in anybody's OneDrive".into()));
     }
-    let digest = referred(file);
-    let digest =
-        digest.ok_or_else(|| Failure::Permanent("the stored offer names its file by no hash".into()))?;
     let mut pauses = PAUSES.iter();
     loop {
-        let checked = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
+        let checked = open(file, kept).await?;
         // The same bytes at the same place: once more does no harm.
         match (client.upload(&room.upload, checked).await, pauses.next()) {
             (Ok(()), _) => break,
@@ -143,5 +143,8 @@ async fn hand_over(
             (Err(_), Some(pause)) => tokio::time::sleep(*pause).await,
         }
     }
-    client.show(conversation, &room.handed_over()).await
+    Ok(match client.show(conversation, &room.handed_over()).await {
+        Ok(()) => "handed over".into(),
+        Err(why) => format!("handed over, but no card shows it in the conversation: {why}"),
+    })
 }

@@ -105,10 +105,11 @@ const BOT: Capabilities = Capabilities {
     threads: true,
     replies: true,
     address_hint: "a conversation's id such as 19:…@thread.tacv2",
-    // <https://learn.microsoft.com/graph/api/driveitem-createuploadsession#upload-bytes-to-the-upload-session>: 60 MiB in one
-    // request, which is how an offered file goes.
+    // An offered file goes in one request, which may have 60 MiB
+    // (<https://learn.microsoft.com/graph/api/driveitem-createuploadsession#upload-bytes-to-the-upload-session>); this much
+    // gets there within the longest that a request may take, at the slowest that one may be.
     files: Some(FileRules {
-        max_size: 60 * 1024 * 1024,
+        max_size: 48_000_000,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],
@@ -199,7 +200,13 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         }
         _ => return Err(OpenError::Invalid("set either app_id and secret, or webhook".into())),
     };
-    let believer = Believer::new(base("openid_url", &settings.openid_url)?);
+    let openid = base("openid_url", &settings.openid_url)?;
+    if openid.is_plain() && !openid.is_here() {
+        return Err(OpenError::Invalid(
+            "openid_url: write https: whoever is on the way could name keys of their own otherwise".into(),
+        ));
+    }
+    let believer = Believer::new(openid);
     Ok(Arc::new(Teams { kept: Kept::of(&opening.store), client, believer, handing: Handing::default() }))
 }
 
@@ -255,7 +262,8 @@ impl Adapter for Teams {
     }
 
     async fn told(&self, authorization: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
-        let activity: Value = serde_json::from_slice(body).map_err(|_| NotTold::Body)?;
+        // Who is not believed learns nothing, not even that they were read; and the Connector's own words can be.
+        let activity: Value = serde_json::from_slice(body).map_err(|_| NotTold::Signature)?;
         self.client.believes(&self.believer, authorization, &activity).await?;
         match Answer::read(&activity) {
             Some(answer) => self.handing.put(answer).map(|()| vec![]),
@@ -288,6 +296,12 @@ mod tests {
         };
         assert_eq!(refusal(24_000), None);
         assert!(refusal(25_000).unwrap().contains("Teams takes 25000"));
+    }
+
+    #[test]
+    fn the_largest_file_that_is_offered_gets_there_in_time() {
+        let slowest = super::super::http::Http::longest(BOT.files.as_ref().unwrap().max_size);
+        assert!(slowest < super::super::http::Http::longest(u64::MAX), "{slowest:?}");
     }
 
     #[test]

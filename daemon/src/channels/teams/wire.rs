@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     cards,
     client::{MAX_PICTURE, PICTURES},
-    target,
+    consent, target,
 };
 use crate::{
     channels::{Act, Failure, Letter, refused},
@@ -112,6 +112,9 @@ fn offer(letter: &Letter<'_>, file: &Attachment) -> Value {
             "in a channel or group on Teams a bot can show pictures alone (PNG, JPEG, GIF of {MAX_PICTURE} bytes at most), and {} is {} of {} bytes: send a link to it, or send it to the person's own conversation with the bot",
             file.name, file.kind, file.size
         ));
+    }
+    if let Some(why) = consent::unfit(&file.name, file.size) {
+        return refused(&why);
     }
     if !letter.extras.is_empty() {
         return refused(

@@ -1,4 +1,4 @@
-//! Files that are offered, and who is believed that they were accepted.
+//! Files that are offered, and what becomes of them.
 
 use std::{
     collections::BTreeMap,
@@ -21,6 +21,8 @@ use crate::{
     channels::house::Unavailable,
     message::form::{Entry, Taken},
 };
+
+mod believed;
 
 const ANN: &str = "a:1abc";
 
@@ -63,6 +65,7 @@ fn published() -> [Reply; 2] {
     let key: PublicKeyComponents<Vec<u8>> = pair().public().into();
     let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
     let keys = json!({ "keys": [
+        { "kty": "EC", "kid": 7 },
         { "kty": "RSA", "kid": "k-0", "n": "AQAB", "e": "AQAB", "endorsements": ["msteams"] },
         { "kty": "RSA", "kid": "k-1", "n": encode(&key.n), "e": encode(&key.e), "endorsements": ["msteams"] },
     ]});
@@ -152,68 +155,6 @@ async fn a_document_is_offered_to_one_person_and_refused_in_a_group() {
 }
 
 #[tokio::test]
-async fn only_the_connectors_own_token_for_this_bot_and_service_is_believed() {
-    let accepted = activity(&json!({ "action": "decline", "context": { "part": key().0 } }));
-    let body = accepted.to_string();
-    let told = async |authorization: String, body: &str| {
-        let teams = bot(Double::start(&published()).port);
-        teams.told(&authorization, body.as_bytes()).await
-    };
-    assert_eq!(told(token(&header(), &claims()), &body).await, Ok(vec![]));
-    let with = |name: &str, value: Value| {
-        let mut claims = claims();
-        claims[name] = value;
-        token(&header(), &claims)
-    };
-    let headed = |name: &str, value: &str| {
-        let mut header = header();
-        header[name] = json!(value);
-        token(&header, &claims())
-    };
-    let good = token(&header(), &claims());
-    let unsigned = format!("{}.", good.rsplit_once('.').unwrap().0);
-    let forged = {
-        let (said, signature) = good.rsplit_once('.').unwrap();
-        let other = URL_SAFE_NO_PAD.encode(with("aud", json!("app-2")));
-        format!("{}.{other}.{signature}", said.split_once('.').unwrap().0)
-    };
-    for (what, authorization) in [
-        ("none", String::new()),
-        ("no bearer", good.replace("Bearer ", "Basic ")),
-        ("not signed", unsigned),
-        ("signed for something else", forged),
-        ("alg none", headed("alg", "none")),
-        ("alg HS256", headed("alg", "HS256")),
-        ("a key that is none", headed("kid", "k-0")),
-        ("a key that nobody publishes", headed("kid", "k-2")),
-        ("another issuer", with("iss", json!("https://sts.windows.net/"))),
-        ("another bot", with("aud", json!("app-2"))),
-        ("another service", with("serviceurl", json!("https://evil.test/"))),
-        ("expired", with("exp", json!(now() - 301))),
-        ("not yet", with("nbf", json!(now() + 310))),
-    ] {
-        assert_eq!(told(authorization, &body).await, Err(NotTold::Signature), "{what}");
-    }
-    let elsewhere = body.replace("msteams", "webchat");
-    assert_eq!(told(good.clone(), &elsewhere).await, Err(NotTold::Signature), "not endorsed");
-    assert_eq!(told(good.clone(), "{").await, Err(NotTold::Body));
-    assert_eq!(webhook(1).told(&good, body.as_bytes()).await, Err(NotTold::Nobody));
-}
-
-#[tokio::test]
-async fn the_keys_are_read_once_and_nobody_makes_the_hub_read_them_at_will() {
-    let double = Double::start(&published());
-    let teams = bot(double.port);
-    let body = activity(&json!({})).to_string();
-    let unknown = token(&json!({ "alg": "RS256", "kid": "k-9" }), &claims());
-    for _ in 0..3 {
-        assert_eq!(teams.told(&token(&header(), &claims()), body.as_bytes()).await, Ok(vec![]));
-        assert_eq!(teams.told(&unknown, body.as_bytes()).await, Err(NotTold::Signature));
-    }
-    assert_eq!(double.heard().len(), 2);
-}
-
-#[tokio::test]
 async fn what_was_approved_is_handed_over_once_and_the_agent_hears_of_it() {
     const THERE: Reply = Reply::Says(201, "", r#"{"id":"drive"}"#);
     let [document_of_keys, keys] = published();
@@ -259,6 +200,59 @@ async fn what_was_approved_is_handed_over_once_and_the_agent_hears_of_it() {
     let shown = body(&heard[4]);
     assert_eq!(shown["attachments"][0]["contentType"], "application/vnd.microsoft.teams.card.file.info");
     assert_eq!(shown["attachments"][0]["content"], json!({ "uniqueId": "u-1", "fileType": "pdf" }));
+}
+
+#[tokio::test]
+async fn a_file_that_is_there_without_its_card_is_not_handed_over_again() {
+    const THERE: Reply = Reply::Says(200, "", r#"{"id":"drive"}"#);
+    const NO: Reply = Reply::Says(403, "", r#"{"error":{"code":"ConversationBlockedByUser"}}"#);
+    let [document_of_keys, keys] = published();
+    let double = Double::start(&[document_of_keys, keys, THERE, GRANTED, NO]);
+    let staged = Files::new();
+    let teams = bot_with(double.port, Secret::from("hush~secret"), staged.kept());
+    let (files, caption) = (document(&staged), part("The plan"));
+    let wire = teams.compose(&Letter { files: &files, ..sample::letter(ANN, &caption) });
+    let house = Known { request: Some((key(), wire)), ..Known::default() };
+    let accepted = activity(&json!({
+        "type": "fileUpload", "action": "accept", "context": { "part": key().0 },
+        "uploadInfo": {
+            "uploadUrl": format!("http://127.0.0.1:{}/drive/up", double.port),
+            "contentUrl": "https://c.sharepoint.com/plan.pdf", "name": "plan.pdf",
+            "uniqueId": "u-1", "fileType": "pdf",
+        },
+    }));
+    for _ in 0..2 {
+        teams.told(&token(&header(), &claims()), accepted.to_string().as_bytes()).await.unwrap();
+    }
+    let told = house.told(&teams, 1).await;
+    let became = &told[0].values["file"];
+    assert!(became.starts_with("handed over, but no card") && became.contains("blocked"), "{became}");
+    assert_eq!(double.heard().iter().filter(|request| request.starts_with("PUT ")).count(), 1);
+}
+
+#[tokio::test]
+async fn a_file_that_is_gone_is_not_offered() {
+    let double = Double::start(&[GRANTED, CREATED]);
+    let staged = Files::new();
+    let teams = bot_with(double.port, Secret::from("hush~secret"), staged.kept());
+    let (files, caption) = (document(&staged), part("The plan"));
+    let wire = teams.compose(&Letter { files: &files, ..sample::letter(ANN, &caption) });
+    staged.clear();
+    let failure = teams.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
+    assert!(double.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_file_of_which_more_is_awaited_is_not_there() {
+    let double = Double::start(&[Reply::Says(202, "", "{}")]);
+    let staged = Files::new();
+    let teams = bot_with(double.port, Secret::from("hush~secret"), staged.kept());
+    let reference = document(&staged)[0].reference();
+    let file = client::open(&reference, &staged.kept()).await.unwrap();
+    let url = format!("http://127.0.0.1:{}/drive/up", double.port).parse().unwrap();
+    let failure = teams.client.upload(&url, file).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Retry(why) if why.contains("202")), "{failure:?}");
 }
 
 #[tokio::test]
