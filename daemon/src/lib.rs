@@ -7,7 +7,7 @@
 //!
 //! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`settings`] (keys, names, secrets), [`program`]
 //!    (running one), [`store`] (the database), [`audit`]
-//! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts)
+//! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
 //!    sound), [`files`] (what goes along)
 //! 4. [`outbox`] (the queue), [`channels`] (the platforms)
@@ -43,7 +43,7 @@ pub mod outbox;
 pub mod policy;
 pub mod program;
 pub mod random;
-pub mod render;
+pub use gatepost_render as render;
 pub mod sessions;
 pub mod settings;
 pub mod spelling;

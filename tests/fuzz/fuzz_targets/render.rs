@@ -1,19 +1,13 @@
 //! The renderer's promises for any text, flavour and limit: see its property tests, whose judge this is.
 #![no_main]
 
-// The renderer knows no other part of the hub, so it is built by itself, with the judge beside it and nothing of either
-// in the other.
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../../daemon/src/render/mod.rs"]
-mod render;
-
-#[path = "../../../daemon/src/render/tests/promises/mod.rs"]
+#[path = "../../../daemon/render/src/tests/promises/mod.rs"]
 mod promises;
 
 use arbitrary::Arbitrary;
 use gatepost_chunk::Unit;
+use gatepost_render::{self as render, Dialect, Flavour, Markup, Notation, RenderError, Tables};
 use libfuzzer_sys::fuzz_target;
-use render::{Dialect, Flavour, Markup, Notation, RenderError, Tables};
 
 #[derive(Debug, Arbitrary)]
 struct Input<'a> {

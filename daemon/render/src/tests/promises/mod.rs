@@ -7,7 +7,7 @@ mod html;
 pub(crate) mod marks;
 mod source;
 
-use crate::render::{Dialect, Flavour, Markup, Part};
+use gatepost_render::{Dialect, Flavour, Markup, Part};
 
 /// Where one part ends and the next begins; where an address that is not to be seen begins and ends. No text has these:
 /// they are no characters.

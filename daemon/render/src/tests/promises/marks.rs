@@ -1,6 +1,6 @@
 //! A reader of each platform's marks, written apart from the writer and from the platforms' rules alone.
 
-use crate::render::Notation;
+use gatepost_render::Notation;
 
 use super::{CLOSE, OPEN};
 

@@ -1,6 +1,6 @@
 //! A reader of HTML parts: what they show, and that they are well-formed.
 
-use crate::render::Dialect;
+use gatepost_render::Dialect;
 
 use super::{CLOSE, OPEN};
 

@@ -10,7 +10,14 @@
 //!
 //! Read `tree` first, then `layout`, which decides what each line costs, and `split`, which relies on it.
 //!
-//! The module knows no other part of the hub: a flavour is a value that the channel hands in.
+//! It knows no other part of the hub: a flavour is a value that the channel hands in. A crate of its own, since what works on
+//! every byte is compiled to be fast, and the rest of the hub to be small.
+
+#![forbid(unsafe_code)]
+
+// As whoever compiles the promises beside the renderer calls it.
+#[cfg(test)]
+extern crate self as gatepost_render;
 
 mod atoms;
 mod escape;

@@ -55,7 +55,7 @@ fn short(text: &str) -> String {
 }
 
 fn is_as_before(name: &str, is: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/render/golden").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden").join(name);
     if std::env::var_os("GATEPOST_GOLDEN").is_some_and(|value| value == "write") {
         std::fs::write(&path, is).unwrap();
     }
