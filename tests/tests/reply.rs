@@ -88,6 +88,26 @@ async fn blocks_go_to_whom_they_name_and_bare_text_beside_them_to_nobody() -> Re
     let broken = house.reply(&json!({"text": "<message to=\"team\">never ends"}))?;
     ensure!(broken["ok"] == false && text(&broken, "hint").contains("</message>"), "{broken}");
     ensure!(house.heard("colleagues")?.len() == 1, "a broken block was sent");
+    // Nor do the words for one person go to another, who happens to be where the turn came from.
+    for wrong in [
+        "<message to=\"local:colleagues\">The code is 4711",
+        "<message to=local:colleagues>The code is 4711</message>",
+        "Well. <message to=\"local:colleagues\" account=\"home\">The code is 4711</message>",
+        "<message to=\"local:colleagues\">The code is 4711</mesage> Yours.",
+    ] {
+        let response = json!({"text": wrong, "attachments": [{"base64": "aGk="}]});
+        for turn in [json!({"text": wrong}), json!({"response": response})] {
+            let answer = house.reply(&turn)?;
+            ensure!(answer["ok"] == false && answer["sent"] == json!([]), "{wrong}: {answer}");
+            ensure!(answer["error"].is_string() && answer["hint"].is_string(), "{answer}");
+        }
+    }
+    ensure!(house.heard("ann")? == ["Asked them."], "{:?}", house.heard("ann")?);
+    house.reply(&json!({"text": "<Message to=\"team\">In capitals.</MESSAGE>"}))?;
+    ensure!(house.heard("colleagues")?.last().is_some_and(|last| last == "In capitals."));
+    // Words about blocks are words.
+    house.reply(&json!({"text": "Write `<message to=\"…\">`."}))?;
+    ensure!(house.heard("ann")?.last().is_some_and(|last| last.contains("<message to=")));
     house.hub.stop().await;
     Ok(())
 }
@@ -204,6 +224,41 @@ async fn a_block_answers_what_its_own_session_heard() -> Result<()> {
             ensure!(sent["to"] == to && sent["reply_to"] == answers, "{block}: {sent}");
         }
     }
+    house.hub.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_accounts_the_one_that_heard_answers() -> Result<()> {
+    let mut house = House::of("engineer").await?;
+    house.hub.restart_with(&format!("{CONFIG}\n[channels.local.work]\n")).await?;
+    house.agent = house.hub.agent("engineer").await?;
+    let yard = house.hub.bridge("yard").await?;
+    let wrote = |account: &str, peer: &str, message: &str| {
+        let report = json!({
+            "agent": "engineer", "channel": "local", "accountId": account, "peer": peer, "messageId": message,
+            "text": "And?",
+        });
+        Ok::<_, anyhow::Error>(text(&yard.post("/v1/inbound", &report)?.taken()?, "context").to_owned())
+    };
+    wrote("work", "colleagues", "m7")?;
+    house.context = wrote("home", "ann", "m8")?;
+    let blocks = "<message to=\"team\">A</message><message to=\"ann\">B</message>\
+                  <message to=\"bob\">C</message><message to=\"current\">D</message>";
+    let answer = house.reply(&json!({"text": blocks}))?;
+    for (n, (account, answers)) in
+        [("work", json!("m7")), ("home", json!("m8")), ("home", json!(null)), ("home", json!("m8"))]
+            .into_iter()
+            .enumerate()
+    {
+        let sent = house.agent.message(text(&answer["sent"][n], "id"))?;
+        ensure!(sent["account"] == account && sent["reply_to"] == answers, "{n}: {sent}");
+    }
+    // A call of the tool goes on by the account of its turn as well.
+    let call = json!({"to": "bob", "message": "E", "context": house.context});
+    let receipt = house.agent.post("/v1/messages", &call)?.taken()?;
+    let sent = house.agent.message(text(&receipt, "id"))?;
+    ensure!(sent["account"] == "home", "{sent}");
     house.hub.stop().await;
     Ok(())
 }

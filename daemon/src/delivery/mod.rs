@@ -30,7 +30,11 @@ pub mod submit;
 mod tests;
 pub mod told;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use hooks::Hooks;
 use serde_json::Value;
@@ -153,16 +157,30 @@ impl Pipeline {
         self.0.agents.get(agent).map(|rules| rules.manners.clone()).unwrap_or_default()
     }
 
-    /// Where a call would go; nothing, where it would be refused.
-    pub fn place(&self, agent: &str, call: &Value, origin: Option<&Origin>) -> Option<Place> {
-        let call = Call::parse(call, &registry::NAMES).ok()?;
-        let rules = self.0.agents.get(agent)?;
-        let plan::Resolved { account, target, .. } =
-            plan::resolve(&call, origin, rules, &self.0.accounts, &self.0.book).ok()?;
-        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).ok()?;
-        let can = adapter.capabilities();
-        let within_thread = target.thread.is_some() || call.destination == Destination::Current;
-        Some(Place { account, target, within_thread, threads: can.threads, replies: can.replies })
+    /// Where a call would go, and, where it names neither an account nor its turn's conversation, where it would go from each
+    /// other account that its agent may use there. Nothing, where it would be refused.
+    pub fn places(&self, agent: &str, call: &Value, origin: Option<&Origin>) -> Vec<Place> {
+        let (Ok(call), Some(rules)) = (Call::parse(call, &registry::NAMES), self.0.agents.get(agent)) else {
+            return vec![];
+        };
+        let place = |call: &Call| {
+            let resolved = plan::resolve(call, origin, rules, &self.0.accounts, &self.0.book);
+            let plan::Resolved { account, target, .. } = resolved.ok()?;
+            let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).ok()?;
+            let can = adapter.capabilities();
+            let within_thread = target.thread.is_some() || call.destination == Destination::Current;
+            Some(Place { account, target, within_thread, threads: can.threads, replies: can.replies })
+        };
+        let mut places: Vec<Place> = place(&call).into_iter().collect();
+        if call.account.is_none() && call.destination != Destination::Current {
+            let mut names: BTreeSet<&str> = self.0.accounts.iter().map(|(_, account, _)| account).collect();
+            if let Some(first) = places.first() {
+                names.remove(first.account.as_str());
+            }
+            let from = |name: &str| place(&Call { account: Some(name.to_owned()), ..call.clone() });
+            places.extend(names.into_iter().filter_map(from));
+        }
+        places
     }
 
     /// The calls of a broadcast: each name of the address book once, and no conversation twice.

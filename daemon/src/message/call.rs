@@ -83,12 +83,18 @@ impl Call {
         let given = Given::known(fields)?;
         let action = action(given)?;
         given.go_with(action)?;
-        let channel = given.short("channel")?;
+        let channel = match given.short("channel")? {
+            None => None,
+            Some(word) => match target::channel_named(word.trim(), channels) {
+                Some(channel) => Some(channel.to_owned()),
+                None => return Err(no_adapter(&word, channels)),
+            },
+        };
         let targets = match action {
             Action::Broadcast => targets(given, channel, channels)?,
             // It is the account's own.
             Action::SetPresence => vec![(channel, ITSELF.to_owned())],
-            _ => vec![(channel, target(given)?)],
+            _ => vec![(channel, target(given, channels)?)],
         };
         targets.into_iter().map(|(channel, to)| Self::one(given, action, channel, &to, channels)).collect()
     }
@@ -108,6 +114,9 @@ impl Call {
         }
         let attachments =
             Asked::parse(given.value("voice")?, given.value("attachments")?, given.value("media")?)?;
+        if action == Action::SendAttachment && attachments.is_empty() {
+            return Err(parameters::missing("attachments", action));
+        }
         let says = !message.trim().is_empty();
         let shows = match &deed {
             Deed::Send(extras) => says || !attachments.is_empty() || extras.card.is_some(),
@@ -119,16 +128,13 @@ impl Call {
             // The words of the tool that agents know.
             let error = "platform, target, and body are required";
             let mut hint = format!("{missing} is missing or empty");
-            if missing == "to" && given.value("context")?.is_some() {
-                hint.push_str("; \"current\" is the conversation of the turn");
+            if missing == "to" {
+                hint.push_str(": write \"channel:address\"");
+                if given.value("context")?.is_some() {
+                    hint.push_str("; \"current\" is the conversation of the turn");
+                }
             }
             return Err(Refusal::input(error, hint).because("missing"));
-        }
-        if action == Action::SendAttachment && attachments.is_empty() {
-            return Err(parameters::missing("attachments", action));
-        }
-        if let Some(channel) = channel.as_deref().filter(|name| !channels.contains(name)) {
-            return Err(no_adapter(channel, channels));
         }
         if let Some(channel) = unknown_channel(target, channels) {
             return Err(no_adapter(channel, channels));
@@ -167,11 +173,15 @@ impl Call {
 const MOST_TARGETS: usize = 100;
 
 /// The one target; empty where there is none.
-fn target(given: Given<'_>) -> Result<String, Refusal> {
+fn target(given: Given<'_>, channels: &[&str]) -> Result<String, Refusal> {
     match given.value("to")? {
+        Some(Value::Object(_)) => {
+            let hint = "write it as one string: \"channel:address\", or \"channel:address#thread\"";
+            Err(Refusal { hint: hint.into(), ..parameters::wrong_type("to", "a string") })
+        }
         // The refusal for what is missing says it in the words that agents know.
         Some(Value::String(text)) if text.trim().is_empty() => Ok(String::new()),
-        Some(several) if is_several(several) => {
+        Some(several) if is_several(several, channels) => {
             let hint = "write \"action\": \"broadcast\" and \"targets\": [\"channel:address\", …], or one target as a string";
             Err(Refusal { hint: hint.into(), ..parameters::wrong_type("to", "one target") })
         }
@@ -180,11 +190,14 @@ fn target(given: Given<'_>) -> Result<String, Refusal> {
 }
 
 /// Whether it is a list, or a string that holds one.
-fn is_several(value: &Value) -> bool {
+fn is_several(value: &Value, channels: &[&str]) -> bool {
     match value {
         Value::Array(_) => true,
         Value::String(text) => {
-            text.trim_start().starts_with('[') && serde_json::from_str::<Vec<Value>>(text).is_ok()
+            let named = |target: &str| target::channel_of(target.trim(), channels).is_some();
+            let json =
+                || text.trim_start().starts_with('[') && serde_json::from_str::<Vec<Value>>(text).is_ok();
+            text.contains([',', ';']) && text.split([',', ';']).all(named) || json()
         }
         _ => false,
     }
@@ -232,7 +245,9 @@ fn action(given: Given<'_>) -> Result<Action, Refusal> {
     let Some(word) = given.text("action")? else { return Ok(Action::Send) };
     Action::of(&word).ok_or_else(|| {
         let words = || Action::ALL.iter().map(|action| action.word());
-        let hint = match (slips::action(&word), nearest(&word, words())) {
+        let lower = word.to_ascii_lowercase();
+        let same = words().find(|known| known.eq_ignore_ascii_case(&lower));
+        let hint = match (slips::action(&word), same.or_else(|| nearest(&word, words()))) {
             (Some(meant), _) => meant.to_owned(),
             (None, Some(near)) => format!("did you mean {near:?}?"),
             (None, None) => format!("actions are: {}", words().collect::<Vec<_>>().join(", ")),
@@ -264,15 +279,18 @@ fn unknown_channel<'a>(target: &'a str, channels: &[&str]) -> Option<&'a str> {
         return None;
     }
     let (head, _) = target.trim().split_once(':')?;
-    let a_name = !head.is_empty() && head.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'-');
+    let a_name = !head.is_empty() && head.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'-');
     (a_name && !KINDS_OF_ID.contains(&head)).then_some(head)
 }
 
 fn no_adapter(channel: &str, channels: &[&str]) -> Refusal {
     // The words of the tool that agents know.
     let error = format!("No adapter registered for platform \"{}\"", clip(channel));
-    Refusal::new(Code::ExecutionFailed, error, format!("the hub knows: {}", channels.join(", ")))
-        .because(NO_ACCOUNT)
+    let hint = match nearest(&channel.to_ascii_lowercase(), channels.iter().copied()) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("the hub knows: {}", channels.join(", ")),
+    };
+    Refusal::new(Code::ExecutionFailed, error, hint).because(NO_ACCOUNT)
 }
 
 fn on_unknown(given: Given<'_>) -> Result<Option<bool>, Refusal> {

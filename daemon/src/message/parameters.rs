@@ -267,7 +267,10 @@ impl<'a> Given<'a> {
             Some(stray) => {
                 let words: Vec<&str> = stray.of.iter().map(|action| action.word()).collect();
                 let error = format!("{:?} does not go with the action {:?}", stray.names[0], action.word());
-                let hint = format!("leave it out; it goes with: {}", words.join(", "));
+                let hint = match slips::stray(stray.names[0], action) {
+                    Some(meant) => meant.to_owned(),
+                    None => format!("leave it out; it goes with: {}", words.join(", ")),
+                };
                 Err(Refusal::input(error, hint).because("contradictory"))
             }
         }
@@ -384,7 +387,10 @@ impl<'a> Given<'a> {
 pub(super) fn short(name: &str, text: &str) -> Result<String, Refusal> {
     if text.trim().is_empty() || text.len() > MAX_ADDRESS || text.contains(|c: char| c.is_control()) {
         let error = format!("{name:?} is empty, longer than {MAX_ADDRESS} bytes, or has control characters");
-        return Err(Refusal::input(error, "leave it out, or write it shorter, on one line"));
+        return Err(Refusal::input(
+            error,
+            "write it shorter, on one line, or leave it out if it may be missing",
+        ));
     }
     Ok(text.to_owned())
 }

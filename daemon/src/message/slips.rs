@@ -3,6 +3,8 @@
 //! "content" is one letter from "context" and means "message": so these go before the nearest word. None of them is taken for
 //! what it stands for. A guess that is silently right nine times is a message that arrives otherwise the tenth.
 
+use super::action::Action;
+
 /// What to write in place of an unknown parameter.
 pub(super) fn parameter(word: &str) -> Option<&'static str> {
     Some(match plain(word).as_str() {
@@ -66,6 +68,22 @@ pub(super) fn action(word: &str) -> Option<&'static str> {
     })
 }
 
+/// What to write in place of a parameter that another action has.
+pub(super) fn stray(name: &str, action: Action) -> Option<&'static str> {
+    match (name, action) {
+        ("to", Action::Broadcast) => {
+            Some("a broadcast names its targets in \"targets\": [\"channel:address\", …]")
+        }
+        ("to", Action::SetPresence) => {
+            Some("a status is the account's own: say whose by \"channel\", and leave \"to\" out")
+        }
+        ("targets" | "channels", Action::Send) => {
+            Some("write \"action\": \"broadcast\" with \"targets\", or name one target in \"to\"")
+        }
+        _ => None,
+    }
+}
+
 /// A word without what tools spell differently.
 fn plain(word: &str) -> String {
     word.chars().take(40).filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
@@ -74,7 +92,7 @@ fn plain(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{action::Action, parameters::PARAMETERS};
+    use crate::message::parameters::PARAMETERS;
 
     #[test]
     fn no_word_that_is_right_is_corrected_but_where_a_tool_spells_it_otherwise() {

@@ -17,11 +17,17 @@ pub const KINDS_OF_ID: &[&str] = &["user", "channel", "chat", "phone"];
 /// Other names of channels before a colon, as agents know them from elsewhere.
 const ALSO: &[(&str, &str)] = &[("tg", "telegram")];
 
-/// The channel that stands before a target's colon, by its name or its other one, and what stands behind it.
-pub fn channel_of<'a>(text: &'a str, channels: &[&str]) -> Option<(&'a str, &'a str)> {
+/// The channel that a word means, by its name or its other one, in whatever letters.
+pub fn channel_named<'a>(word: &str, channels: &[&'a str]) -> Option<&'a str> {
+    let also = ALSO.iter().find(|(also, _)| also.eq_ignore_ascii_case(word));
+    let meant = also.map_or(word, |(_, channel)| channel);
+    channels.iter().copied().find(|channel| channel.eq_ignore_ascii_case(meant))
+}
+
+/// The channel that stands before a target's colon, and what stands behind it.
+pub fn channel_of<'a, 'c>(text: &'a str, channels: &[&'c str]) -> Option<(&'c str, &'a str)> {
     let (head, rest) = text.split_once(':')?;
-    let meant = ALSO.iter().find(|(also, _)| *also == head).map_or(head, |(_, channel)| channel);
-    channels.contains(&meant).then_some((meant, rest))
+    Some((channel_named(head, channels)?, rest))
 }
 
 /// Where a message goes: an address on a channel, maybe a thread in it.
@@ -133,6 +139,7 @@ mod tests {
         let Ok(Destination::Address { person: true, address: ann, .. }) = parse("user:ann") else { panic!() };
         assert_eq!(ann, "ann");
         assert_eq!(parse("telegram:user:5").unwrap().to_string(), "telegram:user:5");
+        assert_eq!(parse("Telegram:123"), Ok(address(Some("telegram"), "123", None)));
         assert_eq!(parse("tg:123#7"), Ok(address(Some("telegram"), "123", Some("7"))));
         let Ok(Destination::Address { channel: None, person: true, address: anna, .. }) =
             parse("phone:+1555")

@@ -102,6 +102,10 @@ pub struct Latest {
     pub thread: Option<String>,
     /// The platform's id of it.
     pub platform_id: Option<String>,
+    /// Whether it was heard in the session that was asked for.
+    pub own: bool,
+    /// Its number: a later one is greater.
+    pub seq: i64,
 }
 
 /// Whose latest message is looked for, and where.
@@ -139,8 +143,15 @@ impl Heard {
                         self.within_thread,
                         thread
                     ];
-                    look.query_row(one, |row| Ok(Latest { thread: row.get(0)?, platform_id: row.get(1)? }))
-                        .optional()
+                    look.query_row(one, |row| {
+                        Ok(Latest {
+                            thread: row.get(0)?,
+                            platform_id: row.get(1)?,
+                            own: session.is_some(),
+                            seq: row.get(2)?,
+                        })
+                    })
+                    .optional()
                 };
                 let own = match &self.session {
                     Some(session) => of(Some(session))?,
@@ -155,7 +166,7 @@ impl Heard {
     }
 }
 
-const LATEST: &str = "SELECT thread, platform_id FROM inbound
+const LATEST: &str = "SELECT thread, platform_id, seq FROM inbound
      WHERE channel = ?1 AND account = ?2 AND peer = ?3 AND (NOT ?6 OR thread IS ?7)
          AND EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq AND contexts.agent = ?4
              AND (?5 IS NULL OR contexts.session = ?5))

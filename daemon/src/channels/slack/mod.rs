@@ -170,6 +170,10 @@ impl Adapter for Slack {
         wire::act(act)
     }
 
+    fn refusal(&self, wire: &Value) -> Option<String> {
+        wire["refused"].as_str().map(str::to_owned).or_else(|| target::unfit(&wire["body"]))
+    }
+
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         let wire = Wire::read(wire)?;
         match &wire.file {

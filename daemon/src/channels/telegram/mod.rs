@@ -188,6 +188,11 @@ impl Adapter for Telegram {
         wire::act(act, self.link_previews).map(|wire| wire.stored())
     }
 
+    fn refusal(&self, wire: &Value) -> Option<String> {
+        let unfit = || target::unfit(&Wire::read(wire).ok()?.body);
+        wire["refused"].as_str().map(str::to_owned).or_else(unfit)
+    }
+
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         self.client.deliver(Wire::read(wire)?, key, &self.kept).await
     }

@@ -2,6 +2,8 @@
 //!
 //! Each has one spelling, under which it is stored, shown and compared with the allowlist.
 
+use serde_json::{Map, Value};
+
 /// Ids have at most 52 significant bits (<https://core.telegram.org/bots/api#chat>).
 const MOST: i64 = 1 << 52;
 
@@ -29,6 +31,25 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Why a request can never be done, if something that it names by an id is no id. What is a number stands in it as one.
+pub(super) fn unfit(body: &Map<String, Value>) -> Option<String> {
+    let answered =
+        body.get("reply_parameters").map(|answered| ("replyToId", "message", &answered["message_id"]));
+    let of = |member: &str, what, kind| body.get(member).map(|value| (what, kind, value));
+    let named = [
+        of("message_id", "messageId", "message"),
+        of("user_id", "userId", "person"),
+        of("message_thread_id", "threadId", "topic"),
+        answered,
+    ];
+    let several = body.get("message_ids").and_then(Value::as_array).into_iter().flatten();
+    let mut all = named.into_iter().flatten().chain(several.map(|id| ("messageId", "message", id)));
+    all.find(|(_, _, id)| !id.is_i64()).map(|(what, kind, id)| {
+        let id: String = id.as_str().unwrap_or_default().chars().take(40).collect();
+        format!("{what} {id:?} is no {kind}'s id on Telegram: it is a number, as a receipt or an inbound message names it")
+    })
+}
+
 /// <https://core.telegram.org/method/account.checkUsername>: letters, digits and underscores, no digit first; 5 to 32 of
 /// them, or 4 where the name was bought.
 fn is_name(name: &str) -> bool {
@@ -39,7 +60,25 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::canonical;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_nobodys_id() {
+        let refused = |body: Value| unfit(body.as_object().unwrap());
+        let fit = json!({"chat_id": "@channel", "message_id": 7, "user_id": 5, "message_ids": [1]});
+        assert_eq!(refused(fit), None);
+        for (body, what) in [
+            (json!({"message_id": "latest"}), "messageId"),
+            (json!({"user_id": "@ann"}), "userId"),
+            (json!({"message_thread_id": "general"}), "threadId"),
+            (json!({"reply_parameters": {"message_id": "x"}}), "replyToId"),
+            (json!({"message_ids": [1, "x"]}), "messageId"),
+        ] {
+            assert!(refused(body).unwrap().starts_with(what), "{what}");
+        }
+    }
 
     #[test]
     fn numbers_and_public_names_are_addresses_in_one_spelling() {

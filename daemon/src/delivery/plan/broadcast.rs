@@ -1,7 +1,7 @@
 //! The targets of a broadcast: nobody is written to twice because the call has two names for them.
 
 use super::Book;
-use crate::message::{call::Call, refusal::Refusal, target::Destination};
+use crate::message::{action::Action, call::Call, refusal::Refusal, target::Destination};
 
 impl Book {
     /// The calls of a broadcast with the names looked up. A name has its own channel and goes there once, whatever channels
@@ -14,7 +14,11 @@ impl Book {
         for mut call in calls {
             let mut meant = call.destination.clone();
             if let Some((place, _)) = self.look(&call.destination) {
-                (meant, call.channel) = (place, None);
+                meant = place;
+                // For one target, a channel beside the name is a second opinion, and refused where it contradicts.
+                if call.action == Action::Broadcast {
+                    call.channel = None;
+                }
             }
             if let Destination::Address { channel: channel @ None, .. } = &mut meant {
                 channel.clone_from(&call.channel);
@@ -67,5 +71,11 @@ mod tests {
         let threads =
             json!({"action": "broadcast", "targets": ["annbook", "local:ann#5"], "message": "Tea?"});
         assert_eq!(targets(&threads).unwrap().len(), 2, "another thread is another conversation");
+    }
+
+    #[test]
+    fn of_a_single_call_nothing_is_dropped() {
+        let call = json!({"to": "annbook", "channel": "telegram", "message": "Tea?"});
+        assert_eq!(targets(&call).unwrap(), [(Some("telegram".to_owned()), "annbook".to_owned())]);
     }
 }

@@ -25,10 +25,11 @@ use std::collections::BTreeMap;
 use super::AgentRules;
 use crate::{
     channels::{
-        TargetError,
+        Adapter, TargetError,
         account::{Accounts, NoAccount},
     },
     message::{
+        action::Action,
         call::Call,
         deed::Deed,
         refusal::{Code, NO_ACCOUNT, Refusal},
@@ -101,7 +102,7 @@ pub fn resolve(
             let named = agree("channel", channel.as_ref(), call.channel.as_ref())?;
             let inferred = || origin.map(|origin| origin.place.channel.clone());
             let channel = named.cloned().or_else(inferred);
-            let channel = channel.ok_or_else(|| no_channel(address, rules, accounts, book))?;
+            let channel = channel.ok_or_else(|| no_channel(call, address, rules, accounts, book))?;
             (channel, address.clone(), thread.as_ref())
         }
     };
@@ -116,7 +117,10 @@ pub fn resolve(
         let error = format!("this agent writes on {channel} from the account {bound:?} only, not {named:?}");
         return Err(Refusal::new(Code::Forbidden, error, "leave accountId out").because("not_its_account"));
     }
-    let account = call.account.as_deref().or(inherited_account).or(bound);
+    // On the channel of its turn, an agent goes on by the account that was written to.
+    let of_turn =
+        origin.filter(|origin| origin.place.channel == channel).map(|origin| origin.account.as_str());
+    let account = call.account.as_deref().or(inherited_account).or(bound).or(of_turn);
     let (account, adapter) = accounts.pick(&channel, account).map_err(no_account)?;
     let address = match call.deed {
         // It is done to the account itself.
@@ -144,8 +148,18 @@ pub fn resolve(
 
 /// An address without a channel, with what it may have meant: a name of the address book that is near, or the same on a
 /// channel that the agent may write to.
-fn no_channel(address: &str, rules: &AgentRules, accounts: &Accounts, book: &Book) -> Refusal {
+fn no_channel(call: &Call, address: &str, rules: &AgentRules, accounts: &Accounts, book: &Book) -> Refusal {
     let mut whole: Vec<String> = Vec::new();
+    if let Deed::Presence { .. } = call.deed {
+        let has = |adapter: &dyn Adapter| adapter.capabilities().does(Action::SetPresence);
+        let there =
+            accounts.iter().find(|(channel, _, adapter)| rules.rights.reach(channel) && has(&***adapter));
+        let hint = match there {
+            Some((channel, ..)) => format!("say whose status it is: \"channel\": {channel:?}"),
+            None => "no channel that you write to has a status: say it in a message".into(),
+        };
+        return Refusal::input("the call names no channel", hint).because("no_channel");
+    }
     for (channel, _, adapter) in accounts.iter() {
         let there = format!("{channel}:{address}");
         let may_be = rules.rights.reach(channel) && adapter.resolve(address).is_ok();

@@ -1,8 +1,11 @@
 //! What stands in the text of a turn: words for others in `<message to="name">…</message>`, words for nobody in
 //! `<internal>…</internal>`, and bare text.
 //!
-//! Inside a fence of code nothing is a block: a text about such blocks is not sent to whom it names. What is never meant for
-//! anybody is taken out first, also within a block, and to the text's end where it is left open.
+//! Inside code nothing is a block: a text about such blocks is not sent to whom it names. What is never meant for anybody is
+//! taken out first, also within a block or a line of code, and to the text's end where it is left open. Tags are known in
+//! capitals too: words for one person must not go to another because of a letter.
+
+use std::ops::Range;
 
 /// The most blocks of one text.
 pub(super) const MOST: usize = 32;
@@ -27,7 +30,7 @@ pub(super) struct Parsed {
     pub blocks: Vec<Block>,
     /// All that stands in no block.
     pub bare: String,
-    /// A block was begun and not ended, or names nobody: what it says is in `bare`.
+    /// A block was begun and not ended, or names nobody: what it says is in `bare`, for whomever it was meant.
     pub broken: bool,
 }
 
@@ -36,13 +39,13 @@ pub(super) fn parse(text: &str) -> Parsed {
     let text = without_internal(text);
     let mut parsed = Parsed::default();
     let mut rest = text.as_str();
-    while let Some(at) = find_outside_code(rest, OPEN) {
+    while let Some(at) = find(rest, OPEN, Code::InLines) {
         let Some((to, length)) = opening(&rest[at..]) else {
             parsed.broken = true;
             break;
         };
         let inside = &rest[at + length..];
-        let Some(end) = find_outside_code(inside, CLOSE) else {
+        let Some(end) = find(inside, CLOSE, Code::InLines) else {
             parsed.broken = true;
             break;
         };
@@ -62,7 +65,12 @@ pub(super) fn parse(text: &str) -> Parsed {
 fn opening(text: &str) -> Option<(String, usize)> {
     let end = text.find('>')?;
     let attribute = text[OPEN.len()..end].strip_prefix([' ', '\t'])?.trim();
-    let value = attribute.strip_prefix("to")?.trim_start().strip_prefix('=')?.trim_start();
+    let value = attribute
+        .strip_prefix("to")
+        .or_else(|| attribute.strip_prefix("TO"))?
+        .trim_start()
+        .strip_prefix('=')?
+        .trim_start();
     let quote = value.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
     let name = value.strip_prefix(quote)?.strip_suffix(quote)?.trim();
     (!name.is_empty() && !name.contains(quote)).then(|| (name.to_owned(), end + 1))
@@ -73,16 +81,25 @@ pub(super) fn without_internal(text: &str) -> String {
     let (open, close) = INTERNAL;
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = find_outside_code(rest, open) {
+    while let Some(at) = find(rest, open, Code::Fenced) {
         kept.push_str(&rest[..at]);
         let inside = &rest[at + open.len()..];
-        rest = inside.find(close).map_or("", |end| &inside[end + close.len()..]);
+        rest = places(inside, close).next().map_or("", |end| &inside[end + close.len()..]);
     }
     kept + rest
 }
 
-/// The first place of `tag` that is not inside a fence of code.
-fn find_outside_code(text: &str, tag: &str) -> Option<usize> {
+/// What a tag is none in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Code {
+    /// A fence.
+    Fenced,
+    /// A fence, and code within a line.
+    InLines,
+}
+
+/// The first place of `tag` that is not inside of code.
+fn find(text: &str, tag: &str, code: Code) -> Option<usize> {
     let mut fence: Option<(char, usize)> = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -97,7 +114,9 @@ fn find_outside_code(text: &str, tag: &str) -> Option<usize> {
                 fence = None;
             }
             (None, _) => {
-                if let Some(inside) = line.find(tag) {
+                let spans = if code == Code::InLines { spans(line) } else { vec![] };
+                let inside = places(line, tag).find(|at| !spans.iter().any(|span| span.contains(at)));
+                if let Some(inside) = inside {
                     return Some(at + inside);
                 }
             }
@@ -106,6 +125,33 @@ fn find_outside_code(text: &str, tag: &str) -> Option<usize> {
         at += line.len();
     }
     None
+}
+
+/// Where a tag stands, in whatever letters.
+fn places(text: &str, tag: &str) -> impl Iterator<Item = usize> {
+    let at = text.match_indices('<').map(|(at, _)| at);
+    at.filter(move |&at| text.get(at..at + tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag)))
+}
+
+/// The code within a line: from some backticks to as many, as CommonMark has it, but for code that goes on in the next line.
+fn spans(line: &str) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
+    let run = |at: usize| line[at..].bytes().take_while(|&byte| byte == b'`').count();
+    let mut rest = 0;
+    while let Some(open) = line[rest..].find('`').map(|at| rest + at) {
+        let length = run(open);
+        rest = open + length;
+        let mut inside = rest;
+        while let Some(close) = line[inside..].find('`').map(|at| inside + at) {
+            inside = close + run(close);
+            if inside - close == length {
+                spans.push(open..inside);
+                rest = inside;
+                break;
+            }
+        }
+    }
+    spans
 }
 
 #[cfg(test)]
@@ -149,10 +195,34 @@ mod tests {
     }
 
     #[test]
+    fn words_about_blocks_are_none() {
+        let text = "Write `<message to=\"ann\">`, and end it by ``</message> ` ``.";
+        assert_eq!((blocks(text), parse(text).bare.as_str(), parse(text).broken), (vec![], text, false));
+        let quoted = "<message to=\"ann\">End it by `</message>`.</message>";
+        assert_eq!(blocks(quoted), [pair("ann", "End it by `</message>`.")]);
+        let odd = "It is 5` long. <message to=\"ann\">Hi</message>";
+        assert_eq!(blocks(odd), [pair("ann", "Hi")]);
+        // What is meant for nobody is shown to nobody, however it is quoted.
+        assert_eq!(parse("a `<internal>b</internal>` c").bare, "a `` c");
+    }
+
+    #[test]
+    fn capitals_make_no_other_tag() {
+        assert_eq!(blocks("<Message TO=\"ann\">Hi</MESSAGE>"), [pair("ann", "Hi")]);
+        assert_eq!(parse("a <Internal>b</INTERNAL> c").bare, "a  c");
+    }
+
+    #[test]
     fn a_block_that_does_not_end_or_names_nobody_is_said_to_be_broken() {
-        for text in
-            ["<message to=\"ann\">Hi", "<message>Hi</message>", "<message to=\"\">Hi</message>", "<messages>"]
-        {
+        for text in [
+            "<message to=\"ann\">Hi",
+            "<message>Hi</message>",
+            "<message to=\"\">Hi</message>",
+            "<messages>",
+            "<message to=ann>Hi</message>",
+            "<message to=\"ann\" account=\"home\">Hi</message>",
+            "<message to=\"ann\">Hi</mesage>",
+        ] {
             let parsed = parse(text);
             assert!(parsed.broken && parsed.blocks.is_empty(), "{text}");
             assert_eq!(parsed.bare, text);
@@ -167,7 +237,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "(<message to=\"|<internal>|</internal>|\">|</message>|```|\n|[a-zä ]){0,20}") {
+        fn no_text_is_too_strange(text in "(<message to=\"|<internal>|</internal>|\">|</message>|`|``|```|\n|[a-zäİ ]){0,20}") {
             let parsed = parse(&text);
             prop_assert!(parsed.bare.len() <= text.len());
         }

@@ -81,7 +81,8 @@ impl Reply<'_> {
             let error = format!("the text has more than {} message blocks", blocks::MOST);
             return Err(Refusal::input(error, "write fewer").because("too_many"));
         }
-        let scratch = !parsed.blocks.is_empty() || manners.blocks_only;
+        // Words of a block that is written wrongly are somebody's, and not those of this conversation.
+        let scratch = !parsed.blocks.is_empty() || manners.blocks_only || parsed.broken;
         let mut calls = Vec::new();
         for block in &parsed.blocks {
             if let Some(text) = quiet::said(&block.text, &manners.quiet) {
@@ -98,8 +99,12 @@ impl Reply<'_> {
         for call in calls {
             sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
         }
-        let (own, unspoken) = self.say(said.as_deref(), words.as_deref(), &response, &turn.context).await;
-        sent.extend(own);
+        let mut unspoken = None;
+        if !parsed.broken {
+            let own;
+            (own, unspoken) = self.say(said.as_deref(), words.as_deref(), &response, &turn.context).await;
+            sent.extend(own);
+        }
         let ok = sent.iter().all(|told| told["ok"] == true) && !parsed.broken;
         let mut answer = json!({"ok": ok, "sent": sent});
         if sent_nothing(&answer) && !parsed.broken {
@@ -109,8 +114,10 @@ impl Reply<'_> {
             answer["voice"] = format!("{why}: it was sent as text").into();
         }
         if parsed.broken {
-            answer["error"] = "a message block does not end, or names nobody: nothing of it was sent".into();
-            answer["hint"] = "write <message to=\"name\">…</message>".into();
+            answer["error"] =
+                "a message block does not end, or names nobody: neither it nor anything else but whole blocks was sent".into();
+            answer["hint"] =
+                "write <message to=\"name\">…</message>; a block shown as code stands in backticks".into();
         }
         Ok(answer)
     }
@@ -154,25 +161,27 @@ impl Reply<'_> {
 
     /// The call for a block: in the thread of the latest that its destination has written, and as an answer to that; where
     /// the block names a thread, to the latest in it. What the turn's session heard comes before what another one did, and
-    /// the conversation of the turn is never without such a message: the turn's own.
+    /// the conversation of the turn is never without such a message: the turn's own. It goes from the
+    /// account that heard that message.
     async fn addressed(&self, to: &str, text: String, context: &str, origin: &Origin) -> Value {
         let mut call = json!({"to": to, "message": text, "context": context});
-        let Some(place) = self.pipeline.place(self.caller.agent(), &call, Some(origin)) else { return call };
-        let heard = sessions::Heard {
-            agent: self.caller.agent().to_owned(),
-            session: origin.session.clone(),
-            account: place.account,
-            place: place.target,
-            within_thread: place.within_thread,
-        };
-        let latest = match heard.latest(self.pipeline.outbox().store()).await {
-            Ok(Some(latest)) => latest,
-            Ok(None) => return call,
-            Err(error) => {
-                tracing::error!(%error, "cannot look for the latest message of a destination");
-                return call;
+        let mut found = Vec::new();
+        for place in self.pipeline.places(self.caller.agent(), &call, Some(origin)) {
+            let heard = sessions::Heard {
+                agent: self.caller.agent().to_owned(),
+                session: origin.session.clone(),
+                account: place.account.clone(),
+                place: place.target.clone(),
+                within_thread: place.within_thread,
+            };
+            match heard.latest(self.pipeline.outbox().store()).await {
+                Ok(latest) => found.extend(latest.map(|latest| (latest, place))),
+                Err(error) => tracing::error!(%error, "cannot look for the latest message of a destination"),
             }
-        };
+        }
+        let newest = found.into_iter().max_by_key(|(latest, _)| (latest.own, latest.seq));
+        let Some((latest, place)) = newest else { return call };
+        call["accountId"] = place.account.into();
         if let Some(thread) = latest.thread.filter(|_| place.threads && !place.within_thread) {
             call["threadId"] = thread.into();
         }

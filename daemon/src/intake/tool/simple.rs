@@ -109,11 +109,19 @@ pub(super) fn answer(answer: &Value) -> Value {
 
 /// A refusal as this one gives it, within its bound at every door.
 pub(super) fn refusal(refusal: Refusal) -> Refusal {
-    let error = shortened(&refusal.error, MAX_ERROR);
+    let error = shortened(&own_names(&refusal.error), MAX_ERROR);
     let hint = shortened(&refusal.hint, MAX_HINT);
     let beside = 2 * length(&error) + length(&hint) + AROUND;
     let guide = refusal.guide.filter(|guide| beside + length(guide) <= MAX_SIMPLE);
     Refusal { error, hint, guide, ..refusal }
+}
+
+/// An error in the words of this tool, whose parameters have other names.
+fn own_names(error: &str) -> String {
+    [("\"to\"", "\"target\""), ("\"channel\"", "\"platform\""), ("\"message\"", "\"body\"")]
+        .into_iter()
+        .find_map(|(theirs, own)| error.strip_prefix(theirs).map(|rest| format!("{own}{rest}")))
+        .unwrap_or_else(|| error.to_owned())
 }
 
 /// The text with at most so many characters: of a list of what is allowed it says how many it leaves out.

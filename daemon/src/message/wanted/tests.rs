@@ -167,10 +167,40 @@ fn a_models_usual_mistakes_get_a_hint_that_says_how_to_write_it() {
             to(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": "Yes, No"})),
             "\"pollOption\": [\"Yes\", \"No\"]",
         ),
+        (to(json!({"to": "discord:5,local:ann"})), "\"action\": \"broadcast\" and \"targets\""),
+        (to(json!({"to": {"channel": "discord", "address": "5"}})), "one string: \"channel:address\""),
+        (json!({"message": "hi"}), "write \"channel:address\""),
+        (to(json!({"action": "broadcast"})), "\"targets\": [\"channel:address\", …]"),
+        (json!({"targets": ["discord:5"], "message": "hi"}), "\"action\": \"broadcast\""),
+        (to(json!({"action": "SEND"})), "did you mean \"send\"?"),
+        (json!({"to": "discord:5", "action": "sendAttachment"}), "attachments: "),
+        (json!({"to": "discord:5", "action": "setPresence", "status": "away"}), "say whose by \"channel\""),
     ] {
         let refusal = parse_all(call.clone()).unwrap_err();
         assert_eq!(refusal.code, Code::InputInvalid, "{call}");
         assert!(refusal.hint.contains(hint), "{call}: {refusal:?}");
+    }
+}
+
+#[test]
+fn a_channel_is_known_in_any_letters_and_its_neighbour_is_named() {
+    for call in [
+        json!({"to": "DISCORD:5", "message": "hi"}),
+        json!({"channel": "Discord", "to": "5", "message": "hi"}),
+    ] {
+        let call = parse_all(call).unwrap().remove(0);
+        let named = call.destination.to_string();
+        assert!(
+            named == "discord:5" || call.channel.as_deref() == Some("discord") && named == "5",
+            "{call:?}"
+        );
+    }
+    for call in [
+        json!({"to": "dicord:5", "message": "hi"}),
+        json!({"channel": "Discrod", "to": "5", "message": "hi"}),
+    ] {
+        let refusal = parse_all(call).unwrap_err();
+        assert_eq!(refusal.hint, "did you mean \"discord\"?", "{refusal:?}");
     }
 }
 
