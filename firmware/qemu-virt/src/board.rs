@@ -48,7 +48,8 @@ impl mqtt::Board for Board {
     async fn event(&mut self, until: Millis) -> Option<(Button, Edge)> {
         loop {
             self.keys.ack_interrupt();
-            let keys = || self.keys.pop_pending_event().map(|event| (event.event_type, event.code, event.value));
+            let keys =
+                || self.keys.pop_pending_event().map(|event| (event.event_type, event.code, event.value));
             let edge = self.held.next(keys);
             if edge.is_some() || now() >= until {
                 return edge;
