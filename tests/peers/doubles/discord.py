@@ -20,6 +20,8 @@ from jsonschema import Draft202012Validator
 from gateway import Gateway
 from stage import Answer, Refused, serve, units
 
+# interactions/receiving-and-responding#interaction-response-object-interaction-callback-type
+ANSWERS = {4: "CreateMessageInteractionCallbackRequest", 9: "ModalInteractionCallbackRequest"}
 SCHEMAS = pathlib.Path(__file__).parent.parent / "flavours" / "discord-message.json"
 
 # resources/channel#channel-object-channel-types
@@ -115,6 +117,8 @@ class Discord:
             case ["GET", "gateway", "bot"]:
                 return self.gateway.where()
             case ["POST", "interactions", one, token, "callback"]:
+                if isinstance(request.body, dict) and request.body.get("type") in ANSWERS:
+                    self.checked(ANSWERS[request.body["type"]], request)
                 self.gateway.answered(one, token, request.body)
                 return Answer(204)
             case ["GET", "users", "@me"]:

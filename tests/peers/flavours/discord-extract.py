@@ -18,6 +18,8 @@ ROOTS = [
     "CreateForumThreadRequest",
     "CreatePrivateChannelRequest",
     "BanUserFromGuildRequest",
+    "ModalInteractionCallbackRequest",
+    "CreateMessageInteractionCallbackRequest",
 ]
 
 
