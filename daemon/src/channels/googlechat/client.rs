@@ -17,7 +17,7 @@ use super::{
 use crate::{
     channels::{
         Failure, PartKey,
-        http::{Answer, Http, Silence, base::Base, granted::Granted, token::Token},
+        http::{Answer, Http, Silence, base::Base, granted::Granted, masked, token::Token},
         limits::Scope,
         removals::Removals,
     },
@@ -301,7 +301,7 @@ impl Client {
             Way::App { granted, .. } => {
                 // The one that the request had, unless its time is over since.
                 let used = granted.token(async { Err(Failure::Retry(String::new())) }).await.ok();
-                let words = used.as_ref().map_or(words.clone(), |token| words.replace(token.expose(), "***"));
+                let words = used.as_ref().map_or(words.clone(), |token| masked(&words, token.expose()));
                 if answer.status != StatusCode::UNAUTHORIZED {
                     return self.http.judge(answer, &words, Scope::Chat);
                 }
@@ -323,7 +323,7 @@ impl Client {
         let mut words = self.http.words(words);
         if let (Way::Webhook { .. }, Ok(url)) = (&self.way, Url::parse(self.http.token().expose())) {
             for (_, secret) in url.query_pairs().filter(|(_, value)| !value.is_empty()) {
-                words = words.replace(secret.as_ref(), "***");
+                words = masked(&words, secret.as_ref());
             }
         }
         words

@@ -9,8 +9,11 @@ pub mod base;
 pub(super) mod double;
 pub mod granted;
 pub mod inlined;
+mod masked;
 pub mod quota;
 pub mod token;
+
+pub use masked::masked;
 
 use std::time::{Duration, SystemTime};
 
@@ -181,11 +184,8 @@ impl Http {
 
     /// Words from outside, on one line, bounded, without the secret.
     pub fn words(&self, text: &str) -> String {
-        let secret = self.token.now();
         // A platform on this machine may ask for none.
-        let text =
-            if secret.expose().is_empty() { text.into() } else { text.replace(secret.expose(), "***") };
-        let text = text.replace(char::is_control, " ");
+        let text = masked(text, self.token.now().expose()).replace(char::is_control, " ");
         match text.char_indices().nth(MAX_WORDS) {
             Some((at, _)) => format!("{}…", &text[..at]),
             None => text,

@@ -17,7 +17,7 @@ use super::{believed::Believer, consent, wire::Wire};
 use crate::{
     channels::{
         Failure, PartKey,
-        http::{Answer, Http, Silence, base::Base, granted::Granted, token::Token},
+        http::{Answer, Http, Silence, base::Base, granted::Granted, masked, token::Token},
         limits::Scope,
         removals::Removals,
         told::NotTold,
@@ -281,7 +281,10 @@ impl Client {
         if !answer.status.is_success() {
             // RFC 6749, 5.2; Microsoft's own codes (AADSTS…) stand in the description.
             let text = |name: &str| answer.body[name].as_str().unwrap_or_default().to_owned();
-            let words = self.http.words(&format!("{}: {}", text("error"), text("error_description")));
+            let words = match text("error") {
+                none if none.is_empty() => format!("{}; check login_url and tenant", answer.status),
+                error => self.http.words(&format!("{error}: {}", text("error_description"))),
+            };
             return Err(match (answer.status.as_u16(), text("error").as_str()) {
                 (400 | 401 | 403, "invalid_client") => {
                     self.http.refused(format!("Microsoft refused the client secret: {words}"))
@@ -348,11 +351,11 @@ impl Client {
     fn masked(&self, words: &str, used: Option<&Secret>) -> String {
         let mut words = self.http.words(words);
         if let Some(token) = used {
-            words = words.replace(token.expose(), "***");
+            words = masked(&words, token.expose());
         }
         if let (Way::Webhook, Ok(url)) = (&self.way, Url::parse(self.http.token().expose())) {
             for (_, secret) in url.query_pairs().filter(|(_, value)| value.len() > 3) {
-                words = words.replace(secret.as_ref(), "***");
+                words = masked(&words, secret.as_ref());
             }
         }
         words
