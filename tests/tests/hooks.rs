@@ -198,7 +198,7 @@ fn what_ended_is_told_in_order_once_and_not_forgotten_over_a_restart() -> Result
     let folder = std::sync::Arc::new(tempfile::tempdir()?);
     let (told, asked) = (folder.path().join("told"), folder.path().join("asked"));
     let hooks = [
-        sending("cancel", &format!("if grep -q bad; then echo \"{{\\\"action\\\": \\\"cancel\\\", \\\"reason\\\": \\\"bad\\\"}}\"; else {PASS}; fi")),
+        sending("cancel", &format!("if grep -q \"A bad one\"; then echo \"{{\\\"action\\\": \\\"cancel\\\", \\\"reason\\\": \\\"bad\\\"}}\"; else {PASS}; fi")),
         hook("breaks", "message_sent", &format!("echo x >> {}; exit 1", asked.display())),
         hook("tell", "message_sent", &format!("(cat; echo) >> {}", told.display())),
     ]
