@@ -109,6 +109,13 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let notes = json!([{"base64": STANDARD.encode("notes"), "name": "ä.txt"}]);
     id_of(&call(&agent, "send", json!({"attachments": notes}))?, 0)?;
     ensure!(double.done("/sendDocument")?[0]["files"]["document"]["name"] == "ä.txt");
+    // Longer than Telegram takes with a file: it goes before it.
+    let caption = "In June. ".repeat(200);
+    let long = json!([{"base64": STANDARD.encode("notes"), "name": "b.txt", "caption": caption}]);
+    call(&agent, "send", json!({"attachments": long}))?;
+    let (before, file) =
+        (asked(&double, "sendMessage")?.pop().context("a text")?, double.done("/sendDocument")?.remove(1));
+    ensure!(before["text"] == caption.trim() && file["body"]["caption"].is_null(), "{before} {file}");
 
     let poll = json!({"pollQuestion": "Tea?", "pollOption": ["Yes", "No"], "pollDurationHours": 1, "pollAnonymous": false});
     id_of(&call(&agent, "poll", poll)?, 0)?;

@@ -97,8 +97,13 @@ impl Adapter for Webhook {
 
     async fn check_ready(&self) -> Result<String, NotReady> {
         match self.http.ask(self.http.client.head(self.url.at(&[]))).await {
-            Err(Silence::NotSent(why)) => Err(NotReady(why)),
-            _ => Ok(format!("somebody answers at {}", self.url.host())),
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(NotReady(why)),
+            Ok(answer) if matches!(answer.status.as_u16(), 404 | 410) => Ok(format!(
+                "somebody answers at {}, but {} where nothing is posted: whether it takes messages, only one shows",
+                self.url.host(),
+                answer.status.as_u16()
+            )),
+            Ok(_) => Ok(format!("somebody answers at {}", self.url.host())),
         }
     }
 }

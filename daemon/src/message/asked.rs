@@ -13,8 +13,8 @@ use crate::spelling::nearest;
 
 /// The most files that a call may name, whatever the configuration allows.
 pub const MOST: usize = 32;
-/// The longest caption, in bytes: what platforms that have captions take (Telegram: 1,024 characters).
-pub const MAX_CAPTION: usize = 1024;
+/// The longest caption, in bytes. One that is longer than its platform takes goes as text before its file.
+pub const MAX_CAPTION: usize = 16 * 1024;
 /// The longest URL or path, in bytes.
 const MAX_SOURCE: usize = 2048;
 /// Where a file comes from.

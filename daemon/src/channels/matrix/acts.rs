@@ -13,6 +13,12 @@ use crate::{
     render::Part,
 };
 
+/// The longest content of an edit that has its text twice, in bytes: an event has 65,536 at most, the server's own part of it
+/// among them (Matrix specification, client-server API, "Size limits").
+const MOST_TWICE: usize = 56_000;
+/// How much of a longer one programs get that know no replacements, in characters.
+const BEGINNING: usize = 200;
+
 /// What is no event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
@@ -52,6 +58,13 @@ pub(super) fn compose(act: &Act<'_>) -> Option<Value> {
                 if let Some(old) = new[body].as_str() {
                     content[body] = format!("* {old}").into();
                 }
+            }
+            // Twice the text is more than an event may have: programs that know no replacements get its beginning.
+            if content.to_string().len() + new.to_string().len() > MOST_TWICE {
+                let body = new["body"].as_str().unwrap_or_default().chars().take(BEGINNING);
+                content = json!({
+                    "msgtype": new["msgtype"], "body": format!("* {}…", body.collect::<String>()), "m.mentions": {},
+                });
             }
             content["m.new_content"] = new;
             content["m.relates_to"] = json!({"rel_type": "m.replace", "event_id": message});
@@ -164,6 +177,12 @@ mod tests {
         assert_eq!(edit["content"]["body"], "* New");
         assert_eq!(edit["content"]["m.new_content"]["formatted_body"], "<b>New</b>");
         assert_eq!(edit["content"]["m.relates_to"], json!({"rel_type": "m.replace", "event_id": "$e"}));
+        let html = "<b>ä</b> ".repeat(4_000);
+        let part = Part { text: "ä ".repeat(4_000), html: Some(html.clone()), ..Part::default() };
+        let edit = compose(&act(&Deed::Edit { message: "$e".into() }, Some(&part))).unwrap();
+        assert!(edit.to_string().len() < 60_000, "{}", edit.to_string().len());
+        assert_eq!(edit["content"]["m.new_content"]["formatted_body"], html);
+        assert!(edit["content"]["body"].as_str().unwrap().starts_with("* ä ä"), "{edit}");
         let poll = Deed::Poll(Poll {
             question: "Tea?".into(),
             options: vec!["Yes".into(), "No".into()],
