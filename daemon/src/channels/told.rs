@@ -1,4 +1,5 @@
-//! What a platform tells of its own accord, by a request to the hub's own door: what became of parts whose answer was lost.
+//! What a platform tells of its own accord, by a request to the hub's own door: what became of parts whose answer was lost, and
+//! of those that it had taken and could not deliver after all.
 //!
 //! Whoever sends it has no token of the hub's. It is believed because it is signed with a secret that the account shares
 //! with its platform, over the bytes as they came; whether it is, the account's adapter knows.
@@ -10,8 +11,19 @@ use super::PartKey;
 pub struct Told {
     /// The part.
     pub key: PartKey,
-    /// The platform's id of what arrived, or why it never will.
-    pub outcome: Result<String, String>,
+    /// The platform's id of what arrived, or what never will.
+    pub outcome: Result<String, Lost>,
+}
+
+/// What a platform had taken, and did not deliver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// The platform's id of it: what is told of an earlier attempt says nothing of a later one.
+    pub id: String,
+    /// Why, in the platform's words.
+    pub why: String,
+    /// The part goes once more: its request has something else in it for this very case, which was approved with it.
+    pub again: bool,
 }
 
 /// Why a request says nothing.

@@ -27,7 +27,7 @@ use crate::{
         capabilities::{ButtonRules, PollRules},
         formats, heard,
         limits::{Allowance, Scope},
-        told::{NotTold, Told},
+        told::{Lost, NotTold, Told},
     },
     files::{Bounds, Files, Sources, reach::Private},
     message::{action::Action, attachment::Attachment, call::Call, receipt::Receipt, state::State},
@@ -52,6 +52,8 @@ struct Platform {
     /// It reads, and answers nobody.
     silent: bool,
     files: Option<FileForm>,
+    /// It has every action.
+    able: bool,
     /// What it says when it is asked whether something arrived; where there is nothing, it cannot be asked.
     found: Mutex<Option<Result<Option<String>, Failure>>>,
     /// It can be looked at, and does not show all that arrived.
@@ -102,6 +104,10 @@ impl Adapter for Platform {
         const BARE: Capabilities = can(None);
         const CAPTIONED: Capabilities = can(Some(FileForm::Captioned));
         const TOGETHER: Capabilities = can(Some(FileForm::Together));
+        const ABLE: Capabilities = Capabilities { actions: Action::ALL, effects: &["slam"], ..CAPTIONED };
+        if self.able {
+            return &ABLE;
+        }
         match self.files {
             None => &BARE,
             Some(FileForm::Captioned) => &CAPTIONED,
@@ -140,7 +146,8 @@ impl Adapter for Platform {
     async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
         let text = String::from_utf8_lossy(body);
         let (word, key) = text.split_once(' ').ok_or(NotTold::Body)?;
-        let outcome = if word == "arrived" { Ok("told".into()) } else { Err("it never arrives".into()) };
+        let lost = || Lost { id: "x".into(), why: "it never arrives".into(), again: word == "otherwise" };
+        let outcome = if word == "arrived" { Ok("told".into()) } else { Err(lost()) };
         match signature {
             "signed" => Ok(vec![Told { key: PartKey(key.into()), outcome }]),
             _ => Err(NotTold::Signature),
@@ -223,7 +230,7 @@ impl House {
             approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
             outbox,
             accounts,
-            agents: [("courier", Crossing::Allow), ("asker", Crossing::Hold)]
+            agents: [("courier", Crossing::Allow), ("asker", Crossing::Hold), ("homely", Crossing::Deny)]
                 .map(|(name, crossing)| (name.to_owned(), rules(crossing)))
                 .into(),
             ttl: Duration::from_hours(24),

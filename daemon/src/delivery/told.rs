@@ -1,10 +1,10 @@
-//! What platforms tell of their own accord settles what nobody knew.
+//! What platforms tell of their own accord settles what nobody knew, and says of what they had taken that it did not arrive.
 
 use super::{Pipeline, submit::unavailable};
 use crate::{
     channels::told::NotTold,
     message::refusal::{Code, Refusal},
-    outbox::told,
+    outbox::told::{self, Settled},
 };
 
 impl Pipeline {
@@ -42,9 +42,13 @@ impl Pipeline {
                 .change(seq, move |tx| told::settle(tx, (&of.0, &of.1), &key, &one.outcome))
                 .await;
             // Where that fails it is as it was, and the platform tells it again.
-            if done.map_err(unavailable)? {
-                tracing::info!(channel, account = name, "a platform told what became of a part");
-                settled += 1;
+            match done.map_err(unavailable)? {
+                Settled::Now => {
+                    tracing::info!(channel, account = name, "a platform told what became of a part");
+                    settled += 1;
+                }
+                Settled::Nothing => {}
+                Settled::Later => return Err(refused(NotTold::Busy)),
             }
         }
         Ok(settled)

@@ -106,7 +106,7 @@ words! {
         Lose = "lose",
         /// The database is a restored backup: nobody knows what became of it since.
         Restore = "restore",
-        /// An operator sends the rest of it again.
+        /// The rest of it is sent again, by an operator, or because its platform did not deliver what it had taken.
         Retry = "retry",
         /// An operator sends it again and accepts that it may arrive twice.
         RetryMayDuplicate = "retry_may_duplicate",
@@ -182,6 +182,9 @@ pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, Ill
         // It tells later what nobody knew.
         (S::Unknown, Event::Confirm, Platform) => S::Sent,
         (S::Unknown, Event::Fail, Platform) => S::Failed,
+        // Or that what it had taken did not arrive after all; and where what was approved has something else for that, it goes.
+        (S::Sent, Event::Fail, Platform) => S::Failed,
+        (S::Sent | S::Unknown, Event::Retry, Platform) => S::Ready,
         (S::Failed, Event::Retry, Operator) => S::Ready,
         (S::Unknown, Event::RetryMayDuplicate, Operator) => S::Ready,
         // Not past what had not let it out: hooks, policy and a person are asked as the first time.
@@ -240,6 +243,9 @@ mod tests {
         sending restore hub -> unknown
         unknown confirm platform -> sent
         unknown fail platform -> failed
+        sent fail platform -> failed
+        sent retry platform -> ready
+        unknown retry platform -> ready
         failed retry operator -> ready
         unknown retry_may_duplicate operator -> ready
         unknown readmit operator -> accepted

@@ -112,7 +112,7 @@ fn by_both(case: Case) -> Scene {
     match case {
         Case::Deed(_) | Case::Removed => by_evolution(case),
         // Neither is ready.
-        Case::NotReady => plays([EXPIRED, EXPIRED], Ends::Refused("replace the token")),
+        Case::Refused | Case::NotReady => plays([EXPIRED, EXPIRED], Ends::Refused("replace the token")),
         _ => by_cloud(case),
     }
 }

@@ -225,9 +225,11 @@ async fn reactions_go_by_the_way_that_their_message_came_and_may_go_twice() {
 #[tokio::test]
 async fn hybrid_takes_the_second_way_while_the_first_is_not_ready_and_never_changes_what_is_stored() {
     let files = Files::new();
-    let gone = Double::start(&[refusal!(401, "190"), Reply::Says(200, "", r#"{"status":"CONNECTED"}"#)]);
-    let other =
-        Double::start(&[Reply::Says(200, "", r#"{"instance":{"instanceName":"home","state":"open"}}"#)]);
+    let gone = Double::start(&[refusal!(401, "190"), refusal!(401, "190"), refusal!(400, "131026")]);
+    let other = Double::start(&[
+        Reply::Says(200, "", r#"{"instance":{"instanceName":"home","state":"open"}}"#),
+        MADE,
+    ]);
     let whatsapp = hybrid(gone.port, other.port, &files);
     let text = part("Hello");
     let stored = whatsapp.compose(&letter(ANNA, &text));
@@ -237,11 +239,18 @@ async fn hybrid_takes_the_second_way_while_the_first_is_not_ready_and_never_chan
     // Buttons are the first way's, groups the second's.
     let buttons = vec![vec![Button { text: "Yes".into(), press: Press::Data("y".into()) }]];
     let extras = Extras { buttons, ..Extras::default() };
-    assert_eq!(whatsapp.compose(&Letter { extras: &extras, ..letter(ANNA, &text) })["way"], "cloud");
-    // The stored one still goes where it was to go.
-    assert!(whatsapp.deliver(&stored, &key()).await.is_err());
-    assert_eq!(gone.heard().len(), 2);
-    assert_eq!(other.heard().len(), 1);
+    let pressed = whatsapp.compose(&Letter { extras: &extras, ..letter(ANNA, &text) });
+    assert!(pressed["way"] == "cloud" && pressed.get("otherwise").is_none(), "{pressed}");
+    // The stored one still goes where it was to go, and by the way that is stored beside it where nothing can go there.
+    assert_eq!(whatsapp.route(&stored), Some("by the Cloud API, or else the Evolution API"));
+    assert_eq!(whatsapp.redelivery(&stored), Redelivery::Look);
+    whatsapp.deliver(&stored, &key()).await.unwrap();
+    assert_eq!((gone.heard().len(), other.heard().len()), (2, 2));
+    let sent = body(&other.heard()[1]);
+    assert_eq!(sent["text"], "Hello", "{sent}");
+    // What is refused for its own sake goes by no other way.
+    assert!(matches!(whatsapp.deliver(&stored, &key()).await, Err(Failure::Permanent(_))));
+    assert_eq!((gone.heard().len(), other.heard().len()), (3, 2));
     let ready = hybrid(1, 1, &files);
     assert_eq!(ready.compose(&letter(GROUP, &text))["way"], "evolution");
     assert_eq!(ready.compose(&letter(ANNA, &text))["way"], "cloud");
@@ -277,16 +286,16 @@ async fn hybrid_returns_to_the_first_way_when_a_message_of_the_second_finds_it_r
     let asked: Vec<_> = first.heard().iter().filter(|heard| heard.starts_with("GET")).cloned().collect();
     assert_eq!(asked.len(), 4, "{asked:?}");
     assert!(asked[0].contains("health_status"), "{asked:?}");
-    assert_eq!(second.heard().len(), 2);
+    assert_eq!(second.heard().len(), 3, "the first one found out, and went on by it");
 
     // Within a minute nobody asks again.
     let first = Double::start(&[refusal!(401, "190"), refusal!(401, "190"), refusal!(401, "190"), CONNECTED]);
-    let second = Double::start(&[MADE, MADE, MADE]);
+    let second = Double::start(&[MADE, MADE, MADE, MADE]);
     let whatsapp = hybrid(first.port, second.port, &files);
     for way in ["cloud", "evolution", "evolution", "evolution"] {
         assert_eq!(send(&whatsapp).await, way);
     }
-    assert_eq!((first.heard().len(), second.heard().len()), (3, 3));
+    assert_eq!((first.heard().len(), second.heard().len()), (3, 4));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 //! (<https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>).
 
 use std::{
+    collections::VecDeque,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -30,7 +31,12 @@ use crate::{
 };
 
 /// More than 24 hours have passed since the person wrote last.
-const OUTSIDE_WINDOW: u64 = 131_047;
+pub(super) const OUTSIDE_WINDOW: u64 = 131_047;
+/// What can be done about that.
+pub(super) const WINDOW_HINT: &str =
+    "more than 24 hours have passed since the person wrote: configure a template, or wait until they write";
+/// Parts that are remembered as refused for that.
+const REMEMBERED: usize = 512;
 
 /// How often a number that was not ready is asked at most whether it is again. Messages that the other way carries meanwhile
 /// arrive, so it need not be sooner.
@@ -49,13 +55,53 @@ pub(super) struct Graph {
     asked: Mutex<Option<Instant>>,
     /// How often at most it is asked that.
     again: Duration,
+    /// Parts of which the platform told, after it had taken them, that they were outside of the 24 hours.
+    outside: Mutex<VecDeque<String>>,
+}
+
+/// Why something was not sent.
+pub(super) enum Unsent {
+    /// The number, the account or the way to it is not ready; nothing has left.
+    NotReady(Failure),
+    /// It is about this message.
+    Failed(Failure),
+}
+
+impl From<Failure> for Unsent {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Silence> for Unsent {
+    fn from(silence: Silence) -> Self {
+        match silence {
+            Silence::NotSent(_) => Self::NotReady(silence.into()),
+            Silence::Lost(_) => Self::Failed(silence.into()),
+        }
+    }
+}
+
+impl From<Unsent> for Failure {
+    fn from(unsent: Unsent) -> Self {
+        let (Unsent::NotReady(failure) | Unsent::Failed(failure)) = unsent;
+        failure
+    }
 }
 
 impl Graph {
     /// The number with this id, behind an address that has the version in it.
     pub(super) fn new(http: reqwest::Client, url: Base, number: String, token: impl Into<Token>) -> Self {
         let http = Http::new(http, "the Cloud API", token);
-        Self { http, url, number, ready: AtomicBool::new(true), asked: Mutex::default(), again: ASKED_AGAIN }
+        Self {
+            http,
+            url,
+            number,
+            ready: AtomicBool::new(true),
+            asked: Mutex::default(),
+            again: ASKED_AGAIN,
+            outside: Mutex::default(),
+        }
     }
 
     /// The same, asked more often whether it is ready again.
@@ -96,21 +142,49 @@ impl Graph {
     }
 
     /// Performs a request, and the one that may stand in for it; the message's id.
-    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
+    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Unsent> {
+        let instead = Some(&wire["outside_window"]).filter(|instead| instead.is_object());
+        let unsent = |answer: Answer| match self.judge(&answer) {
+            // A token that has been replaced is worth another try.
+            failure @ Failure::Permanent(_) if is_not_ready(&answer) => Unsent::NotReady(failure),
+            failure => Unsent::Failed(failure),
+        };
+        if self.is_outside(key) {
+            let Some(instead) = instead else {
+                return Err(Failure::Permanent(format!("the Cloud API refused it: {WINDOW_HINT}")).into());
+            };
+            return self.post(instead.clone(), key).await?.map_err(unsent);
+        }
         let mut message = wire["message"].clone();
         self.hand_over(&mut message, kept).await?;
-        let first = self.post(message, key).await?;
-        match (first, &wire["outside_window"]) {
+        match (self.post(message, key).await?, instead) {
             (Ok(id), _) => Ok(id),
-            (Err(answer), instead) if code(&answer) == OUTSIDE_WINDOW && instead.is_object() => {
-                self.post(instead.clone(), key).await?.map_err(|answer| self.judge(&answer))
+            (Err(answer), Some(instead)) if code(&answer) == OUTSIDE_WINDOW => {
+                self.post(instead.clone(), key).await?.map_err(unsent)
             }
-            (Err(answer), _) => Err(self.judge(&answer)),
+            (Err(answer), _) => Err(unsent(answer)),
         }
     }
 
+    /// Notes that this part is outside of the 24 hours; whether that is news.
+    pub(super) fn note_outside(&self, key: &PartKey) -> bool {
+        let mut outside = self.outside.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = !outside.contains(&key.0);
+        if news {
+            if outside.len() >= REMEMBERED {
+                outside.pop_front();
+            }
+            outside.push_back(key.0.clone());
+        }
+        news
+    }
+
+    fn is_outside(&self, key: &PartKey) -> bool {
+        self.outside.lock().unwrap_or_else(PoisonError::into_inner).contains(&key.0)
+    }
+
     /// Posts a message: its id, or the answer that said no.
-    async fn post(&self, mut message: Value, key: &PartKey) -> Result<Result<String, Answer>, Failure> {
+    async fn post(&self, mut message: Value, key: &PartKey) -> Result<Result<String, Answer>, Unsent> {
         message["biz_opaque_callback_data"] = json!(key.0);
         let request = self.http.client.post(self.url.at(&[&self.number, "messages"])).json(&message);
         let answer = self.ask(request).await?;
@@ -120,7 +194,7 @@ impl Graph {
         self.ready.store(true, Ordering::Relaxed);
         match answer.body["messages"][0]["id"].as_str() {
             Some(id) => Ok(Ok(id.to_owned())),
-            None => Err(Failure::Unknown("the Cloud API said yes, but not as which message".into())),
+            None => Err(Failure::Unknown("the Cloud API said yes, but not as which message".into()).into()),
         }
     }
 
@@ -135,7 +209,7 @@ impl Graph {
     /// Uploads the file of a message, if it has one, and puts its id in.
     ///
     /// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#upload-media>
-    async fn hand_over(&self, message: &mut Value, kept: &Kept) -> Result<(), Failure> {
+    async fn hand_over(&self, message: &mut Value, kept: &Kept) -> Result<(), Unsent> {
         let broken = || Failure::Permanent("the stored message names its file by no hash".into());
         let Some(file) = message.as_object_mut().and_then(|message| message.remove("file")) else {
             return Ok(());
@@ -157,9 +231,17 @@ impl Graph {
         let request = self.http.client.post(self.url.at(&[&self.number, "media"])).multipart(form);
         let request = request.bearer_auth(self.http.token().expose());
         // It is in no conversation, whether it arrived or not.
-        let answer = self.http.ask_within(request, longest).await.map_err(Silence::harmless)?;
+        let answer = self.http.ask_within(request, longest).await.map_err(|silence| match silence {
+            Silence::NotSent(_) => Unsent::NotReady(silence.harmless()),
+            Silence::Lost(_) => Unsent::Failed(silence.harmless()),
+        })?;
         if !answer.status.is_success() {
-            return Err(self.judge(&answer).harmless());
+            let failure = self.judge(&answer).harmless();
+            return Err(if is_not_ready(&answer) {
+                Unsent::NotReady(failure)
+            } else {
+                Unsent::Failed(failure)
+            });
         }
         let id = answer.body["id"].as_str();
         let id =
@@ -180,7 +262,7 @@ impl Graph {
         };
         let said = format!("the Cloud API answered {}, {}", answer.status.as_u16(), self.http.words(&words));
         match code(answer) {
-            0 | 190 if answer.status.as_u16() == 401 || error["code"].is_u64() => {
+            0 | 190 if is_not_ready(answer) => {
                 self.ready.store(false, Ordering::Relaxed);
                 self.http.refused(said)
             }
@@ -191,12 +273,9 @@ impl Graph {
             }
             // Trouble of theirs: API unknown, API service, something went wrong, service unavailable, maintenance.
             1 | 2 | 131_000 | 131_016 | 131_057 | 133_004 => Failure::Retry(said),
-            OUTSIDE_WINDOW => Failure::Permanent(format!(
-                "{said}; more than 24 hours have passed since the person wrote: configure a template, or wait until \
-                 they write"
-            )),
+            OUTSIDE_WINDOW => Failure::Permanent(format!("{said}; {WINDOW_HINT}")),
             131_030 => Failure::Permanent(format!("{said}; add the number to the test number's list")),
-            368 | 131_031 | 33 | 133_010 => {
+            _ if is_not_ready(answer) => {
                 self.ready.store(false, Ordering::Relaxed);
                 Failure::Permanent(said)
             }
@@ -240,6 +319,14 @@ impl Graph {
         } else {
             Err(format!("phone {}: {number} cannot send", self.http.words(&status.to_lowercase())))
         }
+    }
+}
+
+/// Whether an answer is about the number, its account or the token, and not about a message.
+fn is_not_ready(answer: &Answer) -> bool {
+    match code(answer) {
+        0 | 190 => answer.status.as_u16() == 401 || answer.body["error"]["code"].is_u64(),
+        code => matches!(code, 368 | 131_031 | 33 | 133_010),
     }
 }
 

@@ -1,9 +1,9 @@
 //! WhatsApp: one number, by Meta's Cloud API, by an Evolution API that holds a phone's session, or by both.
 //!
 //! Of both, `hybrid` takes the Cloud API while that is ready as far as is known, and the Evolution API otherwise; the way is
-//! fixed in the stored request when a message is composed and does not change after. A Cloud API that was not ready is asked
-//! again when a message goes by the Evolution API, once a minute at most, and those planned after that go by it. Neither
-//! recognises a message that comes twice: where an answer was lost, the Evolution API is looked at for the text, and the Cloud
+//! fixed in the stored request when a message is composed, as is the second one for a Cloud API that turns out not to be
+//! ready, and does not change after. A Cloud API that was not ready is asked again when a message goes by the Evolution API,
+//! once a minute at most, and those planned after that go by it. Neither recognises a message that comes twice: where an answer was lost, the Evolution API is looked at for the text, and the Cloud
 //! API's notifications can settle it later ([`status`]). Else it is unknown.
 //!
 //! - `target`: addresses and ids; `wire`: which way, and `cloud` and `evolution`: what a message becomes on each;
@@ -28,7 +28,11 @@ use gatepost_link::Digest;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{graph::Graph, instance::Instance, wire::Ways};
+use self::{
+    graph::{Graph, Unsent},
+    instance::Instance,
+    wire::Ways,
+};
 use super::{
     Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
     TargetError,
@@ -261,6 +265,11 @@ impl WhatsApp {
     }
 }
 
+/// What goes by the Evolution API, if anything does.
+fn by_second(wire: &Value) -> &Value {
+    wire.get("otherwise").unwrap_or(wire)
+}
+
 #[async_trait]
 impl Adapter for WhatsApp {
     fn capabilities(&self) -> &'static Capabilities {
@@ -298,7 +307,14 @@ impl Adapter for WhatsApp {
             || Failure::Permanent("the account no longer has the way that this message was to go".into());
         match wire["way"].as_str() {
             Some("cloud") => {
-                let sent = self.graph.as_ref().ok_or_else(gone)?.send(wire, key, &self.kept).await?;
+                let sent = self.graph.as_ref().ok_or_else(gone)?.send(wire, key, &self.kept).await;
+                let sent = match (sent, &self.instance) {
+                    (Err(Unsent::NotReady(why)), Some(instance)) if wire["otherwise"].is_object() => {
+                        tracing::info!(%why, "the Cloud API is not ready: the message goes by the Evolution API");
+                        return instance.send(&wire["otherwise"], &self.kept).await;
+                    }
+                    (sent, _) => sent?,
+                };
                 // What was reacted to, for a reaction has nothing that could be done to it.
                 Ok(wire["message"]["reaction"]["message_id"].as_str().map_or(sent, str::to_owned))
             }
@@ -314,6 +330,9 @@ impl Adapter for WhatsApp {
 
     fn route(&self, wire: &Value) -> Option<&'static str> {
         match (self.capabilities().mode, wire["way"].as_str()?) {
+            (DeliveryMode::Hybrid, "cloud") if wire["otherwise"].is_object() => {
+                Some("by the Cloud API, or else the Evolution API")
+            }
             (DeliveryMode::Hybrid, "cloud") => Some("by the Cloud API"),
             (DeliveryMode::Hybrid, "evolution") => Some("by the Evolution API"),
             _ => None,
@@ -326,14 +345,14 @@ impl Adapter for WhatsApp {
             || wire["method"] == "DELETE";
         match done_to_one {
             true => Redelivery::SEEN_ONCE,
-            false if wire["path"] == "message/sendText" => Redelivery::Look,
+            false if by_second(wire)["path"] == "message/sendText" => Redelivery::Look,
             false => Redelivery::Never,
         }
     }
 
     async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
         match &self.instance {
-            Some(instance) => instance.find(wire, key).await,
+            Some(instance) => instance.find(by_second(wire), key).await,
             None => Ok(None),
         }
     }
@@ -345,7 +364,12 @@ impl Adapter for WhatsApp {
             Err(NotTold::Signature) if door.app.renewed() => status::read(&door.app.now(), signature, body)?,
             read => read?,
         };
-        Ok(notices.into_iter().filter_map(status::Notice::told).collect())
+        // A template goes once for a part, if there is one at all.
+        let may_go = |key: &PartKey| match &self.graph {
+            Some(graph) if self.template.is_some() => graph.note_outside(key),
+            _ => false,
+        };
+        Ok(notices.into_iter().filter_map(|notice| notice.told(may_go)).collect())
     }
 
     fn agrees(&self, word: &str) -> bool {

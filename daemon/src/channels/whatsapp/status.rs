@@ -11,11 +11,13 @@ use serde_json::Value;
 use crate::{
     channels::{
         PartKey,
-        told::{NotTold, Told},
+        told::{Lost, NotTold, Told},
     },
     message::attachment,
     settings::secret::Secret,
 };
+
+use super::graph::{OUTSIDE_WINDOW, WINDOW_HINT};
 
 /// The longest notification that is read, in bytes (webhooks' payloads have 3 MB at most).
 const MAX_BODY: usize = 3 * 1024 * 1024;
@@ -46,13 +48,20 @@ pub enum Standing {
 }
 
 impl Notice {
-    /// What became of the part, where it was one of ours.
-    pub(super) fn told(self) -> Option<Told> {
+    /// What became of the part, where it was one of ours. `knew_not` notes that a part is outside of the 24 hours, and says
+    /// whether a template may go for it, which it may once.
+    pub(super) fn told(self, knew_not: impl Fn(&PartKey) -> bool) -> Option<Told> {
+        let key = self.key?;
         let outcome = match self.standing {
             Standing::Arrived => Ok(self.id),
-            Standing::Failed { code, why } => Err(format!("the Cloud API said later {code}, {why}")),
+            Standing::Failed { code, why } => {
+                let outside = code == OUTSIDE_WINDOW;
+                let hint = if outside { format!("; {WINDOW_HINT}") } else { String::new() };
+                let why = format!("the Cloud API said later {code}, {why}{hint}");
+                Err(Lost { id: self.id, why, again: outside && knew_not(&key) })
+            }
         };
-        self.key.map(|key| Told { key, outcome })
+        Some(Told { key, outcome })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Which way a message goes, and what it becomes there.
 //!
-//! The way is chosen when the message is composed, from what is known then, and is part of what is stored: whoever approves
-//! sees it, and nothing changes it afterwards. What only one way has goes that way; so does what is done to a message that
-//! came that way.
+//! The way is chosen when the message is composed, from what is known then, and is part of what is stored, as is the same by
+//! the second way, for when the first turns out not to be ready: whoever approves sees both, and nothing changes them
+//! afterwards. What only one way has goes that way; so does what is done to a message that came that way.
 
 use serde_json::Value;
 
@@ -51,7 +51,16 @@ pub(super) fn compose(ways: Ways, letter: &Letter<'_>, previews: bool, template:
         Some(Way::Cloud)
     };
     match ways.pick(wanted) {
-        Ok(Way::Cloud) => cloud::compose(letter, previews, template),
+        Ok(Way::Cloud) => {
+            let mut wire = cloud::compose(letter, previews, template);
+            if wanted.is_none() && ways.evolution && wire["way"].is_string() {
+                let otherwise = evolution::compose(letter, previews);
+                if otherwise["way"].is_string() {
+                    wire["otherwise"] = otherwise;
+                }
+            }
+            wire
+        }
         Ok(Way::Evolution) => evolution::compose(letter, previews),
         Err(refused) => refused,
     }

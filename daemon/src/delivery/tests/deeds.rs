@@ -57,6 +57,45 @@ async fn an_approver_reads_what_a_held_deed_would_do() {
 }
 
 #[tokio::test]
+async fn every_action_is_judged_by_where_it_goes() {
+    let (directory, _, two) = platforms();
+    let able = Arc::new(Platform { able: true, files: Some(FileForm::Captioned), ..Platform::default() });
+    let house = House::open(directory.path(), &able, &two).await;
+    let calls = [
+        json!({"message": "hi"}),
+        json!({"action": "broadcast", "targets": ["one:ann"], "message": "hi"}),
+        json!({"action": "reply", "replyToId": "9", "message": "hi"}),
+        json!({"action": "thread-reply", "threadId": "9", "message": "hi"}),
+        json!({"action": "thread", "threadName": "Plans"}),
+        json!({"action": "react", "messageId": "9", "emoji": "👍"}),
+        json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}),
+        json!({"action": "edit", "messageId": "9", "message": "ho"}),
+        json!({"action": "delete", "messageId": "9"}),
+        json!({"action": "pin", "messageId": "9"}),
+        json!({"action": "unpin", "messageId": "9"}),
+        json!({"action": "timeout", "userId": "7", "durationMinutes": 5}),
+        json!({"action": "kick", "userId": "7"}),
+        json!({"action": "ban", "userId": "7"}),
+        json!({"action": "sendWithEffect", "effect": "slam", "message": "hi"}),
+        json!({"action": "sendAttachment", "attachments": [{"base64": "aGk="}]}),
+        json!({"action": "setPresence", "channel": "one", "status": "away"}),
+    ];
+    assert_eq!(calls.len(), Action::ALL.len());
+    for (mut call, action) in calls.into_iter().zip(Action::ALL) {
+        if !matches!(action, Action::Broadcast | Action::SetPresence) {
+            call["to"] = "one:ann".into();
+        }
+        let call = Call::parse(&call, &CHANNELS).unwrap();
+        let receipt = house.pipeline.submit("asker", call.clone(), Idempotency::NONE).await.unwrap();
+        assert_eq!(receipt.state, State::Held, "{}", action.word());
+        let refusal = house.pipeline.submit("homely", call, Idempotency::NONE).await.unwrap_err();
+        assert_eq!(refusal.reason, Some("cross_context"), "{}: {refusal:?}", action.word());
+    }
+    assert!(able.heard.lock().unwrap().is_empty());
+    house.close().await;
+}
+
+#[tokio::test]
 async fn a_threads_name_says_whose_it_is_where_nothing_else_of_it_is_read() {
     let (directory, _, two) = platforms();
     let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
@@ -207,4 +246,44 @@ async fn what_a_platform_tells_later_settles_what_nobody_knew_and_nothing_else()
         assert_eq!(house.pipeline.told("one", "home", "signed", body.as_bytes()).await, Ok(0));
         house.close().await;
     }
+}
+
+#[tokio::test]
+async fn what_a_platform_did_not_deliver_after_all_has_failed_or_goes_as_what_was_approved_for_that() {
+    let (directory, one, two) = platforms();
+    let house = House::open(directory.path(), &one, &two).await;
+    let outbox = house.pipeline.outbox();
+    for (word, state, heard) in [("failed", State::Failed, 1), ("otherwise", State::Sent, 2)] {
+        let address = format!("one:{word}");
+        let seq = house.send(&address, "Hello").await;
+        assert_eq!(house.end(seq).await.state, State::Sent);
+        let key = outbox.parts(seq).await.unwrap()[0].key.clone();
+        let tell = async |channel: &str, word: &str| {
+            let body = format!("{word} {key}");
+            house.pipeline.told(channel, "home", "signed", body.as_bytes()).await
+        };
+        // That it has arrived is no news, and no other account's business.
+        assert_eq!((tell("one", "arrived").await, tell("two", word).await), (Ok(0), Ok(0)));
+        // Of another attempt than the one that was confirmed, nothing is believed.
+        outbox
+            .change(seq, move |tx| {
+                Ok(tx.execute("UPDATE parts SET platform_id = 'later' WHERE message = ?", [seq])?)
+            })
+            .await
+            .unwrap();
+        assert_eq!(tell("one", word).await, Ok(0));
+        outbox
+            .change(seq, move |tx| {
+                Ok(tx.execute("UPDATE parts SET platform_id = 'x' WHERE message = ?", [seq])?)
+            })
+            .await
+            .unwrap();
+        assert_eq!(tell("one", word).await, Ok(1));
+        let receipt = house.end(seq).await;
+        assert_eq!(receipt.state, state, "{receipt:?}");
+        assert_eq!(one.heard(word).len(), heard);
+        let notices = outbox.notices("courier", 0, 10).await.unwrap();
+        assert_eq!(notices.len(), 1, "the agent hears that it failed, and of nothing else: {notices:?}");
+    }
+    house.close().await;
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::channels::{
-    told::{NotTold, Told},
+    told::{Lost, NotTold, Told},
     whatsapp::Door,
 };
 
@@ -132,6 +132,36 @@ async fn outside_the_window_the_template_that_was_approved_goes_instead() {
 }
 
 #[tokio::test]
+async fn outside_the_window_the_template_goes_also_when_that_is_told_later_and_once() {
+    let double = Double::start(&[SENT, SENT]);
+    let door = Some(Door { app: Secret::from("app secret").into(), verify: Secret::from("a word").into() });
+    let template = Some(Template { name: "update".into(), language: "en".into() });
+    let whatsapp = WhatsApp { template, door, ..cloud(double.port, &Files::new()) };
+    let text = part("Hello");
+    let wire = whatsapp.compose(&letter(ANNA, &text));
+    whatsapp.deliver(&wire, &key()).await.unwrap();
+    let status = json!({"id": "wamid.1", "status": "failed", "biz_opaque_callback_data": key().0,
+        "errors": [{"code": 131_047, "title": "Re-engagement message"}]});
+    let body_of = json!({"entry": [{"changes": [{"value": {"statuses": [status]}}]}]}).to_string();
+    let signing = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, b"app secret");
+    let mac = ring::hmac::sign(&signing, body_of.as_bytes());
+    let signature = format!("sha256={}", crate::random::to_hex(mac.as_ref()));
+    for again in [true, false] {
+        let told = whatsapp.told(&signature, body_of.as_bytes()).await.unwrap();
+        let lost = told[0].outcome.as_ref().unwrap_err();
+        assert!(lost.again == again && lost.why.contains("configure a template"), "{lost:?}");
+    }
+    whatsapp.deliver(&wire, &key()).await.unwrap();
+    assert_eq!(body(&double.heard()[1])["type"], "template");
+    // What has no template does not go a second time.
+    let (file, text) = ([Files::new().add("a.png", "image/png", b"x")], part("See"));
+    let wire = whatsapp.compose(&Letter { files: &file, ..letter(ANNA, &text) });
+    let failure = whatsapp.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("24 hours")), "{failure:?}");
+    assert_eq!(double.heard().len(), 2);
+}
+
+#[tokio::test]
 async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_word_agreed_on() {
     let files = Files::new();
     let door = Door { app: Secret::from("app secret").into(), verify: Secret::from("a word").into() };
@@ -148,7 +178,14 @@ async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_wo
     };
     for (state, outcome) in [
         ("delivered", Ok("wamid.1".to_owned())),
-        ("failed", Err("the Cloud API said later 131026, Undeliverable".to_owned())),
+        (
+            "failed",
+            Err(Lost {
+                id: "wamid.1".into(),
+                why: "the Cloud API said later 131026, Undeliverable".into(),
+                again: false,
+            }),
+        ),
     ] {
         let body = told(state, &key().0);
         let said = whatsapp.told(&signed(&body), body.as_bytes()).await.unwrap();
