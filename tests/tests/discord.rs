@@ -298,7 +298,9 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
     ensure!(set["status"] == "dnd" && set["activities"] == shown, "{set}");
     let long = json!({"action": "setPresence", "channel": "discord", "status": "busy", "statusText": "x".repeat(129)});
     let refused = agent.post("/v1/messages", &long)?;
-    ensure!(refused.body["state"] == "failed" && text(&refused.body, "error").contains("128"), "{refused:?}");
+    ensure!(refused.status == 400 && refused.body["reason"] == "over_the_bound", "{refused:?}");
+    ensure!(text(&refused.body, "error").contains("128 at most"), "{refused:?}");
+    ensure!(text(&refused.body, "hint").contains("shorter"), "{refused:?}");
 
     // Who was killed comes back with the status that was set last.
     hub.kill()?;
@@ -341,7 +343,7 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
     eventually("both answers", || Ok((answers(&filled)?.len() == 2).then_some(())))?;
     let inbox = agent.get("/v1/inbox")?;
     // Of the message itself nothing is told: it was sent at once.
-    let [_too_long, notice] = inbox.body["notices"].as_array().context("notices")?.as_slice() else {
+    let [notice] = inbox.body["notices"].as_array().context("notices")?.as_slice() else {
         anyhow::bail!("{inbox:?}")
     };
     let entry = json!({"form": "Report", "by": "99", "name": "Ann", "message": message, "values": values});
@@ -368,5 +370,16 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
         ensure!(!log.contains(secret), "{secret} is in the log");
     }
     ensure!(!log.contains("It broke"), "what somebody entered is in the log");
+
+    // Who stops is shown offline at once; who was killed above had no time for it.
+    let codes = || -> Result<Vec<Value>> {
+        let left = double.happen(json!("left"))?;
+        Ok(left.as_array().context("codes")?.iter().filter(|code| !code.is_null()).cloned().collect())
+    };
+    ensure!(codes()?.is_empty(), "it left while it ran: {:?}", codes()?);
+    hub.terminate()?;
+    let codes =
+        eventually("the end of the session", || Ok(Some(codes()?).filter(|codes| !codes.is_empty())))?;
+    ensure!(codes == [json!(1000)], "{codes:?}");
     Ok(())
 }
