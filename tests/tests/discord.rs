@@ -298,7 +298,9 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
     ensure!(set["status"] == "dnd" && set["activities"] == shown, "{set}");
     let long = json!({"action": "setPresence", "channel": "discord", "status": "busy", "statusText": "x".repeat(129)});
     let refused = agent.post("/v1/messages", &long)?;
-    ensure!(refused.body["state"] == "failed" && text(&refused.body, "error").contains("128"), "{refused:?}");
+    ensure!(refused.status == 400 && refused.body["reason"] == "over_the_bound", "{refused:?}");
+    ensure!(text(&refused.body, "error").contains("128 at most"), "{refused:?}");
+    ensure!(text(&refused.body, "hint").contains("shorter"), "{refused:?}");
 
     // Who was killed comes back with the status that was set last.
     hub.kill()?;
@@ -341,7 +343,7 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
     eventually("both answers", || Ok((answers(&filled)?.len() == 2).then_some(())))?;
     let inbox = agent.get("/v1/inbox")?;
     // Of the message itself nothing is told: it was sent at once.
-    let [_too_long, notice] = inbox.body["notices"].as_array().context("notices")?.as_slice() else {
+    let [notice] = inbox.body["notices"].as_array().context("notices")?.as_slice() else {
         anyhow::bail!("{inbox:?}")
     };
     let entry = json!({"form": "Report", "by": "99", "name": "Ann", "message": message, "values": values});
@@ -368,5 +370,60 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
         ensure!(!log.contains(secret), "{secret} is in the log");
     }
     ensure!(!log.contains("It broke"), "what somebody entered is in the log");
+
+    // Who stops is shown offline at once; who was killed above had no time for it.
+    let codes = || -> Result<Vec<Value>> {
+        let left = double.happen(json!("left"))?;
+        Ok(left.as_array().context("codes")?.iter().filter(|code| !code.is_null()).cloned().collect())
+    };
+    ensure!(codes()?.is_empty(), "it left while it ran: {:?}", codes()?);
+    hub.terminate()?;
+    let codes =
+        eventually("the end of the session", || Ok(Some(codes()?).filter(|codes| !codes.is_empty())))?;
+    ensure!(codes == [json!(1000)], "{codes:?}");
+    Ok(())
+}
+
+/// Whether the double's schema takes an answer to an interaction: it looks at the body first, and then finds no such interaction.
+fn taken(double: &Double, body: &Value) -> Result<bool> {
+    let url = format!("{}/api/v10/interactions/1/interaction.1/callback", double.base_url());
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let mut answer = agent
+        .post(&url)
+        .header("Authorization", format!("Bot {}", double.token()))
+        .header("User-Agent", "DiscordBot (https://example.org, 1.0)")
+        .header("Content-Type", "application/json")
+        .send(body.to_string())?;
+    let said: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
+    match said["code"].as_u64() {
+        Some(10062) => Ok(true),
+        Some(50035) if said["errors"].is_object() => Ok(false),
+        _ => anyhow::bail!("{said}"),
+    }
+}
+
+#[test]
+fn the_schema_refuses_every_broken_form() -> Result<()> {
+    let double = Double::discord()?;
+    let input = json!({"type": 4, "custom_id": "what", "style": 2, "required": true, "min_length": 2, "max_length": 1000});
+    let label = json!({"type": 18, "label": "What happened?", "component": input});
+    let data = json!({"custom_id": "gatepost:form:a:0", "title": "Report", "components": [label]});
+    let good = json!({"type": 9, "data": data});
+    ensure!(taken(&double, &good)?, "a form like ours");
+    for (at, wrong) in [
+        ("/data/title", json!("x".repeat(46))),
+        ("/data/custom_id", json!("")),
+        ("/data/components", json!([])),
+        ("/data/components/0/type", json!(4)),
+        ("/data/components/0/label", json!("x".repeat(46))),
+        ("/data/components/0/component/style", json!(3)),
+        ("/data/components/0/component/custom_id", json!("x".repeat(101))),
+        ("/data/components/0/component/max_length", json!(4001)),
+        ("/data/components/0/component", json!({"type": 4, "custom_id": "a", "style": 1, "hint": "unknown"})),
+    ] {
+        let mut broken = good.clone();
+        *broken.pointer_mut(at).context("a member")? = wrong;
+        ensure!(!taken(&double, &broken)?, "{at}: {broken}");
+    }
     Ok(())
 }

@@ -35,6 +35,8 @@ pub struct Capabilities {
     pub polls: Option<PollRules>,
     /// What it takes of cards.
     pub cards: Option<CardRules>,
+    /// The longest text beside a status, in characters, where it sets one.
+    pub status_text: usize,
     /// The effects that a message can arrive with, by the names that agents know.
     pub effects: &'static [&'static str],
     /// What to do instead of an action that it lacks, in words for whoever asked.
@@ -59,6 +61,7 @@ impl Capabilities {
         selects: None,
         polls: None,
         cards: None,
+        status_text: usize::MAX,
         effects: &[],
         instead: &[],
         mode: DeliveryMode::Direct,

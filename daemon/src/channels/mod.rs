@@ -300,6 +300,10 @@ pub trait Adapter: Send + Sync + 'static {
     /// platform speaks. It is begun once, when the hub runs, and dropped when that stops; for most there is nothing to do.
     async fn listen(&self, _house: &dyn House) {}
 
+    /// Says goodbye over what [`listen`](Self::listen) keeps open, where the platform has a word for it. The hub stops then, and
+    /// waits for a moment only.
+    async fn leave(&self) {}
+
     /// Asks the platform whether this account could send now; says as what.
     async fn check_ready(&self) -> Result<String, NotReady>;
 }

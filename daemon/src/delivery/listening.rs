@@ -1,10 +1,10 @@
 //! Accounts that hear from their platforms by a connection of their own, and what they ask the hub then.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::timeout};
 
 use super::{Pipeline, spoken::Planned};
 use crate::{
@@ -18,6 +18,9 @@ use crate::{
     },
     outbox::{Outbox, heard, told},
 };
+
+/// How long all accounts together may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// The hub, as one account sees it.
 struct Behind {
@@ -36,6 +39,21 @@ impl Pipeline {
             listening.spawn(async move { adapter.listen(&behind).await });
         }
         listening
+    }
+
+    /// Lets each account say goodbye over what it keeps open, and ends that. A platform that does not take it in time finds out by
+    /// itself.
+    pub async fn leave(&self, listening: JoinSet<()>) {
+        let mut leaving = JoinSet::new();
+        for (_, _, adapter) in self.0.accounts.iter() {
+            let adapter = Arc::clone(adapter);
+            leaving.spawn(async move { adapter.leave().await });
+        }
+        let all = async { while leaving.join_next().await.is_some() {} };
+        if timeout(GOODBYE, all).await.is_err() {
+            tracing::info!("a platform did not take leave in time");
+        }
+        drop(listening);
     }
 }
 

@@ -363,7 +363,7 @@ impl Hub {
             tracing::warn!("some messages are still on their way; the next start takes them up");
             dispatcher.abort();
         }
-        drop(self.listening);
+        self.pipeline.leave(self.listening).await;
         self.link.companions().keep().await;
         upkeep::sign(&self.store, &self.signer).await;
         self.store.close();

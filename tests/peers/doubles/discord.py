@@ -99,7 +99,8 @@ class Discord:
         return answer if isinstance(answer, Answer) else Answer(200, answer)
 
     def happens(self, what):
-        """A press on a message's button, a form filled in; or what was said over the Gateway so far."""
+        """A press on a message's button, a form filled in; or what was said over the Gateway so far,
+        and with which codes it was left."""
         match what:
             case {"press": message, "in": one, "button": text, "by": user}:
                 made = self.message(one, message)
@@ -110,6 +111,8 @@ class Discord:
                 return self.gateway.fill(one, values, what.get("again", False))
             case "said":
                 return self.gateway.said
+            case "left":
+                return self.gateway.left
         raise ValueError(what)
 
     def route(self, request, method, path):

@@ -17,6 +17,7 @@ class Gateway:
 
     def __init__(self, port, token, refuse):
         self.port, self.token, self.refuse = port, token, refuse
+        self.left = []
         self.said, self.live, self.seq, self.last, self.open = [], None, 0, 7000, {}
         self.lock = threading.RLock()
 
@@ -49,6 +50,9 @@ class Gateway:
                 ready = {"v": 10, "user": {"id": "123456", "username": "hub"}, "guilds": [], "session_id": "5e55",
                          "resume_gateway_url": f"ws://127.0.0.1:{self.port}", "application": {"id": "42", "flags": 0}}
                 self.dispatch("READY" if event["op"] == 2 else "RESUMED", ready if event["op"] == 2 else {})
+        # events/gateway#initiating-a-disconnect
+        with self.lock:
+            self.left.append(socket.code)
         return None
 
     def event(self, socket, op, data, seq=None, name=None):

@@ -13,6 +13,8 @@ class Socket:
 
     def __init__(self, reader, writer):
         self.reader, self.writer, self.lock = reader, writer, threading.Lock()
+        # The code that the client closed with, None without one.
+        self.code = None
 
     def frame(self, kind, data):
         size = len(data)
@@ -45,6 +47,7 @@ class Socket:
             if kind == TEXT:
                 return data.decode()
             if kind == CLOSE:
+                self.code = struct.unpack(">H", data[:2])[0] if len(data) >= 2 else None
                 return None
             if kind == PING:
                 self.frame(PONG, data)

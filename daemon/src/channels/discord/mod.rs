@@ -131,6 +131,7 @@ const REST: Capabilities = Capabilities {
 /// What it can do with one.
 const GATEWAY: Capabilities = Capabilities {
     actions: WITH_STATUS,
+    status_text: gateway::MAX_TEXT,
     // <https://docs.discord.com/developers/components/reference#label> and `#text-input`;
     // <https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-modal>.
     forms: Ok(FormRules { fields: 5, title: 45, label: 45, name: 100, placeholder: 100, value: 4000 }),
@@ -277,6 +278,12 @@ impl Adapter for Discord {
         let last = house.newest(Action::SetPresence).await;
         let presence = last.and_then(|wire| Wire::read(&wire).ok()?.presence());
         gateway.keep(&self.client, house, presence).await;
+    }
+
+    async fn leave(&self) {
+        if let Some(gateway) = &self.gateway {
+            gateway.leave().await;
+        }
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

@@ -26,8 +26,11 @@ pub(super) fn check(can: &Capabilities, call: &Call) -> Result<(), Refusal> {
     match &call.deed {
         Deed::Send(extras) => dressed(can, extras),
         Deed::Poll(poll) => polled(can, poll),
-        deed if can.does(deed.action()) => Ok(()),
-        deed => Err(lacks(can, deed.action())),
+        deed if !can.does(deed.action()) => Err(lacks(can, deed.action())),
+        Deed::Presence { text: Some(text), .. } => {
+            over(can, "statusText", text.chars().count(), can.status_text, "characters")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -108,6 +108,8 @@ pub(super) struct Gateway {
     account: String,
     tempo: Tempo,
     standing: watch::Sender<Standing>,
+    /// Whether the hub stops. Only an open connection listens to it.
+    leaving: watch::Sender<bool>,
     orders: mpsc::Sender<Order>,
     /// Taken by whoever keeps the connection.
     ordered: Mutex<Option<mpsc::Receiver<Order>>>,
@@ -121,6 +123,7 @@ impl Gateway {
             account: account.to_owned(),
             tempo,
             standing: watch::Sender::new(Standing::Idle),
+            leaving: watch::Sender::new(false),
             orders,
             ordered: Mutex::new(Some(ordered)),
         }
@@ -170,6 +173,13 @@ impl Gateway {
         }
     }
 
+    /// Ends the session, if a connection is open, and returns when Discord was told. One that opens later ends
+    /// at once.
+    pub(super) async fn leave(&self) {
+        self.leaving.send_replace(true);
+        self.leaving.closed().await;
+    }
+
     /// Keeps the connection, until nothing would change any more.
     pub(super) async fn keep(&self, client: &Client, house: &dyn House, presence: Option<Presence>) {
         let Some(orders) = self.ordered.lock().unwrap_or_else(PoisonError::into_inner).take() else {
@@ -213,6 +223,11 @@ impl Gateway {
                     line.forget();
                     sleep(self.tempo.longest).await;
                     continue;
+                }
+                End::Left => {
+                    self.stands(Standing::Away("the hub stops".into()));
+                    line.refuse().await;
+                    return;
                 }
                 End::Wait(why, after) => (why, after),
                 End::Over(why) => {

@@ -15,7 +15,7 @@ use super::{
     Gateway, Order, Presence, Standing, chance,
     pace::Pace,
     payload::{self, Closed, Event, Session, closed, op},
-    socket::{Heard, Socket},
+    socket::{COMING_BACK, Heard, LEAVING, Socket},
 };
 use crate::channels::{
     Failure,
@@ -42,6 +42,8 @@ pub(super) enum End {
     Refused(String),
     /// Not at all.
     Final(String),
+    /// It was ended by the hub, which stops.
+    Left,
 }
 
 /// What goes on from one connection to the next.
@@ -99,18 +101,27 @@ impl<'a> Line<'a> {
 
     /// Holds a connection for as long as it lasts.
     pub(super) async fn converse(&mut self, mut socket: Socket) -> End {
-        let end = match timeout(HELLO, socket.hear()).await {
+        // As long as this is there, whoever leaves waits.
+        let mut leaving = self.gateway.leaving.subscribe();
+        let end = tokio::select! {
+            end = self.greeted(&mut socket) => end,
+            _ = leaving.wait_for(|&leaving| leaving) => End::Left,
+        };
+        socket.close(if end == End::Left { LEAVING } else { COMING_BACK }).await;
+        end
+    }
+
+    async fn greeted(&mut self, socket: &mut Socket) -> End {
+        match timeout(HELLO, socket.hear()).await {
             Ok(Heard::Event(hello)) if hello.op == op::HELLO => {
-                let Err(end) = self.hold(&mut socket, &hello).await;
+                let Err(end) = self.hold(socket, &hello).await;
                 end
             }
             Ok(Heard::Event(_)) => End::Broken("Discord's Gateway does not say hello".into()),
             Ok(Heard::Closed(closed)) => self.closed(closed),
             Ok(Heard::Broken(why)) => End::Broken(self.client.http.words(&why)),
             Err(_) => End::Broken("Discord's Gateway says nothing".into()),
-        };
-        socket.close().await;
-        end
+        }
     }
 
     async fn hold(&mut self, socket: &mut Socket, hello: &Event) -> Result<Infallible, End> {

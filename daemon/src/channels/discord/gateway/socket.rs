@@ -41,7 +41,11 @@ const MAX_EVENT: usize = 1024 * 1024;
 
 /// Any but 1000 and 1001, which would end the session
 /// (<https://docs.discord.com/developers/events/gateway#initiating-a-disconnect>).
-const COMING_BACK: u16 = 4000;
+pub(super) const COMING_BACK: u16 = 4000;
+
+/// It ends the session, and the bot is shown offline at once and not when Discord misses a heartbeat (the same page). No session
+/// outlives the hub: the next start begins one of its own.
+pub(super) const LEAVING: u16 = 1000;
 
 /// An open connection.
 pub(super) struct Socket(WebSocketStream<Upgraded>);
@@ -128,9 +132,9 @@ impl Socket {
         }
     }
 
-    /// Closes it, to come back.
-    pub(super) async fn close(mut self) {
-        let frame = CloseFrame { code: CloseCode::from(COMING_BACK), reason: "".into() };
+    /// Closes it, to come back or not.
+    pub(super) async fn close(mut self, code: u16) {
+        let frame = CloseFrame { code: CloseCode::from(code), reason: "".into() };
         // Whoever does not listen any more need not be told.
         let _ = timeout(Duration::from_secs(1), self.0.close(Some(frame))).await;
     }

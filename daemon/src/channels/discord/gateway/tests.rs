@@ -121,6 +121,25 @@ impl Home {
 }
 
 #[tokio::test]
+async fn who_stops_ends_the_session_and_waits_for_nothing_where_none_is_open() {
+    let house = Home::start(&[&[Hello(SELDOM), Ready, Stay]]);
+    house.stands(|standing| matches!(standing, Standing::Up(_))).await;
+    timeout(Duration::from_secs(1), house.gateway.leave()).await.unwrap();
+    house.stands(|standing| *standing == Standing::Away("the hub stops".into())).await;
+    let told = timeout(Duration::from_secs(20), async {
+        while house.double.faults().is_empty() {
+            sleep(Duration::from_millis(2)).await;
+        }
+    });
+    told.await.expect("the double is told");
+    // Of somebody who comes back it would be one.
+    assert_eq!(house.double.faults(), ["the session was ended and not only the connection"]);
+
+    let idle = Gateway::new("home", QUICK);
+    timeout(Duration::from_millis(100), idle.leave()).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_status_is_set_over_the_connection_and_heartbeats_keep_it() {
     let house = Home::start(&[&[Hello(OFTEN), Ready, Beat, Stay]]);
     let set = house.gateway.set(presence(Status::Dnd, "In the garden")).await;
