@@ -12,7 +12,7 @@
 pub mod account;
 pub mod capabilities;
 #[cfg(test)]
-mod contract;
+pub(crate) mod contract;
 pub mod discord;
 pub mod email;
 pub mod formats;

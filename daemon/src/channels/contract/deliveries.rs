@@ -9,6 +9,7 @@ use super::{
 use crate::{
     channels::{
         Adapter, Failure, Letter, PartKey,
+        http::double::Reply,
         sample::{act, key, letter, part},
     },
     message::deed::Deed,
@@ -128,6 +129,24 @@ async fn a_lost_answer_and_one_that_means_nothing_are_told_apart_from_a_no() {
     all_end_as_they_should(Case::Malformed).await;
     all_end_as_they_should(Case::Nameless).await;
     all_end_as_they_should(Case::Endless).await;
+}
+
+/// Nobody can say how much of the request was read.
+#[tokio::test]
+async fn a_connection_that_is_reset_leaves_as_much_open_as_one_that_is_closed() {
+    let mut tried = 0;
+    for (contract, script, ends) in scenes(Case::Closed) {
+        let Script::Http(replies) = script else { continue };
+        for reset in [Reply::ResetEarly, Reply::ResetLate] {
+            let replies =
+                replies.iter().map(|reply| if matches!(reply, Reply::Close) { reset } else { *reply });
+            let stage = Stage::set(Script::Http(replies.collect()));
+            let ended = send(stage.open(contract).as_ref(), contract, "Hello").await;
+            assert_ends(&format!("{}, {reset:?}", contract.name()), &ended, ends);
+        }
+        tried += 1;
+    }
+    assert!(tried >= 10, "{tried} platforms");
 }
 
 /// The clock stands still until the platform has been asked, and from then on only waiting moves it.

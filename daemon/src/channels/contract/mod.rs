@@ -17,8 +17,10 @@ mod secrets;
 pub(super) mod small;
 pub(super) mod stage;
 
+use std::sync::Arc;
+
 use self::stage::{Script, Stage};
-use super::http::double::Reply;
+use super::{Adapter, http::double::Reply};
 use crate::message::action::Action;
 
 /// One way to one platform.
@@ -157,6 +159,11 @@ pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case)
 /// A platform over HTTP follows a script.
 pub(super) fn plays(script: impl Into<Vec<Reply>>, ends: Ends) -> Scene {
     Scene::Plays(Script::Http(script.into()), ends)
+}
+
+/// The accounts of all contracts, each on a platform where nobody is: its name, and an address on it.
+pub(crate) fn accounts() -> impl Iterator<Item = (String, &'static str, Arc<dyn Adapter>)> {
+    all().map(|contract| (contract.name(), contract.address, Stage::set(Script::Nobody).open(contract)))
 }
 
 /// The contracts of all channels.

@@ -14,6 +14,10 @@ pub(crate) enum Reply {
     Says(u16, &'static str, &'static str),
     /// Reads the request and closes the connection.
     Close,
+    /// Resets the connection when the request has only begun.
+    ResetEarly,
+    /// Resets the connection when all but the last byte of the request's body was read.
+    ResetLate,
     /// Says yes and does not come to an end.
     Endless,
     /// Reads the request and says nothing, for as long as anybody waits.
@@ -50,10 +54,16 @@ impl Double {
 }
 
 fn answer(mut stream: TcpStream, reply: Reply, notes: &Mutex<Vec<String>>) -> io::Result<()> {
-    let request = request(&mut stream)?;
+    let left = match reply {
+        Reply::ResetEarly => return stream.read_exact(&mut [0]),
+        // A connection that is closed with something unread in it is reset.
+        Reply::ResetLate => 1,
+        _ => 0,
+    };
+    let request = request(&mut stream, left)?;
     notes.lock().unwrap_or_else(PoisonError::into_inner).push(request);
     match reply {
-        Reply::Close => Ok(()),
+        Reply::Close | Reply::ResetEarly | Reply::ResetLate => Ok(()),
         Reply::Says(status, headers, body) => {
             let body = body.replace("{port}", &stream.local_addr()?.port().to_string());
             let length = body.len();
@@ -70,7 +80,8 @@ fn answer(mut stream: TcpStream, reply: Reply, notes: &Mutex<Vec<String>>) -> io
     }
 }
 
-fn request(stream: &mut TcpStream) -> io::Result<String> {
+/// A request, but for so many of its body's last bytes.
+fn request(stream: &mut TcpStream, left: usize) -> io::Result<String> {
     let mut request = Vec::new();
     let mut byte = [0];
     while !request.ends_with(b"\r\n\r\n") {
@@ -83,7 +94,8 @@ fn request(stream: &mut TcpStream) -> io::Result<String> {
         .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok())
         .unwrap_or(0);
     let mut body = vec![0; length];
-    stream.read_exact(&mut body)?;
+    let (read, _) = body.split_at_mut(length.saturating_sub(left));
+    stream.read_exact(read)?;
     Ok(head + &String::from_utf8_lossy(&body))
 }
 

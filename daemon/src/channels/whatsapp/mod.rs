@@ -329,12 +329,17 @@ impl Adapter for WhatsApp {
     }
 
     fn route(&self, wire: &Value) -> Option<&'static str> {
-        match (self.capabilities().mode, wire["way"].as_str()?) {
-            (DeliveryMode::Hybrid, "cloud") if wire["otherwise"].is_object() => {
-                Some("by the Cloud API, or else the Evolution API")
+        let hybrid = self.capabilities().mode == DeliveryMode::Hybrid;
+        let (otherwise, template) = (wire["otherwise"].is_object(), wire["outside_window"].is_object());
+        match (wire["way"].as_str()?, hybrid, otherwise, template) {
+            ("cloud", true, true, true) => {
+                Some("by the Cloud API, as its template outside the 24 hours, or else the Evolution API")
             }
-            (DeliveryMode::Hybrid, "cloud") => Some("by the Cloud API"),
-            (DeliveryMode::Hybrid, "evolution") => Some("by the Evolution API"),
+            ("cloud", true, true, false) => Some("by the Cloud API, or else the Evolution API"),
+            ("cloud", true, false, true) => Some("by the Cloud API, as its template outside the 24 hours"),
+            ("cloud", false, _, true) => Some("as the account's template outside the 24 hours"),
+            ("cloud", true, ..) => Some("by the Cloud API"),
+            ("evolution", true, ..) => Some("by the Evolution API"),
             _ => None,
         }
     }

@@ -185,3 +185,6 @@ fn over(can: &Capabilities, what: &str, is: usize, most: usize, unit: &str) -> R
     let error = format!("{what}: {is} {unit}, and {} takes {most} at most", can.channel);
     Err(Refusal::new(Code::InputInvalid, error, "use fewer or shorter ones").because("over_the_bound"))
 }
+
+#[cfg(test)]
+mod tests;

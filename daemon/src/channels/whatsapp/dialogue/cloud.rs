@@ -126,6 +126,7 @@ async fn outside_the_window_the_template_that_was_approved_goes_instead() {
     let whatsapp = WhatsApp { template, ..cloud(double.port, &Files::new()) };
     let text = part("Hello");
     let wire = whatsapp.compose(&letter(ANNA, &text));
+    assert!(whatsapp.route(&wire).unwrap().contains("template"), "whoever approves reads it");
     assert_eq!(whatsapp.deliver(&wire, &key()).await.unwrap(), "wamid.1");
     let sent = body(&double.heard()[1]);
     assert_eq!((&sent["type"], &sent["biz_opaque_callback_data"]), (&json!("template"), &json!(key().0)));
