@@ -285,8 +285,8 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
                 json!({ "channel": server.kitchen, "text": format!("later {n}"), "thread_ts": thread });
             server.slack.call("chat.postMessage", Slack::ANNA, &other)?;
         }
-        ensure!(adapter.find(&wire, &lost).await? == Some(id), "{address} {thread:?}");
-        ensure!(adapter.find(&wire, &never).await?.is_none(), "{address} {thread:?}");
+        ensure!(adapter.find(&wire, &lost, 0).await? == Some(id), "{address} {thread:?}");
+        ensure!(adapter.find(&wire, &never, 0).await?.is_none(), "{address} {thread:?}");
     }
     Ok(())
 }

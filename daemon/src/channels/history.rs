@@ -1,7 +1,7 @@
 //! What a conversation's history says of a text whose answer was lost, where a platform knows no key of ours.
 //!
-//! A message of the account itself with this very text, not older than the part ([`PartKey`]s begin with the time at which
-//! theirs was made), is taken for it; one that an earlier part became is not. After a restart the earlier ones are
+//! A message of the account itself with this very text, not older than the part's first request, is taken for it; one that an
+//! earlier part became is not. After a restart the earlier ones are
 //! forgotten; then the same text, sent twice within moments, could be told apart no more, and the second would count as
 //! arrived. Files have nothing by which they could be known.
 
@@ -12,8 +12,6 @@ use std::{
 };
 
 use tokio::time::Instant;
-
-use super::PartKey;
 
 /// How long a platform may take to write down what it has taken.
 const SETTLING: Duration = Duration::from_secs(20);
@@ -79,11 +77,10 @@ impl Patience {
     }
 }
 
-/// A little before a part was made: its key begins with the time in milliseconds (RFC 9562, version 7).
-pub fn made(key: &PartKey) -> jiff::Timestamp {
-    let time = key.0.get(..12).and_then(|digits| i64::from_str_radix(digits, 16).ok()).unwrap_or(0);
-    let time = jiff::Timestamp::from_millisecond(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    time.checked_sub(jiff::SignedDuration::try_from(CLOCKS).unwrap_or_default()).unwrap_or(time)
+/// From when on a message may be one whose request first left then, in milliseconds since 1970: a little earlier.
+pub fn since(left: i64) -> jiff::Timestamp {
+    let left = jiff::Timestamp::from_millisecond(left).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    left.checked_sub(jiff::SignedDuration::try_from(CLOCKS).unwrap_or_default()).unwrap_or(left)
 }
 
 #[cfg(test)]
@@ -112,9 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn a_key_says_when_its_part_was_made() {
-        let made = made(&PartKey("018bcfe5680070008000000000000000".into()));
-        assert_eq!(made.to_string(), "2023-11-14T22:11:20Z");
-        assert!(super::made(&PartKey("nonsense".into())) < made);
+    fn what_is_older_than_the_request_is_not_looked_at() {
+        assert_eq!(since(1_700_000_000_000).to_string(), "2023-11-14T22:11:20Z");
+        assert!(since(i64::MIN) < since(0) || since(i64::MIN) == since(0));
     }
 }

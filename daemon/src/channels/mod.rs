@@ -272,8 +272,9 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
     /// certain that it did not arrive, or, with [`Redelivery::Look`], where it is not seen. Only where
-    /// [`redelivery`](Self::redelivery) says one of the two.
-    async fn find(&self, _wire: &Value, _key: &PartKey) -> Result<Option<String>, Failure> {
+    /// [`redelivery`](Self::redelivery) says one of the two. `left` is when the request left for the first time, in milliseconds
+    /// since 1970.
+    async fn find(&self, _wire: &Value, _key: &PartKey, _left: i64) -> Result<Option<String>, Failure> {
         Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
     }
 

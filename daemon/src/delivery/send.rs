@@ -273,8 +273,10 @@ async fn deliver(adapter: &dyn Adapter, part: &PartRow, again: Option<Again>) ->
     let delivered = async {
         if let Some(Again { resend }) = again {
             let redelivery = planned.redelivery(adapter);
+            // It was marked before its request left.
+            let left = part.first_sent_at.unwrap_or_else(now_ms);
             if matches!(redelivery, Redelivery::Ask | Redelivery::Look)
-                && let Some(arrived) = planned.find(adapter, &key).await?
+                && let Some(arrived) = planned.find(adapter, &key, left).await?
             {
                 return Ok(arrived);
             }

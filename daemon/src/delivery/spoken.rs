@@ -63,11 +63,16 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// Asks the platform whether either arrived.
-    pub(super) async fn find(self, adapter: &dyn Adapter, key: &PartKey) -> Result<Option<Arrived>, Failure> {
+    /// Asks the platform whether either arrived, neither of which left before `left`.
+    pub(super) async fn find(
+        self,
+        adapter: &dyn Adapter,
+        key: &PartKey,
+        left: i64,
+    ) -> Result<Option<Arrived>, Failure> {
         for (request, note) in [(Some(self.request), None), (self.words, Some(WENT_AS_TEXT))] {
             if let Some(request) = request
-                && let Some(id) = adapter.find(request, key).await?
+                && let Some(id) = adapter.find(request, key, left).await?
             {
                 return Ok(Some(Arrived { id, note: note.map(str::to_owned) }));
             }

@@ -154,7 +154,7 @@ impl Adapter for Platform {
         }
     }
 
-    async fn find(&self, _: &Value, _: &PartKey) -> Result<Option<String>, Failure> {
+    async fn find(&self, _: &Value, _: &PartKey, _: i64) -> Result<Option<String>, Failure> {
         self.found.lock().unwrap().take().unwrap_or(Ok(None))
     }
 

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::{
     channels::{
         Failure, PartKey,
-        history::{History, made},
+        history::{History, since},
         http::{Answer, Http, Silence, base::Base, token::Token},
         limits::Scope,
     },
@@ -104,13 +104,13 @@ impl Server {
     }
 
     /// Looks for a text whose answer was lost.
-    pub(super) async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+    pub(super) async fn find(&self, wire: &Value, left: i64) -> Result<Option<String>, Failure> {
         let body = &wire["body"];
         let text = body["message"].as_str().unwrap_or_default();
         // `queryBodyRules`. What Messages keeps as attributed text is read only where it is asked for.
         let query = json!({
             "chatGuid": body["chatGuid"],
-            "after": made(key).as_millisecond(),
+            "after": since(left).as_millisecond(),
             "sort": "DESC",
             "limit": MESSAGES,
             "with": ["attributedBody"],

@@ -77,14 +77,18 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
     assert_eq!(imessage.deliver(&wire, &key()).await.unwrap(), "A-1");
     // 2023-11-14T22:13:20Z.
     let key = PartKey("018bcfe5680070008000000000000000".into());
-    assert_eq!(imessage.find(&wire, &key).await.unwrap().as_deref(), Some("A-0"), "A-1 is another part's");
+    assert_eq!(
+        imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(),
+        Some("A-0"),
+        "A-1 is another part's"
+    );
     assert_eq!(
         body(&double.heard()[1]),
         json!({"chatGuid": "iMessage;-;+4915112345679", "after": 1_699_999_880_000_i64, "sort": "DESC", "limit": 50, "with": ["attributedBody"]})
     );
-    assert_eq!(imessage.find(&wire, &key).await.unwrap(), None, "all of them are known");
-    assert_eq!(imessage.find(&wire, &key).await.unwrap(), None, "it cannot be asked");
-    assert!(matches!(imessage.find(&wire, &key).await, Err(Failure::Retry(_))));
+    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "all of them are known");
+    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "it cannot be asked");
+    assert!(matches!(imessage.find(&wire, &key, 1_700_000_000_000).await, Err(Failure::Retry(_))));
 }
 
 #[tokio::test]

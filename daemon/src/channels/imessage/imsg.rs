@@ -18,7 +18,7 @@ use super::program::{Program, Run};
 use crate::{
     channels::{
         Failure, PartKey,
-        history::{History, made},
+        history::{History, since},
     },
     files::kept::{Checked, Kept},
     message::attachment::{clean_name, referred},
@@ -89,13 +89,13 @@ impl Imsg {
     }
 
     /// Whether a text arrived, after its run was lost.
-    pub(super) async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+    pub(super) async fn find(&self, wire: &Value, left: i64) -> Result<Option<String>, Failure> {
         let text = wire["text"].as_str().unwrap_or_default();
         let to = wire["to"].as_str().unwrap_or_default();
         let patience = self.history.patience();
         loop {
             let found = match self.chat(to).await? {
-                Found::One(chat) => self.look(chat, text, made(key)).await?,
+                Found::One(chat) => self.look(chat, text, since(left)).await?,
                 // There is no such conversation: nothing of it arrived.
                 Found::None => Found::None,
                 Found::Unread => Found::Unread,

@@ -208,10 +208,10 @@ impl Adapter for IMessage {
         }
     }
 
-    async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+    async fn find(&self, wire: &Value, _: &PartKey, left: i64) -> Result<Option<String>, Failure> {
         match &self.bridge {
-            Bridge::Program { imsg, .. } => imsg.find(wire, key).await,
-            Bridge::Server { server, .. } => server.find(wire, key).await,
+            Bridge::Program { imsg, .. } => imsg.find(wire, left).await,
+            Bridge::Server { server, .. } => server.find(wire, left).await,
         }
     }
 

@@ -191,7 +191,7 @@ impl Adapter for Slack {
         }
     }
 
-    async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+    async fn find(&self, wire: &Value, key: &PartKey, _: i64) -> Result<Option<String>, Failure> {
         asked::find(&self.client, &Wire::read(wire)?, key).await
     }
 

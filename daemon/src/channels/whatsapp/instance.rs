@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::{
     channels::{
-        Failure, PartKey,
-        history::{History, made},
+        Failure,
+        history::{History, since},
         http::{Answer, Http, Silence, base::Base, inlined, token::Token},
         limits::Scope,
     },
@@ -83,10 +83,10 @@ impl Instance {
     }
 
     /// Looks for a text whose answer was lost.
-    pub(super) async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+    pub(super) async fn find(&self, wire: &Value, left: i64) -> Result<Option<String>, Failure> {
         let (to, text) = (wire["body"]["number"].as_str(), wire["body"]["text"].as_str());
         let (to, text) = (jid(to.unwrap_or_default()), text.unwrap_or_default());
-        let since = made(key).as_second();
+        let since = since(left).as_second();
         let patience = self.history.patience();
         loop {
             match self.look(&to, text, since).await {
@@ -118,8 +118,12 @@ impl Instance {
             let said = said["conversation"].as_str().or(said["extendedTextMessage"]["text"].as_str());
             let recent = message["messageTimestamp"].as_i64().is_some_and(|at| at >= since);
             let id = message["key"]["id"].as_str().unwrap_or_default();
+            // Whatever it makes of the question, another conversation's is not ours.
+            let there = |member: &str| message["key"][member].as_str();
+            let place = [there("remoteJid"), there("remoteJidAlt")];
             recent
                 && message["key"]["fromMe"] == true
+                && (place == [None, None] || place.contains(&Some(to)))
                 && !id.is_empty()
                 && self.history.may_be(id, said, text)
         };

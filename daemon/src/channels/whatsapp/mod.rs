@@ -355,9 +355,9 @@ impl Adapter for WhatsApp {
         }
     }
 
-    async fn find(&self, wire: &Value, key: &PartKey) -> Result<Option<String>, Failure> {
+    async fn find(&self, wire: &Value, _: &PartKey, left: i64) -> Result<Option<String>, Failure> {
         match &self.instance {
-            Some(instance) => instance.find(by_second(wire), key).await,
+            Some(instance) => instance.find(by_second(wire), left).await,
             None => Ok(None),
         }
     }

@@ -67,6 +67,7 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
         r#"{"messages":{"total":4,"pages":1,"currentPage":1,"records":[
             {"key":{"id":"3EB0AA","fromMe":true},"message":{"conversation":"Hello"},"messageTimestamp":1700000009},
             {"key":{"id":"3EB0BB","fromMe":true},"message":{"conversation":"Hello, Anna"},"messageTimestamp":1700000008},
+            {"key":{"id":"3EB0EE","fromMe":true,"remoteJid":"4917@s.whatsapp.net"},"message":{"conversation":"Hello"},"messageTimestamp":1700000008},
             {"key":{"id":"3EB0CC","fromMe":true},"message":{"extendedTextMessage":{"text":"Hello"}},"messageTimestamp":1700000007},
             {"key":{"id":"3EB0DD","fromMe":true},"message":{"conversation":"Hello"},"messageTimestamp":1699990000}]}}"#,
     );
@@ -78,16 +79,20 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
     assert_eq!(both.deliver(&wire, &key()).await.unwrap(), "3EB0AA");
     // 2023-11-14T22:13:20Z.
     let key = crate::channels::PartKey("018bcfe5680070008000000000000000".into());
-    assert_eq!(both.find(&wire, &key).await.unwrap().as_deref(), Some("3EB0CC"));
+    assert_eq!(both.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(), Some("3EB0CC"));
     let heard = double.heard();
     assert!(heard[1].starts_with("POST /chat/findMessages/home "), "{}", heard[1]);
     assert_eq!(
         body(&heard[1]),
         json!({"where": {"key": {"remoteJid": GROUP, "fromMe": true}}, "page": 1, "offset": 50})
     );
-    assert_eq!(both.find(&wire, &key).await.unwrap(), None, "the others are another part's, or too old");
-    assert_eq!(both.find(&wire, &key).await.unwrap(), None, "it cannot be asked");
-    assert!(matches!(both.find(&wire, &key).await, Err(Failure::Retry(_))));
+    assert_eq!(
+        both.find(&wire, &key, 1_700_000_000_000).await.unwrap(),
+        None,
+        "the others are another part's, or too old"
+    );
+    assert_eq!(both.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "it cannot be asked");
+    assert!(matches!(both.find(&wire, &key, 1_700_000_000_000).await, Err(Failure::Retry(_))));
 }
 
 #[tokio::test]
