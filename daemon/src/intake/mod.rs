@@ -12,7 +12,7 @@ mod desk;
 pub mod http;
 pub mod mcp;
 mod refused;
-mod reply;
+pub mod reply;
 pub mod tool;
 mod views;
 pub mod whoami;
