@@ -102,7 +102,10 @@ async fn what_the_terminal_did_not_take_is_not_approved_and_the_hub_says_so() ->
     agent.ended(id, "sent")?;
 
     let told = house.audit("device.display")?;
-    ensure!(told.len() >= 3 && told[0].detail["works"] == false && told[1].detail["works"] == true, "{told:?}");
+    ensure!(
+        told.len() >= 3 && told[0].detail["works"] == false && told[1].detail["works"] == true,
+        "{told:?}"
+    );
     house.audit_is_whole().await
 }
 

@@ -39,7 +39,8 @@ fn listed_as_able(house: &TestHub, able: bool) -> Result<Value> {
 fn figure(house: &TestHub, name: &str) -> Result<String> {
     let answer = house.operator()?.get("/metrics")?;
     let figures = answer.body.as_str().context("a text")?.to_owned();
-    let found = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
+    let found =
+        figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
     found.with_context(|| format!("no {name} in {figures}"))
 }
 

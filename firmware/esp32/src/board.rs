@@ -5,7 +5,9 @@ use embassy_time::Delay;
 use esp_hal::{Blocking, gpio::Input, i2c::master::I2c, rng::Rng};
 use esp_println::println;
 use gatepost_companion::{
-    Button, Edge, Millis, NotShown, Panel, Screen, contacts::Contacts, light, mqtt,
+    Button, Edge, Millis, NotShown, Panel, Screen,
+    contacts::Contacts,
+    light, mqtt,
     panel::{self, Rectangle},
 };
 use gatepost_link::seal::Random;
