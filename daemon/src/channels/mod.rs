@@ -44,7 +44,7 @@ pub mod whatsapp;
 use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
-pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
+pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
 use house::House;
 pub use located::{IdScope, Located};
 use serde_json::Value;
@@ -261,6 +261,12 @@ pub trait Adapter: Send + Sync + 'static {
     /// The platform request of anything but a new text; none where the platform has no such thing.
     fn act(&self, _: &Act<'_>) -> Option<Value> {
         None
+    }
+
+    /// The same request for the newest revision of the message that it names: what leaves where an edit is an
+    /// [`EditForm::Revision`]. Like a transport key it is filled in then, for nobody knows it before.
+    fn revise(&self, wire: Value, _newest: &str) -> Value {
+        wire
     }
 
     /// Why a composed request can never be sent, where the adapter knows it already: it is told to whoever asks for it, and

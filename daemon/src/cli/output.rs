@@ -27,6 +27,9 @@ pub(super) fn receipt(receipt: &Value) -> String {
             lines.push_str(&format!("\n  {}", text(receipt, name)));
         }
     }
+    for line in receipt.get("history").and_then(Value::as_array).into_iter().flatten() {
+        lines.push_str(&format!("\n  history: {}", line.as_str().unwrap_or_default()));
+    }
     let parts = receipt.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for (number, part) in (1..).zip(parts) {
         lines.push_str(&format!("\n  part {number}: {}", text(part, "state")));

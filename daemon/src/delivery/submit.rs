@@ -109,7 +109,12 @@ impl Pipeline {
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
+        self.name_edited(&resolved, &mut call)?;
         let touched = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
+        // It was judged with the message that it is of.
+        if call.reply_to.is_none() {
+            call.reply_to = self.quoted_again(&resolved, &call)?;
+        }
         // Only for who may send it, and where it can go.
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let Target { channel, address, .. } = resolved.target.clone();
@@ -285,8 +290,14 @@ impl Pipeline {
         let touched = match judge(&[]) {
             // Nobody is asked for what is refused anyway.
             Verdict::Deny(_) => vec![],
-            _ => self.locate(origin.as_ref(), &resolved, &call).await?,
+            _ => {
+                self.name_edited(&resolved, &mut call)?;
+                self.locate(origin.as_ref(), &resolved, &call).await?
+            }
         };
+        if call.reply_to.is_none() {
+            call.reply_to = self.quoted_again(&resolved, &call)?;
+        }
         let (verdict, reason, refusal) = match judge(&touched) {
             Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
             Verdict::Hold(reason) => ("hold", reason, None),

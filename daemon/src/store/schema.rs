@@ -322,6 +322,11 @@ CREATE UNIQUE INDEX inbox_entries ON inbox (entry_id) WHERE entry_id IS NOT NULL
 ALTER TABLE messages ADD COLUMN touched TEXT;
 CREATE INDEX parts_platform_id ON parts (platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX inbound_platform_id ON inbound (platform_id) WHERE platform_id IS NOT NULL;
+","
+-- What an operator has said or done about parts of which nobody knew whether they arrived; it stays with the message.
+ALTER TABLE messages ADD COLUMN history TEXT;
+-- The edits of a message, for the newest.
+CREATE INDEX messages_edits ON messages (deed ->> '$.message') WHERE deed ->> '$.do' = 'edit';
 "];
 
 /// How many migrations a database has seen.
