@@ -130,10 +130,9 @@ async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()>
     };
     let last = || done(&desk).pop().map(|call| call["params"].clone()).unwrap_or_default();
     let first = id(&agent.send_and_wait(&json!({"to": to, "message": "One.", "replyTo": heard}))?)?;
-    let edit = |message: u64, text: &str| {
-        agent.send_and_wait(
-            &json!({"action": "edit", "to": to, "messageId": message.to_string(), "message": text}),
-        )
+    let edit = |agent: &Client, message: u64, text: &str| {
+        let call = json!({"action": "edit", "to": to, "messageId": message.to_string(), "message": text});
+        id(&agent.send_and_wait(&call)?)
     };
     let mut newest = first;
     // By the first message's id, by a revision's, and over a restart.
@@ -141,15 +140,17 @@ async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()>
         if n == 3 {
             house.restart().await?;
         }
+        let agent = house.agent("courier").await?;
         let named = if named == 0 { first } else { newest };
-        let revision = id(&edit(named, &format!("Number {n}."))?)?;
+        let revision = edit(&agent, named, &format!("Number {n}."))?;
         let sent = last();
         ensure!(sent["editTimestamp"] == newest, "it names {}, not {newest}", sent["editTimestamp"]);
         ensure!(sent["quoteTimestamp"] == 1_600_000_000_000_u64, "it has lost its quote: {sent}");
         ensure!(revision > newest, "the receipt has the older revision: {revision}");
         newest = revision;
     }
-    id(&edit(first, "By its first id again.")?)?;
+    let agent = house.agent("courier").await?;
+    edit(&agent, first, "By its first id again.")?;
     ensure!(last()["editTimestamp"] == newest, "{}", last());
     let delete = json!({"action": "delete", "to": to, "messageId": first.to_string()});
     id(&agent.send_and_wait(&delete)?)?;
