@@ -130,8 +130,9 @@ pub(super) async fn sign(store: &Store, signer: &Signer) {
     }
 }
 
-/// Counted from the newest backup, also over restarts. A clock that was wrong puts it off by one interval at most.
+/// At once where there is none; else counted from the newest, also over restarts. A clock that was wrong puts it off by one
+/// interval at most.
 fn due_in(store: &Store, every: Duration) -> Duration {
     let age = backup::made(store.directory()).map(|made| made.elapsed().unwrap_or_default());
-    age.map_or(every, |age| every.saturating_sub(age))
+    age.map_or(Duration::ZERO, |age| every.saturating_sub(age))
 }

@@ -333,6 +333,11 @@ pub(super) fn refuse_newer(found: u32) -> Result<(), StoreError> {
     }
 }
 
+/// Whether there is something in it that a migration would change.
+pub(super) fn is_old(found: u32) -> bool {
+    (1..MIGRATIONS.len()).contains(&(found as usize))
+}
+
 /// Brings the database to the newest version.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let found = version(connection)?;

@@ -1,8 +1,9 @@
 //! What a hub wrote down, read behind its back.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
+use gatepost::audit::checkpoint::from_hex;
 use gatepost_link::{
     Digest, RequestId,
     decision::{Decision as SignedDecision, PublicKey, SignatureBytes, Statement, Verdict},
@@ -60,6 +61,36 @@ struct Decision {
 /// SQLite's.
 pub fn open(data_dir: &Path) -> Result<Connection> {
     Ok(Connection::open_with_flags(data_dir.join("gatepost.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+}
+
+/// Every page of a database is read, and every index held against its table.
+///
+/// # Errors
+/// Something does not fit.
+pub fn is_whole(db: &Connection) -> Result<()> {
+    let said: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    ensure!(said == "ok", "{said}");
+    Ok(())
+}
+
+/// The schema that [`old`] has: the last one whose audit has no hashes of messages.
+pub const OLD_SCHEMA: u32 = 18;
+
+/// Makes the data directory of a hub of schema [`OLD_SCHEMA`]: four messages that were sent and one that is held.
+///
+/// # Errors
+/// The file system's, SQLite's.
+pub fn old(data_dir: &Path) -> Result<Connection> {
+    const SQL: &str = include_str!("../../fixtures/schema-18.sql");
+    fs::create_dir_all(data_dir)?;
+    let db = Connection::open(data_dir.join("gatepost.db"))?;
+    db.execute_batch(SQL)?;
+    db.pragma_update(None, "journal_mode", "wal")?;
+    fs::write(data_dir.join("epoch"), "1\n")?;
+    let key =
+        SQL.lines().find_map(|line| line.strip_prefix("-- Its hub's signing key: ")).context("a key")?;
+    fs::write(data_dir.join("hub.key"), from_hex::<32>(key).context("a key of 32 bytes")?)?;
+    Ok(db)
 }
 
 /// The audit, oldest line first.
