@@ -167,7 +167,7 @@ async fn what_is_released_from_a_backup_goes_past_neither_hooks_nor_policy_nor_t
 #[test]
 fn the_first_backup_is_made_at_the_first_start_and_the_listing_says_when() -> Result<()> {
     let folder = Arc::new(tempfile::tempdir()?);
-    let mut hub = SpawnedHub::at_rest(folder, &agents("[channels.local.home]\n"))?;
+    let mut hub = SpawnedHub::at_rest(folder, &agents(""))?;
     let none = hub.cli(&["restore", "--list"])?;
     ensure!(none.status == 0 && none.stdout.is_empty(), "{none:?}");
     ensure!(none.stderr.contains("no backup") && none.stderr.contains("as soon as the hub runs"), "{none:?}");

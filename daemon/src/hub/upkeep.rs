@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::{
-    audit::checkpoint::Signer,
+    audit::checkpoint::{Checkpoint, Signer},
     files::Files,
     outbox::{
         Outbox,
@@ -116,17 +116,25 @@ async fn let_go(outbox: &Outbox, files: &Files, signer: &Signer, plan: &Plan) ->
     Ok(())
 }
 
+/// Begins the audit, with its first checkpoint.
+pub(super) async fn begin(store: &Store, signer: &Signer) -> Result<(), StoreError> {
+    let signer = signer.clone();
+    keep(store, store.write(move |tx| signer.begin(tx)).await?);
+    Ok(())
+}
+
 /// Signs the audit as it stands.
 pub(super) async fn sign(store: &Store, signer: &Signer) {
     let signer = signer.clone();
     match store.write(move |tx| signer.checkpoint(tx)).await {
-        Ok(None) => {}
-        Ok(Some(checkpoint)) => {
-            if let Err(error) = checkpoint.keep(store.directory()) {
-                tracing::error!(%error, "cannot keep the audit's checkpoint beside the database");
-            }
-        }
+        Ok(checkpoint) => keep(store, checkpoint),
         Err(error) => tracing::error!(%error, "cannot sign the audit"),
+    }
+}
+
+fn keep(store: &Store, checkpoint: Option<Checkpoint>) {
+    if let Some(Err(error)) = checkpoint.map(|checkpoint| checkpoint.keep(store.directory())) {
+        tracing::error!(%error, "cannot keep the audit's checkpoint beside the database");
     }
 }
 

@@ -18,6 +18,7 @@
 
 pub mod accept;
 pub mod bounds;
+pub mod digest;
 pub mod heard;
 pub mod notices;
 pub mod pauses;
@@ -29,6 +30,7 @@ pub mod said;
 mod settled;
 pub mod told;
 pub mod transition;
+pub mod verify;
 
 use std::{
     collections::HashSet,

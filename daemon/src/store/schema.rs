@@ -317,6 +317,11 @@ CREATE INDEX inbound_of ON inbound (channel, account, peer, seq);
 ALTER TABLE inbox ADD COLUMN entry TEXT;
 ALTER TABLE inbox ADD COLUMN entry_id TEXT;
 CREATE UNIQUE INDEX inbox_entries ON inbox (entry_id) WHERE entry_id IS NOT NULL;
+","
+-- The last row of the audit without hashes of its message, for those of older programs have none, and the row that says so.
+ALTER TABLE hub ADD COLUMN hashed_after INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hub ADD COLUMN audit_began INTEGER;
+UPDATE hub SET hashed_after = (SELECT coalesce(max(seq), 0) FROM audit);
 "];
 
 /// How many migrations a database has seen.
