@@ -109,6 +109,9 @@ async fn let_go(outbox: &Outbox, files: &Files, signer: &Signer, plan: &Plan) ->
     }
     if gone > 0 {
         tracing::info!(rows = gone, "let go of what is past its retention");
+    }
+    // Also those of a hub that was killed in between.
+    if gone > 0 || outbox.has_free_pages().await? {
         while outbox.shrink().await? {
             tokio::time::sleep(STEP_PAUSE).await;
         }

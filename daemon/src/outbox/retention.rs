@@ -74,6 +74,14 @@ impl Outbox {
             .await
     }
 
+    /// Whether there are free pages that are worth a step: of a purge now, or of one before a kill.
+    pub async fn has_free_pages(&self) -> Result<bool, StoreError> {
+        let free = "PRAGMA freelist_count";
+        let free: i64 =
+            self.store.read(move |db| Ok::<_, StoreError>(db.query_row(free, [], |row| row.get(0))?)).await?;
+        Ok(free > PAGES)
+    }
+
     /// One step of giving free pages back to the file system; whether there are more.
     pub async fn shrink(&self) -> Result<bool, StoreError> {
         self.store

@@ -52,12 +52,15 @@ fn retention_and_vacuum_fire_by_themselves_and_survive_kills() -> Result<()> {
         }
         hub.run()?;
     }
+    let mut seen = String::new();
     eventually("all that has ended is gone, and its room given back", || {
         let db = database::open(&hub.data_dir())?;
         let left: i64 = db.query_row("SELECT count(*) FROM messages", [], |row| row.get(0))?;
         let free: i64 = db.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
+        seen = format!("{left} messages, {free} free pages");
         Ok((left == 0 && free < 300).then_some(()))
-    })?;
+    })
+    .map_err(|error| error.context(seen))?;
     hub.terminate()?;
     let db = database::open(&hub.data_dir())?;
     database::is_whole(&db)?;
