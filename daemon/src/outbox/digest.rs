@@ -17,7 +17,7 @@ const PARTS_DOMAIN: &[u8] = b"gatepost/parts/1";
 /// All that its agent, its hooks and the door have said of it. Times move with the clock, and states have rows of their own.
 const CONTENT: &str =
     "SELECT id, agent, action, deed, channel, account, address, known_as, thread, reply_to, silent, origin,
-    text, written, attachments, best_effort, resend FROM messages WHERE seq = ?";
+    text, written, attachments, best_effort, resend, touched FROM messages WHERE seq = ?";
 const PARTS: &str = "SELECT idx, key, shown, wire FROM parts WHERE message = ? ORDER BY idx";
 
 /// The hash of what is stored as accepted of the message numbered `seq`.
