@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     doubles::{Answer, Desk, signal},
-    hub::{SpawnedHub, TestHub, client::text},
+    hub::{Client, SpawnedHub, TestHub, client::text},
     main_job,
     peers::SignalCli,
 };

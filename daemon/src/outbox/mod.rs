@@ -21,6 +21,7 @@
 
 pub mod accept;
 pub mod bounds;
+pub mod digest;
 pub mod edits;
 pub mod heard;
 pub mod located;
@@ -35,6 +36,7 @@ pub mod said;
 mod settled;
 pub mod told;
 pub mod transition;
+pub mod verify;
 
 use std::{
     collections::HashSet,
