@@ -145,15 +145,17 @@ impl Rights {
     }
 }
 
+/// What is said of a target that is on neither list of an agent.
+pub const NOT_ALLOWED: &str = "is not among this agent's allowed targets";
+
 fn not_allowed(rights: &Rights, target: &Target) -> Refusal {
     let mut known: Vec<String> =
         rights.allow.iter().chain(rights.hold.iter()).map(ToString::to_string).collect();
     if known.is_empty() {
         known.push("(none)".into());
     }
-    // The seed's words, which agents know.
     let error = format!(
-        "Target \"{}:{}\" is not in the personality's allowed messaging targets. Allowed: {}",
+        "target \"{}:{}\" {NOT_ALLOWED}. Allowed: {}",
         target.channel,
         target.address,
         known.join(", ")
@@ -200,12 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn the_refusal_speaks_the_seeds_words() {
+    fn the_refusal_names_the_allowed_targets() {
         let rights = rights(&["slack:C0123", "local:*"], &[], Crossing::Hold);
         let Verdict::Deny(refusal) = judge(&rights, None, "home", &target("slack:C9"), &[]) else { panic!() };
         assert_eq!(
             refusal.error,
-            "Target \"slack:C9\" is not in the personality's allowed messaging targets. Allowed: slack:C0123, local:*"
+            "target \"slack:C9\" is not among this agent's allowed targets. Allowed: slack:C0123, local:*"
         );
     }
 
