@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{
     Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
+    identity::Spelling,
 };
 use crate::{
     files::kept::Kept,
@@ -142,6 +143,10 @@ impl Adapter for Local {
         let named = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         let is_one = (1..=64).contains(&address.len()) && address.bytes().all(named);
         is_one.then(|| address.to_owned()).ok_or_else(|| TargetError::of(&CAPABILITIES, address))
+    }
+
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

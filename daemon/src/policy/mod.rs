@@ -7,9 +7,11 @@
 
 mod allowlist;
 pub mod rate;
+mod subject;
 
 pub use allowlist::{Allowlist, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
+pub use subject::{Entries, Subject};
 
 use crate::message::{
     refusal::{Code, Refusal},
@@ -63,20 +65,22 @@ pub enum Verdict {
     Deny(Refusal),
 }
 
-/// Judges a message of an agent with `rights`, from `origin` to `account` and `target`.
-pub fn judge(rights: &Rights, origin: Option<&Origin>, account: &str, target: &Target) -> Verdict {
-    if !rights.permits(target) {
-        return Verdict::Deny(not_allowed(rights, target));
+/// Judges a message of an agent with `rights`, from `origin`, to whom `subject` is; `entries` are those of its lists that are
+/// not identities themselves.
+pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, entries: &Entries) -> Verdict {
+    let target = subject.target;
+    if !rights.permits(subject, entries) {
+        return Verdict::Deny(not_allowed(rights, &target.channel, subject.written()));
     }
-    if !crosses(origin, account, target) {
+    if !crosses(origin, subject.account, target) {
         return Verdict::Allow("it stays in its own conversation");
     }
     let leaves = match origin {
         Some(origin) => format!("it leaves its conversation, {}", origin.place),
         None => "its turn is in no conversation".to_owned(),
     };
-    if rights.hold.contains_in_any_case(target) {
-        return Verdict::Hold(format!("{leaves}, and {target} is under `hold`"));
+    if let Some(why) = rights.hold.holds(subject, entries) {
+        return Verdict::Hold(format!("{leaves}, and {why}"));
     }
     match rights.cross_context {
         Crossing::Allow => Verdict::Allow("crossing is allowed to this agent"),
@@ -124,22 +128,30 @@ impl Rights {
     }
 
     /// Whether a target is on either list.
-    pub fn permits(&self, target: &Target) -> bool {
-        self.allow.contains(target) || self.hold.contains(target)
+    pub fn permits(&self, subject: &Subject<'_>, entries: &Entries) -> bool {
+        self.allow.permits(subject, entries) || self.hold.permits(subject, entries)
+    }
+
+    /// The addresses of the entries on a channel.
+    pub fn addresses(&self, channel: &str) -> impl Iterator<Item = &str> {
+        self.allow.iter().chain(self.hold.iter()).filter_map(move |pattern| match pattern {
+            Pattern::Address(named, address) if named == channel => Some(address.as_str()),
+            _ => None,
+        })
     }
 }
 
-fn not_allowed(rights: &Rights, target: &Target) -> Refusal {
-    let mut known: Vec<String> =
-        rights.allow.iter().chain(rights.hold.iter()).map(ToString::to_string).collect();
+/// The refusal of a target that is on no list of an agent.
+pub fn not_allowed(rights: &Rights, channel: &str, address: &str) -> Refusal {
+    let mut known: Vec<String> = rights.entries().collect();
     if known.is_empty() {
         known.push("(none)".into());
     }
     // The seed's words, which agents know.
     let error = format!(
         "Target \"{}:{}\" is not in the personality's allowed messaging targets. Allowed: {}",
-        target.channel,
-        target.address,
+        channel,
+        address,
         known.join(", ")
     );
     Refusal::input(error, "use one of the allowed targets, or ask the operator to allow this one")
@@ -168,8 +180,12 @@ mod tests {
         Some(Origin { account: "home".into(), place: target(place), session: None })
     }
 
+    fn judged(rights: &Rights, from: Option<&Origin>, to: &Target) -> Verdict {
+        judge(rights, from, &Subject::known("home", to), &Entries::new())
+    }
+
     fn verdict(rights: &Rights, from: Option<Origin>, to: &str) -> &'static str {
-        match judge(rights, from.as_ref(), "home", &target(to)) {
+        match judged(rights, from.as_ref(), &target(to)) {
             Verdict::Allow(_) => "allow",
             Verdict::Hold(_) => "hold",
             Verdict::Deny(refusal) => refusal.reason.unwrap(),
@@ -186,7 +202,7 @@ mod tests {
     #[test]
     fn the_refusal_speaks_the_seeds_words() {
         let rights = rights(&["slack:C0123", "local:*"], &[], Crossing::Hold);
-        let Verdict::Deny(refusal) = judge(&rights, None, "home", &target("slack:C9")) else { panic!() };
+        let Verdict::Deny(refusal) = judged(&rights, None, &target("slack:C9")) else { panic!() };
         assert_eq!(
             refusal.error,
             "Target \"slack:C9\" is not in the personality's allowed messaging targets. Allowed: slack:C0123, local:*"
@@ -229,6 +245,6 @@ mod tests {
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann"), "local:ann#2"), "allow");
         let elsewhere = Origin { account: "work".into(), place: target("local:ann"), session: None };
-        assert!(matches!(judge(&rights, Some(&elsewhere), "home", &target("local:ann")), Verdict::Hold(_)));
+        assert!(matches!(judged(&rights, Some(&elsewhere), &target("local:ann")), Verdict::Hold(_)));
     }
 }

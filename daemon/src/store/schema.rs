@@ -317,6 +317,20 @@ CREATE INDEX inbound_of ON inbound (channel, account, peer, seq);
 ALTER TABLE inbox ADD COLUMN entry TEXT;
 ALTER TABLE inbox ADD COLUMN entry_id TEXT;
 CREATE UNIQUE INDEX inbox_entries ON inbox (entry_id) WHERE entry_id IS NOT NULL;
+","
+-- Whose address it is, as its platform said, for those whose spelling does not tell.
+CREATE TABLE identities (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    identity TEXT NOT NULL,
+    asked_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, address)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX identities_asked ON identities (asked_at);
+-- A message's address is an identity: what was written, where that is another spelling, and why nobody knew whose it is.
+ALTER TABLE messages ADD COLUMN written_as TEXT;
+ALTER TABLE messages ADD COLUMN unidentified TEXT;
 "];
 
 /// How many migrations a database has seen.

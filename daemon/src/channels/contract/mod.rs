@@ -7,18 +7,21 @@
 //! - [`stage`]: the platforms that stand on loopback;
 //! - `deliveries`: what becomes of a part, however its platform answers;
 //! - `secrets`: tokens that are refused, replaced, and in no error;
-//! - `claims`: what the capabilities say is what the adapter does.
+//! - `claims`: what the capabilities say is what the adapter does;
+//! - `identities`: addresses that are one person or place are known to be that.
 //!
 //! What one platform alone has stands in its own dialogue.
 
 mod claims;
 mod deliveries;
+pub(crate) mod identities;
 mod secrets;
 pub(super) mod small;
 pub(super) mod stage;
 
 use std::sync::Arc;
 
+pub(super) use self::identities::Alike;
 use self::stage::{Script, Stage};
 use super::{Adapter, http::double::Reply};
 use crate::message::action::Action;
@@ -33,6 +36,8 @@ pub(super) struct Contract {
     pub(super) settings: fn(&Stage) -> String,
     /// A conversation, by its one spelling.
     pub(super) address: &'static str,
+    /// Addresses that are one person or place there, at least once.
+    pub(super) alike: &'static [Alike],
     /// The id of a message there.
     pub(super) message: &'static str,
     /// The id of a person there.
