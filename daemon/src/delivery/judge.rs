@@ -19,8 +19,10 @@ use super::{
 use crate::{
     agents,
     message::{
+        call::Call,
         deed::Deed,
         refusal::{Code, Refusal},
+        target::Target,
     },
     outbox::row::MessageRow,
     policy::{self, Entries, Origin, Rights, Subject, Verdict},
@@ -76,6 +78,31 @@ impl Pipeline {
             Some(Found::Known(identity) | Found::Unknown { last: Some(identity), .. }) => identity.into(),
             Some(Found::Unknown { last: None, .. }) | None => address.to_owned(),
         })
+    }
+
+    /// Refuses a broadcast that names one person or place by two addresses: nobody is written to twice for that.
+    ///
+    /// # Errors
+    /// It does.
+    pub async fn refuse_twice(&self, agent: &str, calls: &[Call]) -> Result<(), Refusal> {
+        let mut seen: Vec<(Target, String, &Call)> = Vec::with_capacity(calls.len());
+        for call in calls {
+            // What is refused for another reason is told so for itself.
+            let Ok(origin) = self.origin_of(agent, call).await else { continue };
+            let Ok(resolved) = self.resolved(agent, call, origin.as_ref()).await else { continue };
+            let Resolved { target, account, .. } = resolved;
+            if let Some((.., before)) =
+                seen.iter().find(|(other, from, _)| *other == target && *from == account)
+            {
+                let error = format!(
+                    "the broadcast names one conversation twice: {} and {} are {target}",
+                    before.destination, call.destination
+                );
+                return Err(Refusal::input(error, "name each target once").because("contradictory"));
+            }
+            seen.push((target, account, call));
+        }
+        Ok(())
     }
 
     async fn who(&self, channel: &str, account: &str, address: &str) -> Result<Option<Found>, Refusal> {

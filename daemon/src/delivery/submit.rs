@@ -349,7 +349,7 @@ impl Pipeline {
         })
     }
 
-    async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
+    pub(super) async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
         match &call.context {
             Some(context) => self.identified_origin(self.origin(agent, context).await?).await.map(Some),
             None => Ok(None),
@@ -357,7 +357,12 @@ impl Pipeline {
     }
 
     /// Where a call goes, as whom its platform knows.
-    async fn resolved(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
+    pub(super) async fn resolved(
+        &self,
+        agent: &str,
+        call: &Call,
+        origin: Option<&Origin>,
+    ) -> Result<Resolved, Refusal> {
         let resolved = plan::resolve(call, origin, self.rules(agent), &self.0.accounts, &self.0.book);
         let resolved = resolved.map_err(|refusal| self.with_its_section(agent, refusal))?;
         self.identified(resolved, &call.deed).await

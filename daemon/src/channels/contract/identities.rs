@@ -47,6 +47,9 @@ pub(crate) fn pairs() -> impl Iterator<Item = Pair> {
             if one.0 != other.0 {
                 script.extend(other.1);
             }
+            if !script.is_empty() {
+                script.splice(0..0, contract.acquainted.iter().copied());
+            }
             let stage = Stage::set(match script.is_empty() {
                 true => Script::Nobody,
                 false => Script::Http(script),
@@ -98,12 +101,13 @@ async fn where_the_spelling_does_not_tell_the_platform_does() {
     for contract in all() {
         for alike in contract.alike {
             for (asked, answers) in alike.asked {
-                let stage = Stage::set(Script::Http(answers.to_vec()));
+                let script = [contract.acquainted, answers].concat();
+                let stage = Stage::set(Script::Http(script.clone()));
                 let adapter = stage.open(contract);
                 let found = adapter.identify(&adapter.resolve(asked).unwrap()).await;
                 let found = found.unwrap_or_else(|why| panic!("{}: {asked}: {why}", contract.name()));
                 assert_eq!(found.as_str(), alike.identity, "{}: {asked}", contract.name());
-                assert_eq!(stage.heard().len(), answers.len(), "{}: {asked}", contract.name());
+                assert_eq!(stage.heard().len(), script.len(), "{}: {asked}", contract.name());
             }
         }
     }

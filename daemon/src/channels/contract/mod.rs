@@ -38,6 +38,8 @@ pub(super) struct Contract {
     pub(super) address: &'static str,
     /// Addresses that are one person or place there, at least once.
     pub(super) alike: &'static [Alike],
+    /// What the platform answers first, once, when it is asked who somebody is.
+    pub(super) acquainted: &'static [Reply],
     /// The id of a message there.
     pub(super) message: &'static str,
     /// The id of a person there.

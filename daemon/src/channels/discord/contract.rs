@@ -52,6 +52,7 @@ const BOT: Contract = Contract {
     },
     address: "42",
     alike: ALIKE,
+    acquainted: &[],
     message: "1001",
     user: "99",
     file: ("a b.txt", "text/plain"),

@@ -23,6 +23,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
         spelt: &["Ada@example.org", "Ada@Example.ORG"],
         asked: &[],
     }],
+    acquainted: &[],
     message: "<00112233445566778899aabbccddeeff@hub.test>",
     user: "ada@example.org",
     file: ("a b.txt", "text/plain"),

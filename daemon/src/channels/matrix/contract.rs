@@ -18,6 +18,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     },
     address: "!room:hub.test",
     alike: ALIKE,
+    acquainted: &[],
     message: "$event",
     user: "@ada:hub.test",
     file: ("a b.txt", "text/plain"),

@@ -108,7 +108,7 @@ impl Client {
     }
 
     /// Fails where the daemon was started for one account.
-    async fn serves_all(&self) -> Result<(), Failure> {
+    pub(super) async fn serves_all(&self) -> Result<(), Failure> {
         let since = *self.serves_all.lock().unwrap_or_else(PoisonError::into_inner);
         if since.is_some_and(|since| since.elapsed() < BELIEVED) {
             return Ok(());

@@ -15,6 +15,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     settings: |stage| format!("url = \"http://127.0.0.1:{}\"\naccount = \"+4915112345678\"", stage.port),
     address: "+4915112345679",
     alike: ALIKE,
+    acquainted: &[ACCOUNTS],
     message: "1700000000000",
     user: "+4915112345679",
     file: ("a b.txt", "text/plain"),

@@ -19,6 +19,8 @@ use crate::channels::{
 impl Client {
     /// The UUID of the account behind a number or a user name.
     pub(super) async fn account_of(&self, address: &str) -> Result<Identity, Unidentified> {
+        // One that was started for another account knows that one's contacts.
+        self.serves_all().await?;
         let params = json!({ "account": self.account(), "recipient": [address], "allRecipients": true });
         // Not knowing it is no answer; neither is an older signal-cli's refusal to say.
         if let Ok(known) = self.tell("listContacts", &params).await

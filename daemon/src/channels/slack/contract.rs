@@ -18,6 +18,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     },
     address: "C012AB3CD",
     alike: ALIKE,
+    acquainted: &[],
     message: "1790000000.000100",
     user: "U012AB3CD",
     file: ("a b.txt", "text/plain"),

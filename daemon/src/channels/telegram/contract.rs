@@ -18,6 +18,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     },
     address: "-1001234567890",
     alike: ALIKE,
+    acquainted: &[],
     message: "42",
     user: "99",
     file: ("a b.png", "image/png"),

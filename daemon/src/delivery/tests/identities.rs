@@ -38,7 +38,8 @@ impl Desk {
     fn with(channel: &str, account: Arc<dyn Adapter>, rules: AgentRules) -> Self {
         let directory = tempfile::tempdir().unwrap();
         crate::hub::install_tls_provider();
-        let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        let outbox =
+            Outbox::new(Store::open(directory.path()).unwrap()).deduplicating(Duration::from_secs(30));
         Self { pipeline: pipeline(outbox, channel, account, rules), _directory: directory }
     }
 
@@ -77,7 +78,7 @@ fn pipeline(outbox: Outbox, channel: &str, account: Arc<dyn Adapter>, mut rules:
 }
 
 fn to(channel: &str, address: &str) -> Value {
-    json!({"channel": channel, "to": address, "message": "Hello"})
+    json!({"to": format!("{channel}:{address}"), "message": "Hello"})
 }
 
 /// For each pair of addresses that are one, with an account of its own whose platform answers once.
@@ -242,9 +243,13 @@ async fn whose_address_it_is_is_asked_once_a_day_and_an_older_answer_allows_noth
 }
 
 #[tokio::test]
-async fn a_broadcast_by_two_addresses_of_one_person_writes_once() {
+async fn a_broadcast_by_two_addresses_of_one_person_is_refused_and_the_same_words_to_both_are_sent_once() {
     let platform = Arc::new(Platform::default());
     let desk = Desk::with("local", platform, rules(&["local:*"], &[], Crossing::Allow));
+    let call = json!({"action": "broadcast", "targets": ["local:ann", "local:also-ann"], "message": "x"});
+    let calls = Call::parse_all(&call, &["local"]).unwrap();
+    let refusal = desk.pipeline.refuse_twice("a", &calls).await.unwrap_err();
+    assert!(refusal.error.contains("also-ann"), "{refusal}");
     let one = desk.submit(&to("local", "ann")).await.unwrap();
     let same = desk.submit(&to("local", "also-ann")).await.unwrap();
     assert_eq!((one.id, true), (same.id, same.deduplicated));
