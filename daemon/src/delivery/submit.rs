@@ -275,7 +275,8 @@ impl Pipeline {
         Ok(staged)
     }
 
-    /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept.
+    /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept. A platform may be asked
+    /// whose address it is: the verdict depends on it.
     pub async fn dry_run(&self, agent: &str, mut call: Call) -> Result<DryRun, Refusal> {
         let origin = self.origin_of(agent, &call).await?;
         let rules = self.rules(agent);

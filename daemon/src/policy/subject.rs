@@ -61,7 +61,10 @@ impl Allowlist {
             });
         }
         if let Some(why) = subject.unidentified {
-            return Some(format!("nobody knows whose address {} is ({why})", subject.written()));
+            let (channel, written) = (&subject.target.channel, subject.written());
+            return Some(format!(
+                "nobody knows whose address {written} is, and `hold` has entries on {channel} ({why})"
+            ));
         }
         entries_here.iter().find_map(|pattern| match pattern {
             Pattern::Address(channel, address) => match entries.get(address) {
