@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
 };
@@ -147,6 +148,11 @@ impl Adapter for Local {
 
     fn identity(&self, address: &str) -> Spelling {
         Spelling::known(address)
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // It is written down beside the address, and looked up by nobody.
+        IdScope::Conversation
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

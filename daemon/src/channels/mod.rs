@@ -25,6 +25,7 @@ pub mod identity;
 pub mod imessage;
 pub mod limits;
 pub mod local;
+pub mod located;
 pub mod matrix;
 pub mod ntfy;
 pub mod registry;
@@ -47,6 +48,7 @@ use async_trait::async_trait;
 pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
 use house::House;
 use identity::{Identity, Spelling, Unidentified};
+pub use located::{IdScope, Located};
 use serde_json::Value;
 use told::{NotTold, Told};
 
@@ -253,6 +255,25 @@ pub trait Adapter: Send + Sync + 'static {
     /// address whose identity is known by its spelling may be used so, for any other may be somebody else's by then.
     fn recipient<'a>(&self, identity: &'a str, _written_as: Option<&'a str>) -> &'a str {
         identity
+    }
+
+    /// Where the platform looks for a message that is named so by a request of [`act`](Self::act), or is answered by one of
+    /// [`compose`](Self::compose).
+    fn scope(&self, message: &str) -> IdScope;
+
+    /// How the hub may have recorded a message of this conversation that is named so: as it is, and by its other names.
+    fn recorded_as(&self, _address: &str, message: &str) -> Vec<String> {
+        vec![message.to_owned()]
+    }
+
+    /// Asks the platform where a message is: whether in this conversation, and in which thread of it. Changes nothing that
+    /// anybody sees. Where [`scope`](Self::scope) says [`IdScope::Account`] and this tells nothing, only messages that the hub
+    /// has sent or heard itself can be named.
+    ///
+    /// # Errors
+    /// It could not be asked.
+    async fn locate(&self, _address: &str, _message: &str) -> Result<Located, Failure> {
+        Ok(Located::NotTold)
     }
 
     /// The platform request that a part becomes: all of it but credentials and the part's key. A file stands in it by its

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, TargetError,
+    Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, TargetError,
     account::{OpenError, Opening},
     http::{Http, base::Base, token::Token},
     identity::Spelling,
@@ -87,6 +87,11 @@ impl Adapter for Ntfy {
 
     fn identity(&self, address: &str) -> Spelling {
         Spelling::known(address)
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // Nothing there names a message.
+        IdScope::Account
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

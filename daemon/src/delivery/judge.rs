@@ -122,7 +122,7 @@ impl Pipeline {
             return Ok(judged(rights, content, &[], &Entries::new()));
         };
         let held_with = adapter.held_with(&target.address);
-        let stays = !policy::crosses(content.origin, account, target);
+        let stays = !policy::crosses(content.origin, account, target, content.touched);
         if stays && rights.permits(&subject(content, &held_with), &Entries::new()) {
             return Ok(judged(rights, content, &held_with, &Entries::new()));
         }
@@ -179,6 +179,7 @@ fn subject<'a>(content: &Content<'a>, held_with: &'a [String]) -> Subject<'a> {
         written_as: content.written_as,
         unidentified: content.unidentified,
         held_with,
+        touched: content.touched,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pipeline: from a call at the door to a receipt.
 //!
 //! - [`submit`]: the checks at the door, and the write that precedes the answer;
+//! - [`locate`]: where the messages are that a call names;
 //! - [`plan`]: what a message becomes: target, parts. Pure;
 //! - [`identities`]: whose address it is, and [`judge`]: what policy says of that;
 //! - [`hooks`]: the house's own programs, which may change or cancel a message;
@@ -20,6 +21,7 @@ pub mod identities;
 mod judge;
 mod lanes;
 mod listening;
+mod locate;
 pub mod operate;
 pub mod pace;
 pub mod plan;

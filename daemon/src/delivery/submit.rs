@@ -31,7 +31,7 @@ use crate::{
         row::Lane,
         transition::NewPart,
     },
-    policy::{Origin, Verdict},
+    policy::{Origin, Touched, Verdict},
     sessions,
     store::{StoreError, now_ms},
 };
@@ -109,8 +109,9 @@ impl Pipeline {
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref()).await?;
+        let touched = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
         // Only for who may send it, and where it can go.
-        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved).await?;
+        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let Target { channel, address, .. } = resolved.target.clone();
         let lane = Lane { channel, account: resolved.account.clone(), address };
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
@@ -138,6 +139,7 @@ impl Pipeline {
             fingerprint: idempotency.fingerprint,
             best_effort: call.best_effort,
             resend,
+            touched,
         };
         match self.0.hooks.before_sending().next() {
             None if staged.is_empty() => self.accept_judged(new).instrument(span).await,
@@ -186,6 +188,7 @@ impl Pipeline {
             deed: &new.deed,
             text: &new.text,
             attachments: &new.attachments,
+            touched: &new.touched,
         };
         let judged = self.judge(&content).await;
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
@@ -260,6 +263,7 @@ impl Pipeline {
         call: &mut Call,
         origin: Option<&Origin>,
         resolved: &Resolved,
+        touched: &[Touched],
     ) -> Result<Vec<Staged>, Refusal> {
         let asked = std::mem::take(&mut call.attachments);
         if asked.is_empty() {
@@ -267,7 +271,7 @@ impl Pipeline {
         }
         let (rules, Resolved { target, account, .. }) = (self.rules(agent), resolved);
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(account)).map_err(no_account)?;
-        let prefix = plan::whose(rules, agent, origin, account, target);
+        let prefix = plan::whose(rules, agent, origin, account, target, touched);
         let most = self.0.files.longest_spoken();
         let asked = plan::apart(adapter.as_ref(), prefix.as_deref(), most, asked)?;
         let staged = self.0.files.stage(agent, &rules.sources, asked).await?;
@@ -282,7 +286,16 @@ impl Pipeline {
         let rules = self.rules(agent);
         let resolved = self.resolved(agent, &call, origin.as_ref()).await?;
         let Resolved { target, account, .. } = &resolved;
-        let judged = self.verdict(&resolved.content(agent, &call, origin.as_ref(), &[])).await?;
+        let judged = self.verdict(&resolved.content(agent, &call, origin.as_ref(), &[], &[])).await?;
+        let (judged, touched) = match judged {
+            // Nobody is asked for what is refused anyway.
+            denied @ Verdict::Deny(_) => (denied, vec![]),
+            _ => {
+                let touched = self.locate(origin.as_ref(), &resolved, &call).await?;
+                let content = resolved.content(agent, &call, origin.as_ref(), &[], &touched);
+                (self.verdict(&content).await?, touched)
+            }
+        };
         let (verdict, reason, refusal) = match judged {
             Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
             Verdict::Hold(reason) => ("hold", reason, None),
@@ -310,9 +323,9 @@ impl Pipeline {
         }
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(account)).map_err(no_account)?;
         plan::check(adapter.as_ref(), &call, &resolved)?;
-        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved).await?;
+        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
-        let content = resolved.content(agent, &call, origin.as_ref(), &attachments);
+        let content = resolved.content(agent, &call, origin.as_ref(), &attachments, &touched);
         let parts = plan::parts(adapter.as_ref(), rules, &content)?;
         if verdict == "hold" {
             document::check(&parts, &attachments)
@@ -372,13 +385,29 @@ impl Pipeline {
     /// What is refused here leaves nothing in the queue.
     async fn admit(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
         let resolved = self.resolved(agent, call, origin).await?;
-        if let Verdict::Deny(refusal) = self.verdict(&resolved.content(agent, call, origin, &[])).await? {
+        if let Verdict::Deny(refusal) = self.verdict(&resolved.content(agent, call, origin, &[], &[])).await?
+        {
             return Err(self.with_its_section(agent, refusal));
         }
         let Resolved { target, account, .. } = &resolved;
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(account)).map_err(no_account)?;
         plan::check(adapter.as_ref(), call, &resolved)?;
         Ok(resolved)
+    }
+
+    /// Where the messages are that an admitted call names, unless it is refused for that.
+    async fn touched(
+        &self,
+        agent: &str,
+        call: &Call,
+        origin: Option<&Origin>,
+        resolved: &Resolved,
+    ) -> Result<Vec<Touched>, Refusal> {
+        let touched = self.locate(origin, resolved, call).await?;
+        match self.verdict(&resolved.content(agent, call, origin, &[], &touched)).await? {
+            Verdict::Deny(refusal) => Err(self.with_its_section(agent, refusal)),
+            Verdict::Allow(_) | Verdict::Hold(_) => Ok(touched),
+        }
     }
 
     /// Refuses an agent that hands in more than it may.
@@ -414,7 +443,7 @@ fn attachments(staged: &[Staged]) -> Vec<Attachment> {
     staged.iter().map(|file| file.attachment.clone()).collect()
 }
 
-fn no_account(error: NoAccount) -> Refusal {
+pub(super) fn no_account(error: NoAccount) -> Refusal {
     Refusal::new(Code::ExecutionFailed, error.to_string(), "ask the operator to configure it")
         .because(NO_ACCOUNT)
 }

@@ -6,10 +6,12 @@
 //! was allowed by default. A turn outside any conversation (a timer, the shell) crosses with everything it sends.
 
 mod allowlist;
+mod location;
 pub mod rate;
 mod subject;
 
 pub use allowlist::{Allowlist, Pattern, PatternError};
+pub use location::{Location, Touched};
 use serde::{Deserialize, Serialize};
 pub use subject::{Entries, Subject};
 
@@ -72,12 +74,8 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, en
     if !rights.permits(subject, entries) {
         return Verdict::Deny(not_allowed(rights, &target.channel, subject.written()));
     }
-    if !crosses(origin, subject.account, target) {
+    let Some(leaves) = leaves(origin, subject.account, target, subject.touched) else {
         return Verdict::Allow("it stays in its own conversation");
-    }
-    let leaves = match origin {
-        Some(origin) => format!("it leaves its conversation, {}", origin.place),
-        None => "its turn is in no conversation".to_owned(),
     };
     if let Some(why) = rights.hold.holds(subject, entries) {
         return Verdict::Hold(format!("{leaves}, and {why}"));
@@ -97,14 +95,25 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, en
 }
 
 /// Whether a message leaves the conversation that its turn came from.
-pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target) -> bool {
+pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target, touched: &[Touched]) -> bool {
+    leaves(origin, account, target, touched).is_some()
+}
+
+/// Why a message leaves the conversation that its turn came from, if it does.
+fn leaves(origin: Option<&Origin>, account: &str, target: &Target, touched: &[Touched]) -> Option<String> {
+    let Some(origin) = origin else { return Some("its turn is in no conversation".into()) };
+    let leaves = || format!("it leaves its conversation, {}", origin.place);
+    if !origin.is_at(account, target) {
+        return Some(leaves());
+    }
     // The thread counts: one thread of a group is not the other's conversation. An origin without a thread is the whole
     // conversation.
-    let stays = |origin: &Origin| {
-        origin.is_at(account, target)
-            && (origin.place.thread.is_none() || origin.place.thread == target.thread)
-    };
-    !origin.is_some_and(stays)
+    let thread = origin.place.thread.as_deref()?;
+    if target.thread.as_deref() != Some(thread) {
+        return Some(leaves());
+    }
+    let why = touched.iter().find_map(|touched| touched.leaves(thread))?;
+    Some(format!("{}: {why}", leaves()))
 }
 
 impl Origin {
@@ -246,5 +255,31 @@ mod tests {
         assert_eq!(verdict(&rights, origin("local:ann"), "local:ann#2"), "allow");
         let elsewhere = Origin { account: "work".into(), place: target("local:ann"), session: None };
         assert!(matches!(judged(&rights, Some(&elsewhere), &target("local:ann")), Verdict::Hold(_)));
+    }
+
+    #[test]
+    fn a_message_of_another_thread_is_touched_as_one_of_another_conversation() {
+        let judged = |rights: &Rights, from: &str, to: &str, location: Location| {
+            let touched = [Touched { message: "5".into(), location }];
+            let target = target(to);
+            let subject = Subject { touched: &touched, ..Subject::known("home", &target) };
+            match judge(rights, origin(from).as_ref(), &subject, &Entries::new()) {
+                Verdict::Allow(_) => "allow".to_owned(),
+                Verdict::Hold(reason) => reason,
+                Verdict::Deny(refusal) => refusal.reason.unwrap().to_owned(),
+            }
+        };
+        let all = rights(&["*"], &[], Crossing::Hold);
+        let thread = |id: &str| Location::Thread(id.into());
+        assert_eq!(judged(&all, "local:ann#1", "local:ann#1", thread("1")), "allow");
+        assert!(judged(&all, "local:ann#1", "local:ann#1", thread("2")).contains("another thread"));
+        assert!(judged(&all, "local:ann#1", "local:ann#1", Location::Outside).contains("none"));
+        assert!(judged(&all, "local:ann#1", "local:ann#1", Location::Unknown).contains("not known"));
+        // Whoever is bound to the whole conversation may touch all of it.
+        for location in [thread("2"), Location::Outside, Location::Unknown] {
+            assert_eq!(judged(&all, "local:ann", "local:ann", location), "allow");
+        }
+        let denied = rights(&["*"], &[], Crossing::Deny);
+        assert_eq!(judged(&denied, "local:ann#1", "local:ann#1", Location::Unknown), "cross_context");
     }
 }

@@ -7,7 +7,10 @@
 
 use std::collections::HashMap;
 
-use super::allowlist::{Allowlist, Pattern};
+use super::{
+    Touched,
+    allowlist::{Allowlist, Pattern},
+};
 use crate::message::target::Target;
 
 /// Where a message goes, as it is judged.
@@ -23,12 +26,14 @@ pub struct Subject<'a> {
     pub unidentified: Option<&'a str>,
     /// Identities whose entry holds this one, too.
     pub held_with: &'a [String],
+    /// The messages there that it names.
+    pub touched: &'a [Touched],
 }
 
 impl<'a> Subject<'a> {
     /// A target whose address is its identity.
     pub fn known(account: &'a str, target: &'a Target) -> Self {
-        Self { account, target, written_as: None, unidentified: None, held_with: &[] }
+        Self { account, target, written_as: None, unidentified: None, held_with: &[], touched: &[] }
     }
 
     /// The address as it was written.

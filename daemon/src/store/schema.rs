@@ -318,6 +318,11 @@ ALTER TABLE inbox ADD COLUMN entry TEXT;
 ALTER TABLE inbox ADD COLUMN entry_id TEXT;
 CREATE UNIQUE INDEX inbox_entries ON inbox (entry_id) WHERE entry_id IS NOT NULL;
 ","
+-- The messages that an operation names, and where they are: by what was sent, by what was heard, or as the platform says.
+ALTER TABLE messages ADD COLUMN touched TEXT;
+CREATE INDEX parts_platform_id ON parts (platform_id) WHERE platform_id IS NOT NULL;
+CREATE INDEX inbound_platform_id ON inbound (platform_id) WHERE platform_id IS NOT NULL;
+","
 -- Whose address it is, as its platform said, for those whose spelling does not tell.
 CREATE TABLE identities (
     channel TEXT NOT NULL,

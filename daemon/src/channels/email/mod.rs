@@ -31,7 +31,8 @@ use self::{
     wire::{Mail, Wire},
 };
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
     account::{OpenError, Opening},
     http::token::Token,
     identity::Spelling,
@@ -182,6 +183,11 @@ impl Adapter for Email {
     /// elsewhere such addresses are different people's.
     fn held_with(&self, identity: &str) -> Vec<String> {
         untagged(identity).into_iter().collect()
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A header with the id that the call has: nothing of the answered mail goes along.
+        IdScope::Conversation
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -37,7 +37,7 @@ use crate::{
         refusal::{Code, NO_ACCOUNT, Refusal},
         target::{Destination, Target},
     },
-    policy::{self, Entries, Origin, Subject},
+    policy::{self, Entries, Origin, Subject, Touched},
     spelling::nearest,
 };
 
@@ -94,13 +94,14 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// What a call becomes there, with these files.
+    /// What a call becomes there, with these files; `touched` are the messages there that it names.
     pub(super) fn content<'a>(
         &'a self,
         agent: &'a str,
         call: &'a Call,
         origin: Option<&'a Origin>,
         attachments: &'a [Attachment],
+        touched: &'a [Touched],
     ) -> Content<'a> {
         Content {
             agent,
@@ -114,6 +115,7 @@ impl Resolved {
             deed: &call.deed,
             text: &call.text,
             attachments,
+            touched,
         }
     }
 }
