@@ -159,10 +159,7 @@ pub fn not_allowed(rights: &Rights, channel: &str, address: &str) -> Refusal {
     if known.is_empty() {
         known.push("(none)".into());
     }
-    let error = format!(
-        "target \"{channel}:{address}\" {NOT_ALLOWED}. Allowed: {}",
-        known.join(", ")
-    );
+    let error = format!("target \"{channel}:{address}\" {NOT_ALLOWED}. Allowed: {}", known.join(", "));
     Refusal::input(error, "use one of the allowed targets, or ask the operator to allow this one")
         .because("not_allowed")
 }
