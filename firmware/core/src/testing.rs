@@ -205,6 +205,8 @@ impl Bench {
         self.flush();
         assert_eq!(self.sent.get(said), Some(&Up::Ready));
         self.session = Some(session);
+        // Any answer will do; the application has no use for this one.
+        self.down(&Down::Revoked);
     }
 
     pub(crate) fn disconnect(&mut self) {

@@ -275,7 +275,7 @@ impl Runner {
             }
             while let Some(payload) = self.core.next_payload(self.now()) {
                 let (up, payload) = (access.up.as_str(), payload.as_slice());
-                if connection.client.try_publish(up, QoS::AtLeastOnce, false, payload).is_err() {
+                if connection.client.try_publish(up, QoS::AtMostOnce, false, payload).is_err() {
                     // A number that is left out ends the session; a new connection has another.
                     tracing::debug!("the connection takes no more");
                     return connected;
