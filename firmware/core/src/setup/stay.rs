@@ -89,7 +89,6 @@ impl<E: fmt::Debug> fmt::Display for News<E> {
 }
 
 /// What the two tasks share.
-#[derive(Default)]
 pub struct Air {
     known: RefCell<Option<Network>>,
     wishes: Channel<NoopRawMutex, Wish, WISHES>,
@@ -102,7 +101,13 @@ pub struct Air {
 impl Air {
     /// Of a device that knows this network, or none.
     pub fn new(known: Option<Network>) -> Self {
-        Self { known: RefCell::new(known), ..Self::default() }
+        Self {
+            known: RefCell::new(known),
+            wishes: Channel::new(),
+            done: Channel::new(),
+            joined: Cell::new(false),
+            state: Signal::new(),
+        }
     }
 
     /// The network that is known.
@@ -189,6 +194,13 @@ impl Air {
         let hub = known.as_ref().map(|known| (known.host.clone(), known.port));
         let (host, port) = hub.unwrap_or((network.host.clone(), network.port));
         *known = Some(Network { host, port, ..network });
+    }
+}
+
+/// Of a device that knows no network.
+impl Default for Air {
+    fn default() -> Self {
+        Self::new(None)
     }
 }
 

@@ -237,7 +237,11 @@ fn a_known_network_is_joined_and_joined_again_when_it_is_lost() {
 #[test]
 fn a_network_that_does_not_answer_is_given_up_and_tried_again() {
     let (air, sky) = (Air::new(Some(network("far", ""))), Sky::default());
-    let (log, slept) = stays(&air, &sky, a_while());
+    let (log, slept) = stays(&air, &sky, async {
+        for _ in 0..4 {
+            a_while().await;
+        }
+    });
     assert!(log.len() > 1 && log.iter().all(|line| line == "far does not answer"), "{log:?}");
     assert_eq!(slept[..3], [PATIENCE, AGAIN, PATIENCE]);
 }
