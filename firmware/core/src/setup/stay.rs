@@ -35,7 +35,7 @@ pub const AGAIN: u32 = 5_000;
 /// How long one attempt may take, in milliseconds, and anything else that the radio is asked for.
 pub const PATIENCE: u32 = 20_000;
 /// How often the radio is asked whether it is still in its network, in milliseconds: its word of a loss may be missed.
-pub const LOOK: u32 = 5_000;
+pub const LOOK: u32 = 3_000;
 /// Wishes that wait for their turn, and answers that wait to be heard.
 pub const WISHES: usize = 4;
 
