@@ -6,10 +6,14 @@
 //! was allowed by default. A turn outside any conversation (a timer, the shell) crosses with everything it sends.
 
 mod allowlist;
+mod location;
 pub mod rate;
+mod subject;
 
 pub use allowlist::{Allowlist, Pattern, PatternError};
+pub use location::{Location, Touched};
 use serde::{Deserialize, Serialize};
+pub use subject::{Entries, Subject};
 
 use crate::message::{
     refusal::{Code, Refusal},
@@ -63,20 +67,18 @@ pub enum Verdict {
     Deny(Refusal),
 }
 
-/// Judges a message of an agent with `rights`, from `origin` to `account` and `target`.
-pub fn judge(rights: &Rights, origin: Option<&Origin>, account: &str, target: &Target) -> Verdict {
-    if !rights.permits(target) {
-        return Verdict::Deny(not_allowed(rights, target));
+/// Judges a message of an agent with `rights`, from `origin`, to whom `subject` is; `entries` are those of its lists that are
+/// not identities themselves.
+pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, entries: &Entries) -> Verdict {
+    let target = subject.target;
+    if !rights.permits(subject, entries) {
+        return Verdict::Deny(not_allowed(rights, &target.channel, subject.written()));
     }
-    if !crosses(origin, account, target) {
+    let Some(leaves) = leaves(origin, subject.account, target, subject.touched) else {
         return Verdict::Allow("it stays in its own conversation");
-    }
-    let leaves = match origin {
-        Some(origin) => format!("it leaves its conversation, {}", origin.place),
-        None => "its turn is in no conversation".to_owned(),
     };
-    if rights.hold.contains_in_any_case(target) {
-        return Verdict::Hold(format!("{leaves}, and {target} is under `hold`"));
+    if let Some(why) = rights.hold.holds(subject, entries) {
+        return Verdict::Hold(format!("{leaves}, and {why}"));
     }
     match rights.cross_context {
         Crossing::Allow => Verdict::Allow("crossing is allowed to this agent"),
@@ -93,14 +95,25 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, account: &str, target: &T
 }
 
 /// Whether a message leaves the conversation that its turn came from.
-pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target) -> bool {
+pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target, touched: &[Touched]) -> bool {
+    leaves(origin, account, target, touched).is_some()
+}
+
+/// Why a message leaves the conversation that its turn came from, if it does.
+fn leaves(origin: Option<&Origin>, account: &str, target: &Target, touched: &[Touched]) -> Option<String> {
+    let Some(origin) = origin else { return Some("its turn is in no conversation".into()) };
+    let leaves = || format!("it leaves its conversation, {}", origin.place);
+    if !origin.is_at(account, target) {
+        return Some(leaves());
+    }
     // The thread counts: one thread of a group is not the other's conversation. An origin without a thread is the whole
     // conversation.
-    let stays = |origin: &Origin| {
-        origin.is_at(account, target)
-            && (origin.place.thread.is_none() || origin.place.thread == target.thread)
-    };
-    !origin.is_some_and(stays)
+    let thread = origin.place.thread.as_deref()?;
+    if target.thread.as_deref() != Some(thread) {
+        return Some(leaves());
+    }
+    let why = touched.iter().find_map(|touched| touched.leaves(thread))?;
+    Some(format!("{}: {why}", leaves()))
 }
 
 impl Origin {
@@ -124,22 +137,30 @@ impl Rights {
     }
 
     /// Whether a target is on either list.
-    pub fn permits(&self, target: &Target) -> bool {
-        self.allow.contains(target) || self.hold.contains(target)
+    pub fn permits(&self, subject: &Subject<'_>, entries: &Entries) -> bool {
+        self.allow.permits(subject, entries) || self.hold.permits(subject, entries)
+    }
+
+    /// The addresses of the entries on a channel.
+    pub fn addresses(&self, channel: &str) -> impl Iterator<Item = &str> {
+        self.allow.iter().chain(self.hold.iter()).filter_map(move |pattern| match pattern {
+            Pattern::Address(named, address) if named == channel => Some(address.as_str()),
+            _ => None,
+        })
     }
 }
 
-fn not_allowed(rights: &Rights, target: &Target) -> Refusal {
-    let mut known: Vec<String> =
-        rights.allow.iter().chain(rights.hold.iter()).map(ToString::to_string).collect();
+/// The refusal of a target that is on no list of an agent.
+pub fn not_allowed(rights: &Rights, channel: &str, address: &str) -> Refusal {
+    let mut known: Vec<String> = rights.entries().collect();
     if known.is_empty() {
         known.push("(none)".into());
     }
     // The seed's words, which agents know.
     let error = format!(
         "Target \"{}:{}\" is not in the personality's allowed messaging targets. Allowed: {}",
-        target.channel,
-        target.address,
+        channel,
+        address,
         known.join(", ")
     );
     Refusal::input(error, "use one of the allowed targets, or ask the operator to allow this one")
@@ -168,8 +189,12 @@ mod tests {
         Some(Origin { account: "home".into(), place: target(place), session: None })
     }
 
+    fn judged(rights: &Rights, from: Option<&Origin>, to: &Target) -> Verdict {
+        judge(rights, from, &Subject::known("home", to), &Entries::new())
+    }
+
     fn verdict(rights: &Rights, from: Option<Origin>, to: &str) -> &'static str {
-        match judge(rights, from.as_ref(), "home", &target(to)) {
+        match judged(rights, from.as_ref(), &target(to)) {
             Verdict::Allow(_) => "allow",
             Verdict::Hold(_) => "hold",
             Verdict::Deny(refusal) => refusal.reason.unwrap(),
@@ -186,7 +211,7 @@ mod tests {
     #[test]
     fn the_refusal_speaks_the_seeds_words() {
         let rights = rights(&["slack:C0123", "local:*"], &[], Crossing::Hold);
-        let Verdict::Deny(refusal) = judge(&rights, None, "home", &target("slack:C9")) else { panic!() };
+        let Verdict::Deny(refusal) = judged(&rights, None, &target("slack:C9")) else { panic!() };
         assert_eq!(
             refusal.error,
             "Target \"slack:C9\" is not in the personality's allowed messaging targets. Allowed: slack:C0123, local:*"
@@ -229,6 +254,32 @@ mod tests {
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann"), "local:ann#2"), "allow");
         let elsewhere = Origin { account: "work".into(), place: target("local:ann"), session: None };
-        assert!(matches!(judge(&rights, Some(&elsewhere), "home", &target("local:ann")), Verdict::Hold(_)));
+        assert!(matches!(judged(&rights, Some(&elsewhere), &target("local:ann")), Verdict::Hold(_)));
+    }
+
+    #[test]
+    fn a_message_of_another_thread_is_touched_as_one_of_another_conversation() {
+        let judged = |rights: &Rights, from: &str, to: &str, location: Location| {
+            let touched = [Touched { message: "5".into(), location }];
+            let target = target(to);
+            let subject = Subject { touched: &touched, ..Subject::known("home", &target) };
+            match judge(rights, origin(from).as_ref(), &subject, &Entries::new()) {
+                Verdict::Allow(_) => "allow".to_owned(),
+                Verdict::Hold(reason) => reason,
+                Verdict::Deny(refusal) => refusal.reason.unwrap().to_owned(),
+            }
+        };
+        let all = rights(&["*"], &[], Crossing::Hold);
+        let thread = |id: &str| Location::Thread(id.into());
+        assert_eq!(judged(&all, "local:ann#1", "local:ann#1", thread("1")), "allow");
+        assert!(judged(&all, "local:ann#1", "local:ann#1", thread("2")).contains("another thread"));
+        assert!(judged(&all, "local:ann#1", "local:ann#1", Location::Outside).contains("none"));
+        assert!(judged(&all, "local:ann#1", "local:ann#1", Location::Unknown).contains("not known"));
+        // Whoever is bound to the whole conversation may touch all of it.
+        for location in [thread("2"), Location::Outside, Location::Unknown] {
+            assert_eq!(judged(&all, "local:ann", "local:ann", location), "allow");
+        }
+        let denied = rights(&["*"], &[], Crossing::Deny);
+        assert_eq!(judged(&denied, "local:ann#1", "local:ann#1", Location::Unknown), "cross_context");
     }
 }

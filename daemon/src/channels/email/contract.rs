@@ -1,7 +1,7 @@
 //! What a mail server says in each case of the contract.
 
 use super::double::{AUTHORITY, Deed};
-use crate::channels::contract::{Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
+use crate::channels::contract::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
 
 /// Of an account.
 pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
@@ -18,6 +18,12 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
         )
     },
     address: "ada@example.org",
+    alike: &[Alike {
+        identity: "Ada@example.org",
+        spelt: &["Ada@example.org", "Ada@Example.ORG"],
+        asked: &[],
+    }],
+    acquainted: &[],
     message: "<00112233445566778899aabbccddeeff@hub.test>",
     user: "ada@example.org",
     file: ("a b.txt", "text/plain"),
@@ -49,5 +55,8 @@ fn scene(case: Case) -> Scene {
         Case::Nameless => Scene::Never("a mail has its id from the hub"),
         Case::Endless => Scene::Never("an answer that does not end is given up with its time, as silence is"),
         Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
+        Case::Located | Case::Missing => {
+            Scene::Never("a server that takes mail tells nothing of mail that it took")
+        }
     }
 }

@@ -27,6 +27,18 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Who a canonical address is: a person by their handle, a group by its GUID with the service it was first made by.
+///
+/// Messages writes one conversation down under several GUIDs: by its service (`iMessage`, `SMS`, `RCS`), and since macOS 26 as
+/// `any`. A `+` before a handle makes no group of it. What writes by SMS and has no number (a short code) is nowhere else.
+pub(super) fn identity(address: &str) -> String {
+    match address.split(';').collect::<Vec<_>>().as_slice() {
+        [_, "-", id] => handle(id).unwrap_or_else(|| format!("SMS;-;{id}")),
+        [_, "+", id] => handle(id).unwrap_or_else(|| format!("iMessage;+;{id}")),
+        _ => address.to_owned(),
+    }
+}
+
 fn handle(text: &str) -> Option<String> {
     if let Some(number) = text.strip_prefix('+') {
         let digits: String = number.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();
@@ -47,6 +59,19 @@ fn handle(text: &str) -> Option<String> {
 /// A conversation's GUID.
 pub(super) fn guid(address: &str) -> String {
     if address.contains(';') { address.to_owned() } else { format!("iMessage;-;{address}") }
+}
+
+/// Whether a chat's GUID, as Messages has it, is the one of an address. The service in it says how its last message went,
+/// and changes.
+pub(super) fn is_chat_of(chat: &str, address: &str) -> bool {
+    fn bare(guid: &str) -> (bool, String) {
+        match guid.splitn(3, ';').collect::<Vec<_>>().as_slice() {
+            [_, "+", id] => (true, (*id).to_owned()),
+            [_, "-", id] => (false, handle(id).unwrap_or_else(|| (*id).to_owned())),
+            _ => (false, guid.to_owned()),
+        }
+    }
+    bare(chat) == bare(address)
 }
 
 #[cfg(test)]
@@ -78,6 +103,30 @@ mod tests {
         ] {
             assert!(canonical(other).is_err(), "{other:?}");
         }
+        for (given, who) in [
+            ("+4915112345678", "+4915112345678"),
+            ("any;-;+4915112345678", "+4915112345678"),
+            ("RCS;-;+4915112345678", "+4915112345678"),
+            ("iMessage;-;+4915112345678", "+4915112345678"),
+            ("iMessage;+;+4915112345678", "+4915112345678"),
+            ("any;-;Anna@Example.org", "anna@example.org"),
+            ("any;+;chat1", "iMessage;+;chat1"),
+            ("SMS;+;chat1", "iMessage;+;chat1"),
+            ("any;-;22395", "SMS;-;22395"),
+        ] {
+            assert_eq!(identity(&canonical(given).unwrap()), who, "{given}");
+        }
+        for (chat, address) in [
+            ("iMessage;-;+15551234567", "+15551234567"),
+            ("any;-;+15551234567", "+15551234567"),
+            ("SMS;-;+15551234567", "+15551234567"),
+            ("any;-;Anna@Example.org", "anna@example.org"),
+            ("any;+;chat1", "iMessage;+;chat1"),
+        ] {
+            assert!(is_chat_of(chat, address), "{chat} {address}");
+        }
+        assert!(!is_chat_of("any;-;+15551234568", "+15551234567"));
+        assert!(!is_chat_of("any;+;+15551234567", "+15551234567"));
         assert_eq!(guid("+15551234567"), "iMessage;-;+15551234567");
         assert_eq!(guid("iMessage;+;chat1"), "iMessage;+;chat1");
     }

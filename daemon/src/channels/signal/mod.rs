@@ -12,6 +12,7 @@ mod client;
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
+mod lookup;
 mod target;
 mod wire;
 
@@ -23,11 +24,12 @@ use serde_json::Value;
 
 use self::client::Client;
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
     http::base::Base,
+    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -123,6 +125,28 @@ impl Adapter for Signal {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    /// A person is their account's UUID (ACI): a number may be given to somebody else, and a user name be taken by one.
+    fn identity(&self, address: &str) -> Spelling {
+        match address.starts_with('+') || address.starts_with("u:") {
+            true => Spelling::Ask,
+            false => Spelling::known(address),
+        }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        self.client.account_of(address).await
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A message is its author and its time, and a device takes a removal from anywhere: Signal-Android finds what is to go by
+        // these two alone (`DataMessageProcessor.handleRemoteDelete`), in whichever conversation.
+        IdScope::Account
+    }
+
+    fn recorded_as(&self, _: &str, message: &str) -> Vec<String> {
+        target::recorded_as(&self.account, message)
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

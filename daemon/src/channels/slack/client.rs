@@ -21,6 +21,7 @@ use super::{
 use crate::channels::{
     Failure, PartKey,
     http::{Answer, Http, Silence, base::Base, token::Token},
+    identity::{Identity, Unidentified},
     limits::Scope,
     removals::Removals,
 };
@@ -115,6 +116,32 @@ impl Client {
 
     /// A request that changes nothing that anybody sees.
     pub(super) async fn question(&self, method: &str, arguments: &[(&str, &str)]) -> Result<Value, Failure> {
+        let answer = self.read(method, arguments).await?;
+        match self.outcome(&answer, Scope::Account) {
+            Ok(Outcome::Yes(said)) => Ok(said),
+            Ok(Outcome::Already) => Ok(Value::Null),
+            Err(Failure::Unknown(why)) => Err(Failure::Retry(why)),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The same about one thing: nothing, if Slack says that there is no such thing.
+    pub(super) async fn question_of(
+        &self,
+        method: &str,
+        arguments: &[(&str, &str)],
+    ) -> Result<Option<Value>, Failure> {
+        let answer = self.read(method, arguments).await?;
+        if Refusal::of(&answer).is_some_and(|said| said.is_missing()) {
+            return Ok(None);
+        }
+        match self.outcome(&answer, Scope::Account).map_err(Failure::harmless)? {
+            Outcome::Yes(said) => Ok(Some(said)),
+            Outcome::Already => Ok(None),
+        }
+    }
+
+    async fn read(&self, method: &str, arguments: &[(&str, &str)]) -> Result<Answer, Failure> {
         let mut form = Url::parse("form:").expect("it is a URL");
         form.query_pairs_mut().extend_pairs(arguments);
         let request = self
@@ -124,13 +151,7 @@ impl Client {
             .bearer_auth(self.http.token().expose())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form.query().unwrap_or_default().to_owned());
-        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
-        match self.outcome(&answer, Scope::Account) {
-            Ok(Outcome::Yes(said)) => Ok(said),
-            Ok(Outcome::Already) => Ok(Value::Null),
-            Err(Failure::Unknown(why)) => Err(Failure::Retry(why)),
-            Err(failure) => Err(failure),
-        }
+        self.http.ask(request).await.map_err(Silence::harmless)
     }
 
     /// The direct conversation with a person; it is opened if there is none yet, of which they are not told.
@@ -145,11 +166,32 @@ impl Client {
         let Some(conversation) = said["channel"]["id"].as_str() else {
             return Err(Failure::Retry("Slack opened a conversation, but did not say which".into()));
         };
+        self.remember(person, conversation);
+        Ok(conversation.to_owned())
+    }
+
+    fn remember(&self, person: &str, conversation: &str) {
         let mut direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
         if direct.len() < MAX_PEOPLE {
             direct.insert(person.to_owned(), conversation.to_owned());
         }
-        Ok(conversation.to_owned())
+    }
+
+    /// The person whose direct conversation this is.
+    ///
+    /// <https://docs.slack.dev/reference/methods/conversations.info>, `user` of
+    /// <https://docs.slack.dev/reference/objects/conversation-object>
+    pub(super) async fn person_of(&self, conversation: &str) -> Result<Identity, Unidentified> {
+        let said = self.question("conversations.info", &[("channel", conversation)]).await?;
+        let channel = &said["channel"];
+        let is_it = channel["id"] == conversation && channel["is_im"] == true;
+        match channel["user"].as_str().filter(|user| is_it && is_person(user)) {
+            Some(person) => {
+                self.remember(person, conversation);
+                Ok(Identity::new(person))
+            }
+            None => Err(Unidentified::not_known("Slack does not say whose direct conversation that is")),
+        }
     }
 
     /// As whom it would send, or why it cannot.

@@ -26,11 +26,12 @@ use serde_json::Value;
 
 use self::{client::Client, wire::Wire};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, PollRules},
     http::{base::Base, token::Token},
+    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -162,6 +163,23 @@ impl Adapter for Telegram {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    /// A public name can be given to another chat, and a basic group's number is another one once it is a supergroup.
+    fn identity(&self, address: &str) -> Spelling {
+        match target::tells(address) {
+            true => Spelling::known(address),
+            false => Spelling::Ask,
+        }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        self.client.identify(address).await
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A message's number is its chat's (<https://core.telegram.org/bots/api#message>), and no method tells its topic.
+        IdScope::Conversation
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

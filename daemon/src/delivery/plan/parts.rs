@@ -15,7 +15,7 @@ use crate::{
         target::Target,
     },
     outbox::{row::MessageRow, transition::NewPart},
-    policy::{self, Origin},
+    policy::{self, Origin, Touched},
     render::{self, Document, Flavour, Part},
 };
 
@@ -26,6 +26,10 @@ pub struct Content<'a> {
     pub agent: &'a str,
     /// Where it goes.
     pub target: &'a Target,
+    /// The address as it was written, where that is another.
+    pub written_as: Option<&'a str>,
+    /// Why nobody knows whose address it is.
+    pub unidentified: Option<&'a str>,
     /// From which account.
     pub account: &'a str,
     /// What it answers.
@@ -40,6 +44,8 @@ pub struct Content<'a> {
     pub text: &'a str,
     /// Files that go along, in their order.
     pub attachments: &'a [Attachment],
+    /// The messages that it names, and where they are.
+    pub touched: &'a [Touched],
 }
 
 impl<'a> Content<'a> {
@@ -48,6 +54,8 @@ impl<'a> Content<'a> {
         Self {
             agent: &message.agent,
             target,
+            written_as: message.written_as.as_deref(),
+            unidentified: message.unidentified.as_deref(),
             account: &message.account,
             reply_to: message.reply_to.as_deref(),
             silent: message.silent,
@@ -55,7 +63,14 @@ impl<'a> Content<'a> {
             deed: &message.deed,
             text: &message.text,
             attachments: &message.attachments,
+            touched: &message.touched,
         }
+    }
+
+    /// The address that its requests name.
+    pub(super) fn recipient(&self, adapter: &dyn Adapter) -> &'a str {
+        // What nobody could identify goes nowhere but to the address that was judged.
+        adapter.recipient(&self.target.address, self.written_as.filter(|_| self.unidentified.is_none()))
     }
 }
 
@@ -74,7 +89,8 @@ pub fn parts(
     rules: &AgentRules,
     content: &Content<'_>,
 ) -> Result<Vec<NewPart>, Refusal> {
-    let prefix = whose(rules, content.agent, content.origin, content.account, content.target);
+    let prefix =
+        whose(rules, content.agent, content.origin, content.account, content.target, content.touched);
     let prefix = prefix.as_deref();
     match content.deed {
         Deed::Send(extras) => letters(adapter, content, extras, prefix),
@@ -95,8 +111,9 @@ pub(in crate::delivery) fn whose(
     origin: Option<&Origin>,
     account: &str,
     target: &Target,
+    touched: &[Touched],
 ) -> Option<String> {
-    (rules.decorate && policy::crosses(origin, account, target)).then(|| decoration(agent, origin))
+    (rules.decorate && policy::crosses(origin, account, target, touched)).then(|| decoration(agent, origin))
 }
 
 fn letters(
@@ -133,7 +150,7 @@ fn letters(
     let part = |(index, Piece { part, files, words }): (usize, &Piece<'_>)| {
         let extras = if index == dressed { extras } else { Extras::NONE };
         let letter = Letter {
-            address: &content.target.address,
+            address: content.recipient(adapter),
             thread: content.target.thread.as_deref(),
             reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
             silent: content.silent,
@@ -156,7 +173,10 @@ fn letters(
         }
         let text = Some(part.shown.clone()).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
-        let shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
+        let mut shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
+        if letter.reply_to.is_some() {
+            shown.extend(shown::locations(content));
+        }
         let route = adapter.route(&wire);
         Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string(), route })
     };
