@@ -11,8 +11,10 @@ use utoipa::ToSchema;
 use super::{Door, caller, problem::Refused};
 use crate::{
     agents::Role,
-    approval::registry::{DeviceError, Registered},
-    companion::presence::Broker,
+    approval::{
+        presence::Broker,
+        registry::{DeviceError, Registered},
+    },
     intake::{desk, views::time},
     message::refusal::{Code, Refusal},
     random::to_hex,
@@ -33,7 +35,7 @@ struct Companion {
     /// Its key's short name.
     key: String,
     public_key: String,
-    /// `device` or `program`.
+    /// `device` or `software`.
     kind: &'static str,
     added_at: String,
     seen_at: Option<String>,
@@ -44,6 +46,9 @@ struct Companion {
     /// Whether it is here now, in a listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     online: Option<bool>,
+    /// Why it cannot be asked now, in a listing; nothing if it can, or is revoked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unable: Option<String>,
 }
 
 impl From<&Registered> for Companion {
@@ -59,6 +64,7 @@ impl From<&Registered> for Companion {
             counter: device.counter,
             revoked_at: device.revoked_at.map(time),
             online: None,
+            unable: None,
         }
     }
 }
@@ -113,7 +119,11 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
         let listed = door.0.companions.list().await.map_err(desk::broken)?;
         let companions = listed
             .iter()
-            .map(|listed| Companion { online: Some(listed.online), ..Companion::from(&listed.device) })
+            .map(|listed| Companion {
+                online: Some(listed.online),
+                unable: listed.unable.map(|why| why.to_string()),
+                ..Companion::from(&listed.device)
+            })
             .collect();
         let Broker { connected, error } = door.0.companions.presence().broker();
         let broker = AtBroker { connected, error };
@@ -171,7 +181,7 @@ pub(super) async fn revoke(
 }
 
 pub(super) fn kind(is_program: bool) -> &'static str {
-    if is_program { "program" } else { "device" }
+    if is_program { "software" } else { "device" }
 }
 
 pub(super) fn refused(error: DeviceError) -> Refusal {
