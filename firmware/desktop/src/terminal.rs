@@ -2,6 +2,9 @@
 //!
 //! Whatever happens, the terminal is given back as it was: on drop, and on a panic before its message is printed.
 //! The alternate screen is left alone, so that what was said stays there to be read afterwards.
+//!
+//! A page that nobody sees is not approved: while the window is too small for the screen, or could not be drawn in, the keys
+//! do nothing, and what is pressed does not count.
 
 use std::{
     fmt::Write as _,
@@ -24,7 +27,7 @@ use crossterm::{
     style::Print,
     terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate},
 };
-use gatepost_companion::{Button, Edge, Screen};
+use gatepost_companion::{Button, Edge, Geometry, Screen};
 use tokio::sync::mpsc;
 
 use crate::keys::{self, Keys, Protocol, Stroke};
@@ -32,6 +35,11 @@ use crate::keys::{self, Keys, Protocol, Stroke};
 /// How often the keyboard is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Cells around a screen: the frame, and below it the line of the cursor.
+const AROUND: (usize, usize) = (2, 3);
+
+/// Whether the whole screen stands in the window.
+static SEEN: AtomicBool = AtomicBool::new(false);
 /// Whether the terminal is in raw mode, and whether releases are reported.
 static RAW: AtomicBool = AtomicBool::new(false);
 static ENHANCED: AtomicBool = AtomicBool::new(false);
@@ -50,24 +58,83 @@ pub fn plain(screen: &Screen) -> String {
     text
 }
 
+/// Whether there is a terminal to draw in, and to press keys at.
+///
+/// # Errors
+///
+/// There is none.
+pub fn required() -> io::Result<()> {
+    match io::stdout().is_terminal() && io::stdin().is_terminal() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::Unsupported, "a companion's screen needs a terminal")),
+    }
+}
+
+/// The largest screen that fits into this terminal.
+///
+/// # Errors
+///
+/// None does, or it does not say how large it is.
+pub fn geometry() -> io::Result<Geometry> {
+    let (columns, rows) = terminal::size()?;
+    largest(columns, rows).ok_or_else(|| {
+        let least = Geometry::new(0, 0);
+        let (columns, rows) = (least.columns() + AROUND.0, least.rows() + AROUND.1);
+        let why = format!("the window is too small: it needs {columns} columns and {rows} rows");
+        io::Error::new(io::ErrorKind::Unsupported, why)
+    })
+}
+
+fn largest(columns: u16, rows: u16) -> Option<Geometry> {
+    let cells =
+        |all: u16, around: usize| u8::try_from(usize::from(all).saturating_sub(around)).unwrap_or(u8::MAX);
+    let geometry = Geometry::new(cells(columns, AROUND.0), cells(rows, AROUND.1));
+    fits(geometry, (columns, rows)).then_some(geometry)
+}
+
+/// A line of words as lines of at most so many characters. A word that is longer stays whole.
+fn wrapped(line: &str, columns: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = line;
+    while rest.chars().count() > columns {
+        let limit = rest.char_indices().nth(columns + 1).map_or(rest.len(), |(at, _)| at);
+        // The space may stand just behind the last column.
+        let Some(at) = rest[..limit].rfind(' ').or_else(|| rest.find(' ')) else { break };
+        lines.push(&rest[..at]);
+        rest = &rest[at + 1..];
+    }
+    lines.push(rest);
+    lines
+}
+
+/// Whether a screen of this size, with its frame, stands in a window of this one.
+fn fits(geometry: Geometry, (columns, rows): (u16, u16)) -> bool {
+    geometry.columns() + AROUND.0 <= usize::from(columns) && geometry.rows() + AROUND.1 <= usize::from(rows)
+}
+
 /// The terminal while the companion's screen is on it.
 pub struct Stage {
     out: Stdout,
     protocol: Protocol,
     /// The frame on the terminal; empty when there is none.
     drawn: String,
+    /// The window's size when it was drawn.
+    window: (u16, u16),
 }
 
 impl Stage {
     /// Takes the terminal. Fails where the standard output is none.
     pub fn open() -> io::Result<Self> {
-        if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a companion's screen needs a terminal"));
-        }
+        required()?;
         give_back_on_panic();
         terminal::enable_raw_mode()?;
         RAW.store(true, Ordering::SeqCst);
-        let mut stage = Self { out: io::stdout(), protocol: Protocol::Repeats, drawn: String::new() };
+        let mut stage = Self {
+            out: io::stdout(),
+            protocol: Protocol::Repeats,
+            drawn: String::new(),
+            window: terminal::size()?,
+        };
         if terminal::supports_keyboard_enhancement().unwrap_or(false) {
             let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
                 | KeyboardEnhancementFlags::REPORT_EVENT_TYPES
@@ -91,13 +158,40 @@ impl Stage {
         self.redraw(line, &frame)
     }
 
-    /// Draws the screen in place of the one before.
+    /// Draws the screen in place of the one before; where the window is too small for it, that is said instead, and the
+    /// keys do nothing meanwhile.
     pub fn show(&mut self, screen: &Screen) -> io::Result<()> {
-        let frame = plain(screen);
-        if frame == self.drawn {
+        let window = terminal::size()?;
+        let seen = fits(screen.geometry, window);
+        let frame = match seen {
+            true => plain(screen),
+            false => {
+                let (columns, rows) =
+                    (screen.geometry.columns() + AROUND.0, screen.geometry.rows() + AROUND.1);
+                format!("too small: make it\n{columns} x {rows}\n")
+            }
+        };
+        if !seen {
+            SEEN.store(false, Ordering::SeqCst);
+        }
+        if frame == self.drawn && window == self.window {
             return Ok(());
         }
-        self.redraw("", &frame)
+        if window != self.window {
+            // Lines were wrapped anew: where the frame stood nobody knows.
+            queue!(self.out, Clear(ClearType::All), cursor::MoveTo(0, 0))?;
+            self.drawn.clear();
+            self.window = window;
+        }
+        let drawn = self.redraw("", &frame);
+        SEEN.store(seen && drawn.is_ok(), Ordering::SeqCst);
+        drawn
+    }
+
+    /// Rings the terminal's bell.
+    pub fn ring(&mut self) -> io::Result<()> {
+        queue!(self.out, Print('\u{7}'))?;
+        self.out.flush()
     }
 
     /// Takes the screen away and gives the terminal back; what was said stays.
@@ -113,7 +207,8 @@ impl Stage {
         }
         queue!(self.out, Clear(ClearType::FromCursorDown))?;
         // In raw mode a line feed alone does not return the carriage.
-        for line in said.lines().chain(frame.lines()) {
+        let said = said.lines().flat_map(|line| wrapped(line, usize::from(self.window.0)));
+        for line in said.chain(frame.lines()) {
             queue!(self.out, Print(line), Print("\r\n"))?;
         }
         self.drawn.clear();
@@ -125,6 +220,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
+        SEEN.store(false, Ordering::SeqCst);
         give_back();
     }
 }
@@ -189,6 +285,7 @@ fn listen(
     interrupt: &mpsc::Sender<()>,
     stopped: &AtomicBool,
 ) {
+    let mut window = terminal::size().ok();
     while !stopped.load(Ordering::SeqCst) {
         let event = match event::poll(LOOK) {
             Ok(true) => event::read().map(Some),
@@ -196,12 +293,22 @@ fn listen(
             Err(error) => Err(error),
         };
         let mut edges = keys.tick(Instant::now());
+        // A window of another size shows another picture until it is drawn anew.
+        let size = terminal::size().ok();
+        if size != window {
+            SEEN.store(false, Ordering::SeqCst);
+            window = size;
+        }
+        let seen = SEEN.load(Ordering::SeqCst);
+        if !seen {
+            edges.extend(keys.lost());
+        }
         match event {
             Ok(Some(Event::Key(key))) if leaves(&key) => {
                 // One that waits is enough.
                 let _ = interrupt.try_send(());
             }
-            Ok(Some(Event::Key(key))) => edges.extend(stroke(&mut keys, &key)),
+            Ok(Some(Event::Key(key))) if seen => edges.extend(stroke(&mut keys, &key)),
             Ok(Some(Event::FocusLost)) => edges.extend(keys.lost()),
             Ok(_) => {}
             Err(_) => return,
@@ -255,6 +362,27 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() == geometry.columns() + 2), "{text}");
             assert!(text.lines().last().unwrap().starts_with("└[a]"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_screen_is_as_large_as_its_window_lets_it_and_one_too_small_has_none() {
+        assert_eq!(largest(200, 100), Some(Geometry::LARGE));
+        assert_eq!(largest(42, 18), Some(Geometry::LARGE));
+        assert_eq!(largest(41, 17), Some(Geometry::new(39, 14)));
+        assert_eq!(largest(23, 11), Some(Geometry::SMALL));
+        for (columns, rows) in [(0, 0), (21, 100), (100, 7)] {
+            assert_eq!(largest(columns, rows), None, "{columns} x {rows}");
+        }
+        assert!(fits(Geometry::LARGE, (42, 18)) && !fits(Geometry::LARGE, (41, 18)));
+    }
+
+    #[test]
+    fn what_is_said_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("one two three", 6), ["one", "two", "three"]);
+        assert_eq!(wrapped("größer als erlaubt", 10), ["größer als", "erlaubt"]);
+        assert_eq!(wrapped("unbreakable or so", 4), ["unbreakable", "or", "so"]);
+        assert_eq!((wrapped("", 4), wrapped("abcdef", 4)), (vec![""], vec!["abcdef"]));
     }
 
     #[test]
