@@ -67,16 +67,16 @@ fn without_a_companion_every_door_says_that_nobody_can_be_asked_why_and_until_wh
 #[test]
 fn a_shell_that_waited_for_what_is_still_held_ends_with_3() -> Result<()> {
     let hub = SpawnedHub::start(&format!("[agents.shell]\nallow = [\"local:*\"]\n{CONFIG}"))?;
-    let send = |more: &[&str]| hub.cli(&[&["send", "--to", "local:team"], more].concat());
+    let send = |more: &[&str]| hub.cli(&[&["send", "--as-operator", "--to", "local:team"], more].concat());
     let taken = send(&["Only handed in."])?;
     ensure!(taken.status == 0 && taken.stdout.contains(NOBODY), "{taken:?}");
     let waited = send(&["--wait", "1", "Waited for."])?;
     ensure!(waited.status == 3 && waited.stdout.contains("held"), "{waited:?}");
     ensure!(waited.stdout.contains(NOBODY) && waited.stdout.contains("waits until 2"), "{waited:?}");
     let call = br#"{"to": "local:team", "message": "By a call."}"#;
-    let waited = hub.cli_with(&["message", "--wait", "1"], call, &[])?;
+    let waited = hub.cli_with(&["message", "--as-operator", "--wait", "1"], call, &[])?;
     ensure!(waited.status == 3, "{waited:?}");
-    let refused = hub.cli(&["send", "--to", "slack:C1", "--wait", "1", "Not allowed."])?;
+    let refused = hub.cli(&["send", "--as-operator", "--to", "slack:C1", "--wait", "1", "Not allowed."])?;
     ensure!(refused.status == 1, "{refused:?}");
     for command in ["send", "message"] {
         let help = hub.cli(&[command, "--help"])?.well()?;
