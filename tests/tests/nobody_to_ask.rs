@@ -80,7 +80,8 @@ fn a_shell_that_waited_for_what_is_still_held_ends_with_3() -> Result<()> {
     ensure!(refused.status == 1, "{refused:?}");
     for command in ["send", "message"] {
         let help = hub.cli(&[command, "--help"])?.well()?;
-        ensure!(help.contains("3 with --wait"), "{help}");
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        ensure!(words.contains("3 with --wait"), "{help}");
     }
     Ok(())
 }
@@ -132,12 +133,6 @@ async fn who_is_away_revoked_or_not_allowed_is_not_said_to_be_asked() -> Result<
     );
     let listed = house.cli(&["companion", "list"])?.well()?;
     ensure!(listed.contains("software  not allowed"), "{listed}");
-    let checked = house.cli(&["check", "--offline"])?;
-    ensure!(
-        checked.stderr.contains("approval.allow_software_companion: 1 companion that is paired is software"),
-        "{checked:?}"
-    );
-
     house.cli(&["companion", "revoke", "test"])?.well()?;
     ensure!(agent.message(&id)?["asked"]["problem"] == NOBODY);
     house.audit_is_whole().await
