@@ -340,12 +340,15 @@ fn no_press_but_a_whole_hold_approves() -> Result<()> {
     }
     terminal.look(1.0)?;
     waits("presses 0.3 s apart")?;
-    // In a window too small to show the page nothing counts.
+    // In a window too small to show the page nothing is approved, and the hub knows that nobody can be asked there.
     terminal.mark()?;
     terminal.resize(10, 30)?;
     terminal.wait("too small: make it")?;
+    eventually("nobody can be asked there", || {
+        let problem = "no companion can be asked: 1 has a display that does not answer";
+        Ok((house.agent.message(&id)?["asked"]["problem"] == problem).then_some(()))
+    })?;
     terminal.hold('a')?;
-    terminal.tap('d')?;
     terminal.look(1.0)?;
     waits("nobody can see it")?;
     terminal.resize(WINDOW.0, WINDOW.1)?;

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
     Approvals,
+    presence::Ability,
     registry::{self, Registered},
 };
 use crate::{
@@ -31,6 +32,8 @@ pub enum Unable {
     Unsealed,
     /// It is not connected.
     Offline,
+    /// It is connected, and its display does not answer: nobody can read there.
+    DisplayOut,
 }
 
 impl Unable {
@@ -43,6 +46,8 @@ impl Unable {
             }
             Self::Unsealed => format!("{count} must be paired anew"),
             Self::Offline => format!("{count} {are} not connected"),
+            Self::DisplayOut if count == 1 => "1 has a display that does not answer".into(),
+            Self::DisplayOut => format!("{count} have displays that do not answer"),
         }
     }
 }
@@ -52,8 +57,9 @@ impl fmt::Display for Unable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Software => "not allowed: it is software, and [approval] allow_software_companion is off",
-            Self::Unsealed => "must be paired anew",
-            Self::Offline => "not connected",
+            Self::Unsealed => "it must be paired anew",
+            Self::Offline => "it is not connected",
+            Self::DisplayOut => "its display does not answer",
         })
     }
 }
@@ -66,7 +72,11 @@ impl Approvals {
         } else if !device.sealed {
             Some(Unable::Unsealed)
         } else {
-            (!self.presence.is_online(device.key)).then_some(Unable::Offline)
+            match self.presence.ability(device.key) {
+                Ability::Able => None,
+                Ability::Away => Some(Unable::Offline),
+                Ability::DisplayOut => Some(Unable::DisplayOut),
+            }
         }
     }
 
@@ -226,6 +236,10 @@ mod tests {
         let seq = house.hold("first").await;
         assert_eq!(told(&house, seq).await, (1, 0, problem("no companion can be asked: 1 is not connected")));
         here(&house, 9);
+        house.approvals.presence().display(public(9), false);
+        let why = "no companion can be asked: 1 has a display that does not answer";
+        assert_eq!(told(&house, seq).await, (1, 0, problem(why)));
+        house.approvals.presence().display(public(9), true);
         assert_eq!(told(&house, seq).await, (1, 1, None));
         let receipt = house.outbox.receipt(seq).await.unwrap();
         let hint = house.approvals.explain(receipt).unwrap().hint.unwrap();

@@ -26,7 +26,7 @@ pub struct Listed {
     pub device: Registered,
     /// Whether it is connected now, as the broker says.
     pub online: bool,
-    /// Why it cannot be asked now, if it is not revoked.
+    /// Why nobody can be asked at it now, if it is not revoked.
     pub unable: Option<Unable>,
 }
 

@@ -21,5 +21,5 @@ pub mod store;
 pub mod terminal;
 pub mod vault;
 
-pub use link::{Companion, Contact, Settings};
+pub use link::{Companion, Contact, Display, Settings};
 pub use store::{Store, StoreError};

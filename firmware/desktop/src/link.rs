@@ -5,7 +5,7 @@
 
 use std::{io, time::Duration};
 
-use gatepost_companion::{Access, Button, Companion as Core, Edge, Geometry, Millis, Screen, mqtt};
+use gatepost_companion::{Access, Button, Companion as Core, Edge, Geometry, Millis, NotShown, Screen, mqtt};
 use gatepost_link::seal::Random;
 use rumqttc::{
     AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, LastWill, MqttOptions, Packet, QoS,
@@ -29,6 +29,8 @@ const LAST_PAUSE_UNPAIRED: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// How long an application sleeps that has nothing to do.
 const SOMETIME: Duration = Duration::from_secs(3_600);
+/// How soon a screen that was not shown is drawn again.
+const REDRAW: Duration = Duration::from_millis(gatepost_companion::app::REDRAW);
 /// Frames and packets on their way between the two tasks.
 const IN_FLIGHT: usize = 64;
 
@@ -44,6 +46,8 @@ pub struct Settings {
     pub geometry: Geometry,
     /// What its owner chose.
     pub app: gatepost_companion::Settings,
+    /// Who says whether a screen was shown.
+    pub display: Display,
 }
 
 /// How it stands with the broker.
@@ -59,11 +63,24 @@ pub enum Contact {
     Refused,
 }
 
+/// Who says whether a screen was shown. Nothing can be approved that was not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Display {
+    /// Whoever draws it, by [`Companion::drawings`]: a terminal may be gone, or too small.
+    Reported,
+    /// Nobody: a scripted person or a test reads [`Companion::screens`] itself, and sees what is in it.
+    Watched,
+}
+
+/// A screen that was drawn, and whether all of it was shown.
+pub type Drawn = (Screen, Result<(), NotShown>);
+
 /// A running companion. It stops, and its last will says so, when this is dropped.
 pub struct Companion {
     buttons: mpsc::Sender<(Button, Edge)>,
     screens: watch::Receiver<Screen>,
     contacts: watch::Receiver<Contact>,
+    drawings: mpsc::Sender<Drawn>,
     task: JoinHandle<()>,
 }
 
@@ -96,23 +113,34 @@ impl Companion {
         let (buttons, pressed) = mpsc::channel(IN_FLIGHT);
         let (shown, screens) = watch::channel(core.screen(Millis(0)));
         let (contact, contacts) = watch::channel(Contact::Trying);
+        let (drawings, drawn) = mpsc::channel(IN_FLIGHT);
+        let now = Instant::now();
         let runner = Runner {
             core,
             host: settings.host,
             port: settings.port,
             transport,
+            display: settings.display,
             pressed,
             shown,
+            drawn,
+            redrawn: now,
             contact,
-            start: Instant::now(),
+            start: now,
             hung_up: 0,
         };
-        Ok(Self { buttons, screens, contacts, task: tokio::spawn(runner.run()) })
+        Ok(Self { buttons, screens, contacts, drawings, task: tokio::spawn(runner.run()) })
     }
 
     /// Where button edges go. Time counts from when they are taken out, so send them as they happen.
     pub fn buttons(&self) -> mpsc::Sender<(Button, Edge)> {
         self.buttons.clone()
+    }
+
+    /// Where it is said what became of a screen that was drawn, one after the other; with [`Display::Reported`]. A screen that
+    /// was not shown is a change of [`Companion::screens`] again and again, until it is.
+    pub fn drawings(&self) -> mpsc::Sender<Drawn> {
+        self.drawings.clone()
     }
 
     /// What the screen shows now, and every change of it.
@@ -233,8 +261,12 @@ struct Runner {
     host: String,
     port: u16,
     transport: Transport,
+    display: Display,
     pressed: mpsc::Receiver<(Button, Edge)>,
     shown: watch::Sender<Screen>,
+    drawn: mpsc::Receiver<Drawn>,
+    /// When a screen that was not shown was last to be drawn again.
+    redrawn: Instant,
     contact: watch::Sender<Contact>,
     start: Instant,
     /// How often the broker hung up at the login, one time after the other.
@@ -288,6 +320,7 @@ impl Runner {
             tokio::select! {
                 biased;
                 Some((button, edge)) = self.pressed.recv() => self.core.button(self.now(), button, edge),
+                Some(drawn) = self.drawn.recv() => self.drawn(&drawn),
                 report = connection.reports.recv() => match report {
                     None => return connected,
                     Some(report) => {
@@ -361,6 +394,7 @@ impl Runner {
             tokio::select! {
                 biased;
                 Some((button, edge)) = self.pressed.recv() => self.core.button(self.now(), button, edge),
+                Some(drawn) = self.drawn.recv() => self.drawn(&drawn),
                 () = &mut over => return,
                 () = sleep_until(wake) => self.core.tick(self.now()),
             }
@@ -369,12 +403,33 @@ impl Runner {
     }
 
     fn show(&mut self) {
-        let screen = self.core.screen(self.now());
+        let (now, screen) = (self.now(), self.core.screen(self.now()));
+        if self.display == Display::Watched {
+            self.core.drawn(now, &screen, Ok(()));
+            // What it may show only now that this was seen.
+            let next = self.core.screen(now);
+            self.tell(next, false);
+            return;
+        }
+        let again = self.core.display_out() && self.redrawn.elapsed() >= REDRAW;
+        if again {
+            self.redrawn = Instant::now();
+        }
+        self.tell(screen, again);
+    }
+
+    fn tell(&self, screen: Screen, again: bool) {
         self.shown.send_if_modified(|shown| {
-            let new = *shown != screen;
+            let new = again || *shown != screen;
             *shown = screen;
             new
         });
+    }
+
+    fn drawn(&mut self, (screen, taken): &Drawn) {
+        if self.display == Display::Reported {
+            self.core.drawn(self.now(), screen, *taken);
+        }
     }
 
     /// When the application wants to be woken; sometime, if it does not.

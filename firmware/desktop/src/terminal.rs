@@ -3,14 +3,14 @@
 //! Whatever happens, the terminal is given back as it was: on drop, and on a panic before its message is printed.
 //! The alternate screen is left alone, so that what was said stays there to be read afterwards.
 //!
-//! A page that nobody sees is not approved: while the window is too small for the screen, or could not be drawn in, the keys
-//! do nothing, and what is pressed does not count.
+//! A page that nobody sees is not approved: a screen that the window is too small for, or that could not be drawn, is reported
+//! as not shown.
 
 use std::{
     fmt::Write as _,
     io::{self, IsTerminal as _, Stdout, Write as _},
     sync::{
-        Arc, Once,
+        Arc, Mutex, Once, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -27,10 +27,13 @@ use crossterm::{
     style::Print,
     terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate},
 };
-use gatepost_companion::{Button, Edge, Geometry, Screen};
-use tokio::sync::mpsc;
+use gatepost_companion::{Button, Edge, Geometry, NotShown, Screen};
+use tokio::sync::{mpsc, watch};
 
-use crate::keys::{self, Keys, Protocol, Stroke};
+use crate::{
+    keys::{self, Keys, Protocol, Stroke},
+    link::Drawn,
+};
 
 /// How often the keyboard is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -38,8 +41,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Cells around a screen: the frame, and below it the line of the cursor.
 const AROUND: (usize, usize) = (2, 3);
 
-/// Whether the whole screen stands in the window.
-static SEEN: AtomicBool = AtomicBool::new(false);
 /// Whether the terminal is in raw mode, and whether releases are reported.
 static RAW: AtomicBool = AtomicBool::new(false);
 static ENHANCED: AtomicBool = AtomicBool::new(false);
@@ -77,6 +78,10 @@ pub fn required() -> io::Result<()> {
 /// None does, or it does not say how large it is.
 pub fn geometry() -> io::Result<Geometry> {
     let (columns, rows) = terminal::size()?;
+    // One that does not know its size is believed to have one.
+    if columns == 0 || rows == 0 {
+        return Ok(Geometry::LARGE);
+    }
     largest(columns, rows).ok_or_else(|| {
         let least = Geometry::new(0, 0);
         let (columns, rows) = (least.columns() + AROUND.0, least.rows() + AROUND.1);
@@ -89,7 +94,9 @@ fn largest(columns: u16, rows: u16) -> Option<Geometry> {
     let cells =
         |all: u16, around: usize| u8::try_from(usize::from(all).saturating_sub(around)).unwrap_or(u8::MAX);
     let geometry = Geometry::new(cells(columns, AROUND.0), cells(rows, AROUND.1));
-    fits(geometry, (columns, rows)).then_some(geometry)
+    let fits = |cells: usize, all: u16, around| cells + around <= usize::from(all);
+    let both = fits(geometry.columns(), columns, AROUND.0) && fits(geometry.rows(), rows, AROUND.1);
+    both.then_some(geometry)
 }
 
 /// A line of words as lines of at most so many characters. A word that is longer stays whole.
@@ -107,11 +114,6 @@ fn wrapped(line: &str, columns: usize) -> Vec<&str> {
     lines
 }
 
-/// Whether a screen of this size, with its frame, stands in a window of this one.
-fn fits(geometry: Geometry, (columns, rows): (u16, u16)) -> bool {
-    geometry.columns() + AROUND.0 <= usize::from(columns) && geometry.rows() + AROUND.1 <= usize::from(rows)
-}
-
 /// The terminal while the companion's screen is on it.
 pub struct Stage {
     out: Stdout,
@@ -119,7 +121,7 @@ pub struct Stage {
     /// The frame on the terminal; empty when there is none.
     drawn: String,
     /// The window's size when it was drawn.
-    window: (u16, u16),
+    window: Option<(u16, u16)>,
 }
 
 impl Stage {
@@ -133,7 +135,7 @@ impl Stage {
             out: io::stdout(),
             protocol: Protocol::Repeats,
             drawn: String::new(),
-            window: terminal::size()?,
+            window: terminal::size().ok(),
         };
         if terminal::supports_keyboard_enhancement().unwrap_or(false) {
             let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
@@ -158,34 +160,30 @@ impl Stage {
         self.redraw(line, &frame)
     }
 
-    /// Draws the screen in place of the one before; where the window is too small for it, that is said instead, and the
-    /// keys do nothing meanwhile.
+    /// Draws the screen in place of the one before. An error where the terminal does not take it, or has no room for all of
+    /// it, which it says then: nobody can have read it.
     pub fn show(&mut self, screen: &Screen) -> io::Result<()> {
-        let window = terminal::size()?;
-        let seen = fits(screen.geometry, window);
-        let frame = match seen {
-            true => plain(screen),
-            false => {
-                let (columns, rows) =
-                    (screen.geometry.columns() + AROUND.0, screen.geometry.rows() + AROUND.1);
-                format!("too small: make it\n{columns} x {rows}\n")
-            }
-        };
-        if !seen {
-            SEEN.store(false, Ordering::SeqCst);
-        }
-        if frame == self.drawn && window == self.window {
-            return Ok(());
-        }
+        let window = terminal::size().ok();
         if window != self.window {
             // Lines were wrapped anew: where the frame stood nobody knows.
             queue!(self.out, Clear(ClearType::All), cursor::MoveTo(0, 0))?;
             self.drawn.clear();
             self.window = window;
         }
-        let drawn = self.redraw("", &frame);
-        SEEN.store(seen && drawn.is_ok(), Ordering::SeqCst);
-        drawn
+        let frame = plain(screen);
+        if let Err(error) = fits(&frame, window) {
+            let (columns, rows) = needed(&frame);
+            self.draw(&format!("too small: make it\n{columns} x {rows}\n"))?;
+            return Err(error);
+        }
+        self.draw(&frame)
+    }
+
+    fn draw(&mut self, frame: &str) -> io::Result<()> {
+        if frame == self.drawn {
+            return Ok(());
+        }
+        self.redraw("", frame)
     }
 
     /// Rings the terminal's bell.
@@ -194,12 +192,45 @@ impl Stage {
         self.out.flush()
     }
 
+    /// Draws a companion's screens from now on, and tells it what became of each. `stage` is shared with whoever says lines;
+    /// when there is nothing in it any more, nothing is shown.
+    pub async fn follow(
+        stage: Arc<Mutex<Option<Self>>>,
+        mut screens: watch::Receiver<Screen>,
+        drawings: mpsc::Sender<Drawn>,
+    ) {
+        screens.mark_changed();
+        while screens.changed().await.is_ok() {
+            let screen = screens.borrow_and_update().clone();
+            let shown = match stage.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                Some(stage) => stage.show(&screen),
+                None => Err(io::ErrorKind::NotConnected.into()),
+            };
+            let taken = shown.map_err(|error| {
+                tracing::warn!(%error, "the companion's screen is not shown");
+                NotShown
+            });
+            if drawings.send((screen, taken)).await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Takes the screen away and gives the terminal back; what was said stays.
     pub fn close(mut self) -> io::Result<()> {
         self.redraw("", "")
     }
 
     fn redraw(&mut self, said: &str, frame: &str) -> io::Result<()> {
+        let written = self.write(said, frame);
+        if written.is_err() {
+            // Nobody knows what is on it: the next frame is drawn below, and whole.
+            self.drawn.clear();
+        }
+        written
+    }
+
+    fn write(&mut self, said: &str, frame: &str) -> io::Result<()> {
         queue!(self.out, BeginSynchronizedUpdate)?;
         let rows = u16::try_from(self.drawn.lines().count()).unwrap_or(u16::MAX);
         if rows > 0 {
@@ -207,7 +238,9 @@ impl Stage {
         }
         queue!(self.out, Clear(ClearType::FromCursorDown))?;
         // In raw mode a line feed alone does not return the carriage.
-        let said = said.lines().flat_map(|line| wrapped(line, usize::from(self.window.0)));
+        let said = said.lines().flat_map(|line| {
+            wrapped(line, self.window.map_or(usize::MAX, |(columns, _)| usize::from(columns.max(1))))
+        });
         for line in said.chain(frame.lines()) {
             queue!(self.out, Print(line), Print("\r\n"))?;
         }
@@ -218,9 +251,29 @@ impl Stage {
     }
 }
 
+/// Columns and rows that a frame needs: one row below it is the cursor's.
+fn needed(frame: &str) -> (usize, usize) {
+    let columns = frame.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    (columns, frame.lines().count() + 1)
+}
+
+/// Whether a terminal of so many columns and rows has room for all of a frame. One that does not know its size is believed.
+fn fits(frame: &str, size: Option<(u16, u16)>) -> io::Result<()> {
+    let Some((columns, rows)) = size.filter(|(columns, rows)| *columns > 0 && *rows > 0) else {
+        return Ok(());
+    };
+    let (wide, high) = needed(frame);
+    if usize::from(columns) < wide || usize::from(rows) < high {
+        return Err(io::Error::other(format!(
+            "the terminal has {columns} columns and {rows} rows, and the companion's screen needs {wide} and {high}: \
+             make it larger"
+        )));
+    }
+    Ok(())
+}
+
 impl Drop for Stage {
     fn drop(&mut self) {
-        SEEN.store(false, Ordering::SeqCst);
         give_back();
     }
 }
@@ -285,7 +338,6 @@ fn listen(
     interrupt: &mpsc::Sender<()>,
     stopped: &AtomicBool,
 ) {
-    let mut window = terminal::size().ok();
     while !stopped.load(Ordering::SeqCst) {
         let event = match event::poll(LOOK) {
             Ok(true) => event::read().map(Some),
@@ -293,22 +345,12 @@ fn listen(
             Err(error) => Err(error),
         };
         let mut edges = keys.tick(Instant::now());
-        // A window of another size shows another picture until it is drawn anew.
-        let size = terminal::size().ok();
-        if size != window {
-            SEEN.store(false, Ordering::SeqCst);
-            window = size;
-        }
-        let seen = SEEN.load(Ordering::SeqCst);
-        if !seen {
-            edges.extend(keys.lost());
-        }
         match event {
             Ok(Some(Event::Key(key))) if leaves(&key) => {
                 // One that waits is enough.
                 let _ = interrupt.try_send(());
             }
-            Ok(Some(Event::Key(key))) if seen => edges.extend(stroke(&mut keys, &key)),
+            Ok(Some(Event::Key(key))) => edges.extend(stroke(&mut keys, &key)),
             Ok(Some(Event::FocusLost)) => edges.extend(keys.lost()),
             Ok(_) => {}
             Err(_) => return,
@@ -370,10 +412,9 @@ mod tests {
         assert_eq!(largest(42, 18), Some(Geometry::LARGE));
         assert_eq!(largest(41, 17), Some(Geometry::new(39, 14)));
         assert_eq!(largest(23, 11), Some(Geometry::SMALL));
-        for (columns, rows) in [(0, 0), (21, 100), (100, 7)] {
+        for (columns, rows) in [(21, 100), (100, 7), (1, 1)] {
             assert_eq!(largest(columns, rows), None, "{columns} x {rows}");
         }
-        assert!(fits(Geometry::LARGE, (42, 18)) && !fits(Geometry::LARGE, (41, 18)));
     }
 
     #[test]
@@ -383,6 +424,21 @@ mod tests {
         assert_eq!(wrapped("größer als erlaubt", 10), ["größer als", "erlaubt"]);
         assert_eq!(wrapped("unbreakable or so", 4), ["unbreakable", "or", "so"]);
         assert_eq!((wrapped("", 4), wrapped("abcdef", 4)), (vec![""], vec!["abcdef"]));
+    }
+
+    #[test]
+    fn a_terminal_too_small_for_the_screen_does_not_show_it() {
+        let frame = plain(&Screen::new(Geometry::SMALL, View::Idle));
+        for (size, room) in [
+            (Some((23, 11)), true),
+            (Some((22, 11)), false),
+            (Some((23, 10)), false),
+            (Some((80, 24)), true),
+            (Some((0, 0)), true),
+            (None, true),
+        ] {
+            assert_eq!(fits(&frame, size).is_ok(), room, "{size:?}");
+        }
     }
 
     #[test]

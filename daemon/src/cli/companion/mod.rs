@@ -26,7 +26,7 @@ pub(super) enum Command {
     /// Be a companion, in this terminal: show what waits, page by page, and decide on it with two keys. For a hub on this machine or
     /// elsewhere; it must allow software companions. Pair it with: gatepost companion pair, at the hub.
     Run(run::Arguments),
-    /// List companions: which are here, when they were last seen, when they last decided.
+    /// List companions: which are here and whether their display works, when they were last seen, when they last decided.
     List {
         /// Print JSON.
         #[arg(long)]
@@ -149,10 +149,11 @@ fn list(companions: &[Value]) -> String {
         .iter()
         .map(|companion| {
             let is = |member: &str| companion.get(member) == Some(&Value::Bool(true));
-            let state = match (text(companion, "revoked_at"), is("online")) {
-                ("", _) if text(companion, "unable").starts_with("not allowed") => "not allowed",
-                ("", true) => "online",
-                ("", false) => "offline",
+            let state = match (text(companion, "revoked_at"), is("online"), is("able")) {
+                ("", ..) if text(companion, "unable_because").starts_with("not allowed") => "not allowed",
+                ("", true, true) => "online",
+                ("", true, false) => "no display",
+                ("", false, _) => "offline",
                 _ => "revoked",
             };
             let counter = companion.get("counter").map(Value::to_string).unwrap_or_default();

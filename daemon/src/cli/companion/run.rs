@@ -5,9 +5,9 @@
 
 use std::{io, net::IpAddr, path::PathBuf};
 
-use gatepost_companion::{Keys, Screen, Settings as Application, Storage as _};
+use gatepost_companion::{Keys, NotShown, Screen, Settings as Application, Storage as _};
 use gatepost_desktop::{
-    Companion, Settings, Store,
+    Companion, Display, Settings, Store,
     terminal::{self, Keyboard, Stage},
 };
 use gatepost_link::seal::SealSecret;
@@ -73,7 +73,7 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
     let protocol = stage.protocol();
     let app = Application { short_approve: protocol.short_approve(), ..Application::default() };
     let Broker { host, port, transport } = broker;
-    let settings = Settings { host: host.clone(), port, store, geometry, app };
+    let settings = Settings { host: host.clone(), port, store, geometry, app, display: Display::Reported };
     let companion = Companion::start_over(settings, transport).map_err(Failed::refused)?;
     let keyboard = Keyboard::listen(protocol, companion.buttons()).map_err(Failed::refused)?;
     let opening = format!(
@@ -90,7 +90,7 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
     served.and(closed).map_err(|error| Failed::Refused(format!("the terminal is gone: {error}")))
 }
 
-/// Draws, and tells what happens, until the person leaves or the terminal does.
+/// Draws, and says what was shown, and tells what happens, until the person leaves or the terminal does.
 async fn serve(
     stage: &mut Stage,
     companion: &Companion,
@@ -98,6 +98,7 @@ async fn serve(
     mut teller: Teller,
 ) -> io::Result<()> {
     let (mut screens, mut contacts) = (companion.screens(), companion.contacts());
+    let drawings = companion.drawings();
     let (mut terminate, mut hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
     screens.mark_changed();
     contacts.mark_changed();
@@ -108,9 +109,10 @@ async fn serve(
                     let screen: Screen = screens.borrow_and_update().clone();
                     let time = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
                     tell(stage, teller.view(&screen.view, &time))?;
-                    stage.show(&screen)?;
+                    let taken = stage.show(&screen).map_err(|_| NotShown);
+                    drawings.send((screen, taken)).await.map_err(|_| stopped())?;
                 }
-                Err(_) => return Err(io::Error::other("the companion ended by itself")),
+                Err(_) => return Err(stopped()),
             },
             Ok(()) = contacts.changed() => {
                 let contact = contacts.borrow_and_update().clone();
@@ -121,6 +123,10 @@ async fn serve(
             _ = hang_up.recv() => return Ok(()),
         }
     }
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("the companion ended by itself")
 }
 
 fn tell(stage: &mut Stage, word: Option<Word>) -> io::Result<()> {
