@@ -36,7 +36,6 @@ use super::{
     broker::Address,
     logins::Logins,
     pairing::{Order, PairError, Window},
-    presence::Presence,
     register::{self, Companions},
     sealed::Fault,
     session::{Asked, Session},
@@ -46,6 +45,7 @@ use crate::{
         Approvals,
         decide::{DecisionError, Outcome},
         device::{self, Device},
+        presence::Presence,
     },
     audit::{self, Entry},
     outbox::Outbox,
@@ -87,9 +87,9 @@ pub fn start(
     approvals: Approvals,
     logins: Option<Logins>,
 ) -> Link {
-    let (presence, changed) = (Presence::default(), Arc::<Notify>::default());
+    let (presence, changed) = (approvals.presence().clone(), Arc::<Notify>::default());
     let (order, orders) = mpsc::channel(ORDERS);
-    let handle = Companions::new(approvals.clone(), presence.clone(), Arc::clone(&changed), order);
+    let handle = Companions::new(approvals.clone(), Arc::clone(&changed), order);
     if let Some(logins) = &logins {
         logins.set(&devices);
     }
