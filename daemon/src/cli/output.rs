@@ -30,6 +30,14 @@ pub(super) fn receipt(receipt: &Value) -> String {
     for line in receipt.get("history").and_then(Value::as_array).into_iter().flatten() {
         lines.push_str(&format!("\n  history: {}", line.as_str().unwrap_or_default()));
     }
+    // Where nobody can be asked, the hint has said it.
+    let asked = receipt.get("asked").is_none_or(|asked| asked.get("problem").is_none());
+    if text(receipt, "state") == "held" && asked {
+        lines.push_str(&format!("\n  waits until {}", moment(text(receipt, "deadline"))));
+    }
+    if receipt.get("decided_by_software") == Some(&Value::Bool(true)) {
+        lines.push_str("\n  decided by a software companion");
+    }
     let parts = receipt.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for (number, part) in (1..).zip(parts) {
         lines.push_str(&format!("\n  part {number}: {}", text(part, "state")));
