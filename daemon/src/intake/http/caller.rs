@@ -10,7 +10,7 @@ use axum::{
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
-use super::{Door, problem};
+use super::{Door, problem, server::OverBudget};
 use crate::{
     agents::{self, Caller, Role},
     intake::desk,
@@ -82,6 +82,10 @@ impl Door {
                 format!("the body has more than {} bytes", self.0.max_body),
                 "shorten it; the operator's bound is [hub] max_body",
             )),
+            Ok(Err(error)) if over_budget(&error) => {
+                let hint = "wait for some of your calls to end, and send it again";
+                Err(Refusal::new(Code::RateLimited, OverBudget.to_string(), hint).because("bytes"))
+            }
             Ok(Err(_)) => Err(Refusal::input("the body broke off", "send it again").because("broken_body")),
             Err(_) => {
                 Err(Refusal::input("the body did not come in time", "send it faster").because("slow_body"))
@@ -125,6 +129,13 @@ pub(super) fn path(path: Result<Path<String>, PathRejection>) -> Result<String, 
 
 fn over_the_bound(error: &axum::Error) -> bool {
     std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
+}
+
+/// Whether a body was not read to its end because too many bytes of bodies are held.
+pub(super) fn over_budget(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| {
+        source.is::<OverBudget>() || source.source().is_some_and(|inner| inner.is::<OverBudget>())
+    })
 }
 
 /// A body as JSON.
