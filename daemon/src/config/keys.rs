@@ -22,7 +22,7 @@ pub const HUB: &[Key] = &[
         "max_connections",
         "512",
         "Connections to this address at once, at most 512, and at most half of the descriptors that the system lets the hub have. One agent \
-         has a sixth of them; what is over it is told to try again.",
+         has a fifth of them at most; what is over it is told to try again.",
     ),
     key(
         "allowlists",

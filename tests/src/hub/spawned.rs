@@ -82,6 +82,11 @@ impl SpawnedHub {
         self.broker
     }
 
+    /// From its next start on this is in its environment.
+    pub fn knows(&mut self, name: &str, value: &str) {
+        self.environment.push((name.into(), value.into()));
+    }
+
     /// From its next start on it logs everything at this level.
     pub fn log_at(&mut self, level: &str) {
         self.environment.push(("GATEPOST_LOG".into(), level.into()));

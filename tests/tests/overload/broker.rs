@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use gatepost_link::topic::Topics;
 use gatepost_tests::hub::eventually;
 use serde_json::json;
@@ -59,7 +59,8 @@ fn strange(stage: &Stage, until: &Until, number: usize, let_in: &AtomicUsize) ->
     let (topic, payload) = (format!("gatepost/1/pair/{number:016x}/up"), vec![b'x'; 7 * 1024]);
     let mut turn = number;
     while !until.over() {
-        let Ok((mut mqtt, code)) = Mqtt::connect(stage.hub.broker_port(), &format!("s{number}"), STRANGER) else {
+        let Ok((mut mqtt, code)) = Mqtt::connect(stage.hub.broker_port(), &format!("s{number}"), STRANGER)
+        else {
             continue;
         };
         if code != 0 {
@@ -69,7 +70,8 @@ fn strange(stage: &Stage, until: &Until, number: usize, let_in: &AtomicUsize) ->
         }
         let_in.fetch_add(1, Ordering::Relaxed);
         turn += 1;
-        for id in 1..2_000 {
+        // The broker slows down what it takes, so no more of that than the bound.
+        for id in 1..60 {
             let written = match turn % 5 {
                 0 => publish(3, id, &format!("new/{number}/{id}"), &payload),
                 1 => publish(4, id, &topic, &payload[..1_024]),
@@ -103,7 +105,9 @@ fn strangers_in_a_pairing_window_take_no_memory_and_leave_with_it() -> Result<()
                 strangers.into_iter().try_for_each(|stranger| stranger.join().expect("it does not panic"))
             })
         })?;
-        ensure!(let_in.load(Ordering::Relaxed) > 20, "there was no attack");
+        let let_in = let_in.into_inner();
+        println!("{let_in} strangers were let in");
+        ensure!(let_in > 20, "there was no attack: {let_in}");
         Ok(outcome)
     })?;
     stage.holds("strangers at the broker", &outcome, AFTER)?;
@@ -126,7 +130,9 @@ fn four_strangers_at_most_are_there_and_none_when_the_window_is_closed() -> Resu
                 // It has an attempt, so it may stay.
                 let attempt = format!("gatepost/1/pair/{:016x}/down", strangers.len());
                 ensure!(mqtt.subscribe(&attempt, 2)?);
-                for filter in ["#", "gatepost/#", "gatepost/1/pair/+/up", "gatepost/1/pair/000000000000ffff/down"] {
+                for filter in
+                    ["#", "gatepost/#", "gatepost/1/pair/+/up", "gatepost/1/pair/000000000000ffff/down"]
+                {
                     ensure!(!mqtt.subscribe(filter, 1)?, "{filter}");
                 }
                 strangers.push(mqtt);
@@ -175,21 +181,17 @@ fn hostile(stage: &Stage, until: &Until, number: usize, topics: &Topics, login: 
 #[test]
 fn a_companions_login_in_hostile_hands_takes_no_memory_and_another_companion_is_served() -> Result<()> {
     let _turn = turn();
-    let mut stage = Stage::set("")?;
+    let stage = Stage::set("")?;
     drop(stage.pair("stolen")?);
     let bond = stage.bond("stolen")?;
-    let name = bond.user.strip_prefix("device-").context("a companion's login is named after it")?;
-    let stage = {
-        stage.settle()?;
-        stage
-    };
-    let topics = stage.topics(&bond, name)?;
+    let topics = stage.topics("stolen")?;
     let login = (bond.user.as_str(), bond.password.as_str());
     let outcome = stage.under(|until| {
         thread::scope(|scope| {
             let (stage, topics) = (&stage, &topics);
-            let hands: Vec<_> =
-                (0..30).map(|number| scope.spawn(move || hostile(stage, until, number, topics, login))).collect();
+            let hands: Vec<_> = (0..30)
+                .map(|number| scope.spawn(move || hostile(stage, until, number, topics, login)))
+                .collect();
             hands.into_iter().try_for_each(|hand| hand.join().expect("it does not panic"))
         })
     })?;
@@ -204,21 +206,31 @@ fn a_companions_login_in_hostile_hands_takes_no_memory_and_another_companion_is_
 fn connections_that_say_nothing_keep_no_companion_out() -> Result<()> {
     let _turn = turn();
     let stage = Stage::set("")?;
+    drop(stage.pair("other")?);
+    let came_back = AtomicUsize::new(0);
     let outcome = stage.under(|until| {
-        let mut open = Vec::new();
-        while !until.over() {
-            if let Ok(mut mqtt) = Mqtt::open(stage.hub.broker_port()) {
-                let _ = mqtt.stream.write_all(&[0x10]);
-                open.push(mqtt);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut open = Vec::new();
+                while !until.over() {
+                    if let Ok(mut mqtt) = Mqtt::open(stage.hub.broker_port()) {
+                        let _ = mqtt.stream.write_all(&[0x10]);
+                        open.push(mqtt);
+                    }
+                    if open.len() >= 500 {
+                        open.clear();
+                    }
+                }
+            });
+            while !until.over() {
+                drop(stage.come_back("other")?);
+                came_back.fetch_add(1, Ordering::Relaxed);
             }
-            if open.len() >= 500 {
-                // A companion comes back in the middle of it.
-                drop(stage.pair(&format!("late-{}", open.len())));
-                open.clear();
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     })?;
+    println!("a companion came back {} times", came_back.load(Ordering::Relaxed));
+    ensure!(came_back.into_inner() > 1, "it did not come back");
     stage.holds("connections to the broker that say nothing", &outcome, AFTER)?;
     stage.says("broker", "pending")
 }

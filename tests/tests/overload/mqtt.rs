@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result, ensure};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connection.
-pub struct Mqtt {
-    pub stream: TcpStream,
+pub(super) struct Mqtt {
+    pub(super) stream: TcpStream,
 }
 
 fn text(text: &str) -> Vec<u8> {
@@ -35,7 +35,7 @@ fn packet(first: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// PUBLISH; `flags` are its quality of service (bits 1 and 2) and whether it is to be retained (bit 0).
-pub fn publish(flags: u8, id: u16, topic: &str, payload: &[u8]) -> Vec<u8> {
+pub(super) fn publish(flags: u8, id: u16, topic: &str, payload: &[u8]) -> Vec<u8> {
     let mut body = text(topic);
     if flags & 6 != 0 {
         body.extend_from_slice(&id.to_be_bytes());
@@ -46,7 +46,7 @@ pub fn publish(flags: u8, id: u16, topic: &str, payload: &[u8]) -> Vec<u8> {
 
 impl Mqtt {
     /// Connects and says CONNECT; what the broker answers is its code.
-    pub fn connect(port: u16, client: &str, login: (&str, &str)) -> Result<(Self, u8)> {
+    pub(super) fn connect(port: u16, client: &str, login: (&str, &str)) -> Result<(Self, u8)> {
         let mut mqtt = Self::open(port)?;
         let mut body = text("MQTT");
         body.extend_from_slice(&[4, 0xc2, 0, 60]);
@@ -59,7 +59,7 @@ impl Mqtt {
     }
 
     /// Connects and says nothing.
-    pub fn open(port: u16) -> Result<Self> {
+    pub(super) fn open(port: u16) -> Result<Self> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("connecting to the broker")?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -67,7 +67,7 @@ impl Mqtt {
     }
 
     /// Subscribes; whether that was granted.
-    pub fn subscribe(&mut self, filter: &str, qos: u8) -> Result<bool> {
+    pub(super) fn subscribe(&mut self, filter: &str, qos: u8) -> Result<bool> {
         let body = [&[0, 1], text(filter).as_slice(), &[qos]].concat();
         self.stream.write_all(&packet(0x82, &body))?;
         let mut answer = [0; 5];
@@ -77,7 +77,7 @@ impl Mqtt {
     }
 
     /// Whether the broker has ended the connection, or does so within the patience of a call.
-    pub fn is_closed(&mut self) -> bool {
+    pub(super) fn is_closed(&mut self) -> bool {
         let mut dropped = [0; 4096];
         loop {
             match self.stream.read(&mut dropped) {

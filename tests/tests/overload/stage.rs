@@ -12,10 +12,13 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+use ed25519_dalek::SigningKey;
 use gatepost_companion::{Bond, Button, Edge, Geometry, Settings as App, Storage as _, View};
 use gatepost_desktop::{Companion, Settings, Store};
+use gatepost_link::{decision::PublicKey, topic::Topics};
 use gatepost_tests::hub::{Client, SpawnedHub, client::text, eventually};
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 const CONFIG: &str = r#"
 [queue]
@@ -36,38 +39,39 @@ hold = ["local:*"]
 
 [agents.hostile]
 allow = ["local:*"]
+cross_context = "allow"
 per_minute = 0
 
 [channels.local.home]
 "#;
 
 /// Over idle, while it lasts.
-pub const DURING: u64 = 16 * MIB;
+pub(super) const DURING: u64 = 16 * MIB;
 /// Over idle, a minute after.
-pub const AFTER: u64 = 8 * MIB;
+pub(super) const AFTER: u64 = 8 * MIB;
 /// How long that minute is.
 const SETTLED: Duration = Duration::from_secs(60);
 /// Whoever is honest is served within this.
 const SERVED: Duration = Duration::from_secs(1);
-pub const MIB: u64 = 1024 * 1024;
+pub(super) const MIB: u64 = 1024 * 1024;
 
 /// What keeps both processors busy takes turns.
 static BUSY: Mutex<()> = Mutex::new(());
 
 /// Waits for its turn.
-pub fn turn() -> MutexGuard<'static, ()> {
+pub(super) fn turn() -> MutexGuard<'static, ()> {
     BUSY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long an attack lasts.
-pub fn length() -> Duration {
+pub(super) fn length() -> Duration {
     let seconds = std::env::var("OVERLOAD_SECONDS").ok().and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.unwrap_or(8))
 }
 
 /// When an attack is over.
 #[derive(Debug, Clone)]
-pub struct Until(Arc<AtomicBool>, Instant);
+pub(super) struct Until(Arc<AtomicBool>, Instant);
 
 impl Until {
     fn begin() -> Self {
@@ -75,61 +79,59 @@ impl Until {
     }
 
     /// Whether it is.
-    pub fn over(&self) -> bool {
+    pub(super) fn over(&self) -> bool {
         self.0.load(Ordering::Relaxed) || Instant::now() >= self.1
     }
 }
 
 /// The stage.
-pub struct Stage {
+pub(super) struct Stage {
     /// The hub.
-    pub hub: SpawnedHub,
+    pub(super) hub: SpawnedHub,
     honest: Client,
     careful: Client,
     companion: Option<Companion>,
-    idle: u64,
+    /// What companions run on.
+    runtime: Runtime,
 }
 
 /// What an attack came to.
-pub struct Outcome {
+pub(super) struct Outcome {
+    /// Before it.
+    pub(super) idle: u64,
     /// Over idle, at most, while it lasted.
-    pub during: u64,
+    pub(super) during: u64,
     /// Over idle, within a minute after it.
-    pub after: u64,
+    pub(super) after: u64,
     /// The slowest of the calls of an agent that is served meanwhile.
-    pub call: Duration,
+    pub(super) call: Duration,
     /// The slowest card.
-    pub card: Option<Duration>,
+    pub(super) card: Option<Duration>,
 }
 
 impl Stage {
     /// A hub with a companion, at rest.
-    pub fn set(config: &str) -> Result<Self> {
+    pub(super) fn set(config: &str) -> Result<Self> {
         let mut hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &format!("{CONFIG}{config}"))?;
         hub.limit_descriptors(1_024)?;
+        hub.knows("GATEPOST_TEST_TOKEN", "a secret of this test");
         hub.run()?;
         let (honest, careful) = (hub.agent("honest")?, hub.agent("careful")?);
-        let mut stage = Self { hub, honest, careful, companion: None, idle: 0 };
+        let mut stage = Self { hub, honest, careful, companion: None, runtime: Runtime::new()? };
         stage.companion = Some(stage.pair("shelf")?);
         // What is done for the first time takes memory that stays.
         stage.call()?;
         stage.card()?;
-        stage.idle = stage.rest()?;
         Ok(stage)
     }
 
     /// Pairs a companion of this name, which is in a session then.
-    pub fn pair(&self, name: &str) -> Result<Companion> {
-        let companion = Companion::start(Settings {
-            host: Ipv4Addr::LOCALHOST.to_string(),
-            port: self.hub.broker_port(),
-            store: self.memory_of(name),
-            geometry: Geometry::SMALL,
-            app: App::default(),
-        })?;
+    pub(super) fn pair(&self, name: &str) -> Result<Companion> {
+        let companion = self.switch_on(name)?;
         let screens = companion.screens();
         thread::scope(|scope| {
-            let shell = scope.spawn(|| self.hub.cli_with(&["companion", "pair", "--name", name], b"yes\n", &[]));
+            let shell =
+                scope.spawn(|| self.hub.cli_with(&["companion", "pair", "--name", name], b"yes\n", &[]));
             eventually("it shows the number", || {
                 Ok(matches!(screens.borrow().view, View::Pairing { .. }).then_some(()))
             })?;
@@ -143,13 +145,50 @@ impl Stage {
         Ok(companion)
     }
 
+    /// A companion of this name that was paired: connects, and waits until it is in a session.
+    pub(super) fn come_back(&self, name: &str) -> Result<Companion> {
+        let companion = self.switch_on(name)?;
+        let screens = companion.screens();
+        eventually("it is in a session", || Ok((screens.borrow().view == View::Idle).then_some(())))?;
+        Ok(companion)
+    }
+
+    fn switch_on(&self, name: &str) -> Result<Companion> {
+        let _within = self.runtime.enter();
+        Ok(Companion::start(Settings {
+            host: Ipv4Addr::LOCALHOST.to_string(),
+            port: self.hub.broker_port(),
+            store: self.memory_of(name),
+            geometry: Geometry::SMALL,
+            app: App::default(),
+        })?)
+    }
+
     /// What a paired companion of this name knows: its login, to begin with.
-    pub fn bond(&self, name: &str) -> Result<Bond> {
+    pub(super) fn bond(&self, name: &str) -> Result<Bond> {
         self.memory_of(name).load_bond()?.context("it was not paired")
+    }
+
+    /// The topics of a paired companion of this name.
+    pub(super) fn topics(&self, name: &str) -> Result<Topics> {
+        let keys = self.memory_of(name).load_keys()?.context("it has none")?;
+        let device = PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes());
+        Ok(Topics::new(self.bond(name)?.hub, device))
     }
 
     fn memory_of(&self, name: &str) -> Store {
         Store::folder(self.hub.folder().path().join(name))
+    }
+
+    /// A message that waits for a person, of the agent with [`Stage::careful_token`].
+    pub(super) fn held(&self) -> Result<String> {
+        let held = self.careful.send(&json!({"to": "local:team", "message": "It may wait."}))?;
+        Ok(text(&held, "id").to_owned())
+    }
+
+    /// The token of the agent whose messages are held.
+    pub(super) fn careful_token(&self) -> &str {
+        self.careful.token()
     }
 
     /// An agent that is served, and how long it took.
@@ -159,7 +198,7 @@ impl Stage {
         Ok(start.elapsed())
     }
 
-    /// A card, how long it took to be there, and gone again.
+    /// A card, and how long it took to be there. The companion says for some seconds that it is gone again.
     fn card(&self) -> Result<Option<Duration>> {
         let Some(companion) = &self.companion else { return Ok(None) };
         let screens = companion.screens();
@@ -167,14 +206,16 @@ impl Stage {
         let held = self.careful.send(&json!({"to": "local:team", "message": "May I?"}))?;
         eventually("the card is there", || Ok(matches!(screens.borrow().view, View::Card(_)).then_some(())))?;
         let there = start.elapsed();
-        let cancelled = self.careful.post(&format!("/v1/messages/{}/cancel", text(&held, "id")), &json!({}))?;
+        let cancelled =
+            self.careful.post(&format!("/v1/messages/{}/cancel", text(&held, "id")), &json!({}))?;
         ensure!(cancelled.status == 200, "{cancelled:?}");
-        eventually("it is gone", || Ok((!matches!(screens.borrow().view, View::Card(_))).then_some(())))?;
-        Ok(Some(there.max(start.elapsed() - there)))
+        eventually("it is gone", || Ok((screens.borrow().view == View::Idle).then_some(())))?;
+        Ok(Some(there))
     }
 
     /// Runs an attack, and serves others meanwhile.
-    pub fn under(&self, attack: impl Fn(&Until) -> Result<()> + Sync) -> Result<Outcome> {
+    pub(super) fn under(&self, attack: impl Fn(&Until) -> Result<()> + Sync) -> Result<Outcome> {
+        let idle = self.at_rest()?;
         self.forget_the_peak()?;
         let until = Until::begin();
         let (call, card) = thread::scope(|scope| {
@@ -193,17 +234,19 @@ impl Stage {
             attacker.join().expect("it does not panic").context("the attack")?;
             served.context("who is honest is not served")
         })?;
-        let during = self.status("VmHWM")?.saturating_sub(self.idle);
-        let after = self.rest()?.saturating_sub(self.idle);
-        Ok(Outcome { during, after, call, card })
+        let during = self.status("VmHWM")?.saturating_sub(idle);
+        let after = self.within_a_minute(idle + AFTER)?.saturating_sub(idle);
+        Ok(Outcome { idle, during, after, call, card })
     }
 
     /// Asserts the bounds of an attack, and prints its figures.
-    pub fn holds(&self, what: &str, outcome: &Outcome, during: u64) -> Result<()> {
-        let Outcome { during: peak, after, call, card } = outcome;
+    pub(super) fn holds(&self, what: &str, outcome: &Outcome, during: u64) -> Result<()> {
+        let Outcome { idle, during: peak, after, call, card } = outcome;
         println!(
             "{what}: idle {:.1} MiB, +{:.1} MiB during, +{:.1} MiB after; slowest call {call:?}, slowest card {card:?}",
-            mib(self.idle), mib(*peak), mib(*after)
+            mib(*idle),
+            mib(*peak),
+            mib(*after)
         );
         ensure!(*peak <= during, "{what} took {:.1} MiB", mib(*peak));
         ensure!(*after <= AFTER, "{what} keeps {:.1} MiB", mib(*after));
@@ -212,7 +255,7 @@ impl Stage {
     }
 
     /// What a metric says; 0 without a sample.
-    pub fn metric(&self, sample: &str) -> Result<f64> {
+    pub(super) fn metric(&self, sample: &str) -> Result<f64> {
         let text = self.hub.operator()?.get("/metrics")?.body;
         let text = text.as_str().context("metrics are text")?;
         let value = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' ')?.parse().ok());
@@ -220,29 +263,44 @@ impl Stage {
     }
 
     /// Asserts that something was turned away for this reason, and that one line a minute at most says so.
-    pub fn says(&self, server: &str, reason: &str) -> Result<()> {
+    pub(super) fn says(&self, server: &str, reason: &str) -> Result<()> {
         let count = self.metric(&format!("gatepost_{server}_refused_total{{reason=\"{reason}\"}}"))?;
         ensure!(count > 0.0, "{server} has turned nothing away for {reason}");
         let log = self.hub.log()?;
-        let is_one = |line: &&str| line.contains(&format!("server=\"{server}\"")) && line.contains(&format!("reason=\"{reason}\""));
+        let is_one = |line: &&str| {
+            line.contains(&format!("server=\"{server}\"")) && line.contains(&format!("reason=\"{reason}\""))
+        };
         let lines = log.lines().filter(is_one).count();
         let most = 1 + length().as_secs() / 60 + 2;
-        ensure!((1..=most as usize).contains(&lines), "{lines} lines of {server}, {reason}, {count} times:\n{log}");
+        ensure!(
+            (1..=most as usize).contains(&lines),
+            "{lines} lines of {server}, {reason}, {count} times:\n{log}"
+        );
         Ok(())
     }
 
-    /// Its memory when it has come to rest: the least of what is seen in a minute, or enough of it.
-    fn rest(&self) -> Result<u64> {
-        let (start, mut least) = (Instant::now(), u64::MAX);
-        let mut steady = 0;
-        while start.elapsed() < SETTLED && steady < 20 {
+    /// Its memory when it has not changed for a second.
+    fn at_rest(&self) -> Result<u64> {
+        let (mut last, mut steady) = (0, 0);
+        eventually("it comes to rest", || {
             let now = self.status("VmRSS")?;
-            let enough = if self.idle == 0 { least } else { self.idle + AFTER };
-            steady = if now <= enough && now + MIB / 4 >= least { steady + 1 } else { 0 };
-            least = least.min(now);
+            steady = if now.abs_diff(last) < MIB / 8 { steady + 1 } else { 0 };
+            last = now;
+            thread::sleep(Duration::from_millis(50));
+            Ok((steady >= 20).then_some(now))
+        })
+    }
+
+    /// Its memory when it is back within `bound`, or a minute later.
+    fn within_a_minute(&self, bound: u64) -> Result<u64> {
+        let start = Instant::now();
+        loop {
+            let now = self.status("VmRSS")?;
+            if now <= bound || start.elapsed() >= SETTLED {
+                return Ok(now);
+            }
             thread::sleep(Duration::from_millis(50));
         }
-        Ok(least)
     }
 
     fn forget_the_peak(&self) -> Result<()> {

@@ -7,10 +7,12 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
-use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
-use super::{Door, problem, server::OverBudget};
+use super::{
+    Door, problem,
+    server::{self, OverBudget, Unread},
+};
 use crate::{
     agents::{self, Caller, Role},
     intake::desk,
@@ -74,23 +76,25 @@ impl Door {
 
     /// A request's body as JSON: bounded in size and time.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
-        let read = axum::body::to_bytes(request.into_body(), self.0.max_body);
-        match tokio::time::timeout(BODY, read).await {
-            Ok(Ok(bytes)) => json(&bytes),
-            Ok(Err(error)) if over_the_bound(&error) => Err(Refusal::new(
+        let refusal = match server::read(request.into_body(), self.0.max_body, BODY).await {
+            Ok(bytes) => return json(&bytes),
+            Err(Unread::TooLong) => Refusal::new(
                 Code::TooLarge,
                 format!("the body has more than {} bytes", self.0.max_body),
                 "shorten it; the operator's bound is [hub] max_body",
-            )),
-            Ok(Err(error)) if over_budget(&error) => {
+            ),
+            Err(Unread::OverBudget) => {
                 let hint = "wait for some of your calls to end, and send it again";
-                Err(Refusal::new(Code::RateLimited, OverBudget.to_string(), hint).because("bytes"))
+                Refusal::new(Code::RateLimited, OverBudget.to_string(), hint).because("bytes")
             }
-            Ok(Err(_)) => Err(Refusal::input("the body broke off", "send it again").because("broken_body")),
-            Err(_) => {
-                Err(Refusal::input("the body did not come in time", "send it faster").because("slow_body"))
+            Err(Unread::Broken) => {
+                Refusal::input("the body broke off", "send it again").because("broken_body")
             }
-        }
+            Err(Unread::Slow) => {
+                Refusal::input("the body did not come in time", "send it faster").because("slow_body")
+            }
+        };
+        Err(refusal)
     }
 
     /// Whose token this is.
@@ -125,17 +129,6 @@ pub(super) fn query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal
 pub(super) fn path(path: Result<Path<String>, PathRejection>) -> Result<String, Refusal> {
     path.map(|Path(path)| path)
         .map_err(|error| Refusal::input(clip(&error.body_text()), "use the id as it was given"))
-}
-
-fn over_the_bound(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
-}
-
-/// Whether a body was not read to its end because too many bytes of bodies are held.
-pub(super) fn over_budget(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| {
-        source.is::<OverBudget>() || source.source().is_some_and(|inner| inner.is::<OverBudget>())
-    })
 }
 
 /// A body as JSON.

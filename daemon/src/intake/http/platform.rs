@@ -20,9 +20,8 @@ use axum::{
 
 use super::{
     Door,
-    caller::over_budget,
     problem::{self, Problem, Refused},
-    server::OverBudget,
+    server::{self, OverBudget, Unread},
 };
 use crate::message::refusal::{Code, Refusal};
 
@@ -153,11 +152,11 @@ async fn taken(
     if let Err(refusal) = door.0.pipeline.admits(channel, account, signature).await {
         return answer(&refusal);
     }
-    let body = match tokio::time::timeout(BODY, axum::body::to_bytes(body, longest)).await {
-        Ok(Ok(body)) => body,
+    let body = match server::read(body, longest, BODY).await {
+        Ok(body) => body,
         // Platforms tell it again.
-        Ok(Err(error)) if over_budget(&error) => return crowded(door),
-        Ok(Err(_)) | Err(_) => {
+        Err(Unread::OverBudget) => return crowded(door),
+        Err(Unread::TooLong | Unread::Slow | Unread::Broken) => {
             let refusal = Refusal::new(Code::TooLarge, "the notification is too long or too slow", "");
             return problem::response(&refusal);
         }

@@ -4,6 +4,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use axum::body::{Body, Bytes};
@@ -43,7 +44,7 @@ impl HttpBody for Counted {
             Poll::Pending => return Poll::Pending,
         };
         let length = frame.data_ref().map_or(0, Bytes::len);
-        match self.account.receive(length) {
+        match self.account.receive(length + OVERHEAD) {
             true => Poll::Ready(Some(Ok(frame))),
             false => Poll::Ready(Some(Err(OverBudget.into()))),
         }
@@ -58,8 +59,63 @@ impl HttpBody for Counted {
     }
 }
 
+/// Why a body is not there.
+#[derive(Debug)]
+pub(in crate::intake::http) enum Unread {
+    /// It is longer than it may be.
+    TooLong,
+    /// It did not come in time.
+    Slow,
+    /// There is no room for it now.
+    OverBudget,
+    /// It broke off.
+    Broken,
+}
+
+/// A body of at most `most` bytes that comes within `time`, in one piece: what it came in is not kept.
+pub(in crate::intake::http) async fn read(
+    body: Body,
+    most: usize,
+    time: Duration,
+) -> Result<Vec<u8>, Unread> {
+    // What says that it is longer is not waited for.
+    if body.size_hint().lower() > most as u64 {
+        return Err(Unread::TooLong);
+    }
+    let all = async {
+        let mut body = std::pin::pin!(body);
+        let mut all = Vec::new();
+        while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            let frame = frame.map_err(|error| match over_budget(&error) {
+                true => Unread::OverBudget,
+                false => Unread::Broken,
+            })?;
+            let Some(data) = frame.data_ref() else { continue };
+            if all.len() + data.len() > most {
+                return Err(Unread::TooLong);
+            }
+            all.extend_from_slice(data);
+        }
+        Ok(all)
+    };
+    tokio::time::timeout(time, all).await.unwrap_or(Err(Unread::Slow))
+}
+
+fn over_budget(error: &axum::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if error.is::<OverBudget>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
 /// What is handed on of an answer at once, in bytes.
-const PIECE: usize = 16 * 1024;
+const PIECE: usize = 8 * 1024;
+/// What a piece of a body costs beside its bytes: however small they are, a reader may keep them one by one.
+const OVERHEAD: usize = 64;
 
 /// An answer's body: with its end the request is over.
 ///

@@ -50,8 +50,8 @@ use crate::{
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 /// The next one within this, however long the connection was idle before.
 const HEAD: Duration = Duration::from_secs(60);
-/// What is read of a head, and of a body at once, in bytes.
-const MAX_BUFFER: usize = 16 * 1024;
+/// The longest head, and what is read of a body and written of an answer at once, in bytes: the least that hyper can do with.
+const MAX_BUFFER: usize = 8 * 1024;
 /// A client that does not read for this long is cut off.
 const WRITE: Duration = Duration::from_secs(30);
 /// When one who was turned away may try again, in seconds.

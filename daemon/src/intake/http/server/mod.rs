@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Duration};
 use axum::Router;
 use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::sleep};
 
-pub(super) use self::body::OverBudget;
+pub(super) use self::body::{OverBudget, Unread, read};
 use self::{bytes::Bytes, seats::Seats};
 use super::Door;
 use crate::connections::{load::Load, pending::Pending};
@@ -39,9 +39,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// For so many connections. A third is for those that are nobody's; of the others one caller has a quarter.
+    /// For so many connections. A quarter is for those that are nobody's; of the others one caller has a quarter.
     pub fn of(connections: usize) -> Self {
-        let pending = (connections / 3).max(1);
+        let pending = (connections / 4).max(1);
         let seats = (connections - pending.min(connections)).max(1);
         Self { pending, seats, per_caller: (seats / 4).max(1) }
     }
@@ -105,8 +105,8 @@ mod tests {
     fn whoever_has_all_that_one_may_have_leaves_room_for_others() {
         for connections in [16, 128, 512] {
             let Bounds { pending, seats, per_caller } = Bounds::of(connections);
-            assert!(pending + seats <= connections && per_caller * 4 <= seats && pending >= 5);
+            assert!(pending + seats <= connections && per_caller * 4 <= seats && pending >= 4);
         }
-        assert_eq!(Bounds::of(512), Bounds { pending: 170, seats: 342, per_caller: 85 });
+        assert_eq!(Bounds::of(512), Bounds { pending: 128, seats: 384, per_caller: 96 });
     }
 }
