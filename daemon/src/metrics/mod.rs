@@ -80,28 +80,10 @@ impl Metrics {
         text.sample(&[], as_f64(self.presence.registered()));
         text.family("gatepost_companions_online", Kind::Gauge, "Companions that are connected now.");
         text.sample(&[], as_f64(self.presence.online()));
-        text.family("gatepost_http_connections", Kind::Gauge, "Connections to the HTTP interface.");
-        text.sample(&[], as_f64(self.http.open() as u64));
-        text.family(
-            "gatepost_http_refused_total",
-            Kind::Counter,
-            "Connections and requests that the HTTP interface turned away or cut off since the hub started.",
-        );
-        write_refused(&mut text, &self.http);
-        if let Some(broker) = &self.broker {
-            text.family(
-                "gatepost_broker_connections",
-                Kind::Gauge,
-                "Connections to the embedded MQTT broker, the hub's own among them.",
-            );
-            text.sample(&[], as_f64(broker.open() as u64));
-            text.family(
-                "gatepost_broker_refused_total",
-                Kind::Counter,
-                "What the embedded MQTT broker refused or slowed down since the hub started: connections, packets and logins.",
-            );
-            write_refused(&mut text, broker);
-        }
+        let able = "Companions that are connected now and whose display works: somebody can be asked there.";
+        text.family("gatepost_companions_able", Kind::Gauge, able);
+        text.sample(&[], as_f64(self.presence.able()));
+        self.write_servers(&mut text);
         text.family(
             "process_start_time_seconds",
             Kind::Gauge,
@@ -113,6 +95,30 @@ impl Metrics {
             text.sample(&[], as_f64(bytes));
         }
         Ok(text.into())
+    }
+
+    fn write_servers(&self, text: &mut Text) {
+        text.family("gatepost_http_connections", Kind::Gauge, "Connections to the HTTP interface.");
+        text.sample(&[], as_f64(self.http.open() as u64));
+        text.family(
+            "gatepost_http_refused_total",
+            Kind::Counter,
+            "Connections and requests that the HTTP interface turned away or cut off since the hub started.",
+        );
+        write_refused(text, &self.http);
+        let Some(broker) = &self.broker else { return };
+        text.family(
+            "gatepost_broker_connections",
+            Kind::Gauge,
+            "Connections to the embedded MQTT broker, the hub's own among them.",
+        );
+        text.sample(&[], as_f64(broker.open() as u64));
+        text.family(
+            "gatepost_broker_refused_total",
+            Kind::Counter,
+            "Connections, packets and logins that the embedded MQTT broker refused, cut off or slowed down since the hub started.",
+        );
+        write_refused(text, broker);
     }
 
     fn write_disk(&self, text: &mut Text, counted: &Counted) {

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{
     Outbox,
     bounds::{Bounds, Full},
+    digest,
     recent::Mark,
     row::{self, MessageRow},
     transition::{self, Change, NewPart, TransitionError},
@@ -20,7 +21,7 @@ use crate::{
         state::{Event, IllegalTransition, State, next},
         target::Target,
     },
-    policy::Origin,
+    policy::{Origin, Touched},
     store::{StoreError, now_ms},
 };
 
@@ -59,6 +60,8 @@ pub struct NewMessage {
     pub best_effort: bool,
     /// Whether a part goes again, and may arrive twice, when nobody knows if it arrived.
     pub resend: bool,
+    /// The messages that it names, and where they are.
+    pub touched: Vec<Touched>,
 }
 
 #[cfg(test)]
@@ -82,6 +85,7 @@ impl NewMessage {
             fingerprint: [0; 32],
             best_effort: false,
             resend: false,
+            touched: vec![],
         }
     }
 }
@@ -175,11 +179,10 @@ impl Outbox {
         let mark = self.recent.mark(&new);
         self.write(move |tx, id, bounds| {
             let change = Change::hub(Event::Allow, None);
-            Ok(match insert(tx, id, new, Some(&change), bounds, &mark)? {
+            Ok(match insert(tx, id, new, Some((&change, &parts)), bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
-                    transition::store_parts(tx, message.seq, &parts)?;
                     let seq = message.seq;
                     (Accepted::New(message), Some(seq))
                 }
@@ -252,7 +255,7 @@ fn insert(
     tx: &Transaction<'_>,
     id: MessageId,
     new: NewMessage,
-    released: Option<&Change<'_>>,
+    released: Option<(&Change<'_>, &[NewPart])>,
     bounds: Bounds,
     mark: &Mark,
 ) -> Result<Accepted<MessageRow>, AcceptError> {
@@ -275,10 +278,12 @@ fn insert(
         .then(|| serde_json::to_string(&new.attachments).expect("attachments are plain data"));
     let deed = (!new.deed.is_plain())
         .then(|| serde_json::to_string(&new.deed).expect("a deed is plain data with text for keys"));
+    let touched = (!new.touched.is_empty())
+        .then(|| serde_json::to_string(&new.touched).expect("messages and threads are plain data"));
     let said = new.text.len() + deed.as_ref().map_or(0, String::len);
     bounds.check(tx, said)??;
     let state = match released {
-        Some(change) => next(State::Accepted, change.event, change.actor)?,
+        Some((change, _)) => next(State::Accepted, change.event, change.actor)?,
         None => State::Accepted,
     };
     // Its place in its lane is the number of the audit's row in which it is released, the one after that it was accepted.
@@ -286,8 +291,8 @@ fn insert(
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments, deed, known_as)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed, known_as, touched)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
@@ -313,23 +318,31 @@ fn insert(
         attachments,
         deed,
         new.known_as,
+        touched,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
-    let mut detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
+    let mut detail = json!({
+        "to": new.target.to_string(), "account": new.account, "origin": new.origin, "content": digest::content(tx, seq)?,
+    });
     if !new.attachments.is_empty() {
         files::refer(tx, seq, &new.attachments)?;
         // A caption is part of what is said, which goes with the message.
         let facts = |file: &Attachment| json!({"sha256": file.sha256.to_string(), "name": file.name, "kind": file.kind, "size": file.size});
         detail["files"] = new.attachments.iter().map(facts).collect();
     }
+    if !new.touched.is_empty() {
+        detail["touched"] = json!(new.touched);
+    }
     let event = State::Accepted.event();
     let accepted = Entry { actor: &actor, event: &event, message: Some(&id.0), detail };
     match released {
         None => audit::append(tx, &accepted)?,
-        Some(change) => {
+        Some((change, parts)) => {
+            transition::store_parts(tx, seq, parts)?;
             let event = state.event();
-            let detail = change.detail();
+            let mut detail = change.detail();
+            detail["parts"] = digest::parts(tx, seq)?.into();
             let released = Entry { actor: change.by, event: &event, message: Some(&id.0), detail };
             audit::append_all(tx, &[accepted, released])?;
         }
@@ -362,6 +375,7 @@ fn insert(
         best_effort: new.best_effort,
         resend: new.resend,
         attachments: new.attachments,
+        touched: new.touched,
     };
     mark.note(seq, now);
     Ok(Accepted::New(message))

@@ -317,6 +317,16 @@ CREATE INDEX inbound_of ON inbound (channel, account, peer, seq);
 ALTER TABLE inbox ADD COLUMN entry TEXT;
 ALTER TABLE inbox ADD COLUMN entry_id TEXT;
 CREATE UNIQUE INDEX inbox_entries ON inbox (entry_id) WHERE entry_id IS NOT NULL;
+","
+-- The messages that an operation names, and where they are: by what was sent, by what was heard, or as the platform says.
+ALTER TABLE messages ADD COLUMN touched TEXT;
+CREATE INDEX parts_platform_id ON parts (platform_id) WHERE platform_id IS NOT NULL;
+CREATE INDEX inbound_platform_id ON inbound (platform_id) WHERE platform_id IS NOT NULL;
+","
+-- The last row of the audit without hashes of its message, for those of older programs have none, and the row that says so.
+ALTER TABLE hub ADD COLUMN hashed_after INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hub ADD COLUMN audit_began INTEGER;
+UPDATE hub SET hashed_after = (SELECT coalesce(max(seq), 0) FROM audit);
 "];
 
 /// How many migrations a database has seen.
@@ -331,6 +341,11 @@ pub(super) fn refuse_newer(found: u32) -> Result<(), StoreError> {
         true => Err(StoreError::Newer { found, known }),
         false => Ok(()),
     }
+}
+
+/// Whether there is something in it that a migration would change.
+pub(super) fn is_old(found: u32) -> bool {
+    (1..MIGRATIONS.len()).contains(&(found as usize))
 }
 
 /// Brings the database to the newest version.

@@ -161,6 +161,7 @@ impl Stage {
             store: self.memory_of(name),
             geometry: Geometry::SMALL,
             app: App::default(),
+            display: gatepost_desktop::Display::default(),
         })?)
     }
 

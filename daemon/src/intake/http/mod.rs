@@ -23,6 +23,7 @@ mod said;
 pub mod server;
 mod told;
 mod tools;
+mod whoami;
 
 use std::{sync::Arc, time::Duration};
 
@@ -145,6 +146,7 @@ const TABLE: &[(&str, Make)] = &[
     ("platforms", || routes!(platform::act)),
     ("agents", || routes!(agents::list, agents::add)),
     ("agents", || routes!(agents::revoke)),
+    ("agents", || routes!(whoami::show)),
     ("companions", || routes!(companions::list)),
     ("companions", || routes!(companions::revoke)),
     ("companions", || routes!(companions::rename)),
