@@ -9,6 +9,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const WANTED: u64 = 4_096;
 /// Connections to the HTTP interface at most, whatever the limit is: they cost memory too.
 pub const MAX_HTTP: usize = 512;
+/// The least: one agent, one who watches over the hub, and some of which nobody knows whose they are.
+pub const MIN_HTTP: usize = 16;
 /// Connections to the embedded broker at most: a companion has one, or two for a moment.
 pub const MAX_BROKER: usize = 64;
 /// If the limit cannot be read: the usual one.
@@ -44,7 +46,7 @@ impl Descriptors {
     fn split(limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(USUAL as usize);
         // At least one agent and one companion beside the hub itself.
-        Self { http: (limit / 2).clamp(16, MAX_HTTP), broker: (limit / 8).clamp(8, MAX_BROKER) }
+        Self { http: (limit / 2).clamp(MIN_HTTP, MAX_HTTP), broker: (limit / 8).clamp(8, MAX_BROKER) }
     }
 }
 

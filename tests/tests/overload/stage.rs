@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use ed25519_dalek::SigningKey;
 use gatepost_companion::{Bond, Button, Edge, Geometry, Settings as App, Storage as _, View};
-use gatepost_desktop::{Companion, Settings, Store};
+use gatepost_desktop::{Companion, Display, Settings, Store};
 use gatepost_link::{decision::PublicKey, topic::Topics};
 use gatepost_tests::hub::{Client, SpawnedHub, client::text, eventually};
 use serde_json::json;
@@ -161,7 +161,7 @@ impl Stage {
             store: self.memory_of(name),
             geometry: Geometry::SMALL,
             app: App::default(),
-            display: gatepost_desktop::Display::default(),
+            display: Display::Watched,
         })?)
     }
 
