@@ -132,12 +132,12 @@ pub const AGENT: &[Key] = &[
     key(
         "allow",
         "[\"slack:C0123ABC\", \"telegram:-100123\"]",
-        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send.",
+        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send. An entry means a person or place, by each of their addresses that the platform knows as the same one. Judged again when a message leaves.",
     ),
     key(
         "hold",
         "[\"email:*\"]",
-        "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says.",
+        "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says. With an entry on a channel, addresses there are held too while nobody can say whose they are. ada@example.org holds ada+shop@example.org.",
     ),
     key(
         "cross_context",
@@ -219,7 +219,9 @@ pub const APPROVAL: &[Key] = &[
     key(
         "allow_software_companion",
         "false",
-        "Accepts decisions from a companion that is a program on a computer, not a device with buttons of its own.",
+        "Pairs a companion that is a program on a computer (gatepost companion run), not a device with buttons of its own, and accepts its \
+         decisions. Whoever can read its keys there can approve: set it only if no agent runs as that user. When it is off again, \
+         those that are paired stay so, and decide nothing.",
     ),
     key(
         "quorum",

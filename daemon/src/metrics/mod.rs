@@ -15,8 +15,8 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::{
+    approval::presence::Presence,
     audit,
-    companion::presence::Presence,
     connections::load::Load,
     message::state::State,
     outbox::{Outbox, row},
