@@ -10,6 +10,7 @@
 //! One that speaks HTTP does so by [`http`], which reads the platform's limits from its answers.
 
 pub mod account;
+pub mod attempt;
 pub mod capabilities;
 #[cfg(test)]
 pub(crate) mod contract;
@@ -43,6 +44,7 @@ pub mod whatsapp;
 use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
+pub use attempt::{Attempt, Delivered};
 pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
 use house::House;
 use serde_json::Value;
@@ -259,6 +261,21 @@ pub trait Adapter: Send + Sync + 'static {
     /// `wire` is a value that [`compose`](Self::compose) or [`act`](Self::act) made, maybe before a restart.
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure>;
 
+    /// The same, with what the platform said beside the id. The queue calls this one.
+    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        self.deliver(wire, key).await.map(Delivered::from)
+    }
+
+    /// Where the conversation stands before a request leaves for the first time, where a look for it later must not take
+    /// anything older for it: the platform's latest record there. It is stored before the request leaves, and given to
+    /// [`find`](Self::find).
+    ///
+    /// # Errors
+    /// It cannot be asked; nothing has left, and the request does not leave now.
+    async fn position(&self, _wire: &Value) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+
     /// By which way a composed request goes, in words for whoever approves it: where the account is
     /// [hybrid](DeliveryMode::Hybrid), and else nothing.
     fn route(&self, _wire: &Value) -> Option<&'static str> {
@@ -272,9 +289,8 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
     /// certain that it did not arrive, or, with [`Redelivery::Look`], where it is not seen. Only where
-    /// [`redelivery`](Self::redelivery) says one of the two. `left` is when the request left for the first time, in milliseconds
-    /// since 1970.
-    async fn find(&self, _wire: &Value, _key: &PartKey, _left: i64) -> Result<Option<String>, Failure> {
+    /// [`redelivery`](Self::redelivery) says one of the two.
+    async fn find(&self, _wire: &Value, _attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
     }
 

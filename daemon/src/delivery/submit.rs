@@ -186,8 +186,13 @@ impl Pipeline {
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
             Judged::Sent(parts) => {
-                let planned =
-                    PartReceipt { state: PartState::Planned, platform_id: None, error: None, text: None };
+                let planned = PartReceipt {
+                    state: PartState::Planned,
+                    platform_id: None,
+                    error: None,
+                    recipients: None,
+                    text: None,
+                };
                 let planned = vec![planned; parts.len()];
                 let accepted = outbox.accept_released(new, parts).await.map_err(not_accepted)?;
                 accepted.map(|message| (message.clone(), receipt_of(message, planned)))

@@ -302,8 +302,13 @@ impl Outbox {
 /// What a caller is told of a message.
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
     let parts = PartRow::all(db, message.seq)?.into_iter();
-    let told =
-        |PartRow { state, platform_id, error, .. }| PartReceipt { state, platform_id, error, text: None };
+    let told = |PartRow { state, platform_id, error, recipients, .. }| PartReceipt {
+        state,
+        platform_id,
+        error,
+        recipients,
+        text: None,
+    };
     Ok(receipt_of(message, parts.map(told).collect()))
 }
 
@@ -320,6 +325,11 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         deduplicated: false,
         stand_in: None,
         error: message.reason,
+        detail: parts
+            .iter()
+            .filter_map(|part| part.recipients.as_ref())
+            .find(|of| of.is_partial())
+            .map(ToString::to_string),
         attachments: message.attachments,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),
         parts,

@@ -317,6 +317,12 @@ CREATE INDEX inbound_of ON inbound (channel, account, peer, seq);
 ALTER TABLE inbox ADD COLUMN entry TEXT;
 ALTER TABLE inbox ADD COLUMN entry_id TEXT;
 CREATE UNIQUE INDEX inbox_entries ON inbox (entry_id) WHERE entry_id IS NOT NULL;
+","
+-- Where a conversation stood before a part's request left, how often its platform was asked in vain whether the part arrived,
+-- and whom it reached, where that was said of several people.
+ALTER TABLE parts ADD COLUMN position TEXT;
+ALTER TABLE parts ADD COLUMN questions INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE parts ADD COLUMN recipients TEXT;
 "];
 
 /// How many migrations a database has seen.

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 use super::{Bridge, IMessage, Imsg, KEYS, PLAIN, PRIVATE, Program, REMOTE, Server, Settings};
 use crate::{
     channels::{
-        Adapter, Failure, Letter, PartKey, Redelivery,
+        Adapter, Attempt, Failure, Letter, PartKey, Redelivery,
         http::{
             base::Base,
             double::{Double, Reply, body, http},
@@ -78,7 +78,7 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
     // 2023-11-14T22:13:20Z.
     let key = PartKey("018bcfe5680070008000000000000000".into());
     assert_eq!(
-        imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(),
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
         Some("A-0"),
         "A-1 is another part's"
     );
@@ -86,9 +86,20 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
         body(&double.heard()[1]),
         json!({"chatGuid": "iMessage;-;+4915112345679", "after": 1_699_999_880_000_i64, "sort": "DESC", "limit": 50, "with": ["attributedBody"]})
     );
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "all of them are known");
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "it cannot be asked");
-    assert!(matches!(imessage.find(&wire, &key, 1_700_000_000_000).await, Err(Failure::Retry(_))));
+    assert_eq!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        None,
+        "all of them are known"
+    );
+    assert_eq!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        None,
+        "it cannot be asked"
+    );
+    assert!(matches!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await,
+        Err(Failure::Retry(_))
+    ));
 }
 
 #[tokio::test]

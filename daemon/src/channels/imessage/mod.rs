@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use self::{bluebubbles::Server, imsg::Imsg, program::Program};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    Act, Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
     capabilities::DeliveryMode,
@@ -208,7 +208,8 @@ impl Adapter for IMessage {
         }
     }
 
-    async fn find(&self, wire: &Value, _: &PartKey, left: i64) -> Result<Option<String>, Failure> {
+    async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        let left = attempt.left;
         match &self.bridge {
             Bridge::Program { imsg, .. } => imsg.find(wire, left).await,
             Bridge::Server { server, .. } => server.find(wire, left).await,

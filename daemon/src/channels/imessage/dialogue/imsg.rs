@@ -128,21 +128,37 @@ exit 0"#,
     let wire = imessage.compose(&letter(ANNA, &text));
     // 2023-11-14T22:13:20Z.
     let key = PartKey("018bcfe5680070008000000000000000".into());
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(), Some("G-7"));
+    assert_eq!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
+        Some("G-7")
+    );
     let asked = mac.log().pop().unwrap();
     assert_eq!(asked, "history|--chat-id|3|--limit|50|--start|2023-11-14T22:11:20Z|--json");
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "that one is known");
+    assert_eq!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        None,
+        "that one is known"
+    );
     fs::write(mac.folder.path().join("imsg.second"), "").unwrap();
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(), Some("G-8"));
+    assert_eq!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
+        Some("G-8")
+    );
     let other = part("Something else");
     assert_eq!(
-        imessage.find(&imessage.compose(&letter(ANNA, &other)), &key, 1_700_000_000_000).await.unwrap(),
+        imessage
+            .find(&imessage.compose(&letter(ANNA, &other)), &Attempt::new(&key, 1_700_000_000_000))
+            .await
+            .unwrap(),
         None
     );
     let nobody = imessage.compose(&letter("anna@example.org", &text));
-    assert_eq!(imessage.find(&nobody, &key, 1_700_000_000_000).await.unwrap(), None);
+    assert_eq!(imessage.find(&nobody, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(), None);
     let broken = Mac::new("exit 1").account(&[]);
-    assert!(matches!(broken.find(&wire, &key, 1_700_000_000_000).await, Err(Failure::Retry(_))));
+    assert!(matches!(
+        broken.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await,
+        Err(Failure::Retry(_))
+    ));
 }
 
 #[tokio::test]
@@ -162,7 +178,9 @@ async fn what_stands_behind_the_last_page_is_unknown_and_not_sent_again() {
         let mac =
             Mac::new(&format!("case \"$1\" in\nchats) {chats};;\nhistory) {history}\n;;\nesac\nexit 0"));
         let imessage = mac.account(&[]);
-        let found = imessage.find(&imessage.compose(&letter(ANNA, &text)), &key(), 1_700_000_000_000).await;
+        let found = imessage
+            .find(&imessage.compose(&letter(ANNA, &text)), &Attempt::new(&key(), 1_700_000_000_000))
+            .await;
         match known {
             true => assert_eq!(found, Ok(None), "{chats} {history}"),
             false => assert!(matches!(found, Err(Failure::Unknown(_))), "{found:?}"),
