@@ -67,6 +67,8 @@ pub struct Letter<'a> {
     pub thread: Option<&'a str>,
     /// The platform id of the message being answered. Given for the first part only, but where answers are threads.
     pub reply_to: Option<&'a str>,
+    /// What is known of the message being answered. Given wherever `reply_to` is, where something is known.
+    pub quoted: Option<Quoted<'a>>,
     /// Without a notification.
     pub silent: bool,
     /// The message's first visible line, for platforms with a subject.
@@ -82,6 +84,15 @@ pub struct Letter<'a> {
     pub index: usize,
     /// How many parts the message has.
     pub of: usize,
+}
+
+/// A message that is answered, as the hub knows it: one of its own, or one that it heard of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quoted<'a> {
+    /// Who wrote it, as its platform or the bridge named them; nothing of one of the account's own.
+    pub author: Option<&'a str>,
+    /// What it says.
+    pub text: &'a str,
 }
 
 /// Something else than a new text, and where it is done. The [`Capabilities`] have it, and it keeps within their bounds.
@@ -233,6 +244,12 @@ pub trait Adapter: Send + Sync + 'static {
     /// The canonical spelling of an address, or of the id of a person where it is known to be one.
     fn spell(&self, address: &str, person: bool) -> Result<String, TargetError> {
         if person { self.resolve_person(address) } else { self.resolve(address) }
+    }
+
+    /// The names under which the hub may have recorded a message that is answered, where the request repeats what that says;
+    /// nothing, where the platform knows it by its id.
+    fn quotes(&self, _id: &str) -> Vec<String> {
+        vec![]
     }
 
     /// The platform request that a part becomes: all of it but credentials and the part's key. A file stands in it by its

@@ -177,6 +177,7 @@ impl Pipeline {
             target: &new.target,
             account: &new.account,
             reply_to: new.reply_to.as_deref(),
+            quoted: None,
             silent: new.silent,
             origin: new.origin.as_ref(),
             deed: &new.deed,
@@ -316,13 +317,14 @@ impl Pipeline {
             target: &target,
             account: &account,
             reply_to: call.reply_to.as_deref(),
+            quoted: None,
             silent: call.silent,
             origin: origin.as_ref(),
             deed: &call.deed,
             text: &call.text,
             attachments: &attachments,
         };
-        let parts = plan::parts(adapter.as_ref(), rules, &content)?;
+        let parts = self.plan(adapter.as_ref(), rules, &content)?;
         if verdict == "hold" {
             document::check(&parts, &attachments)
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;

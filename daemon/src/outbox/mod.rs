@@ -21,6 +21,7 @@ pub mod bounds;
 pub mod heard;
 pub mod notices;
 pub mod pauses;
+pub mod quoted;
 mod recent;
 pub mod restored;
 pub mod retention;

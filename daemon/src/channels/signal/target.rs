@@ -34,7 +34,7 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
 }
 
 /// A number or a UUID.
-fn person(address: &str) -> Option<String> {
+pub(super) fn person(address: &str) -> Option<String> {
     let bare = address.strip_prefix("phone:").or_else(|| address.strip_prefix("uuid:")).unwrap_or(address);
     if let Some(number) = bare.strip_prefix('+') {
         let digits: String = number.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();
@@ -84,6 +84,18 @@ impl MessageId {
         let digits = !time.is_empty() && time.len() <= 16 && time.bytes().all(|b| b.is_ascii_digit());
         Some(Self { author, time: time.parse().ok().filter(|_| digits)? })
     }
+}
+
+/// How a message may have been recorded: as it is named; with its author before its time; as receipts and many bridges have it,
+/// by its time alone.
+pub(super) fn names(account: &str, id: &str) -> Vec<String> {
+    let mut names = vec![id.to_owned()];
+    if let Some(MessageId { author, time }) = MessageId::read(id) {
+        let author = author.unwrap_or_else(|| account.to_owned());
+        names.extend([format!("{author}/{time}"), time.to_string()]);
+    }
+    names.dedup();
+    names
 }
 
 #[cfg(test)]

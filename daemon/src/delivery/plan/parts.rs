@@ -5,7 +5,7 @@
 
 use super::{acts, files, shown};
 use crate::{
-    channels::{Adapter, Letter},
+    channels::{Adapter, Letter, Quoted},
     delivery::{AgentRules, spoken},
     message::{
         attachment::Attachment,
@@ -30,6 +30,8 @@ pub struct Content<'a> {
     pub account: &'a str,
     /// What it answers.
     pub reply_to: Option<&'a str>,
+    /// What is known of that.
+    pub quoted: Option<Quoted<'a>>,
     /// Without a notification.
     pub silent: bool,
     /// Where its turn came from.
@@ -50,6 +52,7 @@ impl<'a> Content<'a> {
             target,
             account: &message.account,
             reply_to: message.reply_to.as_deref(),
+            quoted: None,
             silent: message.silent,
             origin: message.origin.as_ref(),
             deed: &message.deed,
@@ -136,6 +139,7 @@ fn letters(
             address: &content.target.address,
             thread: content.target.thread.as_deref(),
             reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
+            quoted: content.quoted,
             silent: content.silent,
             headline: &headline,
             part,
