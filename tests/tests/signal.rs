@@ -171,7 +171,8 @@ async fn while_signal_is_away_a_message_waits_and_the_account_is_not_ready() -> 
     let ready = agent.get("/v1/channels")?;
     let said = &ready.body["channels"][0];
     ensure!(said["ready"] == false && text(said, "said").contains("Signal cannot be reached"), "{ready:?}");
-    let waits = agent.post("/v1/messages?wait=2", &json!({"to": "signal:+4915112345679", "message": "Later."}))?;
+    let waits =
+        agent.post("/v1/messages?wait=2", &json!({"to": "signal:+4915112345679", "message": "Later."}))?;
     ensure!(waits.body["state"] == "ready", "{waits:?}");
     ensure!(text(&waits.body, "error").contains("Signal cannot be reached"), "{waits:?}");
     ensure!(done(&desk).is_empty(), "it was begun");
@@ -196,7 +197,8 @@ async fn a_group_message_says_whom_it_did_not_reach() -> Result<()> {
     let notice = &inbox.body["notices"][0]["receipt"];
     ensure!(notice["id"] == sent["id"] && notice["detail"] == detail, "{inbox:?}");
     // Where nobody was reached it has failed.
-    let failed = agent.send_and_wait(&json!({"to": format!("signal:{}", signal::CAROL.0), "message": "Hello"}))?;
+    let failed =
+        agent.send_and_wait(&json!({"to": format!("signal:{}", signal::CAROL.0), "message": "Hello"}))?;
     ensure!(failed["state"] == "failed" && text(&failed, "error").contains("not on Signal"), "{failed}");
     Ok(())
 }
@@ -205,10 +207,10 @@ async fn a_group_message_says_whom_it_did_not_reach() -> Result<()> {
 async fn a_quote_has_the_author_and_the_words_of_what_it_answers() -> Result<()> {
     let desk = signal::start()?;
     let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let (agent, bridge) = (house.agent("courier").await?, house.bridge().await?);
+    let (agent, bridge) = (house.agent("courier").await?, house.bridge("gateway").await?);
     let anna = "+4915112345679";
     let heard = json!({
-        "agent": "courier", "channel": "signal", "account": "home", "peer": anna, "session": "main",
+        "agent": "courier", "channel": "signal", "accountId": "home", "peer": anna,
         "sender": anna, "messageId": "1700000000777", "text": "Shall I bring wine?",
     });
     let reported = bridge.post("/v1/inbound", &heard)?;
@@ -240,8 +242,8 @@ async fn an_older_program_is_named_by_check_and_offers_no_polls() -> Result<()> 
     let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
     let agent = house.agent("courier").await?;
     let to = "signal:+4915112345679";
-    let voice = json!([{"base64": "T2dnUwACAAAAAAAAAAA=", "name": "a.ogg", "voice": true}]);
-    let sent = agent.send_and_wait(&json!({"to": to, "attachments": voice}))?;
+    let voice = json!({"base64": "T2dnUwACAAAAAAAAAAA=", "name": "a.ogg"});
+    let sent = agent.send_and_wait(&json!({"to": to, "voice": voice}))?;
     ensure!(sent["state"] == "sent", "{sent}");
     ensure!(text(&sent["parts"][0], "error").contains("sent the voice note as a file"), "{sent}");
     let poll = json!({"action": "poll", "to": to, "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
