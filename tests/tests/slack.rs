@@ -172,7 +172,6 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
             address: kitchen,
             thread: None,
             reply_to: None,
-            quoted: None,
             silent: false,
             deed: &deed,
             part: Some(&new),
