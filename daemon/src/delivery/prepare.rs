@@ -104,7 +104,7 @@ impl Pipeline {
     fn verdict(&self, content: &Content<'_>) -> Result<Judged, Refusal> {
         let rules = self.rules(content.agent);
         let (target, account) = (content.target, content.account);
-        let verdict = match policy::judge(&rules.rights, content.origin, account, target) {
+        let verdict = match policy::judge(&rules.rights, content.origin, account, target, content.touched) {
             Verdict::Deny(refusal) => return Err(refusal),
             verdict => verdict,
         };
@@ -127,10 +127,10 @@ impl Pipeline {
         rules: &AgentRules,
         content: &Content<'_>,
     ) -> Result<Vec<NewPart>, Refusal> {
-        let names = content.reply_to.map(|id| adapter.quotes(id)).unwrap_or_default();
-        let known = match names.is_empty() {
-            true => None,
-            false => {
+        let known = match content.reply_to.filter(|_| adapter.repeats_quotes()) {
+            None => None,
+            Some(id) => {
+                let names = adapter.recorded_as(&content.target.address, id);
                 let look =
                     |db: &rusqlite::Connection| quoted::known(db, content.target, content.account, &names);
                 self.0.outbox.store().look(look).map_err(unavailable)?

@@ -22,8 +22,8 @@ use super::{
 use crate::{
     approval::Approvals,
     channels::{
-        self, Act, Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, Letter, NotReady,
-        PartKey, Redelivery, TargetError,
+        self, Act, Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Letter,
+        NotReady, PartKey, Redelivery, TargetError,
         account::{Accounts, OnUnknown},
         capabilities::{ButtonRules, PollRules},
         formats, heard,
@@ -128,6 +128,10 @@ impl Adapter for Platform {
             Some(FileForm::Captioned) => &CAPTIONED,
             Some(FileForm::Together) => &TOGETHER,
         }
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        IdScope::Conversation
     }
 
     fn flavour(&self) -> Flavour {

@@ -10,7 +10,7 @@ use crate::{
         state::{PartState, State},
         target::Target,
     },
-    policy::Origin,
+    policy::{Origin, Touched},
     store::StoreError,
 };
 
@@ -18,7 +18,7 @@ macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
          accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
-         best_effort, resend, attachments, deed, known_as FROM messages "
+         best_effort, resend, attachments, deed, known_as, touched FROM messages "
     };
 }
 
@@ -149,6 +149,8 @@ pub struct MessageRow {
     pub resend: bool,
     /// Files that go along, in their order.
     pub attachments: Vec<Attachment>,
+    /// The messages that it names, and where they are.
+    pub touched: Vec<Touched>,
 }
 
 impl MessageRow {
@@ -181,6 +183,7 @@ impl MessageRow {
             attachments: attachments(row)?,
             deed: deed(row)?,
             known_as: row.get(27)?,
+            touched: touched(row)?,
         })
     }
 
@@ -229,6 +232,14 @@ fn recipients(row: &Row<'_>) -> rusqlite::Result<Option<Recipients>> {
     let Some(text) = row.get_ref(10)?.as_str_or_null()? else { return Ok(None) };
     serde_json::from_str(text).map(Some).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(10, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// Like an origin: policy must not judge by a lost fact.
+fn touched(row: &Row<'_>) -> rusqlite::Result<Vec<Touched>> {
+    let Some(text) = row.get_ref(28)?.as_str_or_null()? else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(28, rusqlite::types::Type::Text, Box::new(error))
     })
 }
 
@@ -359,6 +370,8 @@ mod tests {
             OLDEST,
             OF_AGENT,
             SAID,
+            super::super::located::SENT,
+            super::super::located::HEARD,
             crate::approval::WAITING,
             crate::approval::cards::LATER,
             crate::approval::cards::HAD,

@@ -30,7 +30,7 @@ use serde_json::Value;
 
 use self::client::Client;
 use super::{
-    Act, Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, Letter, NotReady, PartKey,
+    Act, Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey,
     Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
@@ -155,8 +155,18 @@ impl Adapter for Signal {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
-    fn quotes(&self, id: &str) -> Vec<String> {
-        target::names(&self.account, id)
+    fn repeats_quotes(&self) -> bool {
+        true
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A message is its author and its time, and a device takes a removal from anywhere: Signal-Android finds what is to go by
+        // these two alone (`DataMessageProcessor.handleRemoteDelete`), in whichever conversation.
+        IdScope::Account
+    }
+
+    fn recorded_as(&self, _: &str, message: &str) -> Vec<String> {
+        target::recorded_as(&self.account, message)
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     channels::{
-        Failure,
+        Failure, Located,
         history::{History, since},
         http::{Answer, Http, Silence, base::Base, inlined, token::Token},
         limits::Scope,
@@ -129,6 +129,28 @@ impl Instance {
         };
         let records = answer.body["messages"]["records"].as_array();
         Ok(records.and_then(|records| records.iter().find(ours)?["key"]["id"].as_str().map(str::to_owned)))
+    }
+
+    /// Whether a message is in a conversation (`fetchMessages` of `channel.service.ts`, which finds by the key's id).
+    pub(super) async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
+        let request = self.http.client.post(self.url.at(&["chat", "findMessages", &self.name]));
+        let request = request.header("apikey", self.http.token().expose());
+        let query = json!({ "where": { "key": { "id": message } }, "page": 1, "offset": MESSAGES });
+        let answer = self.http.ask(request.json(&query)).await.map_err(Silence::harmless)?;
+        if !answer.status.is_success() {
+            return Err(self.judge(&answer).harmless());
+        }
+        let records = answer.body["messages"]["records"].as_array().map_or(&[][..], Vec::as_slice);
+        // Whatever it makes of the question, another message is not this one.
+        let mut found =
+            records.iter().map(|record| &record["key"]).filter(|key| key["id"] == message).peekable();
+        let to = jid(address);
+        let here =
+            |key: &Value| ["remoteJid", "remoteJidAlt"].iter().any(|member| key[member] == to.as_str());
+        Ok(match found.peek().is_some() && found.all(here) {
+            true => Located::Here { thread: None },
+            false => Located::Elsewhere,
+        })
     }
 
     /// What an answer that says no means for the message.

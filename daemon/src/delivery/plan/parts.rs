@@ -15,7 +15,7 @@ use crate::{
         target::Target,
     },
     outbox::{row::MessageRow, transition::NewPart},
-    policy::{self, Origin},
+    policy::{self, Origin, Touched},
     render::{self, Document, Flavour, Part},
 };
 
@@ -42,6 +42,8 @@ pub struct Content<'a> {
     pub text: &'a str,
     /// Files that go along, in their order.
     pub attachments: &'a [Attachment],
+    /// The messages that it names, and where they are.
+    pub touched: &'a [Touched],
 }
 
 impl<'a> Content<'a> {
@@ -58,6 +60,7 @@ impl<'a> Content<'a> {
             deed: &message.deed,
             text: &message.text,
             attachments: &message.attachments,
+            touched: &message.touched,
         }
     }
 }
@@ -77,7 +80,8 @@ pub fn parts(
     rules: &AgentRules,
     content: &Content<'_>,
 ) -> Result<Vec<NewPart>, Refusal> {
-    let prefix = whose(rules, content.agent, content.origin, content.account, content.target);
+    let prefix =
+        whose(rules, content.agent, content.origin, content.account, content.target, content.touched);
     let prefix = prefix.as_deref();
     match content.deed {
         Deed::Send(extras) => letters(adapter, content, extras, prefix),
@@ -98,8 +102,9 @@ pub(in crate::delivery) fn whose(
     origin: Option<&Origin>,
     account: &str,
     target: &Target,
+    touched: &[Touched],
 ) -> Option<String> {
-    (rules.decorate && policy::crosses(origin, account, target)).then(|| decoration(agent, origin))
+    (rules.decorate && policy::crosses(origin, account, target, touched)).then(|| decoration(agent, origin))
 }
 
 fn letters(
@@ -160,7 +165,10 @@ fn letters(
         }
         let text = Some(part.shown.clone()).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
-        let shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
+        let mut shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
+        if letter.reply_to.is_some() {
+            shown.extend(shown::locations(content));
+        }
         let route = adapter.route(&wire);
         Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string(), route })
     };
