@@ -57,7 +57,7 @@ pub const QUEUE: &[Key] = &[
     key(
         "backup_every",
         "\"24h\"",
-        "Between two copies of the database, made in data_dir/backups while the hub runs.",
+        "Between two copies of the database, made in data_dir/backups while the hub runs; the first at its first start.",
     ),
     key("backups", "7", "Copies to keep. 0 makes none."),
     key(

@@ -197,6 +197,8 @@ impl Hub {
         let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
         let signing = identity::load_or_create(store.directory())?;
         let (key, signer) = (identity::public(&signing), Signer::new(signing));
+        // Before anything happens that the audit must tell.
+        upkeep::begin(&store, &signer).await?;
         let secret = identity::sealing(store.directory())?;
         let seal = secret.public();
         operator::ensure(&store).await?;

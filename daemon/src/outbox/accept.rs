@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{
     Outbox,
     bounds::{Bounds, Full},
+    digest,
     recent::Mark,
     row::{self, MessageRow},
     transition::{self, Change, NewPart, TransitionError},
@@ -178,11 +179,10 @@ impl Outbox {
         let mark = self.recent.mark(&new);
         self.write(move |tx, id, bounds| {
             let change = Change::hub(Event::Allow, None);
-            Ok(match insert(tx, id, new, Some(&change), bounds, &mark)? {
+            Ok(match insert(tx, id, new, Some((&change, &parts)), bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
-                    transition::store_parts(tx, message.seq, &parts)?;
                     let seq = message.seq;
                     (Accepted::New(message), Some(seq))
                 }
@@ -255,7 +255,7 @@ fn insert(
     tx: &Transaction<'_>,
     id: MessageId,
     new: NewMessage,
-    released: Option<&Change<'_>>,
+    released: Option<(&Change<'_>, &[NewPart])>,
     bounds: Bounds,
     mark: &Mark,
 ) -> Result<Accepted<MessageRow>, AcceptError> {
@@ -283,7 +283,7 @@ fn insert(
     let said = new.text.len() + deed.as_ref().map_or(0, String::len);
     bounds.check(tx, said)??;
     let state = match released {
-        Some(change) => next(State::Accepted, change.event, change.actor)?,
+        Some((change, _)) => next(State::Accepted, change.event, change.actor)?,
         None => State::Accepted,
     };
     // Its place in its lane is the number of the audit's row in which it is released, the one after that it was accepted.
@@ -322,7 +322,9 @@ fn insert(
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
-    let mut detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
+    let mut detail = json!({
+        "to": new.target.to_string(), "account": new.account, "origin": new.origin, "content": digest::content(tx, seq)?,
+    });
     if !new.attachments.is_empty() {
         files::refer(tx, seq, &new.attachments)?;
         // A caption is part of what is said, which goes with the message.
@@ -336,9 +338,11 @@ fn insert(
     let accepted = Entry { actor: &actor, event: &event, message: Some(&id.0), detail };
     match released {
         None => audit::append(tx, &accepted)?,
-        Some(change) => {
+        Some((change, parts)) => {
+            transition::store_parts(tx, seq, parts)?;
             let event = state.event();
-            let detail = change.detail();
+            let mut detail = change.detail();
+            detail["parts"] = digest::parts(tx, seq)?.into();
             let released = Entry { actor: change.by, event: &event, message: Some(&id.0), detail };
             audit::append_all(tx, &[accepted, released])?;
         }

@@ -19,6 +19,7 @@
 
 pub mod accept;
 pub mod bounds;
+pub mod digest;
 pub mod heard;
 pub mod located;
 pub mod notices;
@@ -32,6 +33,7 @@ pub mod said;
 mod settled;
 pub mod told;
 pub mod transition;
+pub mod verify;
 
 use std::{
     collections::HashSet,

@@ -323,6 +323,11 @@ ALTER TABLE messages ADD COLUMN touched TEXT;
 CREATE INDEX parts_platform_id ON parts (platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX inbound_platform_id ON inbound (platform_id) WHERE platform_id IS NOT NULL;
 ","
+-- The last row of the audit without hashes of its message, for those of older programs have none, and the row that says so.
+ALTER TABLE hub ADD COLUMN hashed_after INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hub ADD COLUMN audit_began INTEGER;
+UPDATE hub SET hashed_after = (SELECT coalesce(max(seq), 0) FROM audit);
+","
 -- Where a conversation stood before a part's request left, how often its platform was asked in vain whether the part arrived,
 -- and whom it reached, where that was said of several people.
 ALTER TABLE parts ADD COLUMN position TEXT;
@@ -342,6 +347,11 @@ pub(super) fn refuse_newer(found: u32) -> Result<(), StoreError> {
         true => Err(StoreError::Newer { found, known }),
         false => Ok(()),
     }
+}
+
+/// Whether there is something in it that a migration would change.
+pub(super) fn is_old(found: u32) -> bool {
+    (1..MIGRATIONS.len()).contains(&(found as usize))
 }
 
 /// Brings the database to the newest version.

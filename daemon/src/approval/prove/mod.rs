@@ -218,7 +218,7 @@ impl<'a> Proof<'a> {
                 }
                 None if stored.is_decided() => match stored.decision() {
                     // Its row was purged, and it proves itself.
-                    Some(decision) if self.purged_to > 0 && self.is_genuine(&decision) => {
+                    Some(decision) if self.is_purged(&stored)? && self.is_genuine(&decision) => {
                         self.report.decisions += 1;
                     }
                     _ => self.fault(Fault::Unrecorded { message: message.clone() }),
@@ -230,6 +230,16 @@ impl<'a> Proof<'a> {
             self.compare_document(stored)?;
         }
         self.miss_documents()
+    }
+
+    /// Whether the row of its decision can have gone with a purge: one that is younger than the oldest row left cannot.
+    fn is_purged(&self, stored: &Stored) -> Result<bool, StoreError> {
+        let oldest: Option<i64> = self
+            .db
+            .query_row("SELECT at FROM audit ORDER BY seq LIMIT 1", [], |row| row.get(0))
+            .optional()?;
+        Ok(self.purged_to > 0
+            && oldest.is_some_and(|oldest| stored.decided_at.is_some_and(|at| at <= oldest)))
     }
 
     fn is_genuine(&self, decision: &Decision) -> bool {
