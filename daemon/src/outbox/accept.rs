@@ -34,8 +34,12 @@ pub struct NewMessage {
     pub action: &'static str,
     /// What is done.
     pub deed: Deed,
-    /// Where it goes.
+    /// Where it goes: its address is an identity, as far as that is known.
     pub target: Target,
+    /// The address as it was written, where that is another.
+    pub written_as: Option<String>,
+    /// Why nobody knows whose address it is.
+    pub unidentified: Option<String>,
     /// The account it goes from.
     pub account: String,
     /// The name in the house's address book under which the target was meant.
@@ -73,6 +77,8 @@ impl NewMessage {
             action: "send",
             deed: Deed::default(),
             target: Target { channel: "local".into(), address: "ann".into(), thread: None },
+            written_as: None,
+            unidentified: None,
             account: "home".into(),
             known_as: None,
             reply_to: None,
@@ -291,8 +297,8 @@ fn insert(
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments, deed, known_as, touched)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed, known_as, touched, written_as, unidentified)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         id.0,
@@ -319,12 +325,17 @@ fn insert(
         deed,
         new.known_as,
         touched,
+        new.written_as,
+        new.unidentified,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
     let mut detail = json!({
         "to": new.target.to_string(), "account": new.account, "origin": new.origin, "content": digest::content(tx, seq)?,
     });
+    if let Some(written_as) = &new.written_as {
+        detail["written_as"] = json!(written_as);
+    }
     if !new.attachments.is_empty() {
         files::refer(tx, seq, &new.attachments)?;
         // A caption is part of what is said, which goes with the message.
@@ -357,6 +368,8 @@ fn insert(
         channel: new.target.channel,
         account: new.account,
         address: new.target.address,
+        written_as: new.written_as,
+        unidentified: new.unidentified,
         known_as: new.known_as,
         thread: new.target.thread,
         reply_to: new.reply_to,

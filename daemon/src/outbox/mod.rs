@@ -323,6 +323,7 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
     Receipt {
         ok: !message.state.is_final() || message.state == State::Sent,
         to: message.target().to_string(),
+        written_as: message.written_as,
         id: MessageId(message.id),
         state: message.state,
         hint: Receipt::hint(message.state, message.code.as_deref()),

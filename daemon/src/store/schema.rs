@@ -328,6 +328,20 @@ ALTER TABLE hub ADD COLUMN hashed_after INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE hub ADD COLUMN audit_began INTEGER;
 UPDATE hub SET hashed_after = (SELECT coalesce(max(seq), 0) FROM audit);
 ","
+-- Whose address it is, as its platform said, for those whose spelling does not tell.
+CREATE TABLE identities (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    identity TEXT NOT NULL,
+    asked_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, address)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX identities_asked ON identities (asked_at);
+-- A message's address is an identity: what was written, where that is another spelling, and why nobody knew whose it is.
+ALTER TABLE messages ADD COLUMN written_as TEXT;
+ALTER TABLE messages ADD COLUMN unidentified TEXT;
+","
 -- Where a conversation stood before a part's request left, how often its platform was asked in vain whether the part arrived,
 -- and whom it reached, where that was said of several people.
 ALTER TABLE parts ADD COLUMN position TEXT;

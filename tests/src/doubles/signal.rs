@@ -36,6 +36,8 @@ pub struct SignalDouble {
     pub version: Mutex<Option<&'static str>>,
     clock: AtomicU64,
 }
+/// Somebody of whom it knows more than a number: that, the account's UUID, and the user name.
+pub const KNOWN: (&str, &str, &str) = ("+4915112345670", "aaaaaaaa-0000-4000-8000-00000000000b", "bob.01");
 
 /// Starts one.
 ///
@@ -91,9 +93,16 @@ fn result(call: &Value, double: &SignalDouble) -> Result<Value, Refused> {
         }
         _ => {}
     }
+    // Without a recipient: all of its contacts. `JsonContact`, of which this is the half.
+    if method == "listContacts" && params["recipient"].is_null() {
+        return Ok(json!([{"number": CAROL.0, "uuid": null, "username": null, "name": CAROL.1}]));
+    }
+    if ["listContacts", "getUserStatus"].contains(&method) {
+        return known(method, params).map_err(|why| Refused(-1, why, Value::Null));
+    }
     // <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>: the commands, in camel case; "requests for
     // a single account require an additional `account` param".
-    let local = ["listDevices", "listContacts", "listIdentities"];
+    let local = ["listDevices", "listIdentities"];
     if !["send", "sendReaction", "sendPollCreate", "remoteDelete"].contains(&method)
         && !local.contains(&method)
     {
@@ -108,10 +117,6 @@ fn result(call: &Value, double: &SignalDouble) -> Result<Value, Refused> {
         "listDevices" if away => return Err(refused(-3, "Failed to get linked devices: Connection closed!")),
         "listDevices" => {
             return Ok(json!([{"id": 1, "name": null, "createdTimestamp": 0, "lastSeenTimestamp": 0}]));
-        }
-        // `JsonContact`, of which this is the half.
-        "listContacts" => {
-            return Ok(json!([{"number": CAROL.0, "uuid": null, "username": null, "name": CAROL.1}]));
         }
         // `ListIdentitiesCommand.JsonIdentity`; the account trusts its own key (`SignalAccount.trustSelfIdentity`).
         "listIdentities" => {
@@ -158,6 +163,39 @@ fn result(call: &Value, double: &SignalDouble) -> Result<Value, Refused> {
         return Ok(result);
     }
     Err(Refused(-1, "Failed to send message".into(), json!({ "response": result })))
+}
+
+/// `ListContactsCommand` and `GetUserStatusCommand`: contacts by what they are asked for by, and registered accounts, of which the UUID
+/// is told. Of strangers it knows that they are registered.
+fn known(method: &str, params: &Value) -> Result<Value, String> {
+    let (number, uuid, name) = KNOWN;
+    let asked = |member: &str| {
+        params[member]
+            .as_array()
+            .and_then(|list| list.first()?.as_str())
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    if method == "listContacts" {
+        members(params, &["account", "recipient", "allRecipients"], &[])?;
+        let is_known =
+            [number.to_owned(), uuid.to_owned(), format!("u:{name}")].contains(&asked("recipient"));
+        let contact = json!({"number": number, "uuid": uuid, "username": null, "name": "Bob"});
+        // By a user name a contact is not found that was never written to by it.
+        return Ok(if is_known && !asked("recipient").starts_with("u:") {
+            json!([contact])
+        } else {
+            json!([])
+        });
+    }
+    members(params, &["account"], &["recipient", "username"])?;
+    let (recipient, username) = (asked("recipient"), asked("username"));
+    let its = (recipient == number || username == name).then_some(uuid);
+    let told = if username.is_empty() { recipient.clone() } else { username.clone() };
+    Ok(json!([{
+        "recipient": told, "number": (!recipient.is_empty()).then_some(recipient),
+        "username": (!username.is_empty()).then_some(username), "uuid": its, "isRegistered": true,
+    }]))
 }
 
 /// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendPollCreateCommand.java>; the lengths are those beyond which Signal's applications drop a poll.

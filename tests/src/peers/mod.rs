@@ -35,7 +35,7 @@ mod synapse;
 pub use cable::Cable;
 pub use double::Double;
 pub use html::html_check;
-pub use judged::{mcp_conformance, mcp_inspect};
+pub use judged::{mcp_conformance, mcp_inspect, step};
 pub use judges::{JUDGED, Verdict, judge};
 pub use mail::Mail;
 pub use man::Man;
@@ -58,7 +58,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 
 /// A file below `tests/peers`.
-pub(crate) fn file(name: &str) -> PathBuf {
+pub fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
 }
 

@@ -329,6 +329,7 @@ fn difference(shown: &Document<'_>, message: &MessageRow, parts: &[PartRow]) -> 
         ("channel", shown.channel == message.channel),
         ("account", shown.account == message.account),
         ("address", shown.address == message.address),
+        ("spelling", document::whose(message).iter().all(|line| shown.options.contains(&line.as_str()))),
         ("name", shown.known_as == message.known_as.as_deref()),
         ("thread", shown.thread == message.thread.as_deref()),
         ("reply id", shown.reply_to == message.reply_to.as_deref()),

@@ -78,6 +78,16 @@ impl Client {
         Self { http: Http::new(http, "signal-cli", Secret::from("")), url, account, known }
     }
 
+    /// The account, as its requests name it.
+    pub(super) fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The way to the daemon.
+    pub(super) fn http(&self) -> &Http {
+        &self.http
+    }
+
     /// Performs a request.
     pub(super) async fn perform(&self, id: &str, wire: &Value, kept: &Kept) -> Result<Performed, Failure> {
         if let Some(why) = wire["refused"].as_str() {
@@ -180,12 +190,17 @@ impl Client {
         }
         match &answer.body["error"] {
             Value::Null => Ok(answer.body["result"].clone()),
-            error => Err(self.judge(error, method, group)),
+            error => Err(self.judge_of(error, method, group)),
         }
     }
 
-    /// What an error means for a request of this method, `group` saying that it went to one.
-    fn judge(&self, error: &Value, method: &str, group: bool) -> Failure {
+    /// What an error means for a question.
+    pub(super) fn judge(&self, error: &Value, method: &str) -> Failure {
+        self.judge_of(error, method, false)
+    }
+
+    /// What it means for a request of this method, `group` saying that it went to one.
+    fn judge_of(&self, error: &Value, method: &str, group: bool) -> Failure {
         let words = error["message"].as_str().unwrap_or("it gave no reason");
         if error["code"] == code::PARAMETERS && words.contains("account") {
             return Failure::Permanent(self.no_account());
@@ -196,7 +211,7 @@ impl Client {
     }
 
     /// Fails where the daemon was started for one account.
-    async fn serves_all(&self) -> Result<(), Failure> {
+    pub(super) async fn serves_all(&self) -> Result<(), Failure> {
         if self.known().serves_all.is_some_and(|since| since.elapsed() < BELIEVED) {
             return Ok(());
         }
@@ -255,7 +270,7 @@ impl Client {
         )
     }
 
-    async fn ask(&self, json: Value, file: Option<Checked>) -> Result<Answer, Silence> {
+    pub(super) async fn ask(&self, json: Value, file: Option<Checked>) -> Result<Answer, Silence> {
         let request = self.http.client.post(self.url.at(&["api", "v1", "rpc"]));
         let longest = (2 * Http::longest(file.as_ref().map_or(0, |file| file.size))).min(LONGEST);
         let request = match file {

@@ -17,6 +17,7 @@ pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
 mod judge;
+mod lookup;
 mod reached;
 mod target;
 mod version;
@@ -36,6 +37,7 @@ use super::{
     capabilities::{DeliveryMode, PollRules},
     house::House,
     http::base::Base,
+    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -157,6 +159,18 @@ impl Adapter for Signal {
 
     fn repeats_quotes(&self) -> bool {
         true
+    }
+
+    /// A person is their account's UUID (ACI): a number may be given to somebody else, and a user name be taken by one.
+    fn identity(&self, address: &str) -> Spelling {
+        match address.starts_with('+') || address.starts_with("u:") {
+            true => Spelling::Ask,
+            false => Spelling::known(address),
+        }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        self.client.account_of(address).await
     }
 
     fn scope(&self, _: &str) -> IdScope {

@@ -1,6 +1,6 @@
 //! Who is written to, and which message is meant.
 //!
-//! A person's address is the number's digits, a group's ends in `@g.us`. A message's id is the platform's own; the Evolution
+//! A person's address is the number's digits, or the id that the Cloud API has for them; a group's ends in `@g.us`. A message's id is the platform's own; the Evolution
 //! API must be told besides who wrote it, so one that somebody else wrote is `number/id` there. The Cloud API's ids say so
 //! themselves, and by their beginning which way they came.
 
@@ -15,22 +15,68 @@ pub(super) const GROUP_HINT: &str =
 /// The longest number (ITU-T E.164: 15 digits), and the shortest that is one with its country.
 const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
+/// What an account can write to beside numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Takes {
+    /// Groups, by the Evolution API.
+    pub(super) groups: bool,
+    /// People by the id that the Cloud API has for them.
+    pub(super) users: bool,
+}
+
 /// The one spelling of an address.
-pub(super) fn canonical(address: &str, groups: bool) -> Result<String, &'static str> {
-    let hint = if groups { GROUP_HINT } else { HINT };
+pub(super) fn canonical(address: &str, takes: Takes) -> Result<String, &'static str> {
+    let hint = if takes.groups { GROUP_HINT } else { HINT };
     if let Some(group) = address.strip_suffix("@g.us") {
         let id = (10..=64).contains(&group.len())
             && group.bytes().all(|b| b.is_ascii_digit() || b == b'-')
             && group.starts_with(|c: char| c.is_ascii_digit());
-        return match (id, groups) {
+        return match (id, takes.groups) {
             (true, true) => Ok(address.to_owned()),
             (true, false) => Err("groups are reached by the Evolution API only; write to a number"),
             _ => Err(hint),
         };
     }
+    if is_user(address) {
+        return match takes.users {
+            true => Ok(address.to_owned()),
+            false => Err("a user's id is known to the Cloud API only; write to a number"),
+        };
+    }
     let bare = address.strip_prefix("phone:").unwrap_or(address);
     let bare = bare.strip_suffix("@s.whatsapp.net").unwrap_or(bare);
     number(bare.strip_prefix('+').unwrap_or(bare)).ok_or(hint)
+}
+
+/// Whether an address is the id that Meta has for a person towards one business (a business-scoped user id): a country's two
+/// letters, a dot, and up to 128 letters and digits
+/// (<https://developer.vonage.com/en/messages/concepts/whatsapp/understanding-usernames>).
+pub(super) fn is_user(address: &str) -> bool {
+    let Some((country, id)) = address.split_once('.') else { return false };
+    country.len() == 2
+        && country.bytes().all(|b| b.is_ascii_uppercase())
+        && (1..=128).contains(&id.len())
+        && id.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+/// Who a canonical address is: a number in the one form of those that people dial it in.
+///
+/// In three countries a mobile number has a digit that is dialled from some places and left out in others, and WhatsApp knows
+/// people by either form. The Evolution API brings some of them together (`createJid`, `formatMXOrARNumber` and `formatBRNumber`
+/// of <https://github.com/EvolutionAPI/evolution-api/blob/2.3.6/src/utils/createJid.ts>), the Cloud API all: Mexico's 1 after 52
+/// and Argentina's 9 after 54 are left out, before ten digits. Brazil's 9 is put before eight digits of which the first is 6 to 9:
+/// such were mobile numbers before they got it, and 2 to 5 are landlines (<https://arquivo.jmais.com.br/?p=38805>).
+pub(super) fn identity(address: &str) -> String {
+    let Some(country) = address.get(..2).filter(|_| address.bytes().all(|b| b.is_ascii_digit())) else {
+        return address.to_owned();
+    };
+    let rest = &address[2..];
+    match (country, rest.len()) {
+        ("52", 11) if rest.starts_with('1') => format!("52{}", &rest[1..]),
+        ("54", 11) if rest.starts_with('9') => format!("54{}", &rest[1..]),
+        ("55", 10) if matches!(rest.as_bytes()[2], b'6'..=b'9') => format!("55{}9{}", &rest[..2], &rest[2..]),
+        _ => address.to_owned(),
+    }
 }
 
 fn number(text: &str) -> Option<String> {
@@ -59,7 +105,7 @@ impl<'a> MessageId<'a> {
     pub(super) fn read(text: &'a str) -> Option<Self> {
         // An id of the Cloud API is base64, and may have a slash in it.
         let (author, id) = match text.split_once('/').filter(|_| !text.starts_with(WAMID)) {
-            Some((author, id)) => (Some(canonical(author, false).ok()?), id),
+            Some((author, id)) => (Some(canonical(author, Takes::default()).ok()?), id),
             None => (None, text),
         };
         let is_one = (1..=256).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
@@ -89,18 +135,44 @@ mod tests {
             "phone:+4915112345678",
             "4915112345678@s.whatsapp.net",
         ] {
-            assert_eq!(canonical(given, false).unwrap(), "4915112345678", "{given}");
+            assert_eq!(canonical(given, Takes::default()).unwrap(), "4915112345678", "{given}");
         }
         let group = "120363012345678901@g.us";
-        assert_eq!(canonical(group, true).unwrap(), group);
-        assert!(canonical(group, false).unwrap_err().contains("Evolution"));
+        assert_eq!(canonical(group, Takes { groups: true, users: false }).unwrap(), group);
+        assert!(canonical(group, Takes::default()).unwrap_err().contains("Evolution"));
         for other in
             ["", "anna", "015112345678", "12345", "x@g.us", "1234567890123456", "+", "-1@g.us", "a\n1"]
         {
-            assert!(canonical(other, true).is_err(), "{other}");
+            assert!(canonical(other, Takes { groups: true, users: true }).is_err(), "{other}");
+        }
+        let users = Takes { groups: false, users: true };
+        let user = "US.13491208655302741918";
+        assert_eq!(canonical(user, users).unwrap(), user);
+        assert!(canonical(user, Takes::default()).unwrap_err().contains("Cloud"));
+        for other in ["us.1349", "USA.1349", "US.", "US.a b", "U1.5"] {
+            assert!(canonical(other, users).is_err(), "{other}");
         }
         assert_eq!(jid("4915112345678"), "4915112345678@s.whatsapp.net");
         assert_eq!(jid(group), group);
+    }
+
+    #[test]
+    fn a_number_is_one_with_and_without_the_digit_that_not_everybody_dials() {
+        for (one, other) in [
+            ("5511987654321", "551187654321"),
+            ("5551987654321", "555187654321"),
+            ("5215512345678", "525512345678"),
+            ("5491112345678", "541112345678"),
+        ] {
+            assert_eq!(identity(one), identity(other), "{one}");
+        }
+        // A landline in Brazil, with and without a 9 before it, is two people's.
+        assert_ne!(identity("551123456789"), identity("5511923456789"));
+        for other in
+            ["4915112345678", "120363012345678901@g.us", "5511923456789", "525512345678", "52551234567"]
+        {
+            assert_eq!(identity(other), other);
+        }
     }
 
     #[test]

@@ -73,9 +73,9 @@ pub(super) async fn to_its_end(
             renew(pipeline, receipt, Duration::ZERO).await?;
         }
     }
-    if let Answer::Several { ok, failed, targets } = answer {
-        *failed = targets.iter().filter(|told| !told.is_ok()).count();
-        *ok = *failed == 0;
+    if let Answer::Several(all) = answer {
+        all.failed = all.targets.iter().filter(|told| !told.is_ok()).count();
+        all.ok = all.failed == 0;
     }
     Ok(())
 }
@@ -85,11 +85,11 @@ fn open(answer: &mut Answer) -> impl Iterator<Item = &mut Receipt> {
     let (one, several) = match answer {
         Answer::One(receipt) => (Some(receipt), None),
         Answer::Looked(_) => (None, None),
-        Answer::Several { targets, .. } => (None, Some(targets)),
+        Answer::Several(all) => (None, Some(&mut all.targets)),
     };
     let several = several.into_iter().flatten().filter_map(|told| match told {
         Told::Taken(receipt) => Some(receipt),
-        Told::Looked(_) | Told::Refused { .. } => None,
+        Told::Looked(_) | Told::Refused(_) => None,
     });
     one.into_iter().chain(several).filter(|receipt| !receipt.state.is_final())
 }
