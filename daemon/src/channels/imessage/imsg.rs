@@ -197,7 +197,7 @@ impl Imsg {
         let mac = "on the Mac, imsg needs Full Disk Access and leave to control Messages";
         let said = match self.program.run(&["--version".to_owned()], READING).await {
             Run::Well(written) => written,
-            Run::Ill(_, said) => return Err(format!("imsg failed: {}; {mac}", short(&said))),
+            Run::Ill(said) => return Err(format!("imsg failed: {}; {mac}", short(&said))),
             Run::NotStarted(why) | Run::Lost(why) => return Err(format!("{why}; {mac}")),
         };
         let version = version(&said).ok_or_else(|| format!("what answers is no imsg: {}", short(&said)))?;

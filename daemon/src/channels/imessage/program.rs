@@ -33,8 +33,8 @@ pub(super) enum Run {
     Well(String),
     /// It could not be started.
     NotStarted(String),
-    /// It ended with this status, and said this.
-    Ill(Option<i32>, String),
+    /// It failed, and said this.
+    Ill(String),
     /// Its time was over, or it wrote too much.
     Lost(String),
 }
@@ -75,7 +75,7 @@ impl Program {
     /// Runs it with these arguments behind its own.
     pub(super) async fn run(&self, arguments: &[String], longest: Duration) -> Run {
         if arguments.iter().any(|argument| argument.contains('\0')) {
-            return Run::Ill(None, "an argument has a zero byte in it".into());
+            return Run::Ill("an argument has a zero byte in it".into());
         }
         let (program, mut command) = self.command(arguments);
         let mut running = match Running::start(command.stdin(Stdio::null())) {
@@ -96,7 +96,7 @@ impl Program {
                 } else {
                     // imsg says on its standard output what went wrong (`CommandRouter.run`).
                     let said = if said.trim().is_empty() { written } else { said };
-                    Run::Ill(status.code(), said.trim().to_owned())
+                    Run::Ill(said.trim().to_owned())
                 }
             }
         }
@@ -151,9 +151,7 @@ mod tests {
         assert!(matches!(shell(&script).run(&[], Duration::from_millis(300)).await, Run::Lost(_)));
         tokio::time::sleep(Duration::from_millis(2_500)).await;
         assert!(!mark.exists());
-        assert!(
-            matches!(shell("echo no >&2; exit 3").run(&[], LONG).await, Run::Ill(Some(3), said) if said == "no")
-        );
+        assert!(matches!(shell("echo no >&2; exit 3").run(&[], LONG).await, Run::Ill(said) if said == "no"));
         let nowhere = Program { command: words(&["/nonexistent/imsg"]), ssh: vec![] };
         assert!(matches!(nowhere.run(&[], LONG).await, Run::NotStarted(_)));
         let Run::Well(names) = shell("env").run(&[], LONG).await else { panic!() };

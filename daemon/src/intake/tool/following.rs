@@ -29,6 +29,9 @@ pub struct UnderWay {
     /// Whether it was another call that sent it, which this one repeats.
     #[serde(default)]
     pub deduplicated: bool,
+    /// Why nobody can be asked about it, while it waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// To whom a call says how things stand.
@@ -108,8 +111,9 @@ async fn renew(pipeline: &Pipeline, receipt: &mut Receipt, wait: Duration) -> Re
 async fn tell(told: Option<&Telling>, receipt: &Receipt) {
     let Some(told) = told.filter(|_| !receipt.state.is_final()) else { return };
     let (id, state) = (receipt.id.0.clone(), receipt.state.word().to_owned());
+    let problem = receipt.asked.as_ref().and_then(|asked| asked.problem.clone());
     // Who asked may have gone: what is under way goes on.
-    let _ = told.send(UnderWay { id, state, deduplicated: receipt.deduplicated }).await;
+    let _ = told.send(UnderWay { id, state, deduplicated: receipt.deduplicated, problem }).await;
 }
 
 #[cfg(test)]

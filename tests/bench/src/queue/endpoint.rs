@@ -70,6 +70,8 @@ async fn parse(request: Request) -> Response {
         code: None,
         error: None,
         detail: None,
+        deadline: None,
+        decided_by_software: false,
         hint: Receipt::hint(State::Ready, None),
         to: value["to"].as_str().unwrap_or_default().to_owned(),
         sent: Some("0 of 1".into()),
