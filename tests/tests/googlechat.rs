@@ -79,6 +79,7 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
             address: "spaces/AAAA",
             thread,
             reply_to: None,
+            quoted: None,
             silent: false,
             headline: "A word",
             part: &part,

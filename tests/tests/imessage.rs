@@ -41,9 +41,10 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     let seen = house.decide(Verdict::Approve).await?;
     let sent = engineer.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let heard = desk.heard();
+    let all = desk.heard();
+    let heard: Vec<_> = all.iter().filter(|request| request.json()["message"].is_string()).collect();
     ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
-    for (part, request) in parts.iter().zip(&heard) {
+    for (part, request) in parts.iter().zip(heard) {
         let (wire, body) = (serde_json::from_str::<Value>(&part.wire)?, request.json());
         ensure!(wire["body"]["message"] == body["message"] && body["tempGuid"] == part.key, "{body}");
     }
@@ -86,43 +87,46 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     Ok(())
 }
 
-/// A program that stands for `imsg`: `sent` holds a line for each text, and while `breaks` is there it sends and dies.
+/// A program that stands for `imsg` 0.9.0, by its answers on `imsg rpc` (docs/rpc.md of openclaw/imsg): `rows` has a line for each
+/// text that it sent. A file makes the next send misbehave as the program does: `breaks`, it sends and dies; `unseen`, Messages
+/// took it, and no row was seen in time; `lost`, it says "ok" of what Messages lost.
 fn imsg(folder: &Path) -> Result<()> {
     let script = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
-what=$1; shift
-case $what in
-chats) echo '{"id":3,"identifier":"+4915112345679","guid":"iMessage;-;+4915112345679"}' ;;
-history)
-  n=0
-  while read -r line; do n=$((n+1)); echo "{\"guid\":\"G-$n\",\"is_from_me\":true,\"text\":\"$line\"}"; done <sent ;;
-send)
-  to= text= file=
-  while [ $# -gt 0 ]; do
-    case $1 in
-    --to | --chat-guid) to=$2; shift ;;
-    --service) [ "$2" = imessage ] || exit 2; shift ;;
-    --text) text=$2; shift ;;
-    --file) [ -r "$2" ] || { echo "missing file" >&2; exit 2; }; file=$2; shift ;;
-    --json) ;;
-    *) echo "unknown option $1" >&2; exit 2 ;;
-    esac
-    shift
-  done
-  [ -n "$to" ] && [ -n "$text$file" ] || { echo "missing option" >&2; exit 2; }
-  printf '%s\n' "$text" >>sent
-  if [ -e breaks ]; then rm breaks; kill -9 $$; fi
-  echo "{\"status\":\"sent\",\"guid\":\"G-$(wc -l <sent | tr -d ' ')\"}" ;;
-esac
+[ "$1" = --version ] && { echo 0.9.0; exit 0; }
+[ "$1" = rpc ] || { echo "Unknown command"; exit 1; }
+say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=${line#*'"id":'} id=${id%%,*}
+  method=${line#*'"method":"'} method=${method%%'"'*}
+  case $method in
+  chats.list) say '"result":{"chats":[{"id":3,"identifier":"+4915112345679","guid":"any;-;+4915112345679"}]}' ;;
+  messages.history)
+    n=0 all=
+    while read -r text; do n=$((n+1)); all="{\"id\":$n,\"guid\":\"G-$n\",\"is_from_me\":true,\"text\":\"$text\"},$all"; done <rows
+    say "\"result\":{\"messages\":[${all%,}]}" ;;
+  send)
+    text=${line#*'"text":"'} text=${text%%'"'*}
+    echo "$text" >>calls
+    if [ -e lost ]; then rm lost; say '"result":{"ok":true}'; continue; fi
+    echo "$text" >>rows
+    if [ -e breaks ]; then rm breaks; kill -9 $$; fi
+    if [ -e unseen ]; then rm unseen
+      say '"error":{"code":-32001,"message":"Delivery outcome unknown","data":{"retry_safe":false,"detail":"no matching outgoing text row was observed within 8 seconds"}}'; continue
+    fi
+    say "\"result\":{\"ok\":true,\"guid\":\"G-$(wc -l <rows | tr -d ' ')\"}" ;;
+  *) say '"error":{"code":-32601,"message":"Method not found"}' ;;
+  esac
+done
 "#;
     let program = folder.join("imsg");
     fs::write(&program, script)?;
-    fs::write(folder.join("sent"), "")?;
+    fs::write(folder.join("rows"), "")?;
     Ok(fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_of_imsg_that_died_after_sending_is_found_in_the_history_and_not_sent_again() -> Result<()> {
+async fn what_imsg_leaves_uncertain_is_looked_for_and_never_sent_again() -> Result<()> {
     let folder = tempfile::tempdir()?;
     imsg(folder.path())?;
     let program = folder.path().join("imsg");
@@ -131,16 +135,22 @@ async fn a_run_of_imsg_that_died_after_sending_is_found_in_the_history_and_not_s
     let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
     let agent = house.agent("courier").await?;
     let to = "imessage:+4915112345679";
-    let sent = agent.send_and_wait(&json!({
-        "to": to, "message": "Hello", "attachments": [{"base64": "aGVsbG8=", "name": "a.txt"}],
-    }))?;
+    let send = |text: &str| agent.send_and_wait(&json!({"to": to, "message": text}));
+    let sent = send("ok")?;
     ensure!(sent["state"] == "sent" && sent["parts"][0]["platform_id"] == "G-1", "{sent}");
-    fs::write(folder.path().join("breaks"), "")?;
-    let sent = agent.send_and_wait(&json!({"to": to, "message": "Hello again"}))?;
-    ensure!(sent["state"] == "sent" && sent["parts"][0]["platform_id"] == "G-3", "{sent}");
-    let lines = fs::read_to_string(folder.path().join("sent"))?;
-    ensure!(lines.lines().filter(|line| *line == "Hello again").count() == 1, "{lines}");
+    for (mishap, id) in [("breaks", "G-2"), ("unseen", "G-3")] {
+        fs::write(folder.path().join(mishap), "")?;
+        let sent = send("ok")?;
+        ensure!(sent["state"] == "sent" && sent["parts"][0]["platform_id"] == id, "{mishap}: {sent}");
+    }
+    // Of what Messages lost it says "ok"; the "ok" of before is not taken for it.
+    fs::write(folder.path().join("lost"), "")?;
+    let lost = agent.send(&json!({"to": to, "message": "ok"}))?;
+    let lost = agent.ended(text(&lost, "id"), "unknown")?;
+    ensure!(text(&lost, "error").contains("does not show it"), "{lost}");
+    let calls = fs::read_to_string(folder.path().join("calls"))?;
+    ensure!(calls.lines().count() == 4, "each went once: {calls}");
     let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
-    ensure!(ready.contains("imsg on this machine"), "{ready}");
+    ensure!(ready.contains("imsg 0.9.0 on this machine; older than 0.14.0"), "{ready}");
     Ok(())
 }

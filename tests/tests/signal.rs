@@ -1,5 +1,7 @@
 //! Signal: with the real signal-cli, which has no account here and says so, and with a double that has one.
 
+use std::sync::{PoisonError, atomic::Ordering};
+
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
@@ -50,8 +52,8 @@ async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -
     }
     // It is older than polls are.
     let poll = json!({"action": "poll", "to": to, "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
-    let failed = agent.send_and_wait(&poll)?;
-    ensure!(text(&failed, "error").contains("no sendPollCreate, use a newer one"), "{failed}");
+    let refused = agent.post("/v1/messages", &poll)?;
+    ensure!(refused.status == 400 && text(&refused.body, "hint").contains("since 0.13.23"), "{refused:?}");
     // The longest file that the adapter takes is one that the daemon reads.
     let file = "A".repeat(14 * 1024 * 1024 / 3 * 4);
     let long = json!({"jsonrpc": "2.0", "id": "1", "method": "send", "params": {
@@ -72,8 +74,9 @@ async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -
 /// What it was asked to do, without questions.
 fn done(desk: &Desk) -> Vec<Value> {
     let all = desk.heard().iter().map(|request| request.json()).collect::<Vec<Value>>();
-    let questions = ["listAccounts", "listContacts", "getUserStatus"];
-    all.into_iter().filter(|call| !questions.iter().any(|question| call["method"] == *question)).collect()
+    let asks = ["listAccounts", "listDevices", "listContacts", "getUserStatus", "listIdentities", "version"];
+    let does = |call: &Value| !asks.iter().any(|method| call["method"] == *method);
+    all.into_iter().filter(does).collect()
 }
 
 /// Started with `-a` it would send as that account, whatever account is asked for.
@@ -206,5 +209,100 @@ async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_tak
     desk.next([Answer::Lost]);
     let unknown = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
     ensure!(unknown["state"] == "unknown", "{unknown}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_signal_is_away_a_message_waits_and_the_account_is_not_ready() -> Result<()> {
+    let (desk, double) = signal::start_with()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
+    let agent = house.agent("courier").await?;
+    double.away.store(true, Ordering::Relaxed);
+    let ready = agent.get("/v1/channels")?;
+    let said = &ready.body["channels"][0];
+    ensure!(said["ready"] == false && text(said, "said").contains("Signal cannot be reached"), "{ready:?}");
+    let waits =
+        agent.post("/v1/messages?wait=2", &json!({"to": "signal:+4915112345679", "message": "Later."}))?;
+    ensure!(waits.body["state"] == "ready", "{waits:?}");
+    ensure!(text(&waits.body, "error").contains("Signal cannot be reached"), "{waits:?}");
+    ensure!(done(&desk).is_empty(), "it was begun");
+    double.away.store(false, Ordering::Relaxed);
+    agent.ended(text(&waits.body, "id"), "sent")?;
+    ensure!(done(&desk).len() == 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_message_says_whom_it_did_not_reach() -> Result<()> {
+    let desk = signal::start()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
+    let agent = house.agent("courier").await?;
+    let group = "signal:group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
+    let sent = agent.send_and_wait(&json!({"to": group, "message": "Dinner at eight."}))?;
+    let detail = "2 of 3 members; not: Carol (not on Signal)";
+    ensure!(sent["state"] == "sent" && sent["ok"] == true && sent["detail"] == detail, "{sent}");
+    let expected = json!({"reached": 2, "of": 3, "failed": [{"who": "Carol", "why": "not on Signal"}]});
+    ensure!(sent["parts"][0]["recipients"] == expected, "{sent}");
+    let inbox = agent.get("/v1/inbox")?;
+    let notice = &inbox.body["notices"][0]["receipt"];
+    ensure!(notice["id"] == sent["id"] && notice["detail"] == detail, "{inbox:?}");
+    // Where nobody was reached it has failed.
+    let failed =
+        agent.send_and_wait(&json!({"to": format!("signal:{}", signal::CAROL.0), "message": "Hello"}))?;
+    ensure!(failed["state"] == "failed" && text(&failed, "error").contains("not on Signal"), "{failed}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quote_has_the_author_and_the_words_of_what_it_answers() -> Result<()> {
+    let desk = signal::start()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
+    let (agent, bridge) = (house.agent("courier").await?, house.bridge("gateway").await?);
+    let anna = "+4915112345679";
+    let heard = json!({
+        "agent": "courier", "channel": "signal", "accountId": "home", "peer": anna,
+        "sender": anna, "messageId": "1700000000777", "text": "Shall I bring wine?",
+    });
+    let reported = bridge.post("/v1/inbound", &heard)?;
+    ensure!(reported.status < 300, "{reported:?}");
+    let to = format!("signal:{anna}");
+    let own = agent.send_and_wait(&json!({"to": to, "message": "Dinner at **eight**."}))?;
+    let id = text(&own["parts"][0], "platform_id");
+    for (reply_to, author, words) in [
+        ("1700000000777", anna, "Shall I bring wine?"),
+        (&format!("{anna}/1700000000777"), anna, "Shall I bring wine?"),
+        (id, signal::ACCOUNT, "Dinner at eight."),
+    ] {
+        let sent = agent.send_and_wait(&json!({"to": to, "message": "Yes.", "replyTo": reply_to}))?;
+        ensure!(sent["state"] == "sent", "{sent}");
+        let quoting = done(&desk).pop().unwrap_or_default();
+        ensure!(quoting["params"]["quoteAuthor"] == author, "{quoting}");
+        ensure!(quoting["params"]["quoteMessage"] == words, "{quoting}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_program_is_named_by_check_and_offers_no_polls() -> Result<()> {
+    let (desk, double) = signal::start_with()?;
+    *double.version.lock().unwrap_or_else(PoisonError::into_inner) = Some("0.13.19");
+    let channel = channel(&desk.url());
+    let checked = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
+    ensure!(checked.contains("signal-cli 0.13.19: no polls before 0.13.23"), "{checked}");
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let to = "signal:+4915112345679";
+    let voice = json!({"base64": "T2dnUwACAAAAAAAAAAA=", "name": "a.ogg"});
+    let sent = agent.send_and_wait(&json!({"to": to, "voice": voice}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    ensure!(text(&sent["parts"][0], "error").contains("sent the voice note as a file"), "{sent}");
+    let poll = json!({"action": "poll", "to": to, "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
+    let refused = agent.post("/v1/messages", &poll)?;
+    ensure!(refused.status == 400 && text(&refused.body, "hint").contains("0.13.23"), "{refused:?}");
+    // An account is found by its number alone.
+    let by_id = channel.replace(signal::ACCOUNT, signal::ACI);
+    let refused = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &by_id)?.cli(&["check"])?;
+    ensure!(refused.status != 0, "{refused:?}");
+    ensure!(format!("{refused:?}").contains("write its number"), "{refused:?}");
     Ok(())
 }

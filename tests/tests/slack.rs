@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{Act, Adapter, Failure, Letter, PartKey, Redelivery},
+    channels::{Act, Adapter, Attempt, Failure, Letter, PartKey, Redelivery},
     config::Config,
     hub::open_accounts,
     message::deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
@@ -75,6 +75,7 @@ fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
         address,
         thread: None,
         reply_to: None,
+        quoted: None,
         silent: false,
         headline: "",
         part,
@@ -285,8 +286,8 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
                 json!({ "channel": server.kitchen, "text": format!("later {n}"), "thread_ts": thread });
             server.slack.call("chat.postMessage", Slack::ANNA, &other)?;
         }
-        ensure!(adapter.find(&wire, &lost, 0).await? == Some(id), "{address} {thread:?}");
-        ensure!(adapter.find(&wire, &never, 0).await?.is_none(), "{address} {thread:?}");
+        ensure!(adapter.find(&wire, &Attempt::new(&lost, 0)).await? == Some(id), "{address} {thread:?}");
+        ensure!(adapter.find(&wire, &Attempt::new(&never, 0)).await?.is_none(), "{address} {thread:?}");
     }
     Ok(())
 }

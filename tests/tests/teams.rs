@@ -240,6 +240,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
             address: personal,
             thread: None,
             reply_to: None,
+            quoted: None,
             silent: false,
             headline: "A word",
             part: &part,

@@ -10,6 +10,7 @@
 //! One that speaks HTTP does so by [`http`], which reads the platform's limits from its answers.
 
 pub mod account;
+pub mod attempt;
 pub mod capabilities;
 #[cfg(test)]
 pub(crate) mod contract;
@@ -45,6 +46,7 @@ pub mod whatsapp;
 use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
+pub use attempt::{Attempt, Delivered};
 pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
 use house::House;
 use identity::{Identity, Spelling, Unidentified};
@@ -69,6 +71,8 @@ pub struct Letter<'a> {
     pub thread: Option<&'a str>,
     /// The platform id of the message being answered. Given for the first part only, but where answers are threads.
     pub reply_to: Option<&'a str>,
+    /// What is known of the message being answered. Given wherever `reply_to` is, where something is known.
+    pub quoted: Option<Quoted<'a>>,
     /// Without a notification.
     pub silent: bool,
     /// The message's first visible line, for platforms with a subject.
@@ -84,6 +88,15 @@ pub struct Letter<'a> {
     pub index: usize,
     /// How many parts the message has.
     pub of: usize,
+}
+
+/// A message that is answered, as the hub knows it: one of its own, or one that it heard of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quoted<'a> {
+    /// Who wrote it, as its platform or the bridge named them; nothing of one of the account's own.
+    pub author: Option<&'a str>,
+    /// What it says.
+    pub text: &'a str,
 }
 
 /// Something else than a new text, and where it is done. The [`Capabilities`] have it, and it keeps within their bounds.
@@ -237,6 +250,11 @@ pub trait Adapter: Send + Sync + 'static {
         if person { self.resolve_person(address) } else { self.resolve(address) }
     }
 
+    /// Whether a request repeats who wrote the message that it answers, and what that says.
+    fn repeats_quotes(&self) -> bool {
+        false
+    }
+
     /// What an address that [`resolve`](Self::resolve) returned tells of who it is: see [`identity`]. Asks nobody.
     fn identity(&self, address: &str) -> Spelling;
 
@@ -308,6 +326,21 @@ pub trait Adapter: Send + Sync + 'static {
     /// `wire` is a value that [`compose`](Self::compose) or [`act`](Self::act) made, maybe before a restart.
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure>;
 
+    /// The same, with what the platform said beside the id. The queue calls this one.
+    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        self.deliver(wire, key).await.map(Delivered::from)
+    }
+
+    /// Where the conversation stands before a request leaves for the first time, where a look for it later must not take
+    /// anything older for it: the platform's latest record there. It is stored before the request leaves, and given to
+    /// [`find`](Self::find).
+    ///
+    /// # Errors
+    /// It cannot be asked; nothing has left, and the request does not leave now.
+    async fn position(&self, _wire: &Value) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+
     /// By which way a composed request goes, in words for whoever approves it: where the account is
     /// [hybrid](DeliveryMode::Hybrid), and else nothing.
     fn route(&self, _wire: &Value) -> Option<&'static str> {
@@ -321,9 +354,8 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
     /// certain that it did not arrive, or, with [`Redelivery::Look`], where it is not seen. Only where
-    /// [`redelivery`](Self::redelivery) says one of the two. `left` is when the request left for the first time, in milliseconds
-    /// since 1970.
-    async fn find(&self, _wire: &Value, _key: &PartKey, _left: i64) -> Result<Option<String>, Failure> {
+    /// [`redelivery`](Self::redelivery) says one of the two.
+    async fn find(&self, _wire: &Value, _attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
     }
 

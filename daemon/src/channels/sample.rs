@@ -31,6 +31,7 @@ pub(super) fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
         address,
         thread: None,
         reply_to: None,
+        quoted: None,
         silent: false,
         headline: "Hello",
         part,

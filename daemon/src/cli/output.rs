@@ -22,7 +22,7 @@ pub(super) fn receipt(receipt: &Value) -> String {
     if let Some(sent) = receipt.get("sent").and_then(Value::as_str) {
         lines.push_str(&format!(", {sent} parts sent"));
     }
-    for name in ["error", "hint"] {
+    for name in ["error", "detail", "hint"] {
         if !text(receipt, name).is_empty() {
             lines.push_str(&format!("\n  {}", text(receipt, name)));
         }

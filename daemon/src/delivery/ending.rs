@@ -29,6 +29,13 @@ const BACK_OFF: [Duration; 5] = [
     Duration::from_mins(30),
 ];
 
+/// How often a platform is asked in vain what became of a part. While it is asked its conversation stands still, so with the
+/// pauses between the questions that is some minutes and not the message's whole time.
+pub(super) const MAX_QUESTIONS: u32 = 6;
+
+/// The longest pause between two questions.
+const QUESTION_PAUSE: Duration = Duration::from_mins(2);
+
 /// How much longer a pause may become, so that what failed together does not come back together: one part in this many.
 const JITTER: u32 = 10;
 
@@ -41,6 +48,8 @@ pub(super) struct Tried {
     pub left: Option<Duration>,
     /// Failed attempts at its message before this one.
     pub attempts: u32,
+    /// How often the platform was asked in vain what became of it, before this attempt.
+    pub questions: u32,
     /// Whether it may arrive twice rather than not at all.
     pub resend: bool,
     /// Whether its message may be dropped.
@@ -79,6 +88,25 @@ impl Ending {
         let after = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
         let due_at = now_ms().saturating_add(after);
         Self::Later { due_at, counts, part, why }.unless_it_may_be_dropped(tried.best_effort)
+    }
+
+    /// Of a part that may have arrived, when the question whether it did was not answered.
+    pub(super) fn of_a_question(failure: Failure, tried: &Tried) -> Self {
+        let (after, why) = match failure {
+            // It cannot be asked, or has said all that it knows.
+            Failure::Permanent(why) => return Self::Nobody { why },
+            Failure::Wait { after, why } => (after, why),
+            Failure::Retry(why) | Failure::Unknown(why) => {
+                (back_off(tried.questions).min(QUESTION_PAUSE), why)
+            }
+        };
+        let asked = tried.questions + 1;
+        if asked >= MAX_QUESTIONS && !tried.resend {
+            return Self::Nobody { why: format!("it was asked {asked} times whether it arrived: {why}") };
+        }
+        let due_at = now_ms().saturating_add(i64::try_from(after.as_millis()).unwrap_or(i64::MAX));
+        let later = Self::Later { due_at, counts: true, part: PartState::Unknown, why };
+        later.unless_it_may_be_dropped(tried.best_effort)
     }
 
     /// For a part whose turn has come while the platform takes nothing.
@@ -150,7 +178,8 @@ mod tests {
     use super::*;
 
     const DAY: Option<Duration> = Some(Duration::from_hours(24));
-    const TRIED: Tried = Tried { open: false, left: None, attempts: 0, resend: false, best_effort: false };
+    const TRIED: Tried =
+        Tried { open: false, left: None, attempts: 0, questions: 0, resend: false, best_effort: false };
 
     /// What becomes of the part, in how many seconds it goes again, less the jitter, and whether that was an attempt.
     fn ending(failure: Failure, tried: Tried) -> (&'static str, i64, bool) {

@@ -8,12 +8,13 @@
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
 //! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave;
-//! - [`send`]: one message's parts, each marked before its request leaves; [`spoken`]: the words of a recording that is refused;
+//! - [`send`]: one message's parts, each marked before its request leaves; `attempt`: one of them; [`spoken`]: the words of a recording that is refused;
 //! - [`ending`]: what a failed attempt means;
 //! - [`listening`]: accounts that hear from their platforms;
 //! - [`recover`]: what a restart makes of the rows that it finds;
 //! - [`operate`]: what people do to messages in the queue.
 
+mod attempt;
 pub mod dispatch;
 mod ending;
 pub mod hooks;

@@ -8,19 +8,21 @@ use rusqlite::Transaction;
 use tracing::Instrument as _;
 
 use super::{
-    Pipeline,
+    AgentRules, Pipeline,
     dispatch::RECOVER,
     hooks::turns::Turn,
     plan::{self, Content},
-    submit::PREPARED,
+    submit::{PREPARED, unavailable},
 };
 use crate::{
     approval::{self, HoldError, Terms},
+    channels::{Adapter, Quoted},
     message::{
         refusal::{Code, Refusal},
         state::{Event, State},
     },
     outbox::{
+        quoted,
         row::{Lane, MessageRow},
         transition::{self, Change, NewPart, TransitionError},
     },
@@ -111,11 +113,32 @@ impl Pipeline {
             .accounts
             .pick(&target.channel, Some(account))
             .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), ""))?;
-        let parts = plan::parts(adapter.as_ref(), rules, content)?;
+        let parts = self.plan(adapter.as_ref(), rules, content)?;
         Ok(match verdict {
             Verdict::Hold(reason) => Judged::Asked(reason, parts),
             _ => Judged::Sent(parts),
         })
+    }
+
+    /// The requests that a message becomes, with the words of what it answers where its platform wants them.
+    pub(super) fn plan(
+        &self,
+        adapter: &dyn Adapter,
+        rules: &AgentRules,
+        content: &Content<'_>,
+    ) -> Result<Vec<NewPart>, Refusal> {
+        let known = match content.reply_to.filter(|_| adapter.repeats_quotes()) {
+            None => None,
+            Some(id) => {
+                let names = adapter.recorded_as(&content.target.address, id);
+                let look =
+                    |db: &rusqlite::Connection| quoted::known(db, content.target, content.account, &names);
+                self.0.outbox.store().look(look).map_err(unavailable)?
+            }
+        };
+        let quoted =
+            known.as_ref().map(|known| Quoted { author: known.author.as_deref(), text: &known.text });
+        plan::parts(adapter, rules, &Content { quoted, ..*content })
     }
 }
 

@@ -7,7 +7,7 @@
 use rusqlite::Transaction;
 use tracing::Instrument as _;
 
-use super::{Pipeline, send::resendable};
+use super::{Pipeline, attempt::resendable};
 use crate::{
     message::{
         refusal::Code,

@@ -11,15 +11,15 @@ use serde_json::json;
 
 use super::{
     Pipeline,
+    attempt::{Again, Failed, resendable, time_to_resend},
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
     pace::{BRIEF, owner},
-    spoken::{Arrived, Planned},
 };
 use crate::{
     approval::{self, Released},
     channels::{
-        Adapter, EditForm, Failure, PartKey, Redelivery, heard,
+        Adapter, Delivered, EditForm, Failure, PartKey, Redelivery, heard,
         limits::{Allowance, Scope},
     },
     message::{
@@ -33,9 +33,6 @@ use crate::{
     },
     store::now_ms,
 };
-
-/// An adapter bounds its own steps; this bounds the adapter.
-const LONGEST: Duration = Duration::from_secs(600);
 
 /// What is found when a message's turn has come.
 pub(super) enum Turned {
@@ -145,40 +142,56 @@ impl Pipeline {
         }
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
         let again = open.then_some(Again { resend: message.resend });
-        let (delivered, mut heard) = heard::listening(deliver(adapter, part, again)).await;
-        if let Err(Failure::Wait { after, .. }) = &delivered {
+        let (delivered, mut heard) = heard::listening(self.attempt(seq, part, adapter, again)).await;
+        let delivered = delivered?;
+        if let Err(
+            Failed::Asking(Failure::Wait { after, .. }) | Failed::Sending(Failure::Wait { after, .. }),
+        ) = &delivered
+        {
             heard.push(Allowance::none(Scope::Chat, *after));
         }
         heard.iter().for_each(|allowance| self.0.pace.learn(&lane, allowance));
-        let failure = match delivered {
-            Ok(Arrived { id, note }) => {
+        let failed = match delivered {
+            Ok(Delivered { id, note, recipients }) => {
                 let confirmed = PartState::Confirmed;
                 self.0
                     .outbox
                     .record(seq, move |tx| {
                         obey(tx, &lane, &heard, BRIEF)?;
                         transition::settle_part(tx, seq, index, confirmed, Some(&id), note.as_deref())?;
+                        if let Some(recipients) = &recipients {
+                            transition::part_reached(tx, seq, index, recipients)?;
+                        }
                         if place.last { confirm(tx, seq) } else { Ok(()) }
                     })
                     .await?;
                 return Ok(true);
             }
-            Err(failure) => failure,
+            Err(failed) => failed,
         };
+        let failure = failed.failure();
         tracing::warn!(message = message.id, part = index, %failure, "a part did not go through");
         let tried = Tried {
             // An earlier attempt's request may have arrived, whatever became of this one.
             open,
             left: time_to_resend(adapter, &part.wire, first_sent_at, now_ms()),
             attempts: message.attempts,
+            questions: part.questions,
             resend: message.resend,
             best_effort: message.best_effort,
         };
-        let end = Ending::of(failure, &tried);
+        let asked = matches!(failed, Failed::Asking(_));
+        let end = match failed {
+            Failed::Sending(failure) => Ending::of(failure, &tried),
+            Failed::Asking(failure) => Ending::of_a_question(failure, &tried),
+        };
         self.0
             .outbox
             .record(seq, move |tx| {
                 obey(tx, &lane, &heard, Duration::ZERO)?;
+                if asked {
+                    transition::part_asked(tx, seq, index)?;
+                }
                 end.write(tx, seq, index)
             })
             .await?;
@@ -281,60 +294,4 @@ fn obey(
         pauses::pause(tx, &owner(lane, none.scope), none.lasts)?;
     }
     Ok(())
-}
-
-/// An attempt at a part that may be there already.
-#[derive(Clone, Copy)]
-struct Again {
-    /// Whether it may arrive twice rather than not at all.
-    resend: bool,
-}
-
-/// What was looked for and not seen.
-const NOT_SEEN: &str = "its answer was lost, and the conversation does not show it";
-
-/// A part that may be there already is asked for first, where the platform can tell.
-async fn deliver(adapter: &dyn Adapter, part: &PartRow, again: Option<Again>) -> Result<Arrived, Failure> {
-    let wire = serde_json::from_str(&part.wire)
-        .map_err(|_| Failure::Permanent("the stored request cannot be read".into()))?;
-    let planned = Planned::read(&wire);
-    let key = PartKey(part.key.clone());
-    let delivered = async {
-        if let Some(Again { resend }) = again {
-            let redelivery = planned.redelivery(adapter);
-            // It was marked before its request left.
-            let left = part.first_sent_at.unwrap_or_else(now_ms);
-            if matches!(redelivery, Redelivery::Ask | Redelivery::Look)
-                && let Some(arrived) = planned.find(adapter, &key, left).await?
-            {
-                return Ok(arrived);
-            }
-            if redelivery == Redelivery::Look && !resend {
-                return Err(Failure::Permanent(NOT_SEEN.into()));
-            }
-        }
-        planned.deliver(adapter, &key, again.is_some()).await
-    };
-    tokio::time::timeout(LONGEST, delivered)
-        .await
-        .unwrap_or_else(|_| Err(Failure::Unknown("no answer in time".into())))
-}
-
-/// For how long a part whose answer was lost may still be sent again, if at all.
-fn time_to_resend(adapter: &dyn Adapter, wire: &str, first_sent_at: i64, now: i64) -> Option<Duration> {
-    match Planned::read(&serde_json::from_str(wire).ok()?).redelivery(adapter) {
-        Redelivery::Never => None,
-        // It is asked before anything is sent again, however late.
-        Redelivery::Ask | Redelivery::Look => Some(Duration::MAX),
-        // A clock that went back says nothing about the key's age.
-        Redelivery::Keyed(valid) => {
-            let age = u64::try_from(now - first_sent_at).ok()?;
-            valid.checked_sub(Duration::from_millis(age)).filter(|left| !left.is_zero())
-        }
-    }
-}
-
-/// Whether a part whose answer was lost may be sent again now.
-pub(super) fn resendable(adapter: &dyn Adapter, part: &PartRow, now: i64) -> bool {
-    time_to_resend(adapter, &part.wire, part.first_sent_at.unwrap_or(0), now).is_some()
 }

@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use crate::channels::{Adapter, Failure, PartKey, Redelivery};
+use crate::channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery};
 
 /// The members of a stored request of this kind. No adapter's own has them.
 const RECORDING: &str = "recording";
@@ -25,15 +25,6 @@ pub(super) struct Planned<'a> {
     request: &'a Value,
     /// What goes where that is refused for good.
     words: Option<&'a Value>,
-}
-
-/// What arrived.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Arrived {
-    /// Its id on the platform.
-    pub id: String,
-    /// What is to be said of how.
-    pub note: Option<String>,
 }
 
 impl<'a> Planned<'a> {
@@ -63,18 +54,17 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// Asks the platform whether either arrived, neither of which left before `left`.
+    /// Asks the platform whether either arrived.
     pub(super) async fn find(
         self,
         adapter: &dyn Adapter,
-        key: &PartKey,
-        left: i64,
-    ) -> Result<Option<Arrived>, Failure> {
+        attempt: &Attempt<'_>,
+    ) -> Result<Option<Delivered>, Failure> {
         for (request, note) in [(Some(self.request), None), (self.words, Some(WENT_AS_TEXT))] {
             if let Some(request) = request
-                && let Some(id) = adapter.find(request, key, left).await?
+                && let Some(id) = adapter.find(request, attempt).await?
             {
-                return Ok(Some(Arrived { id, note: note.map(str::to_owned) }));
+                return Ok(Some(Delivered { note: note.map(str::to_owned), ..Delivered::from(id) }));
             }
         }
         Ok(None)
@@ -87,19 +77,19 @@ impl<'a> Planned<'a> {
         adapter: &dyn Adapter,
         key: &PartKey,
         open: bool,
-    ) -> Result<Arrived, Failure> {
-        let refused = match (adapter.deliver(self.request, key).await, self.words) {
-            (Ok(id), _) => {
-                let note = adapter.remark(self.request).map(str::to_owned);
-                return Ok(Arrived { id, note });
+    ) -> Result<Delivered, Failure> {
+        let refused = match (adapter.deliver_with_details(self.request, key).await, self.words) {
+            (Ok(delivered), _) => {
+                let remark = || adapter.remark(self.request).map(str::to_owned);
+                return Ok(Delivered { note: delivered.note.or_else(remark), ..delivered });
             }
             (Err(Failure::Permanent(why)), Some(words)) if !open => (why, words),
             (Err(failure), _) => return Err(failure),
         };
         let (why, words) = refused;
         tracing::warn!(why, "a recording was refused; its words go as text");
-        match adapter.deliver(words, key).await {
-            Ok(id) => Ok(Arrived { id, note: Some(format!("{WENT_AS_TEXT}: {why}")) }),
+        match adapter.deliver_with_details(words, key).await {
+            Ok(delivered) => Ok(Delivered { note: Some(format!("{WENT_AS_TEXT}: {why}")), ..delivered }),
             // Both say the same where it is not the recording that is unwelcome.
             Err(Failure::Permanent(same)) if same == why => Err(Failure::Permanent(why)),
             Err(Failure::Permanent(other)) => {

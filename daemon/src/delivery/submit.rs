@@ -188,6 +188,7 @@ impl Pipeline {
             unidentified: new.unidentified.as_deref(),
             account: &new.account,
             reply_to: new.reply_to.as_deref(),
+            quoted: None,
             silent: new.silent,
             origin: new.origin.as_ref(),
             deed: &new.deed,
@@ -199,8 +200,13 @@ impl Pipeline {
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
             Judged::Sent(parts) => {
-                let planned =
-                    PartReceipt { state: PartState::Planned, platform_id: None, error: None, text: None };
+                let planned = PartReceipt {
+                    state: PartState::Planned,
+                    platform_id: None,
+                    error: None,
+                    recipients: None,
+                    text: None,
+                };
                 let planned = vec![planned; parts.len()];
                 let accepted = outbox.accept_released(new, parts).await.map_err(not_accepted)?;
                 accepted.map(|message| (message.clone(), receipt_of(message, planned)))
@@ -335,7 +341,7 @@ impl Pipeline {
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
         let content = resolved.content(agent, &call, origin.as_ref(), &attachments, &touched);
-        let parts = plan::parts(adapter.as_ref(), rules, &content)?;
+        let parts = self.plan(adapter.as_ref(), rules, &content)?;
         if verdict == "hold" {
             document::check(&parts, &attachments)
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;

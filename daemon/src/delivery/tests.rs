@@ -2,6 +2,7 @@
 
 mod deeds;
 mod identities;
+mod uncertain;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,14 +17,14 @@ use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    AgentRules, Hooks, Manners, Pipeline, Shared, identities::Identities, lanes::AT_ONCE, pace::Pace,
-    plan::Book, readiness::Readiness, submit::Idempotency,
+    AgentRules, Hooks, Manners, Pipeline, Shared, ending::MAX_QUESTIONS, identities::Identities,
+    lanes::AT_ONCE, pace::Pace, plan::Book, readiness::Readiness, submit::Idempotency,
 };
 use crate::{
     approval::Approvals,
     channels::{
-        self, Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey,
-        Redelivery, TargetError,
+        self, Act, Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Letter,
+        NotReady, PartKey, Redelivery, TargetError,
         account::{Accounts, OnUnknown},
         capabilities::{ButtonRules, PollRules},
         formats, heard,
@@ -32,7 +33,14 @@ use crate::{
         told::{Lost, NotTold, Told},
     },
     files::{Bounds, Files, Sources, reach::Private},
-    message::{action::Action, attachment::Attachment, call::Call, receipt::Receipt, state::State},
+    message::{
+        action::Action,
+        attachment::Attachment,
+        call::Call,
+        receipt::Receipt,
+        recipients::{Recipients, Unreached},
+        state::State,
+    },
     outbox::{Outbox, row::MessageRow},
     policy::{Allowlist, Crossing, Rights, rate::Rates},
     render::Flavour,
@@ -60,6 +68,13 @@ struct Platform {
     found: Mutex<Option<Result<Option<String>, Failure>>>,
     /// It can be looked at, and does not show all that arrived.
     looks: bool,
+    /// Every question whether something arrived fails.
+    deaf: bool,
+    /// Where its conversations stand, and where they stood when it was asked whether something arrived.
+    stands: Mutex<Option<Result<Option<String>, Failure>>>,
+    stood: Mutex<Vec<Option<String>>>,
+    /// Whom everything reaches.
+    reached: Mutex<Option<Recipients>>,
 }
 
 impl Platform {
@@ -173,7 +188,20 @@ impl Adapter for Platform {
         }
     }
 
-    async fn find(&self, _: &Value, _: &PartKey, _: i64) -> Result<Option<String>, Failure> {
+    async fn position(&self, _: &Value) -> Result<Option<String>, Failure> {
+        self.stands.lock().unwrap().clone().unwrap_or(Ok(None))
+    }
+
+    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        let recipients = self.reached.lock().unwrap().clone();
+        self.deliver(wire, key).await.map(|id| Delivered { recipients, ..Delivered::from(id) })
+    }
+
+    async fn find(&self, _: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        self.stood.lock().unwrap().push(attempt.position.map(str::to_owned));
+        if self.deaf {
+            return Err(Failure::Retry("nobody answers".into()));
+        }
         self.found.lock().unwrap().take().unwrap_or(Ok(None))
     }
 

@@ -18,6 +18,7 @@ pub mod deed;
 pub mod form;
 pub mod parameters;
 pub mod receipt;
+pub mod recipients;
 pub mod refusal;
 pub mod schema;
 mod slips;

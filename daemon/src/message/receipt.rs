@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::{
     MessageId,
     attachment::Attachment,
+    recipients::Recipients,
     refusal::Code,
     state::{PartState, State},
 };
@@ -30,6 +31,9 @@ pub struct Receipt {
     /// Why it is where it is, as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What is to be said of a message that was sent: whom it did not reach, `2 of 3 members; not: Carol (not on Signal)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// What the caller can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Cow<'static, str>>,
@@ -90,6 +94,9 @@ pub struct PartReceipt {
     /// The platform's words on why it did not arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whom it reached, where it went to several people and the platform says so of each of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipients: Option<Recipients>,
     /// What is seen of it, where the message is looked at and not only answered for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

@@ -28,6 +28,7 @@ pub mod located;
 pub mod notices;
 pub mod outcome;
 pub mod pauses;
+pub mod quoted;
 mod recent;
 pub mod restored;
 pub mod retention;
@@ -318,8 +319,13 @@ const APPROVAL: &str = "SELECT deadline,
 /// What a caller is told of a message.
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
     let parts = PartRow::all(db, message.seq)?.into_iter();
-    let told =
-        |PartRow { state, platform_id, error, .. }| PartReceipt { state, platform_id, error, text: None };
+    let told = |PartRow { state, platform_id, error, recipients, .. }| PartReceipt {
+        state,
+        platform_id,
+        error,
+        recipients,
+        text: None,
+    };
     let (seq, state) = (message.seq, message.state);
     let receipt = receipt_of(message, parts.map(told).collect());
     let waits: Option<(i64, bool)> =
@@ -347,6 +353,11 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         stand_in: None,
         error: message.reason,
         history: message.history,
+        detail: parts
+            .iter()
+            .filter_map(|part| part.recipients.as_ref())
+            .find(|of| of.is_partial())
+            .map(ToString::to_string),
         attachments: message.attachments,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),
         parts,

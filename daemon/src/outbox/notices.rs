@@ -1,5 +1,5 @@
-//! What agents are told: every end other than `sent`, with its reason, `sent` where a person was asked before, and what somebody
-//! entered into a form.
+//! What agents are told: every end other than `sent`, with its reason, `sent` where a person was asked before or where not
+//! everybody was reached, and what somebody entered into a form.
 //!
 //! Elsewhere an agent believed that it had spoken when its message had long failed, or never heard that somebody had let
 //! it. What goes out at once is said by the answer to its call. A notice is written in the
@@ -44,6 +44,13 @@ pub(super) fn tell(
 /// Whether a message stood before a person, so that the answer to its call was probably "held".
 pub(super) fn has_waited_for_a_person(tx: &Transaction<'_>, seq: i64) -> Result<bool, TransitionError> {
     Ok(tx.prepare_cached("SELECT 1 FROM approvals WHERE message = ?")?.exists([seq])?)
+}
+
+/// Whether a part of a message did not reach everybody whom it was for.
+pub(super) fn missed_somebody(tx: &Transaction<'_>, seq: i64) -> Result<bool, TransitionError> {
+    let missed =
+        "SELECT 1 FROM parts WHERE message = ? AND recipients ->> '$.reached' < recipients ->> '$.of'";
+    Ok(tx.prepare_cached(missed)?.exists([seq])?)
 }
 
 impl Outbox {

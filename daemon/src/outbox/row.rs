@@ -7,6 +7,7 @@ use crate::{
     message::{
         attachment::Attachment,
         deed::Deed,
+        recipients::Recipients,
         state::{PartState, State},
         target::Target,
     },
@@ -236,6 +237,14 @@ fn deed(row: &Row<'_>) -> rusqlite::Result<Deed> {
     })
 }
 
+/// Those that cannot be read are an error and not "everybody".
+fn recipients(row: &Row<'_>) -> rusqlite::Result<Option<Recipients>> {
+    let Some(text) = row.get_ref(10)?.as_str_or_null()? else { return Ok(None) };
+    serde_json::from_str(text).map(Some).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(10, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
 /// A list that cannot be read is an error and not an empty one: policy must not judge by a lost fact.
 fn list<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<T>> {
     let Some(text) = row.get_ref(column)?.as_str_or_null()? else { return Ok(Vec::new()) };
@@ -312,14 +321,20 @@ pub struct PartRow {
     pub platform_id: Option<String>,
     /// Why it did not arrive.
     pub error: Option<String>,
+    /// What the platform had as its latest before the request left, for whoever looks for it later.
+    pub position: Option<String>,
+    /// How often the platform was asked in vain whether it arrived.
+    pub questions: u32,
+    /// Whom it reached, where it went to several people.
+    pub recipients: Option<Recipients>,
 }
 
 impl PartRow {
     /// A message's parts, in order.
     pub(crate) fn all(db: &Connection, message: i64) -> Result<Vec<Self>, StoreError> {
         let mut rows = db.prepare_cached(
-            "SELECT idx, key, state, shown, wire, first_sent_at, platform_id, error FROM parts
-             WHERE message = ? ORDER BY idx",
+            "SELECT idx, key, state, shown, wire, first_sent_at, platform_id, error, position, questions, recipients
+             FROM parts WHERE message = ? ORDER BY idx",
         )?;
         let rows = rows.query_map([message], |row| {
             Ok(Self {
@@ -331,6 +346,9 @@ impl PartRow {
                 first_sent_at: row.get(5)?,
                 platform_id: row.get(6)?,
                 error: row.get(7)?,
+                position: row.get(8)?,
+                questions: row.get(9)?,
+                recipients: recipients(row)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     audit::{self, Entry},
     message::{
+        recipients::Recipients,
         refusal::Code,
         state::{Actor, Event, IllegalTransition, PartState, State, next},
     },
@@ -128,16 +129,24 @@ pub(crate) fn apply_to(
         ended_at,
         ..before
     };
-    // Of an end that its agent was told it is told again when it turns out to be another; and whoever had to hear "held"
-    // hears what came of it.
+    // Of an end that its agent was told it is told again when it turns out to be another; whoever had to hear "held" hears
+    // what came of it; and so does whoever wrote to several people of whom not all were reached.
     let told = match state {
-        State::Sent => was_unknown || !after.history.is_empty() || notices::has_waited_for_a_person(tx, seq)?,
+        State::Sent => {
+            was_unknown
+                || !after.history.is_empty()
+                || notices::has_waited_for_a_person(tx, seq)?
+                || notices::missed_somebody(tx, seq)?
+        }
         state => state.is_final(),
     };
     let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;
     if let Some(receipt) = &receipt {
         // How far it came.
         detail["sent"] = json!(receipt.sent);
+        if let Some(of) = &receipt.detail {
+            detail["recipients"] = json!(of);
+        }
         notices::tell(tx, &after, receipt)?;
     }
     if released || after.state.is_final() {
@@ -231,6 +240,38 @@ pub fn settle_part(
         "UPDATE parts SET state = ?, platform_id = ?, error = ? WHERE message = ? AND idx = ?",
     )?
     .execute(params![state, platform_id, error, seq, index])?;
+    Ok(())
+}
+
+/// Writes down where a conversation stood before a part's request leaves.
+pub fn part_position(
+    tx: &Transaction<'_>,
+    seq: i64,
+    index: u32,
+    position: Option<&str>,
+) -> Result<(), TransitionError> {
+    tx.prepare_cached("UPDATE parts SET position = ? WHERE message = ? AND idx = ?")?
+        .execute(params![position, seq, index])?;
+    Ok(())
+}
+
+/// Counts a question about a part that the platform did not answer.
+pub fn part_asked(tx: &Transaction<'_>, seq: i64, index: u32) -> Result<(), TransitionError> {
+    tx.prepare_cached("UPDATE parts SET questions = questions + 1 WHERE message = ? AND idx = ?")?
+        .execute(params![seq, index])?;
+    Ok(())
+}
+
+/// Writes down whom a part reached.
+pub fn part_reached(
+    tx: &Transaction<'_>,
+    seq: i64,
+    index: u32,
+    recipients: &Recipients,
+) -> Result<(), TransitionError> {
+    let recipients = serde_json::to_string(recipients).expect("recipients are plain data");
+    tx.prepare_cached("UPDATE parts SET recipients = ? WHERE message = ? AND idx = ?")?
+        .execute(params![recipients, seq, index])?;
     Ok(())
 }
 

@@ -346,6 +346,12 @@ ALTER TABLE messages ADD COLUMN unidentified TEXT;
 ALTER TABLE messages ADD COLUMN history TEXT;
 -- The edits of a message, for the newest.
 CREATE INDEX messages_edits ON messages (deed ->> '$.message') WHERE deed ->> '$.do' = 'edit';
+","
+-- Where a conversation stood before a part's request left, how often its platform was asked in vain whether the part arrived,
+-- and whom it reached, where that was said of several people.
+ALTER TABLE parts ADD COLUMN position TEXT;
+ALTER TABLE parts ADD COLUMN questions INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE parts ADD COLUMN recipients TEXT;
 "];
 
 /// How many migrations a database has seen.

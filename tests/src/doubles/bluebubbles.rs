@@ -1,7 +1,10 @@
-//! BlueBubbles, version 1 of its interface, as its own validators say: the rules of `MessageValidator`, named beside each
+//! BlueBubbles 1.9.9 on macOS 26, version 1 of its interface, as its own validators and routers say: the rules of `MessageValidator`, named beside each
 //! (<https://github.com/BlueBubblesApp/bluebubbles-server/blob/master/packages/server/src/server/api/http/api/v1/validators/messageValidator.ts>).
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
 
 use anyhow::Result;
 use gatepost::store::now_ms;
@@ -33,6 +36,8 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
             json!({"guid": guid, "text": "I say.", "isFromMe": false, "error": 0, "dateCreated": 0}),
         )
     });
+    let chats: Mutex<BTreeSet<String>> =
+        Mutex::new(written.clone().filter_map(|(chat, _)| chat.as_str().map(str::to_owned)).collect());
     // What it has taken, as Messages keeps it.
     let kept = Mutex::new(written.collect::<Vec<(Value, Value)>>());
     Desk::open(move |request| {
@@ -61,6 +66,39 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 data["chats"] = if with.is_some() { json!([{"guid": chat}]) } else { json!([]) };
                 return (200, json!({"status": 200, "message": "Success", "data": data}));
             }
+            // `ChatRouter.query`: one GUID as it stands. A chat with a person is there once somebody has written.
+            ("POST", ["chat", "query"]) => {
+                let guid = body["guid"].as_str().unwrap_or_default();
+                let known = chats.lock().unwrap_or_else(PoisonError::into_inner).contains(guid);
+                let data = if known {
+                    json!([{"guid": guid, "chatIdentifier": guid.rsplit(';').next()}])
+                } else {
+                    json!([])
+                };
+                return (200, json!({"status": 200, "message": "Success", "data": data}));
+            }
+            // `ChatInterface.create`: with a message, which makes the chat.
+            ("POST", ["chat", "new"]) => match created(&body) {
+                Ok(guid) => {
+                    chats.lock().unwrap_or_else(PoisonError::into_inner).insert(guid.clone());
+                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    let id = format!("GUID-{}", kept.len());
+                    let row = kept.len() + 1;
+                    let message = json!({"guid": id, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": now_ms(), "originalROWID": row});
+                    kept.push((json!(guid), message.clone()));
+                    let data = json!({"guid": guid, "messages": [message]});
+                    return (
+                        200,
+                        json!({"status": 200, "message": "Successfully created chat!", "data": data}),
+                    );
+                }
+                Err(why) => Err(why),
+            },
+            // A chat that Messages does not have: nothing is sent, and nobody says so.
+            ("POST", ["message", "text" | "attachment" | "react"]) if !is_there(&body, request, &chats) => {
+                let error = json!({"type": "iMessage Error", "message": "Failed to send message! Message not found in database after 60 seconds!"});
+                return (500, json!({"status": 500, "message": "Message Send Error", "error": error}));
+            }
             ("POST", ["message", "text"]) => sent(&body),
             ("POST", ["message", "query"]) => {
                 let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,14 +106,16 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                     (*chat == body["chatGuid"] && message["dateCreated"].as_i64() >= body["after"].as_i64())
                         .then(|| message.clone())
                 };
-                let found: Vec<Value> = kept.iter().rev().filter_map(of).collect();
+                let most = usize::try_from(body["limit"].as_u64().unwrap_or(100)).unwrap_or(100);
+                let first = usize::try_from(body["offset"].as_u64().unwrap_or(0)).unwrap_or(0);
+                let found: Vec<Value> = kept.iter().rev().filter_map(of).skip(first).take(most).collect();
                 return match queried(&body) {
                     Ok(()) => (
                         200,
                         json!({"status": 200, "message": "Successfully fetched messages!", "data": found}),
                     ),
                     Err(why) => {
-                        (400, json!({"status": 400, "error": {"type": "Validation Error", "error": why}}))
+                        (400, json!({"status": 400, "error": {"type": "Validation Error", "message": why}}))
                     }
                 };
             }
@@ -86,17 +126,19 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 members(&body, &["editedMessage", "backwardsCompatibilityMessage"], &["partIndex"])
             }
             ("POST", ["message", _, "unsend"]) => members(&body, &[], &["partIndex"]),
-            _ => return (404, json!({"status": 404, "error": {"error": "Not Found"}})),
+            _ => {
+                return (404, json!({"status": 404, "error": {"type": "Not Found", "message": "Not Found"}}));
+            }
         };
         match checked {
             Ok(()) => {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 let (guid, at) = (format!("GUID-{}", kept.len()), now_ms());
-                let message = json!({"guid": guid, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": at});
+                let message = json!({"guid": guid, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": at, "originalROWID": kept.len() + 1});
                 kept.push((body["chatGuid"].clone(), message));
                 (200, json!({"status": 200, "message": "Message sent!", "data": {"guid": guid, "error": 0}}))
             }
-            Err(why) => (400, json!({"status": 400, "error": {"type": "Validation Error", "error": why}})),
+            Err(why) => (400, json!({"status": 400, "error": {"type": "Validation Error", "message": why}})),
         }
     })
 }
@@ -125,6 +167,30 @@ fn sent(body: &Value) -> Result<(), String> {
     match body["effectId"].as_str() {
         Some(id) if !id.starts_with("com.apple.") => Err(format!("{id} is no effect")),
         _ => Ok(()),
+    }
+}
+
+/// `createRules`, for one person; the chat is named as macOS 26 names it.
+fn created(body: &Value) -> Result<String, String> {
+    members(body, &["addresses", "message", "method", "service", "tempGuid"], &["effectId", "subject"])?;
+    text(body, "message", 65_536)?;
+    let one = body["addresses"].as_array().filter(|list| list.len() == 1).and_then(|list| list[0].as_str());
+    let one = one.ok_or("addresses has one person")?;
+    if body["service"] != "iMessage" {
+        return Err("service is iMessage or SMS".into());
+    }
+    Ok(format!("any;-;{one}"))
+}
+
+/// Whether the chat of a request is there.
+fn is_there(body: &Value, request: &Request, chats: &Mutex<BTreeSet<String>>) -> bool {
+    let chats = chats.lock().unwrap_or_else(PoisonError::into_inner);
+    match body["chatGuid"].as_str() {
+        Some(guid) => chats.contains(guid),
+        None => {
+            let form = String::from_utf8_lossy(&request.body);
+            chats.iter().any(|guid| form.contains(&format!("name=\"chatGuid\"\r\n\r\n{guid}\r\n")))
+        }
     }
 }
 

@@ -1,9 +1,15 @@
-//! signal-cli with an account, as its manual says
-//! (<https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>): the real program without one cannot send.
+//! signal-cli with an account: the real program without one cannot send. It plays 0.14.2, by the sources and classes of 0.13.19
+//! (<https://github.com/AsamK/signal-cli/tree/v0.13.19/src/main/java/org/asamk/signal>) and its manual
+//! (<https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>); a test may
+//! make it older ([`SignalDouble::version`]).
+//!
+//! It misbehaves as the program does: while Signal's servers are away ([`SignalDouble::away`]) a message to one recipient ends
+//! with `NETWORK_FAILURE` and no cause (`SendHelper.handleSendMessage`), and of a group whose members are not all on Signal
+//! the answer is a result with a failure in it (`SendMessageResultUtils.outputResult`: an error only where nobody was reached).
 
 use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use anyhow::Result;
@@ -16,6 +22,20 @@ pub const ACCOUNT: &str = "+4915112345678";
 /// When the first message is sent, in milliseconds; each further one is a millisecond later.
 pub const BEGINS: u64 = 1_700_000_000_000;
 
+/// The account's own id (ACI).
+pub const ACI: &str = "aaaaaaaa-0000-4000-8000-00000000000a";
+/// A member of every group who is not on Signal, and what the account calls her.
+pub const CAROL: (&str, &str) = ("+4915100000003", "Carol");
+
+/// What a test may make of it.
+#[derive(Debug, Default)]
+pub struct SignalDouble {
+    /// Signal's servers cannot be reached.
+    pub away: AtomicBool,
+    /// What it calls itself; 0.14.2 where nothing is said.
+    pub version: Mutex<Option<&'static str>>,
+    clock: AtomicU64,
+}
 /// Somebody of whom it knows more than a number: that, the account's UUID, and the user name.
 pub const KNOWN: (&str, &str, &str) = ("+4915112345670", "aaaaaaaa-0000-4000-8000-00000000000b", "bob.01");
 
@@ -24,45 +44,87 @@ pub const KNOWN: (&str, &str, &str) = ("+4915112345670", "aaaaaaaa-0000-4000-800
 /// # Errors
 /// There is no port to listen on.
 pub fn start() -> Result<Desk> {
-    let clock = Arc::new(AtomicU64::new(BEGINS));
-    Desk::open(move |request| match (request.method.as_str(), request.path.as_str()) {
-        ("GET", "/api/v1/check") => (200, Value::Null),
-        ("POST", "/api/v1/rpc") => (200, answer(request, &clock)),
-        _ => (404, Value::Null),
-    })
+    Ok(start_with()?.0)
 }
 
-fn answer(request: &Request, clock: &AtomicU64) -> Value {
+/// Starts one that a test may change.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start_with() -> Result<(Desk, Arc<SignalDouble>)> {
+    let double = Arc::new(SignalDouble { clock: AtomicU64::new(BEGINS), ..SignalDouble::default() });
+    let state = Arc::clone(&double);
+    let desk = Desk::open(move |request| match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "/api/v1/check") => (200, Value::Null),
+        ("POST", "/api/v1/rpc") => (200, answer(request, &state)),
+        _ => (404, Value::Null),
+    })?;
+    Ok((desk, double))
+}
+
+fn answer(request: &Request, double: &SignalDouble) -> Value {
     let call = request.json();
     let id = &call["id"];
     let said = members(&call, &["jsonrpc", "id", "method"], &["params"])
-        .map_err(|why| (-32600, why))
-        .and_then(|()| result(&call, clock));
+        .map_err(|why| Refused(-32600, why, Value::Null))
+        .and_then(|()| result(&call, double));
     match said {
         Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": id}),
-        Err((code, message)) => {
-            json!({"jsonrpc": "2.0", "error": {"code": code, "message": message, "data": null}, "id": id})
+        Err(Refused(code, message, data)) => {
+            json!({"jsonrpc": "2.0", "error": {"code": code, "message": message, "data": data}, "id": id})
         }
     }
 }
 
-fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
+/// An error's number, words and data.
+struct Refused(i64, String, Value);
+
+fn result(call: &Value, double: &SignalDouble) -> Result<Value, Refused> {
+    let refused = |code, why: &str| Refused(code, why.to_owned(), Value::Null);
     let (method, params) = (call["method"].as_str().unwrap_or_default(), &call["params"]);
-    if method == "listAccounts" {
-        return Ok(json!([{ "number": ACCOUNT }]));
+    let away = double.away.load(Ordering::Relaxed);
+    match method {
+        // `ListAccountsCommand.JsonAccount`: the number and nothing else.
+        "listAccounts" => return Ok(json!([{ "number": ACCOUNT }])),
+        // `VersionCommand`.
+        "version" => {
+            let version = double.version.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or("0.14.2");
+            return Ok(json!({ "version": version }));
+        }
+        _ => {}
+    }
+    // Without a recipient: all of its contacts. `JsonContact`, of which this is the half.
+    if method == "listContacts" && params["recipient"].is_null() {
+        return Ok(json!([{"number": CAROL.0, "uuid": null, "username": null, "name": CAROL.1}]));
     }
     if ["listContacts", "getUserStatus"].contains(&method) {
-        return known(method, params).map_err(|why| (-1, why));
+        return known(method, params).map_err(|why| Refused(-1, why, Value::Null));
     }
     // <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>: the commands, in camel case; "requests for
     // a single account require an additional `account` param".
-    if !["send", "sendReaction", "sendPollCreate", "remoteDelete"].contains(&method) {
-        return Err((-32601, "Method not implemented".into()));
+    let local = ["listDevices", "listIdentities"];
+    if !["send", "sendReaction", "sendPollCreate", "remoteDelete"].contains(&method)
+        && !local.contains(&method)
+    {
+        return Err(refused(-32601, "Method not implemented"));
     }
+    // `MultiAccountManagerImpl.getManager`: by the number alone.
     if params["account"] != ACCOUNT {
-        return Err((-32602, "Specified account does not exist".into()));
+        return Err(refused(-32602, "Specified account does not exist"));
     }
-    let user = |why: String| (-1, why);
+    match method {
+        // `ListDevicesCommand`: `IOErrorException`, which is -3 (`SignalJsonRpcCommandHandler.IO_ERROR`).
+        "listDevices" if away => return Err(refused(-3, "Failed to get linked devices: Connection closed!")),
+        "listDevices" => {
+            return Ok(json!([{"id": 1, "name": null, "createdTimestamp": 0, "lastSeenTimestamp": 0}]));
+        }
+        // `ListIdentitiesCommand.JsonIdentity`; the account trusts its own key (`SignalAccount.trustSelfIdentity`).
+        "listIdentities" => {
+            return Ok(json!([{"number": ACCOUNT, "uuid": ACI, "trustLevel": "TRUSTED_VERIFIED"}]));
+        }
+        _ => {}
+    }
+    let user = |why: String| Refused(-1, why, Value::Null);
     let to = if params["groupId"].is_null() { "recipient" } else { "groupId" };
     let person = params[to].as_array().filter(|list| list.len() == 1).and_then(|list| list[0].as_str());
     let person = person.ok_or_else(|| user("No recipients given".into()))?;
@@ -81,11 +143,26 @@ fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
     {
         return Err(user("a timestamp is a number".into()));
     }
-    let time = clock.fetch_add(1, Ordering::Relaxed);
-    Ok(json!({
-        "timestamp": time,
-        "results": [{ "recipientAddress": { "uuid": null, "number": person }, "type": "SUCCESS" }],
-    }))
+    let time = double.clock.fetch_add(1, Ordering::Relaxed);
+    let one = |number: &str, kind: &str| {
+        let kind = if away { "NETWORK_FAILURE" } else { kind };
+        json!({ "recipientAddress": { "uuid": null, "number": number }, "type": kind })
+    };
+    let results = match to {
+        "groupId" => vec![
+            one("+4915100000001", "SUCCESS"),
+            one("+4915100000002", "SUCCESS"),
+            one(CAROL.0, "UNREGISTERED_FAILURE"),
+        ],
+        _ if person == CAROL.0 => vec![one(CAROL.0, "UNREGISTERED_FAILURE")],
+        _ => vec![one(person, "SUCCESS")],
+    };
+    let result = json!({ "timestamp": time, "results": results });
+    // `SendMessageResultUtils.outputResult`: what it wrote goes with the error.
+    if results.iter().any(|result| result["type"] == "SUCCESS") {
+        return Ok(result);
+    }
+    Err(Refused(-1, "Failed to send message".into(), json!({ "response": result })))
 }
 
 /// `ListContactsCommand` and `GetUserStatusCommand`: contacts by what they are asked for by, and registered accounts, of which the UUID
@@ -140,8 +217,16 @@ fn asked(params: &Value, to: &str) -> Result<(), String> {
 /// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendCommand.java>: a message, a file
 /// or both; `start:length:STYLE` in UTF-16 units; a file as a data URI (RFC 2397); a quote's time with its author.
 fn sent(params: &Value, to: &str) -> Result<(), String> {
-    let may =
-        ["message", "textStyle", "attachment", "voiceNote", "quoteTimestamp", "quoteAuthor", "editTimestamp"];
+    let may = [
+        "message",
+        "textStyle",
+        "attachment",
+        "voiceNote",
+        "quoteTimestamp",
+        "quoteAuthor",
+        "quoteMessage",
+        "editTimestamp",
+    ];
     members(params, &["account", to], &may)?;
     let message = params["message"].as_str().unwrap_or_default();
     let attachments = params["attachment"].as_array().cloned().unwrap_or_default();

@@ -18,10 +18,10 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use super::target;
+use super::{chats::Chats, target};
 use crate::{
     channels::{
-        Failure, Located, PartKey,
+        Attempt, Failure, Located, PartKey,
         history::{History, since},
         http::{Answer, Http, Silence, base::Base, token::Token},
         limits::Scope,
@@ -43,12 +43,14 @@ pub(super) struct Server {
     http: Http,
     url: Base,
     history: History,
+    chats: Chats,
 }
 
 impl Server {
     /// The server at `url`.
     pub(super) fn new(http: reqwest::Client, url: Base, password: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "BlueBubbles", password), url, history: History::default() }
+        let http = Http::new(http, "BlueBubbles", password);
+        Self { http, url, history: History::default(), chats: Chats::default() }
     }
 
     /// One that gives Messages no time.
@@ -59,44 +61,33 @@ impl Server {
 
     /// Performs a request; the message's GUID.
     pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
-        let broken = || Failure::Permanent("the stored request cannot be sent".into());
         let path: Vec<&str> =
             wire["path"].as_array().ok_or_else(broken)?.iter().filter_map(Value::as_str).collect();
-        let answer = if wire["file"].is_null() {
-            let mut body = wire["body"].clone();
-            if wire["of"].is_null() {
-                body["tempGuid"] = json!(key.0);
-            }
-            self.post(&path, |request| request.json(&body), LONGEST).await
-        } else {
-            let file = wire["file"]["file"].as_str().and_then(referred).ok_or_else(broken)?;
-            let file = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-            if wire["caption"].is_object() {
-                let mut caption = wire["caption"].clone();
-                caption["tempGuid"] = json!(format!("{}-caption", key.0));
-                self.post(&["message", "text"], |request| request.json(&caption), LONGEST).await?;
-            }
-            let longest = (LONGEST + Http::longest(file.size)).min(Duration::from_secs(380));
-            let (size, name) = (file.size, wire["body"]["name"].as_str().unwrap_or("file").to_owned());
-            let part = Part::stream_with_length(Http::body(file), size).file_name(name);
-            let part =
-                part.mime_str(wire["file"]["kind"].as_str().unwrap_or_default()).map_err(|_| broken())?;
-            let mut form = Form::new().text("tempGuid", key.0.clone());
-            for (name, value) in wire["body"].as_object().ok_or_else(broken)? {
-                form =
-                    form.text(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-            }
-            let form = form.part("attachment", part);
-            self.post(&path, |request| request.multipart(form), longest).await.map_err(|failure| {
-                match (wire["caption"].is_object(), failure) {
-                    (false, failure) => failure,
-                    (true, Failure::Unknown(why)) => Failure::Unknown(why),
-                    (true, failure) => {
-                        Failure::Permanent(format!("the caption was sent, the file was not: {failure}"))
-                    }
+        let mut body = wire["body"].clone();
+        if !body.is_object() {
+            return Err(broken());
+        }
+        let Some(to) = address(wire) else {
+            // An edit or a removal: the message says which chat.
+            let of = wire["of"].as_str().ok_or_else(broken)?;
+            self.post(&path, |request| request.json(&body), LONGEST).await?;
+            return Ok(of.to_owned());
+        };
+        // Nothing has left while that is asked.
+        let chat = self.chats.of(self, to).await.map_err(Failure::harmless)?;
+        let sent = match (chat, wire["file"].is_null()) {
+            (Some(chat), true) => {
+                body["chatGuid"] = json!(chat);
+                if wire["of"].is_null() {
+                    body["tempGuid"] = json!(key.0);
                 }
-            })
-        }?;
+                self.post(&path, |request| request.json(&body), LONGEST).await
+            }
+            (None, true) if wire["of"].is_null() => self.create(to, body, &key.0).await,
+            (None, true) => Err(no_chat(to)),
+            (chat, false) => self.send_file(wire, to, chat, key, kept).await,
+        };
+        let answer = sent.inspect_err(|_| self.chats.forget(to))?;
         let id = wire["of"].as_str().or(answer["data"]["guid"].as_str());
         let id =
             id.ok_or_else(|| Failure::Unknown("BlueBubbles said yes, but not as which message".into()))?;
@@ -104,42 +95,154 @@ impl Server {
         Ok(id.to_owned())
     }
 
-    /// Looks for a text whose answer was lost.
-    pub(super) async fn find(&self, wire: &Value, left: i64) -> Result<Option<String>, Failure> {
-        let body = &wire["body"];
-        let text = body["message"].as_str().unwrap_or_default();
-        // `queryBodyRules`. What Messages keeps as attributed text is read only where it is asked for.
-        let query = json!({
-            "chatGuid": body["chatGuid"],
-            "after": since(left).as_millisecond(),
-            "sort": "DESC",
-            "limit": MESSAGES,
-            "with": ["attributedBody"],
+    /// The first text to somebody, by which their chat comes to be (`ChatRouter.create`); the answer as of any other text.
+    async fn create(&self, to: &str, text: Value, temporary: &str) -> Result<Value, Failure> {
+        if to.contains(';') || text["selectedMessageGuid"].is_string() {
+            return Err(no_chat(to));
+        }
+        let mut body = json!({
+            "addresses": [to], "service": "iMessage", "tempGuid": temporary,
+            "message": text["message"], "method": text["method"],
         });
-        let ours = |message: &&Value| {
-            let id = message["guid"].as_str().unwrap_or_default();
-            let sent = message["isFromMe"] == true && message["error"].as_i64().unwrap_or(0) == 0;
-            sent && !id.is_empty() && self.history.may_be(id, message["text"].as_str(), text)
+        if text["effectId"].is_string() {
+            body["effectId"] = text["effectId"].clone();
+        }
+        let mut answer = self.post(&["chat", "new"], |request| request.json(&body), LONGEST).await?;
+        let message = answer["data"]["messages"][0].take();
+        Ok(json!({ "data": message }))
+    }
+
+    async fn send_file(
+        &self,
+        wire: &Value,
+        to: &str,
+        chat: Option<String>,
+        key: &PartKey,
+        kept: &Kept,
+    ) -> Result<Value, Failure> {
+        let file = wire["file"]["file"].as_str().and_then(referred).ok_or_else(broken)?;
+        let file = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
+        let captioned = wire["caption"].is_object();
+        let mut caption = wire["caption"].clone();
+        let temporary = format!("{}-caption", key.0);
+        let chat = match (chat, captioned) {
+            (Some(chat), false) => chat,
+            (Some(chat), true) => {
+                caption["chatGuid"] = json!(chat);
+                caption["tempGuid"] = json!(temporary);
+                self.post(&["message", "text"], |request| request.json(&caption), LONGEST).await?;
+                chat
+            }
+            (None, false) => {
+                return Err(Failure::Permanent(format!(
+                    "{to} was never written to, and a first message needs words: give the file a caption or send a text before it"
+                )));
+            }
+            (None, true) => {
+                self.create(to, caption, &temporary).await?;
+                let chat = self.chats.of(self, to).await.ok().flatten();
+                chat.ok_or_else(|| Failure::Permanent(CAPTION_ALONE.into()))?
+            }
         };
+        let longest = (LONGEST + Http::longest(file.size)).min(Duration::from_secs(380));
+        let (size, name) = (file.size, wire["body"]["name"].as_str().unwrap_or("file").to_owned());
+        let part = Part::stream_with_length(Http::body(file), size).file_name(name);
+        let part = part.mime_str(wire["file"]["kind"].as_str().unwrap_or_default()).map_err(|_| broken())?;
+        let mut form = Form::new().text("tempGuid", key.0.clone()).text("chatGuid", chat);
+        let members = wire["body"].as_object().ok_or_else(broken)?.iter();
+        for (name, value) in members.filter(|(name, _)| *name != "chatGuid") {
+            form = form.text(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        }
+        let form = form.part("attachment", part);
+        let sent = self.post(&["message", "attachment"], |request| request.multipart(form), longest).await;
+        sent.map_err(|failure| match (captioned, failure) {
+            (false, failure) => failure,
+            (true, Failure::Unknown(why)) => Failure::Unknown(why),
+            (true, failure) => Failure::Permanent(format!("{CAPTION_ALONE}: {failure}")),
+        })
+    }
+
+    /// The number of the latest row of a text's chat, as the server's database has it (`originalROWID`).
+    pub(super) async fn position(&self, wire: &Value) -> Result<Option<String>, Failure> {
+        let Some(to) = address(wire).filter(|_| wire["body"]["message"].is_string()) else { return Ok(None) };
+        let Some(chat) = self.chats.of(self, to).await? else { return Ok(Some("0".into())) };
+        let query = json!({ "chatGuid": chat, "sort": "DESC", "limit": 5, "offset": 0 });
+        let answer = self.ask(&["message", "query"], &query).await?;
+        let rows = answer["data"].as_array().map_or(&[][..], Vec::as_slice).iter();
+        let rows: Vec<Option<i64>> = rows.map(|message| message["originalROWID"].as_i64()).collect();
+        // A server that does not number them is asked by time alone.
+        let latest =
+            if rows.contains(&None) { None } else { Some(rows.into_iter().flatten().max().unwrap_or(0)) };
+        Ok(latest.map(|row| row.to_string()))
+    }
+
+    /// Looks for a text whose answer was lost.
+    pub(super) async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        let Some(to) = address(wire) else { return Ok(None) };
         let patience = self.history.patience();
         loop {
-            let asked = self.post(&["message", "query"], |request| request.json(&query), LOOKING).await;
-            let found = match asked {
-                Ok(answer) => answer["data"].as_array().and_then(|list| {
-                    list.iter().find(ours).and_then(|message| message["guid"].as_str().map(str::to_owned))
-                }),
+            let found = match self.chats.of(self, to).await {
+                Ok(Some(chat)) => self.look(&chat, wire, attempt).await,
+                Ok(None) => Ok(None),
+                Err(failure) => Err(failure),
+            };
+            match found {
+                Ok(Some(id)) => {
+                    self.history.remember(&id);
+                    return Ok(Some(id));
+                }
                 // It cannot be asked.
                 Err(Failure::Permanent(_)) => return Ok(None),
                 Err(failure) => return Err(failure.harmless()),
-            };
-            if let Some(id) = found {
-                self.history.remember(&id);
-                return Ok(Some(id));
-            }
-            if !patience.again().await {
-                return Ok(None);
+                Ok(None) if patience.again().await => {}
+                Ok(None) => return Ok(None),
             }
         }
+    }
+
+    /// The same, once. A page of texts that are too long to be read at once is asked for in smaller ones.
+    async fn look(&self, chat: &str, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        let text = wire["body"]["message"].as_str().unwrap_or_default();
+        let after = attempt.position.and_then(|row| row.parse::<i64>().ok()).unwrap_or(-1);
+        let ours = |message: &&Value| {
+            let id = message["guid"].as_str().unwrap_or_default();
+            let sent = message["isFromMe"] == true && message["error"].as_i64().unwrap_or(0) == 0;
+            let later = message["originalROWID"].as_i64().is_none_or(|row| row > after);
+            sent && later && !id.is_empty() && self.history.may_be(id, message["text"].as_str(), text)
+        };
+        let (mut offset, mut page) = (0, MESSAGES);
+        while offset < MESSAGES {
+            // `queryBodyRules`. What Messages keeps as attributed text is read only where it is asked for.
+            let query = json!({
+                "chatGuid": chat,
+                "after": since(attempt.left).as_millisecond(),
+                "sort": "DESC",
+                "offset": offset,
+                "limit": page,
+                "with": ["attributedBody"],
+            });
+            let answer = match self.ask(&["message", "query"], &query).await {
+                Err(Failure::Unknown(_)) if page > 1 => {
+                    page = (page / 5).max(1);
+                    continue;
+                }
+                answer => answer?,
+            };
+            let list = answer["data"].as_array().map_or(&[][..], Vec::as_slice);
+            if let Some(found) = list.iter().find(ours) {
+                return Ok(found["guid"].as_str().map(str::to_owned));
+            }
+            if list.len() < page {
+                break;
+            }
+            offset += page;
+        }
+        Ok(None)
+    }
+
+    /// Asks for something that changes nothing.
+    pub(super) async fn ask(&self, path: &[&str], query: &Value) -> Result<Value, Failure> {
+        self.post(path, |request| request.json(query), LOOKING).await
     }
 
     /// Whether a message is in a chat (`MessageRouter.find`).
@@ -199,6 +302,10 @@ impl Server {
                 Some(number) if number != 0 => {
                     Failure::Permanent(format!("{said}: error {number} of Messages"))
                 }
+                // `checkPrivateApiStatus`, before anything is sent: Messages is not open on the Mac, or was just begun.
+                _ if words.contains("Helper is not connected") => {
+                    Failure::Retry(format!("{said}; open Messages on the Mac"))
+                }
                 _ if words.contains("Private API") => Failure::Permanent(format!(
                     "{said}; set the Private API up on the Mac, or private_api = false"
                 )),
@@ -235,3 +342,18 @@ impl Server {
         }
     }
 }
+
+/// Whom a stored request is for. Older ones have a chat in their body.
+fn address(wire: &Value) -> Option<&str> {
+    wire["to"].as_str().or(wire["body"]["chatGuid"].as_str())
+}
+
+fn broken() -> Failure {
+    Failure::Permanent("the stored request cannot be sent".into())
+}
+
+fn no_chat(to: &str) -> Failure {
+    Failure::Permanent(format!("BlueBubbles knows no conversation {to}: write to it once on the Mac"))
+}
+
+const CAPTION_ALONE: &str = "the caption was sent, the file was not";

@@ -86,39 +86,78 @@ fn by_bluebubbles(case: Case) -> Scene {
         Reply::Says(200, "", r#"{"data":{"guid":"B-2","chats":[{"guid":"any;-;+4915112345679"}]}}"#);
     const THERE: Reply =
         Reply::Says(200, "", r#"{"data":{"guid":"B-2","chats":[{"guid":"any;-;+4915112345670"}]}}"#);
+    const CHAT: Reply = Reply::Says(200, "", r#"{"data":[{"guid":"any;-;+4915112345679"}]}"#);
     match case {
         Case::Refused => plays([PASSWORD], Ends::Refused("replace the token")),
-        Case::Replaced => plays([PASSWORD, SENT], Ends::Sent("A-1")),
+        Case::Replaced => plays([PASSWORD, CHAT, SENT], Ends::Sent("A-1")),
         Case::Ready => plays([READY], Ends::Sent("BlueBubbles 1.9.9")),
         Case::NotReady => plays([PASSWORD], Ends::Refused("replace the token")),
         Case::Located => plays([HERE], Ends::Sent("")),
         Case::Missing => plays([THERE], Ends::Sent("")),
-        Case::File => plays([SENT, SENT], Ends::Sent("A-1")),
+        Case::File => plays([CHAT, SENT, SENT], Ends::Sent("A-1")),
         Case::Removed => {
             Scene::Never("what it says to a second one, it says to whatever goes wrong in Messages")
         }
-        Case::Deed(Action::React | Action::Edit | Action::Delete) => plays([SENT], Ends::Sent("B-2")),
-        _ => usual(&[], SENT, "A-1", case),
+        Case::Deed(Action::React) => plays([CHAT, SENT], Ends::Sent("B-2")),
+        Case::Deed(Action::Edit | Action::Delete) => plays([SENT], Ends::Sent("B-2")),
+        _ => usual(&[CHAT], SENT, "A-1", case),
     }
 }
 
+/// A program that speaks as `imsg rpc` does, with answers to its methods as a shell's `case` has them; it writes what it is
+/// asked beside itself.
+macro_rules! answers {
+    ($cases:expr) => {
+        concat!(
+            r#"
+[ "$1" = --version ] && { echo "${VERSION:-0.14.0}"; exit 0; }
+[ "$1" = rpc ] || exit 2
+say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  printf '%s\n' "$line" >>"$0.asked"
+  id=${line#*'"id":'} id=${id%%,*}
+  method=${line#*'"method":"'} method=${method%%'"'*}
+  case $method in
+"#,
+            $cases,
+            r#"
+  *) say '"error":{"code":-32601,"message":"Method not found"}' ;;
+  esac
+done
+"#
+        )
+    };
+}
+pub(super) use answers;
+
 fn by_imsg(case: Case) -> Scene {
-    const WELL: &str = r#"echo '{"status":"sent","id":7,"guid":"G-7"}'"#;
+    const WELL: &str = answers!(
+        r#"send) say '"result":{"ok":true,"id":7,"guid":"G-7"}' ;;
+           chats.list) say '"result":{"chats":[]}' ;;"#
+    );
     let runs = |script, ends| Scene::Plays(Script::Program(script), ends);
     match case {
         Case::Text | Case::Parts(_) | Case::File => runs(WELL, Ends::Sent("G-7")),
-        Case::Trouble => runs("echo 'AppleScript failed' >&2; exit 1", Ends::Unknown),
+        Case::Trouble => runs(
+            answers!(
+                r#"send) say '"error":{"code":-32001,"message":"Delivery failed","data":{"retry_safe":false,"disposition":"may_have_completed"}}' ;;"#
+            ),
+            Ends::Unknown,
+        ),
         Case::Away => Scene::Plays(Script::Nobody, Ends::Retried),
-        Case::Closed => runs("kill -9 $$", Ends::Unknown),
-        Case::Silent => runs("exec sleep 600", Ends::Unknown),
-        Case::Malformed => runs("echo not json", Ends::Unknown),
-        Case::Nameless => runs("echo {}", Ends::Unknown),
-        Case::Ready => runs(WELL, Ends::Sent("imsg on this machine")),
+        Case::Closed => runs(answers!("send) kill -9 $$ ;;"), Ends::Unknown),
+        Case::Silent => runs(answers!("send) exec sleep 600 ;;"), Ends::Unknown),
+        Case::Malformed => runs(answers!("send) echo not json; exit 0 ;;"), Ends::Unknown),
+        Case::Nameless => runs(answers!(r#"send) say '"result":{"ok":true}' ;;"#), Ends::Unknown),
+        Case::Ready => runs(WELL, Ends::Sent("imsg 0.14.0 on this machine")),
         Case::NotReady => runs("echo 'permission denied' >&2; exit 1", Ends::Refused("Full Disk Access")),
         Case::Limited | Case::LimitedVaguely => Scene::Never("Messages knows no limit that it tells of"),
-        Case::Endless => Scene::Never("what it writes too much is thrown away, until its time is over"),
+        Case::Endless => runs(answers!("send) yes '{\"id\":0}' ;;"), Ends::Unknown),
         Case::Gateway => Scene::Never("nobody stands between the program and the hub"),
-        Case::Unavailable => Scene::Never("a program that runs takes what it is given"),
+        Case::Unavailable => runs(
+            answers!(r#"send) say '"error":{"code":-32002,"message":"Database unavailable"}' ;;"#),
+            Ends::Retried,
+        ),
         Case::Refused | Case::Replaced => Scene::Never("a program on this machine asks nobody who they are"),
         Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
         Case::Located | Case::Missing => Scene::Never(NOT_TOLD),

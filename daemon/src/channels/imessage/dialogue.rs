@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 use super::{Bridge, IMessage, Imsg, KEYS, PLAIN, PRIVATE, Program, REMOTE, Server, Settings};
 use crate::{
     channels::{
-        Adapter, Failure, Letter, PartKey, Redelivery,
+        Adapter, Attempt, Failure, Letter, PartKey, Redelivery,
         http::{
             base::Base,
             double::{Double, Reply, body, http},
@@ -18,7 +18,7 @@ use crate::{
     },
     settings::secret::Secret,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod imsg;
@@ -34,8 +34,12 @@ fn bluebubbles(port: u16, private: bool, files: &Files) -> IMessage {
     IMessage { bridge: Bridge::Server { server, private }, kept: files.kept() }
 }
 
-async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {
-    let double = Double::start(script);
+/// The chat with Anna, as macOS 26 names it.
+const CHAT: Reply = Reply::Says(200, "", r#"{"status":200,"data":[{"guid":"any;-;+4915112345679"}]}"#);
+const NO_CHAT: Reply = Reply::Says(200, "", r#"{"status":200,"data":[]}"#);
+
+async fn deliver(script: &[Reply]) -> (Result<String, Failure>, Vec<String>) {
+    let double = Double::start(&[&[CHAT], script].concat());
     let imessage = bluebubbles(double.port, true, &Files::new());
     let part = part("Hello");
     let wire = imessage.compose(&letter(ANNA, &part));
@@ -46,14 +50,16 @@ async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<Stri
 async fn a_text_is_sent_with_the_parts_key() {
     let (sent, heard) = deliver(&[SENT]).await;
     assert_eq!(sent.unwrap(), "A-1");
+    assert!(heard[0].starts_with("POST /api/v1/chat/query?password=bb+secret HTTP/1.1\r\n"), "{}", heard[0]);
+    assert_eq!(body(&heard[0]), json!({"guid": "any;-;+4915112345679", "limit": 1, "offset": 0}));
     assert!(
-        heard[0].starts_with("POST /api/v1/message/text?password=bb+secret HTTP/1.1\r\n"),
+        heard[1].starts_with("POST /api/v1/message/text?password=bb+secret HTTP/1.1\r\n"),
         "{}",
-        heard[0]
+        heard[1]
     );
     assert_eq!(
-        body(&heard[0]),
-        json!({"chatGuid": "iMessage;-;+4915112345679", "method": "private-api", "message": "Hello", "tempGuid": key().0})
+        body(&heard[1]),
+        json!({"chatGuid": "any;-;+4915112345679", "method": "private-api", "message": "Hello", "tempGuid": key().0})
     );
 }
 
@@ -69,7 +75,7 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
             {"guid":"A-1","text":"Hello","isFromMe":true,"error":0},
             {"guid":"A-0","text":"Hello","isFromMe":true,"error":0}]}"#,
     );
-    let double = Double::start(&[SENT, HISTORY, HISTORY, Reply::Says(404, "", "{}"), Reply::Close]);
+    let double = Double::start(&[CHAT, SENT, HISTORY, HISTORY, Reply::Says(404, "", "{}"), Reply::Close]);
     let imessage = bluebubbles(double.port, true, &Files::new());
     let text = part("Hello");
     let wire = imessage.compose(&letter(ANNA, &text));
@@ -78,23 +84,37 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
     // 2023-11-14T22:13:20Z.
     let key = PartKey("018bcfe5680070008000000000000000".into());
     assert_eq!(
-        imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(),
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
         Some("A-0"),
         "A-1 is another part's"
     );
     assert_eq!(
-        body(&double.heard()[1]),
-        json!({"chatGuid": "iMessage;-;+4915112345679", "after": 1_699_999_880_000_i64, "sort": "DESC", "limit": 50, "with": ["attributedBody"]})
+        body(&double.heard()[2]),
+        json!({
+            "chatGuid": "any;-;+4915112345679", "after": 1_699_999_880_000_i64, "sort": "DESC", "offset": 0,
+            "limit": 50, "with": ["attributedBody"],
+        })
     );
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "all of them are known");
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "it cannot be asked");
-    assert!(matches!(imessage.find(&wire, &key, 1_700_000_000_000).await, Err(Failure::Retry(_))));
+    assert_eq!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        None,
+        "all of them are known"
+    );
+    assert_eq!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        None,
+        "it cannot be asked"
+    );
+    assert!(matches!(
+        imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await,
+        Err(Failure::Retry(_))
+    ));
 }
 
 #[tokio::test]
 async fn replies_effects_and_all_that_is_done_to_a_message_have_their_requests() {
     let files = Files::new();
-    let double = Double::start(&[SENT, SENT, SENT, SENT]);
+    let double = Double::start(&[CHAT, SENT, SENT, SENT, SENT]);
     let imessage = bluebubbles(double.port, true, &files);
     let text = part("Hello");
     let extras = Extras { effect: Some("slam".into()), ..Extras::default() };
@@ -110,7 +130,7 @@ async fn replies_effects_and_all_that_is_done_to_a_message_have_their_requests()
         (
             Deed::React { message: "B-2".into(), emoji: "❤️".into(), remove: true },
             "/api/v1/message/react?",
-            json!({"chatGuid": "iMessage;-;+4915112345679", "selectedMessageGuid": "B-2", "reaction": "-love", "partIndex": 0}),
+            json!({"chatGuid": "any;-;+4915112345679", "selectedMessageGuid": "B-2", "reaction": "-love", "partIndex": 0}),
         ),
         (
             Deed::Edit { message: "B/2".into() },
@@ -154,11 +174,12 @@ async fn a_files_caption_goes_before_it_and_never_twice() {
     let mut file = files.add("a b.caf", "audio/x-caf", b"hello");
     file.voice = true;
     let (text, file) = (part("See"), [file]);
-    let double = Double::start(&[SENT, SENT]);
+    const GROUP: Reply = Reply::Says(200, "", r#"{"status":200,"data":[{"guid":"iMessage;+;chat1"}]}"#);
+    let double = Double::start(&[NO_CHAT, GROUP, SENT, SENT]);
     let imessage = bluebubbles(double.port, true, &files);
     let wire = imessage.compose(&Letter { files: &file, ..letter("iMessage;+;chat1", &text) });
     imessage.deliver(&wire, &key()).await.unwrap();
-    let heard = double.heard();
+    let heard = &double.heard()[2..];
     assert_eq!(body(&heard[0])["message"], "See");
     assert_eq!(body(&heard[0])["tempGuid"], format!("{}-caption", key().0));
     assert!(heard[1].starts_with("POST /api/v1/message/attachment?"), "{}", heard[1]);
@@ -172,7 +193,7 @@ async fn a_files_caption_goes_before_it_and_never_twice() {
     }
     // The file's refusal after its caption has gone is the end.
     const BUSY: Reply = Reply::Says(503, "", "{}");
-    for (script, captioned) in [(&[SENT, BUSY] as &'static [Reply], true), (&[BUSY], false)] {
+    for (script, captioned) in [(&[CHAT, SENT, BUSY] as &[Reply], true), (&[CHAT, BUSY], false)] {
         let imessage = bluebubbles(Double::start(script).port, true, &files);
         let bare = part("");
         let part = if captioned { &text } else { &bare };
@@ -199,8 +220,11 @@ async fn what_bluebubbles_refuses_is_told_without_its_password() {
         "",
         r#"{"status":500,"message":"Message Send Error","error":{"error":"Transaction timeout"}}"#,
     );
-    const HELPER: Reply =
-        Reply::Says(500, "", r#"{"status":500,"error":{"error":"iMessage Private API is not enabled!"}}"#);
+    const HELPER: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"error":{"type":"iMessage Error","message":"iMessage Private API is not enabled!"}}"#,
+    );
     const PASSWORD: Reply = Reply::Says(
         401,
         "",
@@ -210,7 +234,14 @@ async fn what_bluebubbles_refuses_is_told_without_its_password() {
     type Judged = fn(&Failure) -> bool;
     let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
     let unknown: Judged = |failure| matches!(failure, Failure::Unknown(_));
-    let cases: [(&'static [Reply], Judged, &str); 10] = [
+    let retry: Judged = |failure| matches!(failure, Failure::Retry(_));
+    const AWAY: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"message":"Message Send Error","error":{"type":"iMessage Error","message":"iMessage Private API Helper is not connected!"}}"#,
+    );
+    let cases: [(&'static [Reply], Judged, &str); 11] = [
+        (&[AWAY], retry, "open Messages"),
         (&[BUSY], unknown, "already queued"),
         (&[NO_IMESSAGE], permanent, "not on iMessage"),
         (&[TIMED_OUT], unknown, "timeout"),
@@ -260,4 +291,100 @@ fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
     let all: Settings = toml::from_str(&all).unwrap();
     assert!(all.private_api && all.command.len() == 1 && all.ssh.len() == 6);
     assert!(toml::from_str::<Settings>("kind = \"sms\"").is_err());
+}
+
+#[tokio::test]
+async fn a_first_contact_makes_the_conversation_and_a_file_alone_cannot() {
+    const CREATED: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"status":200,"message":"Successfully created chat!","data":{"guid":"any;-;+4915112345679","messages":[{"guid":"A-1"}]}}"#,
+    );
+    let files = Files::new();
+    let text = part("Hello");
+    let double = Double::start(&[NO_CHAT, NO_CHAT, CREATED]);
+    let imessage = bluebubbles(double.port, true, &files);
+    assert_eq!(imessage.deliver(&imessage.compose(&letter(ANNA, &text)), &key()).await.unwrap(), "A-1");
+    let heard = double.heard();
+    assert!(heard[2].starts_with("POST /api/v1/chat/new?"), "{}", heard[2]);
+    let created = json!({
+        "addresses": [ANNA], "service": "iMessage", "tempGuid": key().0, "message": "Hello", "method": "private-api",
+    });
+    assert_eq!(body(&heard[2]), created);
+    let file = [files.add("a.txt", "text/plain", b"hello")];
+    let (see, bare) = (part("See"), part(""));
+    for (words, script, sent) in [
+        (&see, &[NO_CHAT, NO_CHAT, CREATED, CHAT, SENT] as &[Reply], true),
+        (&bare, &[NO_CHAT, NO_CHAT], false),
+    ] {
+        let double = Double::start(script);
+        let imessage = bluebubbles(double.port, true, &files);
+        let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, words) });
+        let ended = imessage.deliver(&wire, &key()).await;
+        assert_eq!(ended.is_ok(), sent, "{ended:?}");
+        assert!(sent || ended.unwrap_err().to_string().contains("give the file a caption"));
+    }
+    let double = Double::start(&[NO_CHAT, NO_CHAT]);
+    let imessage = bluebubbles(double.port, true, &files);
+    let group = imessage.compose(&letter("iMessage;+;chat1", &text));
+    let failure = imessage.deliver(&group, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("no conversation")), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_look_counts_only_what_came_after_the_message_was_begun_and_asks_for_less_at_once() {
+    const ROWS: Reply = Reply::Says(200, "", r#"{"data":[{"originalROWID":40},{"originalROWID":41}]}"#);
+    const EARLIER: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"data":[{"guid":"A-1","text":"ok","isFromMe":true,"error":0,"originalROWID":41}]}"#,
+    );
+    const LATER: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"data":[{"guid":"A-2","text":"ok","isFromMe":true,"error":0,"originalROWID":42}]}"#,
+    );
+    let text = part("ok");
+    let double = Double::start(&[CHAT, ROWS, EARLIER, LATER]);
+    let imessage = bluebubbles(double.port, true, &Files::new());
+    let wire = imessage.compose(&letter(ANNA, &text));
+    let position = imessage.position(&wire).await.unwrap();
+    assert_eq!(position.as_deref(), Some("41"));
+    let key = key();
+    let attempt = Attempt { position: position.as_deref(), ..Attempt::new(&key, 1_700_000_000_000) };
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap(), None, "that was there before");
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap().as_deref(), Some("A-2"));
+    // Fifty long texts are more than is read at once.
+    let double = Double::start(&[CHAT, Reply::Endless, LATER]);
+    let imessage = bluebubbles(double.port, true, &Files::new());
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap().as_deref(), Some("A-2"));
+    assert_eq!(
+        (&body(&double.heard()[1])["limit"], &body(&double.heard()[2])["limit"]),
+        (&json!(50), &json!(10))
+    );
+    // With somebody who was never written to everything is new; a file has no words to be looked for.
+    let imessage = bluebubbles(Double::start(&[NO_CHAT, NO_CHAT]).port, true, &Files::new());
+    assert_eq!(imessage.position(&wire).await.unwrap().as_deref(), Some("0"));
+    let files = Files::new();
+    let file = [files.add("a.txt", "text/plain", b"hello")];
+    let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &text) });
+    assert_eq!(imessage.position(&wire).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn only_what_messages_plays_goes_as_a_voice_note() {
+    let files = Files::new();
+    let bare = part("");
+    for (name, kind, plays) in
+        [("a.caf", "audio/x-caf", true), ("a.MP3", "audio/mpeg", true), ("a.ogg", "audio/ogg", false)]
+    {
+        let mut voice = files.add(name, kind, b"hello");
+        voice.voice = true;
+        let double = Double::start(&[CHAT, SENT]);
+        let imessage = bluebubbles(double.port, true, &files);
+        let wire = imessage.compose(&Letter { files: std::slice::from_ref(&voice), ..letter(ANNA, &bare) });
+        let delivered = imessage.deliver_with_details(&wire, &key()).await.unwrap();
+        assert_eq!(double.heard()[1].contains("isAudioMessage"), plays, "{name}");
+        assert_eq!(delivered.note.is_some_and(|note| note.contains("sent as a file")), !plays, "{name}");
+    }
 }

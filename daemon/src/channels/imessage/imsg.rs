@@ -1,9 +1,13 @@
-//! `imsg`: a program on a Mac, which hands a message to Messages and looks for it in its database.
+//! `imsg`: a program on a Mac, which hands a message to Messages and looks for it in its database. By its own description
+//! (openclaw/imsg, docs/send.md and docs/rpc.md; 0.9.0 to 0.15):
 //!
-//! A run that was lost is settled by asking: whether the conversation has this text since the part was made ([`history`] says
-//! how certain that is). A file cannot be asked about: a lost one is unknown.
+//! - An error says whether trying again is safe (`retry_safe`, from 0.14.0). "No matching row was observed" and a script that
+//!   timed out are not: the message may be there. So nothing is ever sent a second time; it is looked for.
+//! - 0.9.0 says `ok` and no more, also of what Messages lost. No id is no proof.
+//! - With its bridge, `send.tracked` takes an id of ours for the message, and `message.send_status` asks about just that one.
 //!
-//! [`history`]: crate::channels::history
+//! A look counts only rows that were written after the message was begun: the number of the conversation's latest row is read
+//! before, and kept with the part. A file cannot be looked for: a lost one is unknown.
 
 use std::{
     fs,
@@ -12,12 +16,15 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::program::{Program, Run};
+use super::{
+    program::{Program, Run},
+    rpc::{CallError, NO_METHOD, Session, short},
+};
 use crate::{
     channels::{
-        Failure, PartKey,
+        Attempt, Failure, PartKey,
         history::{History, since},
     },
     files::kept::{Checked, Kept},
@@ -30,10 +37,12 @@ const SENDING: Duration = Duration::from_secs(90);
 const READING: Duration = Duration::from_secs(30);
 /// Conversations that are read, the latest first.
 const CHATS: usize = 500;
-/// Messages of one that are read, the latest first.
+/// Messages of one that are read, the latest first; half as many as long as their texts are more than is read.
 const MESSAGES: usize = 50;
-/// The longest words that are passed on, in characters.
-const MAX_WORDS: usize = 300;
+/// The oldest that works: `imsg rpc` with chats, history and send.
+const OLDEST: (u32, u32) = (0, 9);
+/// The first that says whether trying again is safe.
+const CERTAIN: (u32, u32) = (0, 14);
 
 /// The program, and where it finds files.
 pub(super) struct Imsg {
@@ -55,88 +64,113 @@ impl Imsg {
         Self { history: History::hasty(), ..Self::new(program, folder) }
     }
 
-    /// Performs a run; the message's GUID.
+    /// Sends a message; its GUID.
     pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
-        let broken = || Failure::Permanent("the stored run cannot be made".into());
-        let list = wire["arguments"].as_array().ok_or_else(broken)?;
-        let mut arguments: Vec<String> = list.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        let mut folder = None;
+        let to = wire["to"].as_str().ok_or_else(broken)?;
+        let mut laid_out = None;
         if let Some(file) = wire["file"]["file"].as_str() {
             let file = referred(file).ok_or_else(broken)?;
             let checked = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-            let (place, path) = self
-                .lay_out(key, wire["file"]["name"].as_str().unwrap_or("file"), checked)
-                .await
-                .map_err(|error| Failure::Retry(format!("cannot lay the file out for imsg: {error}")))?;
-            folder = Some(place);
-            arguments.extend(["--file".to_owned(), path.display().to_string()]);
+            let name = wire["file"]["name"].as_str().unwrap_or("file");
+            let failed = |error| Failure::Retry(format!("cannot lay the file out for imsg: {error}"));
+            laid_out = Some(self.lay_out(key, name, checked).await.map_err(failed)?);
         }
-        let run = self.program.run(&arguments, SENDING).await;
-        drop(folder);
-        let written = self.judge(run)?;
-        let answer: Value =
-            written.lines().rev().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_default();
-        if answer["status"] != "sent" {
-            return Err(Failure::Unknown(
-                "imsg did well, but did not say that it has sent the message".into(),
-            ));
+        let mut session = Session::open(&self.program, SENDING).await?;
+        let mut params = match to.contains(';') {
+            false => json!({ "to": to, "service": "imessage" }),
+            true => match chat(&mut session, to).await.map_err(|error| Failure::Retry(error.words()))? {
+                Found::One(chat) => json!({ "chat_id": chat }),
+                Found::None | Found::Unread => {
+                    return Err(Failure::Permanent(format!(
+                        "imsg knows no conversation {to}: write to it once on the Mac"
+                    )));
+                }
+            },
+        };
+        if let Some(text) = wire["text"].as_str() {
+            params["text"] = json!(text);
         }
-        let guid = answer["guid"].as_str().or(answer["message_id"].as_str());
-        // An imsg without access to the database knows no more.
-        let id = guid.map_or_else(|| key.0.clone(), str::to_owned);
-        self.history.remember(&id);
-        Ok(id)
+        let mut method = "send";
+        if let Some((_, path)) = &laid_out {
+            params["file"] = json!(path.display().to_string());
+        } else if session.has("send.tracked")
+            && let Some(id) = tracked(key)
+        {
+            method = "send.tracked";
+            params["attempt_id"] = json!(id);
+        }
+        let sent = session.call(method, params).await;
+        drop(laid_out);
+        let answer = sent.map_err(|error| judge(&error))?;
+        let guid = answer["guid"].as_str().or(answer["message_id"].as_str()).filter(|guid| !guid.is_empty());
+        let id = guid.ok_or_else(|| {
+            Failure::Unknown("imsg says that it has sent it, and not as which message".into())
+        })?;
+        self.history.remember(id);
+        Ok(id.to_owned())
     }
 
-    /// Whether a text arrived, after its run was lost.
-    pub(super) async fn find(&self, wire: &Value, left: i64) -> Result<Option<String>, Failure> {
-        let text = wire["text"].as_str().unwrap_or_default();
-        let to = wire["to"].as_str().unwrap_or_default();
+    /// The number of the latest row of a text's conversation; nothing, where the database cannot be read.
+    pub(super) async fn position(&self, wire: &Value) -> Result<Option<String>, Failure> {
+        if !wire["text"].is_string() || !wire["file"].is_null() {
+            return Ok(None);
+        }
+        let to = wire["to"].as_str().ok_or_else(broken)?;
+        let mut session = Session::open(&self.program, READING).await?;
+        let row = match chat(&mut session, to).await {
+            // Whatever is in it later is new.
+            Ok(Found::None) => Some(0),
+            Ok(Found::Unread) => None,
+            Ok(Found::One(chat)) => match latest(&mut session, chat, None).await {
+                Ok(rows) => Some(rows.iter().filter_map(|row| row["id"].as_i64()).max().unwrap_or(0)),
+                Err(CallError::Gone(why)) => return Err(Failure::Retry(why)),
+                Err(_) => None,
+            },
+            Err(CallError::Gone(why)) => return Err(Failure::Retry(why)),
+            // It may not read the database, and sends without it.
+            Err(_) => None,
+        };
+        Ok(row.map(|row| row.to_string()))
+    }
+
+    /// Whether a text arrived, after its answer was lost.
+    pub(super) async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         let patience = self.history.patience();
         loop {
-            let found = match self.chat(to).await? {
-                Found::One(chat) => self.look(chat, text, since(left)).await?,
-                // There is no such conversation: nothing of it arrived.
-                Found::None => Found::None,
-                Found::Unread => Found::Unread,
-            };
-            match found {
-                Found::One(id) => {
-                    self.history.remember(&id);
-                    return Ok(Some(id));
-                }
-                Found::None | Found::Unread if patience.again().await => {}
-                Found::None => return Ok(None),
-                Found::Unread => {
-                    return Err(Failure::Unknown(
-                        "imsg does not show it among the latest messages, and there are more than it was asked for".into(),
-                    ));
-                }
+            if let Some(id) = self.look(wire, attempt).await? {
+                self.history.remember(&id);
+                return Ok(Some(id));
+            }
+            if !patience.again().await {
+                return Ok(None);
             }
         }
     }
 
-    /// The number that `imsg` has for a conversation.
-    async fn chat(&self, to: &str) -> Result<Found<i64>, Failure> {
-        let arguments = ["chats", "--limit", &CHATS.to_string(), "--json"].map(str::to_owned);
-        let written = self.judge(self.program.run(&arguments, READING).await).map_err(Failure::harmless)?;
-        Ok(Found::among(&written, CHATS, |chat| {
-            chat["id"].as_i64().filter(|_| chat["identifier"] == to || chat["guid"] == to)
-        }))
-    }
-
-    async fn look(&self, chat: i64, text: &str, since: jiff::Timestamp) -> Result<Found<String>, Failure> {
-        let (chat, since) = (chat.to_string(), since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-        let most = MESSAGES.to_string();
-        let arguments =
-            ["history", "--chat-id", &chat, "--limit", &most, "--start", &since, "--json"].map(str::to_owned);
-        let written = self.judge(self.program.run(&arguments, READING).await).map_err(Failure::harmless)?;
-        Ok(Found::among(&written, MESSAGES, |message| {
-            let ours = |guid: &&str| {
-                message["is_from_me"] == true && self.history.may_be(guid, message["text"].as_str(), text)
-            };
-            message["guid"].as_str().filter(ours).map(str::to_owned)
-        }))
+    async fn look(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        let asked = |error: CallError| Failure::Retry(error.words());
+        let (to, text) = (wire["to"].as_str().unwrap_or_default(), wire["text"].as_str().unwrap_or_default());
+        let mut session = Session::open(&self.program, READING).await?;
+        if let Some(id) = tracked(attempt.key) {
+            match session.call("message.send_status", json!({ "guid": id })).await {
+                // A row that is missing is "pending" without fields.
+                Ok(status) if status["status_fields"].is_object() && status["send_state"] != "failed" => {
+                    return Ok(Some(id));
+                }
+                Ok(_) | Err(CallError::Refused { .. }) => {}
+                Err(error) => return Err(asked(error)),
+            }
+        }
+        // Without a row to begin behind, an earlier message would be taken for this one.
+        let Some(after) = attempt.position.and_then(|row| row.parse::<i64>().ok()) else { return Ok(None) };
+        let Found::One(chat) = chat(&mut session, to).await.map_err(asked)? else { return Ok(None) };
+        let rows = latest(&mut session, chat, Some(since(attempt.left))).await.map_err(asked)?;
+        let ours = |row: &&Value| {
+            row["id"].as_i64().is_some_and(|id| id > after)
+                && row["is_from_me"] == true
+                && row["guid"].as_str().is_some_and(|id| self.history.may_be(id, row["text"].as_str(), text))
+        };
+        Ok(rows.iter().find(ours).and_then(|row| row["guid"].as_str().map(str::to_owned)))
     }
 
     /// Puts a file where it has its name, for as long as the folder lives.
@@ -157,58 +191,67 @@ impl Imsg {
         .map_err(std::io::Error::other)?
     }
 
-    /// What a run wrote, or what its end means for a message.
-    fn judge(&self, run: Run) -> Result<String, Failure> {
-        let short = |said: String| {
-            let said = said.replace(char::is_control, " ");
-            said.chars().take(MAX_WORDS).collect::<String>()
-        };
-        Err(match run {
-            Run::Well(written) => return Ok(written),
-            Run::NotStarted(why) => Failure::Retry(why),
-            Run::Lost(why) => Failure::Unknown(why),
-            Run::Ill(status, said) => {
-                let is = |words: &[&str]| words.iter().any(|word| said.to_lowercase().contains(word));
-                // ssh(1): 255 if an error occurred in ssh itself.
-                let never_there = !self.program.ssh.is_empty()
-                    && status == Some(255)
-                    && is(&[
-                        "resolve",
-                        "refused",
-                        "denied",
-                        "no route",
-                        "timed out",
-                        "host key",
-                        "unreachable",
-                    ]);
-                let refused = is(&[
-                    "invalid",
-                    "missing",
-                    "unknown chat",
-                    "unknown option",
-                    "not authorized",
-                    "permission",
-                ]);
-                let said = short(format!("imsg failed: {said}"));
-                match (never_there, refused) {
-                    (true, _) => Failure::Retry(said),
-                    (false, true) => Failure::Permanent(said),
-                    (false, false) => Failure::Unknown(said),
-                }
-            }
-        })
-    }
-
-    /// Whether it runs and may read.
+    /// Whether it runs, is new enough and may read.
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
-        let arguments = ["chats", "--limit", "1", "--json"].map(str::to_owned);
-        match self.judge(self.program.run(&arguments, READING).await) {
-            Ok(_) if self.program.ssh.is_empty() => Ok("imsg on this machine".into()),
-            Ok(_) => Ok("imsg by ssh".into()),
-            Err(failure) => Err(format!(
-                "{failure}; on the Mac, imsg needs Full Disk Access and leave to control Messages"
-            )),
+        let place = if self.program.ssh.is_empty() { "on this machine" } else { "by ssh" };
+        let mac = "on the Mac, imsg needs Full Disk Access and leave to control Messages";
+        let said = match self.program.run(&["--version".to_owned()], READING).await {
+            Run::Well(written) => written,
+            Run::Ill(said) => return Err(format!("imsg failed: {}; {mac}", short(&said))),
+            Run::NotStarted(why) | Run::Lost(why) => return Err(format!("{why}; {mac}")),
+        };
+        let version = version(&said).ok_or_else(|| format!("what answers is no imsg: {}", short(&said)))?;
+        if version < OLDEST {
+            return Err(format!("imsg {} is too old: install 0.9.0 or later, best 0.14.0", short(&said)));
         }
+        let mut session =
+            Session::open(&self.program, READING).await.map_err(|failure| format!("{failure}; {mac}"))?;
+        session
+            .call("chats.list", json!({ "limit": 1 }))
+            .await
+            .map_err(|error| format!("{}; {mac}", error.words()))?;
+        let lacks = match version < CERTAIN {
+            true => "; older than 0.14.0, which says whether a message that failed may have been sent",
+            false => "",
+        };
+        Ok(format!("imsg {} {place}{lacks}", short(&said)))
+    }
+}
+
+fn broken() -> Failure {
+    Failure::Permanent("the stored run cannot be made".into())
+}
+
+/// `imsg 0.14.0` or `0.14.0`.
+fn version(said: &str) -> Option<(u32, u32)> {
+    let word = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut numbers = word.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// The id that a message is given by `send.tracked`: the part's key, as Messages writes ids.
+fn tracked(key: &PartKey) -> Option<String> {
+    Some(uuid::Uuid::try_parse(&key.0).ok()?.hyphenated().to_string().to_uppercase())
+}
+
+/// What an error means for a message (docs/rpc.md, "Delivery failures").
+fn judge(error: &CallError) -> Failure {
+    let said = error.words();
+    let CallError::Refused { code, words, data } = error else { return Failure::Unknown(said) };
+    if let Some(safe) = data["retry_safe"].as_bool() {
+        return if safe { Failure::Retry(said) } else { Failure::Unknown(said) };
+    }
+    let is = |parts: &[&str]| parts.iter().any(|part| words.to_lowercase().contains(part));
+    match *code {
+        // Parse error, invalid request, unknown method, invalid params.
+        -32700 | -32600 | NO_METHOD | -32602 => Failure::Permanent(said),
+        // Too much at once, no database, no bridge: before anything is begun.
+        -32000 | -32002 | -32003 => Failure::Retry(said),
+        // The script may not control Messages (errAEEventNotPermitted): it was not run.
+        _ if is(&["not authorized", "-1743"]) => Failure::Permanent(format!(
+            "{said}; on the Mac, let imsg control Messages (Privacy & Security, Automation)"
+        )),
+        _ => Failure::Unknown(said),
     }
 }
 
@@ -222,17 +265,42 @@ enum Found<T> {
     Unread,
 }
 
-impl<T> Found<T> {
-    /// Looks at what was written, an object a line, `most` of them asked for.
-    fn among(written: &str, most: usize, is_it: impl Fn(&Value) -> Option<T>) -> Self {
-        let mut read = 0;
-        for line in written.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-            read += 1;
-            if let Some(found) = is_it(&line) {
-                return Self::One(found);
-            }
+/// The number that `imsg` has for a conversation.
+async fn chat(session: &mut Session, to: &str) -> Result<Found<i64>, CallError> {
+    let list = match session.call("chats.list", json!({ "limit": CHATS })).await {
+        Err(CallError::TooLong) => return Ok(Found::Unread),
+        list => list?,
+    };
+    let list = list["chats"].as_array().map_or(&[][..], Vec::as_slice);
+    // Since macOS 26 a conversation has "any" for its service (`any;-;+49…`).
+    let tail = |guid: &str| guid.split_once(';').map(|(_, tail)| tail.to_owned());
+    let is_it = |chat: &&Value| match tail(to) {
+        None => chat["identifier"] == to && chat["is_group"] != true,
+        Some(wanted) => chat["guid"].as_str().and_then(tail) == Some(wanted),
+    };
+    match list.iter().find(is_it).and_then(|chat| chat["id"].as_i64()) {
+        Some(chat) => Ok(Found::One(chat)),
+        None if list.len() < CHATS => Ok(Found::None),
+        None => Ok(Found::Unread),
+    }
+}
+
+/// The latest messages of a conversation, as many as can be read.
+async fn latest(
+    session: &mut Session,
+    chat: i64,
+    since: Option<jiff::Timestamp>,
+) -> Result<Vec<Value>, CallError> {
+    let mut most = MESSAGES;
+    loop {
+        let mut params = json!({ "chat_id": chat, "limit": most });
+        if let Some(since) = since {
+            params["start"] = json!(since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
         }
-        if read < most { Self::None } else { Self::Unread }
+        match session.call("messages.history", params).await {
+            Err(CallError::TooLong) if most > 1 => most /= 2,
+            rows => return Ok(rows?["messages"].as_array_mut().map(std::mem::take).unwrap_or_default()),
+        }
     }
 }
 

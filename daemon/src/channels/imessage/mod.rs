@@ -1,18 +1,20 @@
 //! iMessage: an account on a Mac, by a BlueBubbles server or by the program `imsg`.
 //!
-//! Both drive Apple's Messages; neither recognises a message that comes twice. Both are asked, for texts, whether a lost one
-//! arrived: what `imsg` does not show did not, what BlueBubbles does not show is unknown.
+//! Both drive Apple's Messages; neither recognises a message that comes twice, so neither is ever given one a second time.
+//! Both are asked, for texts, whether a lost one arrived: what is not seen is unknown.
 //!
 //! - `target`: addresses; `wire`: what a message becomes for either;
-//! - `bluebubbles`: the server; `imsg` and `program`: the program, here or by ssh.
+//! - `bluebubbles` and `chats`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh.
 
 mod bluebubbles;
+mod chats;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
 mod imsg;
 mod program;
+mod rpc;
 mod target;
 mod wire;
 
@@ -24,8 +26,8 @@ use serde_json::Value;
 
 use self::{bluebubbles::Server, imsg::Imsg, program::Program};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady, PartKey,
-    Redelivery, TargetError,
+    Act, Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Letter, Located,
+    NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::DeliveryMode,
     http::{base::Base, token::Token},
@@ -51,7 +53,11 @@ pub const KEYS: &[Key] = &[
         "true",
         "BlueBubbles: whether its Private API is set up. Replies, reactions, edits, removals and effects need it.",
     ),
-    key("command", "[\"/opt/homebrew/bin/imsg\"]", "imsg: the program, and arguments that come first."),
+    key(
+        "command",
+        "[\"/opt/homebrew/bin/imsg\"]",
+        "imsg: the program, 0.9.0 or later, best 0.14.0; and arguments that come first.",
+    ),
     key(
         "ssh",
         "[\"ssh\", \"-o\", \"BatchMode=yes\", \"-o\", \"ConnectTimeout=10\", \"me@mac.local\"]",
@@ -222,20 +228,31 @@ impl Adapter for IMessage {
             Redelivery::SEEN_ONCE
         } else if !wire["file"].is_null() {
             Redelivery::Never
-        } else if wire["by"] == "imsg" && wire["text"].is_string() {
-            Redelivery::Ask
-        } else if wire["body"]["message"].is_string() {
+        } else if wire["text"].is_string() || wire["body"]["message"].is_string() {
+            // Neither recognises what comes again, and what is not seen may be on its way.
             Redelivery::Look
         } else {
             Redelivery::Never
         }
     }
 
-    async fn find(&self, wire: &Value, _: &PartKey, left: i64) -> Result<Option<String>, Failure> {
+    async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         match &self.bridge {
-            Bridge::Program { imsg, .. } => imsg.find(wire, left).await,
-            Bridge::Server { server, .. } => server.find(wire, left).await,
+            Bridge::Program { imsg, .. } => imsg.find(wire, attempt).await,
+            Bridge::Server { server, .. } => server.find(wire, attempt).await,
         }
+    }
+
+    async fn position(&self, wire: &Value) -> Result<Option<String>, Failure> {
+        match &self.bridge {
+            Bridge::Program { imsg, .. } => imsg.position(wire).await,
+            Bridge::Server { server, .. } => server.position(wire).await,
+        }
+    }
+
+    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        let note = wire["note"].as_str().map(str::to_owned);
+        self.deliver(wire, key).await.map(|id| Delivered { note, ..Delivered::from(id) })
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

@@ -11,9 +11,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use crate::program::Running;
 
 /// The longest that it may write, in bytes. A history of fifty messages has a tenth of it.
-const MAX_WRITTEN: u64 = 1024 * 1024;
+pub(super) const MAX_WRITTEN: u64 = 1024 * 1024;
 /// What is kept of what it says on its standard error.
-const MAX_SAID: u64 = 2 * 1024;
+pub(super) const MAX_SAID: u64 = 2 * 1024;
 /// What it gets of the environment.
 const ENVIRONMENT: [&str; 5] = ["PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK"];
 
@@ -33,8 +33,8 @@ pub(super) enum Run {
     Well(String),
     /// It could not be started.
     NotStarted(String),
-    /// It ended with this status, and said this.
-    Ill(Option<i32>, String),
+    /// It failed, and said this.
+    Ill(String),
     /// Its time was over, or it wrote too much.
     Lost(String),
 }
@@ -51,11 +51,15 @@ impl Program {
         (program, whole)
     }
 
-    /// Runs it with these arguments behind its own.
-    pub(super) async fn run(&self, arguments: &[String], longest: Duration) -> Run {
-        if arguments.iter().any(|argument| argument.contains('\0')) {
-            return Run::Ill(None, "an argument has a zero byte in it".into());
-        }
+    /// Starts it with these arguments behind its own, with pipes to all three of its ends.
+    pub(super) fn start(&self, arguments: &[String]) -> Result<Running, String> {
+        let (program, mut command) = self.command(arguments);
+        Running::start(command.stdin(Stdio::piped()))
+            .map_err(|error| format!("cannot run {program}: {error}"))
+    }
+
+    /// Its name, and how it is run.
+    fn command(&self, arguments: &[String]) -> (String, tokio::process::Command) {
         let (program, rest) = self.line(arguments);
         let mut command = tokio::process::Command::new(&program);
         command.args(rest).env_clear();
@@ -64,8 +68,17 @@ impl Program {
                 command.env(name, value);
             }
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut running = match Running::start(&mut command) {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        (program, command)
+    }
+
+    /// Runs it with these arguments behind its own.
+    pub(super) async fn run(&self, arguments: &[String], longest: Duration) -> Run {
+        if arguments.iter().any(|argument| argument.contains('\0')) {
+            return Run::Ill("an argument has a zero byte in it".into());
+        }
+        let (program, mut command) = self.command(arguments);
+        let mut running = match Running::start(command.stdin(Stdio::null())) {
             Ok(running) => running,
             Err(error) => return Run::NotStarted(format!("cannot run {program}: {error}")),
         };
@@ -81,7 +94,9 @@ impl Program {
                 if status.success() {
                     Run::Well(written)
                 } else {
-                    Run::Ill(status.code(), said.trim().to_owned())
+                    // imsg says on its standard output what went wrong (`CommandRouter.run`).
+                    let said = if said.trim().is_empty() { written } else { said };
+                    Run::Ill(said.trim().to_owned())
                 }
             }
         }
@@ -94,7 +109,7 @@ fn quoted(argument: &str) -> String {
 }
 
 /// The first `most` bytes; the rest is read and dropped, or it would wait for ever.
-async fn read(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> io::Result<String> {
+pub(super) async fn read(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> io::Result<String> {
     let Some(mut pipe) = pipe else { return Ok(String::new()) };
     let mut bytes = Vec::new();
     (&mut pipe).take(most).read_to_end(&mut bytes).await?;
@@ -136,9 +151,7 @@ mod tests {
         assert!(matches!(shell(&script).run(&[], Duration::from_millis(300)).await, Run::Lost(_)));
         tokio::time::sleep(Duration::from_millis(2_500)).await;
         assert!(!mark.exists());
-        assert!(
-            matches!(shell("echo no >&2; exit 3").run(&[], LONG).await, Run::Ill(Some(3), said) if said == "no")
-        );
+        assert!(matches!(shell("echo no >&2; exit 3").run(&[], LONG).await, Run::Ill(said) if said == "no"));
         let nowhere = Program { command: words(&["/nonexistent/imsg"]), ssh: vec![] };
         assert!(matches!(nowhere.run(&[], LONG).await, Run::NotStarted(_)));
         let Run::Well(names) = shell("env").run(&[], LONG).await else { panic!() };

@@ -56,9 +56,18 @@ fn handle(text: &str) -> Option<String> {
     fits.then(|| text.to_lowercase())
 }
 
-/// A conversation's GUID.
-pub(super) fn guid(address: &str) -> String {
-    if address.contains(';') { address.to_owned() } else { format!("iMessage;-;{address}") }
+/// The GUIDs that the chat with an address may have, the newer ones first.
+pub(super) fn guids(address: &str) -> Vec<String> {
+    let (service, tail) = match address.split_once(';') {
+        Some((service, tail)) => (service, tail.to_owned()),
+        None => ("iMessage", format!("-;{address}")),
+    };
+    let mut guids = vec![format!("any;{tail}"), format!("{service};{tail}")];
+    if service != "iMessage" {
+        guids.push(format!("iMessage;{tail}"));
+    }
+    guids.dedup();
+    guids
 }
 
 /// Whether a chat's GUID, as Messages has it, is the one of an address. The service in it says how its last message went,
@@ -127,7 +136,9 @@ mod tests {
         }
         assert!(!is_chat_of("any;-;+15551234568", "+15551234567"));
         assert!(!is_chat_of("any;+;+15551234567", "+15551234567"));
-        assert_eq!(guid("+15551234567"), "iMessage;-;+15551234567");
-        assert_eq!(guid("iMessage;+;chat1"), "iMessage;+;chat1");
+        assert_eq!(guids("+15551234567"), ["any;-;+15551234567", "iMessage;-;+15551234567"]);
+        assert_eq!(guids("iMessage;+;chat1"), ["any;+;chat1", "iMessage;+;chat1"]);
+        assert_eq!(guids("SMS;-;123"), ["any;-;123", "SMS;-;123", "iMessage;-;123"]);
+        assert_eq!(guids("any;+;chat1"), ["any;+;chat1", "iMessage;+;chat1"]);
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! BlueBubbles' requests are those of its version 1
 //! (<https://documenter.getpostman.com/view/765844/UV5RnfwM>; its own checks are in
-//! <https://github.com/BlueBubblesApp/bluebubbles-server>, `messageValidator.ts`); `imsg`'s options those of `imsg send`
-//! (<https://github.com/openclaw/imsg>). A file stands in either by its reference.
+//! <https://github.com/BlueBubblesApp/bluebubbles-server>, `messageValidator.ts`); `imsg`'s parameters those of its `send`
+//! (<https://github.com/openclaw/imsg/blob/main/docs/rpc.md>). A file stands in either by its reference.
 
 use serde_json::{Value, json};
 
-use super::target::guid;
 use crate::{
     channels::{Act, Letter},
     message::deed::Deed,
@@ -63,10 +62,7 @@ fn tapback(emoji: &str) -> Option<&'static str> {
 
 /// A new message by BlueBubbles; `private` says that its helper is there.
 pub(super) fn bluebubbles(letter: &Letter<'_>, private: bool) -> Value {
-    let mut body = json!({
-        "chatGuid": guid(letter.address),
-        "method": if private { "private-api" } else { "apple-script" },
-    });
+    let mut body = json!({ "method": if private { "private-api" } else { "apple-script" } });
     if let Some(message) = letter.reply_to {
         body["selectedMessageGuid"] = json!(message);
         body["partIndex"] = json!(0);
@@ -76,7 +72,7 @@ pub(super) fn bluebubbles(letter: &Letter<'_>, private: bool) -> Value {
     }
     let Some(file) = letter.files.first() else {
         body["message"] = json!(letter.part.text);
-        return request("message/text", body);
+        return request("message/text", letter.address, body);
     };
     let caption = (!letter.part.text.is_empty()).then(|| {
         let mut caption = body.clone();
@@ -84,10 +80,13 @@ pub(super) fn bluebubbles(letter: &Letter<'_>, private: bool) -> Value {
         caption
     });
     body["name"] = json!(file.name);
+    let mut wire = request("message/attachment", letter.address, body);
     if file.voice {
-        body["isAudioMessage"] = json!(true);
+        match is_voice_note(&file.name) {
+            true => wire["body"]["isAudioMessage"] = json!(true),
+            false => wire["note"] = json!(VOICE_IS_A_FILE),
+        }
     }
-    let mut wire = request("message/attachment", body);
     wire["file"] = json!({ "file": file.reference(), "kind": file.kind });
     if let Some(caption) = caption {
         wire["caption"] = caption;
@@ -106,8 +105,8 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
             };
             let mut wire = request(
                 "message/react",
+                act.address,
                 json!({
-                    "chatGuid": guid(act.address),
                     "selectedMessageGuid": message,
                     "reaction": format!("{}{tapback}", if *remove { "-" } else { "" }),
                     "partIndex": 0,
@@ -131,9 +130,21 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
     })
 }
 
-fn request(path: &str, body: Value) -> Value {
-    json!({ "by": "bluebubbles", "path": path.split('/').collect::<Vec<_>>(), "body": body })
+/// Which chat that is, is asked when it goes.
+fn request(path: &str, to: &str, body: Value) -> Value {
+    json!({ "by": "bluebubbles", "path": path.split('/').collect::<Vec<_>>(), "to": to, "body": body })
 }
+
+/// What Messages plays as a voice note: Core Audio's own form, and MP3, which the server makes into it and nothing else
+/// (BlueBubbles 1.9.9, `MessageInterface.sendAttachmentSync`, `sendAttachmentPrivateApi`: `convertMp3ToCaf`).
+fn is_voice_note(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name.ends_with(".caf") || name.ends_with(".mp3")
+}
+
+/// What the receipt says of any other.
+const VOICE_IS_A_FILE: &str =
+    "the voice note was sent as a file: Messages takes .caf and .mp3 as voice notes";
 
 fn of(message: &str, what: &str, body: Value) -> Value {
     json!({ "by": "bluebubbles", "path": ["message", message, what], "body": body, "of": message })
@@ -141,25 +152,15 @@ fn of(message: &str, what: &str, body: Value) -> Value {
 
 /// A new message by `imsg`.
 pub(super) fn imsg(letter: &Letter<'_>) -> Value {
-    let (option, whom) =
-        if letter.address.contains(';') { ("--chat-guid", letter.address) } else { ("--to", letter.address) };
-    // Nothing that somebody writes may be taken for an option.
-    let safe = |text: &str| if text.starts_with('-') { format!(" {text}") } else { text.to_owned() };
-    let mut arguments = vec!["send".to_owned(), option.to_owned(), whom.to_owned()];
-    if option == "--to" {
-        arguments.extend(["--service".to_owned(), "imessage".to_owned()]);
-    }
-    let mut wire = json!({ "by": "imsg" });
+    let mut wire = json!({ "by": "imsg", "to": letter.address });
     if !letter.part.text.is_empty() {
-        let text = safe(&letter.part.text);
-        arguments.extend(["--text".to_owned(), text.clone()]);
-        wire["text"] = json!(text);
+        wire["text"] = json!(letter.part.text);
     }
-    arguments.push("--json".to_owned());
-    wire["to"] = json!(letter.address);
-    wire["arguments"] = json!(arguments);
     if let Some(file) = letter.files.first() {
-        wire["file"] = json!({ "file": file.reference(), "name": safe(&file.name) });
+        wire["file"] = json!({ "file": file.reference(), "name": file.name });
+        if file.voice {
+            wire["note"] = json!("the voice note was sent as a file: imsg send makes none");
+        }
     }
     wire
 }

@@ -1,27 +1,32 @@
-//! The one request that there is, and what its answers mean.
+//! The requests that there are, and in which order they go.
 //!
-//! Every answer has status 200; an error is in its body. signal-cli speaks to Signal's servers while we wait, and knows no
-//! more of a message whose connection broke than we do: [`Failure::Unknown`], unless it names an error that comes before
-//! anything was sent.
+//! Every answer has status 200; an error is in its body, and [`judge`](super::judge) says what it means. Before a message goes,
+//! Signal is asked something that only its servers know (`listDevices`), for of a message that fails on the way signal-cli does
+//! not say whether it left. It is not asked again for [`REACHED`] after anything else went through.
 //!
 //! A daemon that was started for one account (`-a`) sends as that one, whatever account a request names, and does not say
 //! which it is (signal-cli-jsonrpc(5), "Multi-account mode"). Nothing is handed to such a one.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
+use super::{
+    judge::{self, Judged, code},
+    reached::recipients,
+    version::Version,
+};
 use crate::{
     channels::{
-        Failure, heard,
-        http::{Answer, Http, Silence, base::Base, inlined, quota},
-        limits::{Allowance, Scope},
+        Failure,
+        http::{Answer, Http, Silence, base::Base, inlined},
+        limits::Scope,
     },
     files::kept::{Checked, Kept},
-    message::attachment::referred,
+    message::{attachment::referred, recipients::Recipients},
     settings::secret::Secret,
 };
 
@@ -32,31 +37,45 @@ const LONGEST: Duration = Duration::from_secs(500);
 
 /// For so long a daemon that served several accounts is believed to do so still.
 const BELIEVED: Duration = Duration::from_mins(1);
-
-/// What went wrong, by signal-cli's numbers (`SignalJsonRpcCommandHandler` and JSON-RPC 2.0 §5.1).
-mod code {
-    pub(super) const USER: i64 = -1;
-    pub(super) const UNTRUSTED: i64 = -4;
-    pub(super) const RATE_LIMIT: i64 = -5;
-    pub(super) const METHOD: i64 = -32601;
-    pub(super) const PARAMETERS: i64 = -32602;
-    pub(super) const REQUEST: i64 = -32600;
-    pub(super) const JSON: i64 = -32700;
-}
+/// For so long Signal is believed to be reachable after something went through.
+const REACHED: Duration = Duration::from_secs(10);
+/// For a question that the daemon answers by itself.
+const BRIEF: Duration = Duration::from_secs(5);
 
 /// A daemon.
 pub(super) struct Client {
     http: Http,
     url: Base,
     account: String,
-    serves_all: Mutex<Option<Instant>>,
+    known: Mutex<Known>,
+}
+
+/// What a daemon has said of itself.
+#[derive(Debug, Default)]
+struct Known {
+    /// It served several accounts then.
+    serves_all: Option<Instant>,
+    /// Something got as far as Signal then.
+    reached: Option<Instant>,
+    version: Option<Version>,
+    /// The account's own id.
+    aci: Option<String>,
+}
+
+/// What a request came to.
+#[derive(Debug)]
+pub(super) struct Performed {
+    /// The result.
+    pub(super) result: Value,
+    /// Whom it reached, of a group.
+    pub(super) recipients: Option<Recipients>,
 }
 
 impl Client {
     /// The daemon at `url`, for its account.
     pub(super) fn new(http: reqwest::Client, url: Base, account: String) -> Self {
-        let serves_all = Mutex::default();
-        Self { http: Http::new(http, "signal-cli", Secret::from("")), url, account, serves_all }
+        let known = Mutex::default();
+        Self { http: Http::new(http, "signal-cli", Secret::from("")), url, account, known }
     }
 
     /// The account, as its requests name it.
@@ -69,8 +88,8 @@ impl Client {
         &self.http
     }
 
-    /// Performs a request; the result, or what became of it.
-    pub(super) async fn perform(&self, id: &str, wire: &Value, kept: &Kept) -> Result<Value, Failure> {
+    /// Performs a request.
+    pub(super) async fn perform(&self, id: &str, wire: &Value, kept: &Kept) -> Result<Performed, Failure> {
         if let Some(why) = wire["refused"].as_str() {
             return Err(Failure::Permanent(why.into()));
         }
@@ -86,34 +105,117 @@ impl Client {
             None => None,
         };
         self.serves_all().await?;
-        let answer = self.ask(request, file).await.inspect_err(|_| self.believe(None))?;
+        self.reaches_signal().await?;
+        self.is_own(wire).await?;
+        let answer = self.ask(request, file).await.inspect_err(|_| self.forget())?;
+        let group = wire["params"]["groupId"].is_array();
+        let method = wire["method"].as_str().unwrap_or_default();
+        let result = self.result(answer, method, group).inspect_err(|_| self.known().reached = None)?;
+        self.known().reached = Some(Instant::now());
+        let results = result["results"].as_array().map_or(&[][..], Vec::as_slice);
+        let missed = results.iter().any(|result| result["type"] != "SUCCESS");
+        let contacts = if group && missed { self.contacts().await } else { vec![] };
+        let recipients = if group { recipients(results, &contacts) } else { None };
+        Ok(Performed { recipients, result })
+    }
+
+    /// Which version it is, once it has said so.
+    pub(super) fn version(&self) -> Option<Version> {
+        self.known().version
+    }
+
+    /// Asks which version it is, unless it has said so.
+    pub(super) async fn learn_version(&self) -> Option<Version> {
+        if let known @ Some(_) = self.version() {
+            return known;
+        }
+        let answer = self.ask(question("version", None), None).await.ok()?;
+        let version = answer.body["result"]["version"].as_str().and_then(Version::read);
+        self.known().version = version;
+        version
+    }
+
+    /// Whether somebody is the account itself, as far as that is known: by its number or its own id.
+    pub(super) fn is_self(&self, author: &str) -> Option<bool> {
+        if author == self.account {
+            return Some(true);
+        }
+        if author.starts_with('+') {
+            return Some(false);
+        }
+        self.known().aci.as_ref().map(|aci| aci == author)
+    }
+
+    /// Fails where a message that is changed turns out to be somebody else's.
+    async fn is_own(&self, wire: &Value) -> Result<(), Failure> {
+        let Some(author) = wire["own"].as_str() else { return Ok(()) };
+        self.learn_aci().await;
+        match self.is_self(author) {
+            Some(true) => Ok(()),
+            _ => Err(Failure::Permanent(super::wire::NOT_OWN.into())),
+        }
+    }
+
+    /// Asks for the account's own id, which its own identity key has beside its number.
+    async fn learn_aci(&self) {
+        if self.known().aci.is_some() {
+            return;
+        }
+        let params = json!({ "account": self.account, "number": self.account });
+        let Ok(answer) = self.brief("listIdentities", params).await else { return };
+        let list = answer.body["result"].as_array().map_or(&[][..], Vec::as_slice);
+        let aci = list.iter().find_map(|identity| uuid::Uuid::try_parse(identity["uuid"].as_str()?).ok());
+        self.known().aci = aci.map(|aci| aci.to_string());
+    }
+
+    /// The people that the account knows, without asking anybody else.
+    async fn contacts(&self) -> Vec<Value> {
+        let answer = self.brief("listContacts", json!({ "account": self.account })).await;
+        answer
+            .ok()
+            .and_then(|mut answer| answer.body["result"].as_array_mut().map(std::mem::take))
+            .unwrap_or_default()
+    }
+
+    async fn brief(&self, method: &str, params: Value) -> Result<Answer, Silence> {
+        let request = self.http.client.post(self.url.at(&["api", "v1", "rpc"]));
+        self.http.ask_within(request.json(&question(method, Some(params))), BRIEF).await
+    }
+
+    /// The result of an answer, or what its error means.
+    fn result(&self, answer: Answer, method: &str, group: bool) -> Result<Value, Failure> {
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
             return Err(self.http.judge(&answer, &said, Scope::Account));
         }
-        let error = &answer.body["error"];
-        if !error.is_null() {
-            return Err(self.judge(error, wire["method"].as_str().unwrap_or_default()));
+        match &answer.body["error"] {
+            Value::Null => Ok(answer.body["result"].clone()),
+            error => Err(self.judge_of(error, method, group)),
         }
-        let results = answer.body["result"]["results"].as_array().map_or(&[][..], Vec::as_slice);
-        let missed = results.iter().filter(|result| result["type"] != "SUCCESS").count();
-        if missed > 0 {
-            tracing::warn!(
-                missed,
-                of = results.len(),
-                "a Signal message did not reach every member of its group"
-            );
+    }
+
+    /// What an error means for a question.
+    pub(super) fn judge(&self, error: &Value, method: &str) -> Failure {
+        self.judge_of(error, method, false)
+    }
+
+    /// What it means for a request of this method, `group` saying that it went to one.
+    fn judge_of(&self, error: &Value, method: &str, group: bool) -> Failure {
+        let words = error["message"].as_str().unwrap_or("it gave no reason");
+        if error["code"] == code::PARAMETERS && words.contains("account") {
+            return Failure::Permanent(self.no_account());
         }
-        Ok(answer.body["result"].clone())
+        let results = error["data"]["response"]["results"].as_array().map_or(&[][..], Vec::as_slice);
+        let number = error["code"].as_i64().unwrap_or(0);
+        Judged { number, words: &self.http.words(words), results, method, group }.failure()
     }
 
     /// Fails where the daemon was started for one account.
     pub(super) async fn serves_all(&self) -> Result<(), Failure> {
-        let since = *self.serves_all.lock().unwrap_or_else(PoisonError::into_inner);
-        if since.is_some_and(|since| since.elapsed() < BELIEVED) {
+        if self.known().serves_all.is_some_and(|since| since.elapsed() < BELIEVED) {
             return Ok(());
         }
-        let answer = self.ask(accounts(), None).await.map_err(Silence::harmless)?;
+        let answer = self.ask(question("listAccounts", None), None).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
             return Err(self.http.judge(&answer, &said, Scope::Account).harmless());
@@ -121,13 +223,44 @@ impl Client {
         if serves_one(&answer) {
             return Err(Failure::Permanent(self.started_for_one()));
         }
-        self.believe(Some(Instant::now()));
+        self.known().serves_all = Some(Instant::now());
         Ok(())
     }
 
-    /// That it serves several accounts, since when; or nothing of it any more.
-    pub(super) fn believe(&self, since: Option<Instant>) {
-        *self.serves_all.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    /// Fails where Signal's servers cannot be reached, or take nothing from this account.
+    async fn reaches_signal(&self) -> Result<(), Failure> {
+        if self.known().reached.is_some_and(|since| since.elapsed() < REACHED) {
+            return Ok(());
+        }
+        let request = question("listDevices", Some(json!({ "account": self.account })));
+        let answer = self.ask(request, None).await.map_err(Silence::harmless)?;
+        let error = &answer.body["error"];
+        let number = error["code"].as_i64().unwrap_or(0);
+        let passing = !error.is_null() && ![code::PARAMETERS, code::REQUEST, code::METHOD].contains(&number);
+        if answer.status.is_success() && passing {
+            let words = self.http.words(error["message"].as_str().unwrap_or("it gave no reason"));
+            let said = format!("Signal cannot be reached: signal-cli said {number}, {words}");
+            return Err(judge::before(said, "", &[]));
+        }
+        self.result(answer, "listDevices", false).map_err(Failure::harmless)?;
+        self.known().reached = Some(Instant::now());
+        Ok(())
+    }
+
+    /// It may be another one now.
+    pub(super) fn forget(&self) {
+        *self.known() = Known::default();
+    }
+
+    /// As if it had been asked already.
+    #[cfg(test)]
+    pub(super) fn believe(&self) {
+        *self.known() =
+            Known { serves_all: Some(Instant::now()), reached: Some(Instant::now()), ..Known::default() };
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn started_for_one(&self) -> String {
@@ -148,74 +281,18 @@ impl Client {
         self.http.ask_within(request, longest).await
     }
 
-    /// What an error means for the message.
-    pub(super) fn judge(&self, error: &Value, method: &str) -> Failure {
-        let number = error["code"].as_i64().unwrap_or(0);
-        let message = error["message"].as_str().unwrap_or("it gave no reason");
-        let said = format!("signal-cli said {number}, {}", self.http.words(message));
-        let results = error["data"]["response"]["results"].as_array().map_or(&[][..], Vec::as_slice);
-        let any = |kind: &str| results.iter().any(|result| result["type"] == kind);
-        match number {
-            code::PARAMETERS if message.contains("account") => Failure::Permanent(self.no_account()),
-            code::METHOD => {
-                Failure::Permanent(format!("{said}: this signal-cli has no {method}, use a newer one"))
-            }
-            code::PARAMETERS | code::REQUEST | code::JSON => Failure::Permanent(said),
-            code::UNTRUSTED => Failure::Permanent(format!(
-                "{said}: the recipient has a new safety number; compare it, then run signal-cli trust"
-            )),
-            code::RATE_LIMIT => self.limited(said, results),
-            code::USER if any("RATE_LIMIT_FAILURE") => self.limited(said, results),
-            code::USER if any("NETWORK_FAILURE") => Failure::Unknown(format!("{said}: its network failed")),
-            code::USER if any("UNREGISTERED_FAILURE") => {
-                Failure::Permanent(format!("{said}: the recipient is not on Signal"))
-            }
-            code::USER => Failure::Permanent(said),
-            // An exception, its name in brackets at the end.
-            _ if ["ConnectException", "UnknownHostException", "NoRouteToHostException"]
-                .iter()
-                .any(|name| message.contains(name)) =>
-            {
-                Failure::Retry(said)
-            }
-            _ if message.contains("RateLimitException") => self.limited(said, results),
-            _ if ["AttachmentInvalidException", "AuthorizationFailedException"]
-                .iter()
-                .any(|name| message.contains(name)) =>
-            {
-                Failure::Permanent(said)
-            }
-            _ => Failure::Unknown(said),
-        }
-    }
-
-    fn limited(&self, said: String, results: &[Value]) -> Failure {
-        let seconds = results.iter().filter_map(|result| result["retryAfterSeconds"].as_u64()).max();
-        let captcha = results.iter().any(|result| result["token"].is_string());
-        let why = if captcha {
-            format!("{said}: Signal wants to see a person; run signal-cli submitRateLimitChallenge, or wait")
-        } else {
-            said
-        };
-        match seconds.filter(|seconds| *seconds > 0) {
-            Some(seconds) => {
-                let after = Duration::from_secs(seconds).min(quota::LONGEST);
-                heard::note(Allowance::none(Scope::Account, after));
-                Failure::Wait { after, why }
-            }
-            None => Failure::Retry(why),
-        }
-    }
-
     fn no_account(&self) -> String {
         format!("signal-cli has no account {}: register or link it there", self.account)
     }
 
-    /// The account, if the daemon has it.
+    /// The account and the program, if the daemon has it and Signal can be reached.
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
-        let answer = match self.ask(accounts(), None).await {
+        let answer = match self.ask(question("listAccounts", None), None).await {
             Ok(answer) => answer,
-            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => {
+                self.forget();
+                return Err(why);
+            }
         };
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
@@ -225,17 +302,29 @@ impl Client {
             return Err(self.started_for_one());
         }
         let accounts = answer.body["result"].as_array().ok_or("what answers is no signal-cli; check url")?;
-        let is_it = |account: &&Value| account["number"] == self.account || account["aci"] == self.account;
-        match accounts.iter().find(is_it) {
-            Some(_) => Ok(self.account.clone()),
-            None => Err(self.no_account()),
+        if !accounts.iter().any(|account| account["number"] == self.account) {
+            return Err(self.no_account());
         }
+        // It may have been replaced since it was asked.
+        self.known().version = None;
+        let version = self.learn_version().await;
+        self.known().reached = None;
+        self.reaches_signal().await.map_err(|failure| failure.to_string())?;
+        self.learn_aci().await;
+        Ok(match version {
+            Some(version) => format!("{} by {}", self.account, version.described()),
+            None => format!("{} by a signal-cli that does not say its version", self.account),
+        })
     }
 }
 
-/// Which accounts there are, which a daemon for one of them does not say.
-fn accounts() -> Value {
-    json!({ "jsonrpc": "2.0", "id": "accounts", "method": "listAccounts" })
+/// A request that changes nothing.
+fn question(method: &str, params: Option<Value>) -> Value {
+    let mut question = json!({ "jsonrpc": "2.0", "id": method, "method": method });
+    if let Some(params) = params {
+        question["params"] = params;
+    }
+    question
 }
 
 /// Whether it has no such method.

@@ -67,19 +67,23 @@ const LIMITED_VAGUELY: Reply = Reply::Says(
 );
 const ACCOUNTS: Reply =
     Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[{"number":"+4915112345678"}],"id":"r"}"#);
+const VERSION: Reply = Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":{"version":"0.14.2"},"id":"r"}"#);
+const DEVICES: Reply = Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[{"id":1}],"id":"r"}"#);
 const NOBODY: Reply = Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[],"id":"r"}"#);
 
 fn scene(case: Case) -> Scene {
     match case {
-        Case::Limited => plays([ACCOUNTS, LIMITED], Ends::Waits),
-        Case::LimitedVaguely => plays([ACCOUNTS, LIMITED_VAGUELY], Ends::Retried),
+        Case::Limited => plays([ACCOUNTS, DEVICES, LIMITED], Ends::Waits),
+        Case::LimitedVaguely => plays([ACCOUNTS, DEVICES, LIMITED_VAGUELY], Ends::Retried),
         Case::Removed => Scene::Never("it tells everybody a second time, and refuses nothing"),
         Case::Refused | Case::Replaced => Scene::Never("signal-cli asks nobody who they are"),
-        Case::Ready => plays([ACCOUNTS], Ends::Sent("+4915112345678")),
+        Case::Ready => {
+            plays([ACCOUNTS, VERSION, DEVICES, NOBODY], Ends::Sent("+4915112345678 by signal-cli 0.14.2"))
+        }
         Case::NotReady => plays([NOBODY], Ends::Refused("signal-cli has no account +4915112345678")),
         Case::File | Case::Deed(Action::Edit | Action::Delete | Action::React | Action::Poll) => {
-            plays([ACCOUNTS, SENT], Ends::Sent(ID))
+            plays([ACCOUNTS, DEVICES, SENT], Ends::Sent(ID))
         }
-        _ => usual(&[ACCOUNTS], SENT, ID, case),
+        _ => usual(&[ACCOUNTS, DEVICES], SENT, ID, case),
     }
 }

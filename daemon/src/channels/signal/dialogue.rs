@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{CAPABILITIES, Client, KEYS, Settings, Signal};
 use crate::{
     channels::{
-        Act, Adapter, Failure, Letter, Redelivery, heard,
+        Act, Adapter, Delivered, Failure, Letter, Quoted, Redelivery, heard,
         http::{
             base::Base,
             double::{Double, Reply, body, http},
@@ -21,6 +21,27 @@ use crate::{
 };
 use serde_json::json;
 
+macro_rules! error {
+    ($code:expr, $message:expr, $data:expr) => {
+        Reply::Says(
+            200,
+            "",
+            concat!(
+                r#"{"jsonrpc":"2.0","error":{"code":"#,
+                $code,
+                r#","message":""#,
+                $message,
+                r#"","data":"#,
+                $data,
+                r#"},"id":"k"}"#
+            ),
+        )
+    };
+}
+
+mod errors;
+mod known;
+
 const ANNA: &str = "+4915112345679";
 const GROUP: &str = "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
 
@@ -28,7 +49,7 @@ fn signal(port: u16, files: &Files) -> Signal {
     let url = Base::parse("url", &format!("http://127.0.0.1:{port}")).unwrap();
     let account = "+4915112345678".to_owned();
     let client = Client::new(http(), url, account.clone());
-    client.believe(Some(std::time::Instant::now()));
+    client.believe();
     Signal { client, account, kept: files.kept() }
 }
 
@@ -62,6 +83,7 @@ fn a_letter_becomes_this_request() {
     voice.voice = true;
     let whole = Letter {
         reply_to: Some("+4915112345670/1700000000001"),
+        quoted: Some(Quoted { author: Some("Ben"), text: "Where are you?" }),
         files: std::slice::from_ref(&voice),
         ..letter(GROUP, &part)
     };
@@ -76,10 +98,15 @@ fn a_letter_becomes_this_request() {
             "voiceNote": true,
             "quoteTimestamp": 1_700_000_000_001_u64,
             "quoteAuthor": "+4915112345670",
+            "quoteMessage": "Where are you?",
         })
     );
     let own = Letter { reply_to: Some("1700000000002"), ..letter(ANNA, &part) };
     assert_eq!(signal.compose(&own)["params"]["quoteAuthor"], "+4915112345678");
+    // Who wrote it is known from what was heard, where the id does not say.
+    let heard = Quoted { author: Some("+49 151 12345670"), text: "" };
+    let params = signal.compose(&Letter { quoted: Some(heard), ..own })["params"].clone();
+    assert_eq!((&params["quoteAuthor"], &params["quoteMessage"]), (&json!("+4915112345670"), &json!(null)));
 }
 
 #[test]
@@ -171,77 +198,6 @@ async fn a_file_stands_in_the_request_and_one_that_is_gone_is_not_sent() {
     assert_eq!(double.heard().len(), 1);
 }
 
-macro_rules! error {
-    ($code:literal, $message:literal, $data:literal) => {
-        Reply::Says(
-            200,
-            "",
-            concat!(
-                r#"{"jsonrpc":"2.0","error":{"code":"#,
-                $code,
-                r#","message":""#,
-                $message,
-                r#"","data":"#,
-                $data,
-                r#"},"id":"k"}"#
-            ),
-        )
-    };
-}
-
-#[tokio::test]
-async fn an_error_is_judged_by_its_number_and_its_results() {
-    const FAILED: &str = "Failed to send message";
-    type Judged = fn(&Failure) -> bool;
-    let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
-    let unknown: Judged = |failure| matches!(failure, Failure::Unknown(_));
-    let retry: Judged = |failure| matches!(failure, Failure::Retry(_));
-    let cases: [(&'static [Reply], Judged, &str); 12] = [
-        (
-            &[error!("-32602", "Specified account does not exist", "null")],
-            permanent,
-            "no account +4915112345678",
-        ),
-        (&[error!("-32601", "Method not implemented", "null")], permanent, "has no send"),
-        (&[error!("-32700", "Unexpected end-of-input", "null")], permanent, "-32700"),
-        (
-            &[error!(
-                "-1",
-                "Failed to send message", r#"{"response":{"results":[{"type":"UNREGISTERED_FAILURE"}]}}"#
-            )],
-            permanent,
-            "not on Signal",
-        ),
-        (
-            &[error!(
-                "-1",
-                "Failed to send message", r#"{"response":{"results":[{"type":"NETWORK_FAILURE"}]}}"#
-            )],
-            unknown,
-            FAILED,
-        ),
-        (&[error!("-1", "Invalid group id: abc", "null")], permanent, "Invalid group id"),
-        (
-            &[error!("-4", "Failed to send message due to untrusted identities", "null")],
-            permanent,
-            "safety number",
-        ),
-        (&[error!("-5", "Failed to send message due to rate limiting", "null")], retry, "rate limiting"),
-        (&[error!("-32603", "Failed to send message: refused (ConnectException)", "null")], retry, "refused"),
-        (
-            &[error!("-32603", "Failed to send message: x (AttachmentInvalidException)", "null")],
-            permanent,
-            "x",
-        ),
-        (&[error!("-32603", "Failed to send message: closed (IOException)", "null")], unknown, "closed"),
-        (&[error!("-3", "closed", "null")], unknown, "closed"),
-    ];
-    for (script, judged, words) in cases {
-        let failure = deliver(script).await.0.unwrap_err();
-        assert!(judged(&failure) && failure.to_string().contains(words), "{words}: {failure:?}");
-    }
-}
-
 #[tokio::test]
 async fn a_limit_with_a_time_is_waited_for_and_one_with_a_captcha_says_what_to_do() {
     const LIMITED: Reply = error!(
@@ -289,59 +245,6 @@ async fn a_poll_is_a_method_of_its_own_that_an_old_signal_cli_lacks() {
     assert_eq!(signal.act(&act(ANNA, &several, None)).unwrap()["params"]["noMulti"], false);
     let answering = Act { reply_to: Some("1700000000000"), ..act(ANNA, &deed, None) };
     assert!(signal.refusal(&signal.act(&answering).unwrap()).is_some());
-}
-
-/// It would send as whom it was started for, and nobody could tell.
-#[tokio::test]
-async fn nothing_is_handed_to_a_daemon_that_serves_one_account() {
-    const ACCOUNTS: Reply = Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[],"id":"accounts"}"#);
-    let text = part("Hello");
-    let asks = |script: &'static [Reply]| {
-        let double = Double::start(script);
-        let signal = signal(double.port, &Files::new());
-        signal.client.believe(None);
-        (signal, double)
-    };
-    let (signal, double) = asks(&[error!("-32601", "Method not implemented", "null"), SENT]);
-    let wire = signal.compose(&letter(ANNA, &text));
-    let failure = signal.deliver(&wire, &key()).await.unwrap_err();
-    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("without -a")), "{failure:?}");
-    assert_eq!(double.heard().len(), 1, "nothing was sent");
-
-    // One that serves several is asked once, and again after its line broke: it may be another one now.
-    let (signal, double) = asks(&[ACCOUNTS, SENT, SENT, Reply::Close, ACCOUNTS, SENT]);
-    for lost in [false, false, true, false] {
-        assert_eq!(signal.deliver(&wire, &key()).await.is_err(), lost);
-    }
-    let asked = double.heard().iter().filter(|request| request.contains("listAccounts")).count();
-    assert_eq!((asked, double.heard().len()), (2, 6));
-
-    // Of a question nobody sees anything.
-    for script in [&[Reply::Close] as &'static [Reply], &[Reply::Says(500, "", "")]] {
-        let failure = asks(script).0.deliver(&wire, &key()).await.unwrap_err();
-        assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
-    }
-}
-
-#[tokio::test]
-async fn readiness_needs_the_account() {
-    let ready = |script: &'static [Reply]| async move {
-        signal(Double::start(script).port, &Files::new()).check_ready().await
-    };
-    let said = ready(&[Reply::Says(
-        200,
-        "",
-        r#"{"jsonrpc":"2.0","result":[{"number":"+4915112345678"}],"id":"r"}"#,
-    )])
-    .await;
-    assert_eq!(said.unwrap(), "+4915112345678");
-    let said = ready(&[Reply::Says(200, "", r#"{"jsonrpc":"2.0","result":[],"id":"r"}"#)]).await;
-    assert!(said.unwrap_err().0.starts_with("signal-cli has no account +4915112345678"));
-    let said = ready(&[error!("-32601", "Method not implemented", "null")]).await;
-    assert!(said.unwrap_err().0.contains("start its daemon without -a"));
-    for other in [&[Reply::Says(200, "", "{}")] as &'static [Reply], &[Reply::Says(404, "", "")]] {
-        assert!(ready(other).await.unwrap_err().0.contains("check url"));
-    }
 }
 
 #[test]

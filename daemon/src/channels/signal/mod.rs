@@ -1,5 +1,9 @@
 //! Signal: one account of a signal-cli daemon, over its JSON-RPC interface on HTTP.
 //!
+//! - `target`: addresses and ids; `wire`: what a message becomes;
+//! - `client`: the requests and their order; `judge`: what an error means; `reached`: whom a group's message reached;
+//! - `version`: what an older signal-cli lacks.
+//!
 //! A message's id is the time at which signal-cli sent it; until it answers nobody knows that time, and nothing finds the
 //! message again. So a lost answer to a new message is unknown. What is done to a message that is there (a reaction, another
 //! text, its removal) comes to the same when it is done twice.
@@ -12,11 +16,14 @@ mod client;
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
+mod judge;
 mod lookup;
+mod reached;
 mod target;
+mod version;
 mod wire;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -24,10 +31,11 @@ use serde_json::Value;
 
 use self::client::Client;
 use super::{
-    Act, Adapter, Capabilities, EditForm, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey,
-    Redelivery, TargetError,
+    Act, Adapter, Capabilities, Delivered, EditForm, Failure, FileForm, FileRules, IdScope, Letter, NotReady,
+    PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
+    house::House,
     http::base::Base,
     identity::{Identity, Spelling, Unidentified},
 };
@@ -44,11 +52,7 @@ pub const KEYS: &[Key] = &[
         "\"http://127.0.0.1:8080\"",
         "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080, without -a. It asks nobody who they are, so let it listen on this machine only.",
     ),
-    key(
-        "account",
-        "\"+4915112345678\"",
-        "The account's number, or its UUID, as signal-cli listAccounts shows it.",
-    ),
+    key("account", "\"+4915112345678\"", "The account's number, as signal-cli listAccounts shows it."),
 ];
 
 /// signal-cli reads no text of JSON that is longer than 20,000,000 characters (Jackson's `StreamReadConstraints`; 0.13.19
@@ -90,6 +94,26 @@ const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::PLAIN
 };
 
+/// Of a signal-cli that is known to be too old for polls.
+const WITHOUT_POLLS: Capabilities = Capabilities {
+    actions: &[Action::React, Action::Edit, Action::Delete],
+    polls: None,
+    instead: &[
+        (
+            Action::Poll,
+            "signal-cli makes polls since 0.13.23, and the one that runs is older: ask in a message",
+        ),
+        (Action::ThreadReply, "Signal has no threads: use reply"),
+        (Action::Thread, "Signal has no threads: use reply"),
+        (Action::Pin, "send it again, or quote it with reply"),
+        (Action::SendWithEffect, "send it without an effect"),
+    ],
+    ..CAPABILITIES
+};
+
+/// How long after one question for its version a signal-cli that did not answer is asked again.
+const ASK_AGAIN: Duration = Duration::from_mins(1);
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
@@ -107,11 +131,14 @@ struct Signal {
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
     let url = Base::parse("url", &settings.url).map_err(OpenError::Invalid)?;
+    // signal-cli finds an account by its number and by nothing else (`MultiAccountManagerImpl.getManager`).
     let account = target::canonical(&settings.account)
         .ok()
-        .filter(|account| !account.starts_with("group:") && !account.starts_with("u:"))
+        .filter(|account| account.starts_with('+'))
         .ok_or_else(|| {
-            OpenError::Invalid("account: write a number such as +4915112345678, or a UUID".into())
+            OpenError::Invalid(
+                "account: write its number, such as +4915112345678, by which signal-cli knows it".into(),
+            )
         })?;
     Ok(Arc::new(Signal {
         client: Client::new(opening.http, url, account.clone()),
@@ -123,11 +150,18 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
 #[async_trait]
 impl Adapter for Signal {
     fn capabilities(&self) -> &'static Capabilities {
-        &CAPABILITIES
+        match self.client.version() {
+            Some(version) if version < version::POLLS => &WITHOUT_POLLS,
+            _ => &CAPABILITIES,
+        }
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    fn repeats_quotes(&self) -> bool {
+        true
     }
 
     /// A person is their account's UUID (ACI): a number may be given to somebody else, and a user name be taken by one.
@@ -157,7 +191,7 @@ impl Adapter for Signal {
     }
 
     fn act(&self, act: &Act<'_>) -> Option<Value> {
-        wire::act(&self.account, act)
+        wire::act(&self.account, act, |author| self.client.is_self(author))
     }
 
     fn revise(&self, wire: Value, newest: &str) -> Value {
@@ -165,17 +199,29 @@ impl Adapter for Signal {
     }
 
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        let result = self.client.perform(&key.0, wire, &self.kept).await?;
+        self.deliver_with_details(wire, key).await.map(|delivered| delivered.id)
+    }
+
+    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        let performed = self.client.perform(&key.0, wire, &self.kept).await?;
         let params = &wire["params"];
         // An edit has a time of its own, which the next one names.
-        match params["targetTimestamp"].as_u64().or(result["timestamp"].as_u64()) {
-            Some(time) => {
-                Ok(match params["targetAuthor"].as_str().filter(|author| *author != self.account) {
-                    Some(author) => format!("{author}/{time}"),
-                    None => time.to_string(),
-                })
-            }
-            None => Err(Failure::Unknown("signal-cli said yes, but not as which message".into())),
+        let time = params["targetTimestamp"].as_u64().or(performed.result["timestamp"].as_u64());
+        let Some(time) = time else {
+            return Err(Failure::Unknown("signal-cli said yes, but not as which message".into()));
+        };
+        let own = |author: &&str| self.client.is_self(author) == Some(true);
+        let id = match params["targetAuthor"].as_str().filter(|author| !own(author)) {
+            Some(author) => format!("{author}/{time}"),
+            None => time.to_string(),
+        };
+        let note = if params["voiceNote"] == true { self.voice_note_is_a_file().await } else { None };
+        Ok(Delivered { id, note, recipients: performed.recipients })
+    }
+
+    async fn listen(&self, _: &dyn House) {
+        while self.client.learn_version().await.is_none() {
+            tokio::time::sleep(ASK_AGAIN).await;
         }
     }
 
@@ -187,5 +233,14 @@ impl Adapter for Signal {
 
     async fn check_ready(&self) -> Result<String, NotReady> {
         self.client.who_am_i().await.map_err(NotReady)
+    }
+}
+
+impl Signal {
+    /// What is said of a voice note that an older signal-cli sent.
+    async fn voice_note_is_a_file(&self) -> Option<String> {
+        let version = self.client.learn_version().await.filter(|version| *version < version::VOICE_NOTES)?;
+        let since = version::VOICE_NOTES;
+        Some(format!("signal-cli {version} sent the voice note as a file; {since} and later send it as one"))
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
 }
 
 /// A number or a UUID.
-fn person(address: &str) -> Option<String> {
+pub(super) fn person(address: &str) -> Option<String> {
     let bare = address.strip_prefix("phone:").or_else(|| address.strip_prefix("uuid:")).unwrap_or(address);
     if let Some(number) = bare.strip_prefix('+') {
         let digits: String = number.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();

@@ -7,9 +7,9 @@
 
 use serde_json::{Value, json};
 
-use super::target::{MessageId, parameters};
+use super::target::{MessageId, parameters, person};
 use crate::{
-    channels::{Act, Letter, refused},
+    channels::{Act, Letter, Quoted, refused},
     message::{
         attachment::Attachment,
         deed::{Deed, Poll},
@@ -20,6 +20,12 @@ use crate::{
 /// A message whose id cannot be read.
 const NO_MESSAGE: &str = "there is no such message: write its time in milliseconds, or author/time for one that somebody else wrote";
 
+/// Somebody else's message cannot be changed.
+pub(super) const NOT_OWN: &str = "only messages of the account itself can be changed or removed";
+
+/// The longest text that is quoted, in characters: applications show the first lines of it.
+const MAX_QUOTED: usize = 1_000;
+
 /// A new poll. What is older than 0.13.23 may not have it, and says so.
 pub(super) const POLL: &str = "sendPollCreate";
 
@@ -29,23 +35,28 @@ pub(super) fn compose(account: &str, letter: &Letter<'_>) -> Value {
     if let Some(file) = letter.files.first() {
         params["attachment"] = json!([data_uri(file)]);
         if file.voice {
-            // Since 0.14.2 (<https://github.com/AsamK/signal-cli/pull/1973>); what is older sends it as a file.
             params["voiceNote"] = json!(true);
         }
     }
     if let Some(id) = letter.reply_to
-        && !quote(&mut params, account, id)
+        && !quote(&mut params, account, id, letter.quoted)
     {
         return refused(NO_MESSAGE);
     }
     request("send", params)
 }
 
-/// Quotes a message, if that is the id of one.
-fn quote(params: &mut Value, account: &str, id: &str) -> bool {
+/// Quotes a message, if that is the id of one, with what is known of it.
+fn quote(params: &mut Value, account: &str, id: &str, quoted: Option<Quoted<'_>>) -> bool {
     let Some(message) = MessageId::read(id) else { return false };
     params["quoteTimestamp"] = json!(message.time);
-    params["quoteAuthor"] = json!(message.author.as_deref().unwrap_or(account));
+    let heard = quoted.and_then(|quoted| quoted.author).and_then(person);
+    let author = message.author.or(heard);
+    params["quoteAuthor"] = json!(author.as_deref().unwrap_or(account));
+    // A quote without its words is shown empty to who does not have the message any more.
+    if let Some(quoted) = quoted.filter(|quoted| !quoted.text.is_empty()) {
+        params["quoteMessage"] = json!(quoted.text.chars().take(MAX_QUOTED).collect::<String>());
+    }
     true
 }
 
@@ -61,8 +72,8 @@ pub(super) fn revise(mut wire: Value, newest: &str) -> Value {
     wire
 }
 
-/// Anything else.
-pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
+/// Anything else. `is_self` says whether somebody is the account itself, as far as that is known.
+pub(super) fn act(account: &str, act: &Act<'_>, is_self: impl Fn(&str) -> Option<bool>) -> Option<Value> {
     if let Deed::Poll(poll) = act.deed {
         return Some(ask(account, act, poll));
     }
@@ -71,8 +82,8 @@ pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
     };
     let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
     let mut params = parameters(account, act.address);
-    let own = id.author.as_deref().is_none_or(|author| author == account);
-    Some(match act.deed {
+    let own = id.author.as_deref().map_or(Some(true), is_self);
+    let mut made = match act.deed {
         Deed::React { emoji, remove, .. } => {
             params["emoji"] = json!(emoji);
             params["remove"] = json!(remove);
@@ -80,12 +91,12 @@ pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
             params["targetTimestamp"] = json!(id.time);
             request("sendReaction", params)
         }
-        _ if !own => refused("only messages of the account itself can be changed or removed"),
+        _ if own == Some(false) => return Some(refused(NOT_OWN)),
         Deed::Edit { .. } => {
             params = text(account, act.address, act.part?);
             params["editTimestamp"] = json!(id.time);
             // It takes the place of all of the message: without its quote it would lose that.
-            if act.reply_to.is_some_and(|quoted| !quote(&mut params, account, quoted)) {
+            if act.reply_to.is_some_and(|quoted| !quote(&mut params, account, quoted, None)) {
                 return Some(refused(NO_MESSAGE));
             }
             request("send", params)
@@ -94,7 +105,12 @@ pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
             params["targetTimestamp"] = json!(id.time);
             request("remoteDelete", params)
         }
-    })
+    };
+    // It is asked before it goes whether that is the account's own id.
+    if own.is_none() && !matches!(act.deed, Deed::React { .. }) {
+        made["own"] = json!(id.author);
+    }
+    Some(made)
 }
 
 /// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendPollCreateCommand.java>

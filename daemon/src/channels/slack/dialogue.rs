@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Slack, client::Client};
 use crate::{
     channels::{
-        Act, Adapter, Failure, Letter, PartKey, Redelivery, heard,
+        Act, Adapter, Attempt, Failure, Letter, PartKey, Redelivery, heard,
         http::{
             base::Base,
             double::{Double, Reply, body, http},

@@ -34,8 +34,8 @@ use serde_json::Value;
 
 use self::{client::Client, wire::Wire};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady, PartKey,
-    Redelivery, TargetError,
+    Act, Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady,
+    PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
@@ -214,8 +214,8 @@ impl Adapter for Slack {
         }
     }
 
-    async fn find(&self, wire: &Value, key: &PartKey, _: i64) -> Result<Option<String>, Failure> {
-        asked::find(&self.client, &Wire::read(wire)?, key).await
+    async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        asked::find(&self.client, &Wire::read(wire)?, attempt.key).await
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

@@ -3,7 +3,7 @@
 use super::{CLOUD, EVOLUTION, Graph, HYBRID, Instance, KEYS, Settings, Template, WhatsApp};
 use crate::{
     channels::{
-        Adapter, Failure, Letter, Redelivery,
+        Adapter, Attempt, Failure, Letter, Redelivery,
         http::{
             base::Base,
             double::{Double, Reply, body, http},

@@ -34,8 +34,8 @@ use self::{
     wire::Ways,
 };
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady, PartKey,
-    Redelivery, TargetError,
+    Act, Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady,
+    PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, DeliveryMode, PollRules},
     http::{base::Base, token::Token},
@@ -392,9 +392,9 @@ impl Adapter for WhatsApp {
         }
     }
 
-    async fn find(&self, wire: &Value, _: &PartKey, left: i64) -> Result<Option<String>, Failure> {
+    async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         match &self.instance {
-            Some(instance) => instance.find(by_second(wire), left).await,
+            Some(instance) => instance.find(by_second(wire), attempt.left).await,
             None => Ok(None),
         }
     }

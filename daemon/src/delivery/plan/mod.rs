@@ -110,6 +110,7 @@ impl Resolved {
             unidentified: self.unidentified.as_deref(),
             account: &self.account,
             reply_to: call.reply_to.as_deref(),
+            quoted: None,
             silent: call.silent,
             origin,
             deed: &call.deed,

@@ -5,7 +5,7 @@
 
 use super::{acts, files, shown};
 use crate::{
-    channels::{Adapter, Letter},
+    channels::{Adapter, Letter, Quoted},
     delivery::{AgentRules, spoken},
     message::{
         attachment::Attachment,
@@ -34,6 +34,8 @@ pub struct Content<'a> {
     pub account: &'a str,
     /// What it answers.
     pub reply_to: Option<&'a str>,
+    /// What is known of that.
+    pub quoted: Option<Quoted<'a>>,
     /// Without a notification.
     pub silent: bool,
     /// Where its turn came from.
@@ -58,6 +60,7 @@ impl<'a> Content<'a> {
             unidentified: message.unidentified.as_deref(),
             account: &message.account,
             reply_to: message.reply_to.as_deref(),
+            quoted: None,
             silent: message.silent,
             origin: message.origin.as_ref(),
             deed: &message.deed,
@@ -153,6 +156,7 @@ fn letters(
             address: content.recipient(adapter),
             thread: content.target.thread.as_deref(),
             reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
+            quoted: content.quoted,
             silent: content.silent,
             headline: &headline,
             part,

@@ -69,10 +69,19 @@ async fn parse(request: Request) -> Response {
         state: State::Ready,
         code: None,
         error: None,
+        detail: None,
+        deadline: None,
+        decided_by_software: false,
         hint: Receipt::hint(State::Ready, None),
         to: value["to"].as_str().unwrap_or_default().to_owned(),
         sent: Some("0 of 1".into()),
-        parts: vec![PartReceipt { state: PartState::Planned, platform_id: None, text: None, error: None }],
+        parts: vec![PartReceipt {
+            state: PartState::Planned,
+            platform_id: None,
+            text: None,
+            error: None,
+            recipients: None,
+        }],
         attachments: vec![],
     };
     (StatusCode::ACCEPTED, Json(receipt)).into_response()

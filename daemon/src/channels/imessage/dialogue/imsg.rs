@@ -1,8 +1,8 @@
-//! The program imsg.
+//! The program imsg: a shell script that speaks as `imsg rpc` does.
 
 use super::*;
+use crate::channels::imessage::contract::answers;
 
-/// A program that writes down what it was given, and does what the test wrote into a file.
 struct Mac {
     folder: TempDir,
     files: Files,
@@ -12,13 +12,7 @@ impl Mac {
     fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("imsg");
-        let log = folder.path().join("log");
-        let log = log.display();
-        let script = format!(
-            "#!/bin/sh\nfirst=$1 line=$1\nshift\nfor last in \"$@\"; do line=\"$line|$last\"; done\n\
-             printf '%s\\n' \"$line\" >>'{log}'\nset -- \"$first\"\n{script}\n"
-        );
-        fs::write(&program, script).unwrap();
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         Self { folder, files: Files::new() }
     }
@@ -35,45 +29,58 @@ impl Mac {
         self.folder.path().join("staging")
     }
 
-    fn log(&self) -> Vec<String> {
-        let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-        log.lines().map(str::to_owned).collect()
+    /// The parameters of all that it was asked by this method.
+    fn asked(&self, method: &str) -> Vec<Value> {
+        let asked = fs::read_to_string(self.folder.path().join("imsg.asked")).unwrap_or_default();
+        let all = asked.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        all.filter(|call| call["method"] == method).map(|call| call["params"].clone()).collect()
     }
 }
 
-const WELL: &str = r#"echo '{"status":"sent","id":7,"guid":"G-7"}'"#;
+const WELL: &str = answers!(r#"send) say '"result":{"ok":true,"id":7,"guid":"G-7"}' ;;"#);
 
 #[tokio::test]
-async fn imsg_is_given_its_arguments_and_no_text_is_taken_for_an_option() {
+async fn imsg_is_given_texts_as_they_are_and_never_twice() {
     for ssh in [&[] as &[&str], &["/bin/sh", "-c"]] {
         let mac = Mac::new(WELL);
         let imessage = mac.account(ssh);
-        let text = part("--file /etc/passwd; $(id) 'x'");
+        let text = part("--file /etc/passwd; $(id) 'x' \\n\n\"");
         let wire = imessage.compose(&letter(ANNA, &text));
-        assert_eq!(imessage.redelivery(&wire), Redelivery::Ask);
+        assert_eq!(imessage.redelivery(&wire), Redelivery::Look);
         assert_eq!(imessage.deliver(&wire, &key()).await.unwrap(), "G-7");
-        let expected =
-            format!("send|--to|{ANNA}|--service|imessage|--text| --file /etc/passwd; $(id) 'x'|--json");
-        assert_eq!(mac.log(), [expected]);
-        let group = imessage.compose(&letter("iMessage;+;chat1", &text));
-        assert_eq!(group["arguments"][1], "--chat-guid");
+        assert_eq!(mac.asked("send"), [json!({"to": ANNA, "service": "imessage", "text": text.text})]);
     }
+}
+
+#[tokio::test]
+async fn a_group_goes_by_its_number_whatever_its_service_is_called() {
+    let mac = Mac::new(answers!(
+        r#"chats.list) say '"result":{"chats":[{"id":3,"identifier":"+4915112345679","guid":"any;-;+4915112345679"},{"id":4,"identifier":"chat1","guid":"any;+;chat1","is_group":true}]}' ;;
+           send) say '"result":{"ok":true,"guid":"G-7"}' ;;"#
+    ));
+    let imessage = mac.account(&[]);
+    let text = part("Hello");
+    imessage.deliver(&imessage.compose(&letter("iMessage;+;chat1", &text)), &key()).await.unwrap();
+    assert_eq!(mac.asked("send"), [json!({"chat_id": 4, "text": "Hello"})]);
+    let unheard = imessage.compose(&letter("iMessage;+;chat2", &text));
+    let failure = imessage.deliver(&unheard, &key()).await.unwrap_err();
+    assert!(matches!(&failure, Failure::Permanent(why) if why.contains("no conversation")), "{failure:?}");
 }
 
 #[tokio::test]
 async fn a_file_has_its_name_while_imsg_runs_and_is_gone_afterwards() {
-    let mac = Mac::new(&format!("[ \"$(cat \"$last\")\" = hello ] || exit 9; {WELL}"));
+    let mac = Mac::new(answers!(
+        r#"send) file=${line#*'"file":"'} file=${file%%'"'*}
+           [ "$(cat "$file")" = hello ] || exit 9
+           say '"result":{"ok":true,"guid":"G-7"}' ;;"#
+    ));
     let imessage = mac.account(&[]);
     let (text, file) = (part("See"), [mac.files.add("a b.txt", "text/plain", b"hello")]);
     let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &text) });
     assert_eq!(imessage.redelivery(&wire), Redelivery::Never);
     imessage.deliver(&wire, &key()).await.unwrap();
     let path = mac.staging().join(key().0).join("a b.txt");
-    assert!(
-        mac.log()[0].ends_with(&format!("--text|See|--json|--file|{}", path.display())),
-        "{:?}",
-        mac.log()
-    );
+    assert_eq!(mac.asked("send")[0]["file"], path.display().to_string());
     assert!(!path.exists() && !path.parent().unwrap().exists());
 }
 
@@ -84,88 +91,177 @@ async fn how_imsg_ends_says_what_became_of_the_message() {
     let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
     let unknown: Judged = |failure| matches!(failure, Failure::Unknown(_));
     let retry: Judged = |failure| matches!(failure, Failure::Retry(_));
-    let cases: [(&str, &[&str], Judged); 6] = [
-        ("echo 'Invalid recipient' >&2; exit 1", &[], permanent),
-        ("echo 'AppleScript failed' >&2; exit 1", &[], unknown),
-        ("kill -9 $$", &[], unknown),
-        ("echo not json", &[], unknown),
-        (WELL, &["/bin/sh", "-c", "echo 'ssh: connect: Connection refused' >&2; exit 255"], retry),
-        (WELL, &["/bin/sh", "-c", "echo 'Connection closed by remote host' >&2; exit 255"], unknown),
-    ];
-    for (script, ssh, judged) in cases {
-        let mac = Mac::new(script);
-        let imessage = mac.account(ssh);
-        let failure = imessage.deliver(&imessage.compose(&letter(ANNA, &text)), &key()).await.unwrap_err();
-        assert!(judged(&failure), "{script}: {failure:?}");
+    macro_rules! error {
+        ($error:literal) => {
+            answers!(concat!("send) say '\"error\":", $error, "' ;;"))
+        };
     }
-    let nobody = mac_without_program();
+    let cases: [(&str, Judged, &str); 12] = [
+        // No row was seen within eight seconds.
+        (
+            error!(
+                r#"{"code":-32001,"message":"Delivery outcome unknown","data":{"retry_safe":false,"disposition":"may_have_completed","detail":"no matching outgoing text row was observed within 8 seconds"}}"#
+            ),
+            unknown,
+            "no matching",
+        ),
+        (
+            error!(r#"{"code":-32603,"message":"x","data":{"retry_safe":true,"disposition":"not_started"}}"#),
+            retry,
+            "x",
+        ),
+        (error!(r#"{"code":-32004,"message":"lane blocked","data":{"retry_safe":true}}"#), retry, "blocked"),
+        (error!(r#"{"code":-32002,"message":"database unavailable"}"#), retry, "database"),
+        // 0.13 and older.
+        (
+            error!(r#"{"code":-32603,"message":"Internal error","data":"AppleEvent timed out. (-1712)"}"#),
+            unknown,
+            "-1712",
+        ),
+        (
+            error!(
+                r#"{"code":-32603,"message":"Internal error","data":"Not authorized to send Apple events to Messages. (-1743)"}"#
+            ),
+            permanent,
+            "Automation",
+        ),
+        (
+            error!(r#"{"code":-32602,"message":"Invalid params","data":"invalid service"}"#),
+            permanent,
+            "invalid service",
+        ),
+        (answers!(r#"send) say '"result":{"ok":true}' ;;"#), unknown, "not as which message"),
+        (answers!("send) kill -9 $$ ;;"), unknown, "ended"),
+        (answers!("send) echo not json; exit 0 ;;"), unknown, "ended"),
+        ("echo 'dyld: cannot load' >&2; exit 1", retry, "dyld"),
+        ("exit 0", retry, "does not answer"),
+    ];
+    for (script, judged, words) in cases {
+        let mac = Mac::new(script);
+        let imessage = mac.account(&[]);
+        let failure = imessage.deliver(&imessage.compose(&letter(ANNA, &text)), &key()).await.unwrap_err();
+        assert!(judged(&failure) && failure.to_string().contains(words), "{words}: {failure:?}");
+    }
+    for away in ["echo 'ssh: connect: Connection refused' >&2; exit 255", "exit 255"] {
+        let imessage = Mac::new(WELL).account(&["/bin/sh", "-c", away]);
+        let failure = imessage.deliver(&imessage.compose(&letter(ANNA, &text)), &key()).await.unwrap_err();
+        assert!(retry(&failure), "{failure:?}");
+    }
+    let program = Program { command: vec!["/nonexistent/imsg".into()], ssh: vec![] };
+    let imsg = Imsg::hasty(program, "/nonexistent".into());
+    let nobody = IMessage { bridge: Bridge::Program { imsg, remote: false }, kept: Files::new().kept() };
     let failure = nobody.deliver(&nobody.compose(&letter(ANNA, &text)), &key()).await.unwrap_err();
-    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+    assert!(retry(&failure), "{failure:?}");
     assert!(nobody.check_ready().await.unwrap_err().0.contains("Full Disk Access"));
 }
 
-fn mac_without_program() -> IMessage {
-    let program = Program { command: vec!["/nonexistent/imsg".into()], ssh: vec![] };
-    let imsg = Imsg::hasty(program, "/nonexistent".into());
-    IMessage { bridge: Bridge::Program { imsg, remote: false }, kept: Files::new().kept() }
-}
+/// Conversation 3 with Anna, in which `rows` of a text of the account's own stand in a file beside the program.
+const KEEPS: &str = answers!(
+    r#"chats.list) say '"result":{"chats":[{"id":3,"identifier":"+4915112345679","guid":"any;-;+4915112345679"}]}' ;;
+       messages.history) say "\"result\":{\"messages\":[$(cat "$0.rows")]}" ;;"#
+);
 
 #[tokio::test]
-async fn a_lost_run_is_settled_by_the_history_and_no_earlier_message_is_taken_for_it() {
-    // The third message of the history is the second with this text.
-    let mac = Mac::new(
-        r#"case "$1" in
-chats) echo '{"id":3,"identifier":"+4915112345679","guid":"iMessage;-;+4915112345679"}';;
-history) echo '{"guid":"G-1","is_from_me":false,"text":"Hello"}'
-  echo '{"guid":"G-7","is_from_me":true,"text":"Hello"}'
-  [ -e "$0.second" ] && echo '{"guid":"G-8","is_from_me":true,"text":"Hello"}';;
-*) echo '{"status":"sent","guid":"G-7"}';;
-esac
-exit 0"#,
-    );
+async fn no_earlier_message_is_taken_for_a_lost_one() {
+    let mac = Mac::new(KEEPS);
+    let rows = |rows: &str| fs::write(mac.folder.path().join("imsg.rows"), rows).unwrap();
     let imessage = mac.account(&[]);
-    let text = part("Hello");
+    let text = part("ok");
     let wire = imessage.compose(&letter(ANNA, &text));
-    // 2023-11-14T22:13:20Z.
-    let key = PartKey("018bcfe5680070008000000000000000".into());
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(), Some("G-7"));
-    let asked = mac.log().pop().unwrap();
-    assert_eq!(asked, "history|--chat-id|3|--limit|50|--start|2023-11-14T22:11:20Z|--json");
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "that one is known");
-    fs::write(mac.folder.path().join("imsg.second"), "").unwrap();
-    assert_eq!(imessage.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(), Some("G-8"));
-    let other = part("Something else");
-    assert_eq!(
-        imessage.find(&imessage.compose(&letter(ANNA, &other)), &key, 1_700_000_000_000).await.unwrap(),
-        None
+    rows(
+        r#"{"id":40,"guid":"G-40","is_from_me":true,"text":"ok"},{"id":39,"guid":"G-39","is_from_me":false,"text":"And?"}"#,
     );
+    let position = imessage.position(&wire).await.unwrap();
+    assert_eq!(position.as_deref(), Some("40"));
+    let key = key();
+    let attempt = Attempt { position: position.as_deref(), ..Attempt::new(&key, 1_700_000_000_000) };
+    // The earlier "ok", said again by nobody; and one that somebody else said.
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap(), None);
+    rows(
+        r#"{"id":41,"guid":"G-41","is_from_me":false,"text":"ok"},{"id":40,"guid":"G-40","is_from_me":true,"text":"ok"}"#,
+    );
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap(), None);
+    rows(
+        r#"{"id":42,"guid":"G-42","is_from_me":true,"text":"ok"},{"id":40,"guid":"G-40","is_from_me":true,"text":"ok"}"#,
+    );
+    // Without a row to begin behind, nothing is proven.
+    assert_eq!(imessage.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(), None);
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap().as_deref(), Some("G-42"));
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap(), None, "that one is known");
+    let asked = mac.asked("messages.history");
+    assert_eq!(asked[0], json!({"chat_id": 3, "limit": 50}));
+    assert_eq!(asked[1], json!({"chat_id": 3, "limit": 50, "start": "2023-11-14T22:11:20Z"}));
+
+    // With somebody who was never written to all rows are new.
     let nobody = imessage.compose(&letter("anna@example.org", &text));
-    assert_eq!(imessage.find(&nobody, &key, 1_700_000_000_000).await.unwrap(), None);
+    assert_eq!(imessage.position(&nobody).await.unwrap().as_deref(), Some("0"));
+    // A program that may not read sends without; one that does not run does not.
+    let blind = Mac::new(answers!(r#"chats.list) say '"error":{"code":-32002,"message":"no access"}' ;;"#));
+    assert_eq!(blind.account(&[]).position(&wire).await.unwrap(), None);
     let broken = Mac::new("exit 1").account(&[]);
-    assert!(matches!(broken.find(&wire, &key, 1_700_000_000_000).await, Err(Failure::Retry(_))));
+    assert!(matches!(broken.position(&wire).await, Err(Failure::Retry(_))));
+    assert!(matches!(broken.find(&wire, &attempt).await, Err(Failure::Retry(_))));
 }
 
 #[tokio::test]
-async fn what_stands_behind_the_last_page_is_unknown_and_not_sent_again() {
-    let text = part("Hello");
-    // A line as often as `seq` counts.
-    let many = |n: usize, line: &str| format!("for n in $(seq {n}); do echo '{line}'; done");
-    let other = r#"{"guid":"G-1","is_from_me":true,"text":"Something else"}"#;
-    let chat = r#"echo '{"id":3,"identifier":"+4915112345679"}'"#;
-    let stranger = r#"{"id":4,"identifier":"+4915100000000"}"#;
-    for (chats, history, known) in [
-        (chat.to_owned(), many(49, other), true),
-        (chat.to_owned(), many(50, other), false),
-        (many(499, stranger), String::new(), true),
-        (many(500, stranger), String::new(), false),
-    ] {
-        let mac =
-            Mac::new(&format!("case \"$1\" in\nchats) {chats};;\nhistory) {history}\n;;\nesac\nexit 0"));
-        let imessage = mac.account(&[]);
-        let found = imessage.find(&imessage.compose(&letter(ANNA, &text)), &key(), 1_700_000_000_000).await;
-        match known {
-            true => assert_eq!(found, Ok(None), "{chats} {history}"),
-            false => assert!(matches!(found, Err(Failure::Unknown(_))), "{found:?}"),
-        }
-    }
+async fn a_page_that_is_too_long_is_asked_for_in_smaller_ones() {
+    let mac = Mac::new(answers!(
+        r#"chats.list) say '"result":{"chats":[{"id":3,"identifier":"+4915112345679"}]}' ;;
+           messages.history) limit=${line#*'"limit":'} limit=${limit%%[!0-9]*}
+             if [ "$limit" -gt 12 ]; then head -c 1200000 /dev/zero | tr '\0' x; echo
+             else say '"result":{"messages":[{"id":5,"guid":"G-5","is_from_me":true,"text":"ok"}]}'; fi ;;"#
+    ));
+    let imessage = mac.account(&[]);
+    let text = part("ok");
+    let wire = imessage.compose(&letter(ANNA, &text));
+    let key = key();
+    let attempt = Attempt { position: Some("4"), ..Attempt::new(&key, 1_700_000_000_000) };
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap().as_deref(), Some("G-5"));
+    let limits: Vec<Value> = mac.asked("messages.history").iter().map(|call| call["limit"].clone()).collect();
+    assert_eq!(limits, [50, 25, 12]);
+}
+
+#[tokio::test]
+async fn with_its_bridge_a_message_has_an_id_of_ours_and_is_asked_about_by_it() {
+    let mac = Mac::new(answers!(
+        r#"status) say '"result":{"version":"0.15.10","methods":["send","send.tracked","message.send_status"]}' ;;
+           send.tracked) say '"result":{"ok":true,"guid":"018BCFE5-6800-7000-8000-000000000000"}' ;;
+           message.send_status) case $line in
+             *018BCFE5*) say '"result":{"send_state":"sent","status_fields":{"is_sent":true}}' ;;
+             *) say '"result":{"send_state":"pending","status_fields":null}' ;;
+             esac ;;
+           chats.list) say '"result":{"chats":[]}' ;;"#
+    ));
+    let imessage = mac.account(&[]);
+    let text = part("ok");
+    let wire = imessage.compose(&letter(ANNA, &text));
+    let key = PartKey("018bcfe5680070008000000000000000".into());
+    let id = "018BCFE5-6800-7000-8000-000000000000";
+    assert_eq!(imessage.deliver(&wire, &key).await.unwrap(), id);
+    assert_eq!(mac.asked("send.tracked")[0]["attempt_id"], id);
+    assert_eq!(imessage.find(&wire, &Attempt::new(&key, 0)).await.unwrap().as_deref(), Some(id));
+    let other = PartKey("f".repeat(32));
+    assert_eq!(imessage.find(&wire, &Attempt::new(&other, 0)).await.unwrap(), None);
+    // A file goes without.
+    let file = [mac.files.add("a.txt", "text/plain", b"hello")];
+    let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &text) });
+    assert!(imessage.deliver(&wire, &key).await.is_err() && mac.asked("send").len() == 1);
+}
+
+#[tokio::test]
+async fn readiness_says_the_version_and_what_it_lacks() {
+    let ready = async |version: &str| {
+        let script = answers!(r#"chats.list) say '"result":{"chats":[]}' ;;"#);
+        Mac::new(&format!("VERSION='{version}'\n{script}"))
+            .account(&[])
+            .check_ready()
+            .await
+            .map_err(|why| why.0)
+    };
+    assert_eq!(ready("0.14.0").await.unwrap(), "imsg 0.14.0 on this machine");
+    assert!(ready("imsg 0.9.0").await.unwrap().contains("older than 0.14.0"));
+    assert!(ready("0.8.2").await.unwrap_err().contains("too old"));
+    assert!(ready("hello").await.unwrap_err().contains("no imsg"));
+    let blind = answers!(r#"chats.list) say '"error":{"code":-32002,"message":"authorization denied"}' ;;"#);
+    assert!(Mac::new(blind).account(&[]).check_ready().await.unwrap_err().0.contains("Full Disk Access"));
 }

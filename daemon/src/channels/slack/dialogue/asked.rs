@@ -8,7 +8,7 @@ async fn found(script: &'static [Reply], thread: Option<&str>) -> (Result<Option
     let hello = part("Hello");
     let wire = slack.compose(&Letter { thread, ..letter(&hello) });
     assert_eq!(slack.redelivery(&wire), Redelivery::Ask);
-    (slack.find(&wire, &key(), 1_700_000_000_000).await, double)
+    (slack.find(&wire, &Attempt::new(&key(), 1_700_000_000_000)).await, double)
 }
 
 const OTHERS: Reply = Reply::Says(

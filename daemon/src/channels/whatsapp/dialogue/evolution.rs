@@ -79,7 +79,10 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
     assert_eq!(both.deliver(&wire, &key()).await.unwrap(), "3EB0AA");
     // 2023-11-14T22:13:20Z.
     let key = crate::channels::PartKey("018bcfe5680070008000000000000000".into());
-    assert_eq!(both.find(&wire, &key, 1_700_000_000_000).await.unwrap().as_deref(), Some("3EB0CC"));
+    assert_eq!(
+        both.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
+        Some("3EB0CC")
+    );
     let heard = double.heard();
     assert!(heard[1].starts_with("POST /chat/findMessages/home "), "{}", heard[1]);
     assert_eq!(
@@ -87,12 +90,16 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
         json!({"where": {"key": {"remoteJid": GROUP, "fromMe": true}}, "page": 1, "offset": 50})
     );
     assert_eq!(
-        both.find(&wire, &key, 1_700_000_000_000).await.unwrap(),
+        both.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
         None,
         "the others are another part's, or too old"
     );
-    assert_eq!(both.find(&wire, &key, 1_700_000_000_000).await.unwrap(), None, "it cannot be asked");
-    assert!(matches!(both.find(&wire, &key, 1_700_000_000_000).await, Err(Failure::Retry(_))));
+    assert_eq!(
+        both.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        None,
+        "it cannot be asked"
+    );
+    assert!(matches!(both.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await, Err(Failure::Retry(_))));
 }
 
 #[tokio::test]

@@ -1,0 +1,180 @@
+//! One conversation with `imsg rpc`: a JSON object a line each way, JSON-RPC 2.0
+//! (<https://github.com/openclaw/imsg/blob/main/docs/rpc.md>).
+//!
+//! The program is started for one piece of work and asked for its `status` first, so what fails before the answer to that has
+//! done nothing. Its input stays open until the last answer is there: what it has taken it finishes. An answer is bounded in
+//! size, and all of them together in time.
+
+use std::{io, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    process::{ChildStdin, ChildStdout},
+    task::JoinHandle,
+    time::Instant,
+};
+
+use super::program::{MAX_SAID, MAX_WRITTEN, Program, read};
+use crate::{channels::Failure, program::Running};
+
+/// The method is not known (JSON-RPC 2.0 §5.1).
+pub(super) const NO_METHOD: i64 = -32601;
+/// What it may write beside an answer that is waited for, in bytes.
+const MAX_BESIDE: u64 = 64 * 1024;
+/// The longest words that are passed on, in characters.
+const MAX_WORDS: usize = 300;
+
+/// Why a call has no result.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// It was refused: its number, its words, and what else is known.
+    Refused { code: i64, words: String, data: Value },
+    /// The answer is longer than is read.
+    TooLong,
+    /// The program ended or said nothing.
+    Gone(String),
+}
+
+/// A running `imsg rpc`.
+pub(super) struct Session {
+    running: Running,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    said: Option<JoinHandle<io::Result<String>>>,
+    until: Instant,
+    next: u64,
+    /// What it says of itself; null, of one that is older than 0.14.0.
+    pub(super) status: Value,
+}
+
+impl Session {
+    /// Starts one, for at most this long.
+    ///
+    /// # Errors
+    /// It did not start, or does not answer: nothing was done.
+    pub(super) async fn open(program: &Program, longest: Duration) -> Result<Self, Failure> {
+        let retry = |why: String| Failure::Retry(short(&why));
+        let mut running = program.start(&["rpc".to_owned()]).map_err(retry)?;
+        let (Some(to), Some(from), stderr) = running.pipes() else {
+            return Err(retry("imsg has no pipes".into()));
+        };
+        let said = Some(tokio::spawn(read(stderr, MAX_SAID)));
+        let (from, until) = (BufReader::new(from), Instant::now() + longest);
+        let mut session = Self { running, to, from, said, until, next: 0, status: Value::Null };
+        match session.call("status", json!({})).await {
+            Ok(status) => session.status = status,
+            // 0.13 and older.
+            Err(CallError::Refused { code: NO_METHOD, .. }) => {}
+            Err(error) => {
+                let why = error.words();
+                let hint = if program.ssh.is_empty() { "" } else { " (by ssh)" };
+                return Err(retry(format!("imsg rpc does not answer{hint}: {why}")));
+            }
+        }
+        Ok(session)
+    }
+
+    /// Whether it says that a method can be used now.
+    pub(super) fn has(&self, method: &str) -> bool {
+        self.status["methods"].as_array().is_some_and(|methods| methods.iter().any(|one| one == method))
+    }
+
+    /// Calls a method.
+    pub(super) async fn call(&mut self, method: &str, params: Value) -> Result<Value, CallError> {
+        self.next += 1;
+        let id = self.next;
+        let mut request =
+            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        request.push('\n');
+        let until = self.until;
+        let exchange = async {
+            // One that has ended already says so by what it has written.
+            let _ = self.to.write_all(request.as_bytes()).await;
+            let _ = self.to.flush().await;
+            self.answer(id).await
+        };
+        match tokio::time::timeout_at(until, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallError::Gone("imsg did not answer in time".into())),
+        }
+    }
+
+    /// The answer to a call; what else it writes is passed over.
+    async fn answer(&mut self, id: u64) -> Result<Value, CallError> {
+        let mut passed_over = 0;
+        loop {
+            let mut line = Vec::new();
+            let read = (&mut self.from).take(MAX_WRITTEN).read_until(b'\n', &mut line).await;
+            match read {
+                Ok(0) => return Err(CallError::Gone(self.last_words().await)),
+                Ok(_) if line.last() != Some(&b'\n') && line.len() as u64 >= MAX_WRITTEN => {
+                    self.skip_line().await.map_err(|error| CallError::Gone(error.to_string()))?;
+                    return Err(CallError::TooLong);
+                }
+                Ok(_) => {}
+                Err(error) => return Err(CallError::Gone(error.to_string())),
+            }
+            passed_over += line.len() as u64;
+            if passed_over > MAX_BESIDE + MAX_WRITTEN {
+                return Err(CallError::Gone("imsg writes without an end".into()));
+            }
+            let Ok(mut answer) = serde_json::from_slice::<Value>(&line) else { continue };
+            if answer["id"] != id {
+                continue;
+            }
+            let error = answer["error"].take();
+            if error.is_null() {
+                return Ok(answer["result"].take());
+            }
+            let data = error["data"].clone();
+            // Older ones have their words beside "Internal error".
+            let detail = data["detail"].as_str().or(data.as_str()).unwrap_or_default();
+            let message = error["message"].as_str().unwrap_or_default();
+            let words = [message, detail].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
+            let code = error["code"].as_i64().unwrap_or(0);
+            return Err(CallError::Refused { code, words: short(&words.join(": ")), data });
+        }
+    }
+
+    /// Reads a line to its end and keeps nothing of it.
+    async fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let buffer = self.from.fill_buf().await?;
+            let (end, read) = match buffer.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (true, at + 1),
+                None => (buffer.is_empty(), buffer.len()),
+            };
+            self.from.consume(read);
+            if end {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Why it ended, as far as it says.
+    async fn last_words(&mut self) -> String {
+        let said = match self.said.take() {
+            Some(said) => said.await.ok().and_then(Result::ok).unwrap_or_default(),
+            None => String::new(),
+        };
+        let ended = self.running.ended().await.map(|status| status.to_string()).unwrap_or_default();
+        short(&format!("it ended with {ended} {}", said.trim()))
+    }
+}
+
+impl CallError {
+    /// In words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Refused { code, words, .. } => format!("imsg said {code}, {words}"),
+            Self::TooLong => "imsg's answer is too long".into(),
+            Self::Gone(why) => why.clone(),
+        }
+    }
+}
+
+/// On one line, bounded.
+pub(super) fn short(said: &str) -> String {
+    said.trim().replace(char::is_control, " ").chars().take(MAX_WORDS).collect()
+}

@@ -1,0 +1,149 @@
+//! One attempt at one part: where its conversation stands is written down before its request leaves, and of a part that may
+//! be there already the platform is asked before anything is sent again.
+//!
+//! A question that is not answered does not hold its conversation for as long as the message may wait: it is asked a bounded
+//! number of times ([`super::ending`]), and then nobody knows.
+
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
+
+use rusqlite::Transaction;
+
+use super::{Pipeline, ending::MAX_QUESTIONS, spoken::Planned};
+use crate::{
+    channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery},
+    outbox::{
+        row::PartRow,
+        transition::{self, TransitionError},
+    },
+    store::now_ms,
+};
+
+/// An adapter bounds its own steps; this bounds the adapter.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// An attempt at a part that may be there already.
+#[derive(Clone, Copy)]
+pub(super) struct Again {
+    /// Whether it may arrive twice rather than not at all.
+    pub resend: bool,
+}
+
+/// Why a part did not arrive, or is not known to have.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// Its request.
+    Sending(Failure),
+    /// The question whether an earlier request of it arrived.
+    Asking(Failure),
+}
+
+impl Failed {
+    /// What went wrong.
+    pub(super) fn failure(&self) -> &Failure {
+        let (Self::Sending(failure) | Self::Asking(failure)) = self;
+        failure
+    }
+}
+
+/// What was looked for and not seen.
+const NOT_SEEN: &str = "its answer was lost, and the conversation does not show it";
+
+impl Pipeline {
+    /// Performs a part's request. Of one that may be there already the platform is asked first, where it can tell.
+    pub(super) async fn attempt(
+        &self,
+        seq: i64,
+        part: &PartRow,
+        adapter: &dyn Adapter,
+        again: Option<Again>,
+    ) -> Result<Result<Delivered, Failed>, TransitionError> {
+        let Ok(wire) = serde_json::from_str(&part.wire) else {
+            return Ok(Err(Failed::Sending(Failure::Permanent("the stored request cannot be read".into()))));
+        };
+        let planned = Planned::read(&wire);
+        let key = PartKey(part.key.clone());
+        let began = Instant::now();
+        match again {
+            None => match timely(began, adapter.position(planned.first())).await {
+                // It is written down before the request leaves.
+                Ok(position) if position != part.position => {
+                    let index = part.index;
+                    let write = move |tx: &Transaction<'_>| {
+                        transition::part_position(tx, seq, index, position.as_deref())
+                    };
+                    self.0.outbox.change(seq, write).await?;
+                }
+                Ok(_) => {}
+                Err(failure) => return Ok(Err(Failed::Sending(failure.harmless()))),
+            },
+            Some(again) => match timely(began, ask(planned, adapter, &key, part, again)).await {
+                Ok(Some(arrived)) => return Ok(Ok(arrived)),
+                Ok(None) => {}
+                Err(failure) => return Ok(Err(Failed::Asking(failure))),
+            },
+        }
+        let delivered = timely(began, planned.deliver(adapter, &key, again.is_some())).await;
+        Ok(delivered.map_err(Failed::Sending))
+    }
+}
+
+/// Within the time that is left of an attempt.
+async fn timely<T>(began: Instant, step: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let left = LONGEST.saturating_sub(began.elapsed());
+    tokio::time::timeout(left, step)
+        .await
+        .unwrap_or_else(|_| Err(Failure::Unknown("no answer in time".into())))
+}
+
+/// What became of an earlier request; nothing, where it is to go again.
+async fn ask(
+    planned: Planned<'_>,
+    adapter: &dyn Adapter,
+    key: &PartKey,
+    part: &PartRow,
+    again: Again,
+) -> Result<Option<Delivered>, Failure> {
+    let redelivery = planned.redelivery(adapter);
+    if !matches!(redelivery, Redelivery::Ask | Redelivery::Look) {
+        return Ok(None);
+    }
+    // Who prefers two to none does not wait for a platform that does not answer.
+    if part.questions >= MAX_QUESTIONS && again.resend {
+        return Ok(None);
+    }
+    // It was marked before its request left.
+    let left = part.first_sent_at.unwrap_or_else(now_ms);
+    let attempt = Attempt { key, left, position: part.position.as_deref() };
+    let arrived = planned.find(adapter, &attempt).await?;
+    if arrived.is_none() && redelivery == Redelivery::Look && !again.resend {
+        return Err(Failure::Permanent(NOT_SEEN.into()));
+    }
+    Ok(arrived)
+}
+
+/// For how long a part whose answer was lost may still be sent again, if at all.
+pub(super) fn time_to_resend(
+    adapter: &dyn Adapter,
+    wire: &str,
+    first_sent_at: i64,
+    now: i64,
+) -> Option<Duration> {
+    match Planned::read(&serde_json::from_str(wire).ok()?).redelivery(adapter) {
+        Redelivery::Never => None,
+        // It is asked before anything is sent again, however late.
+        Redelivery::Ask | Redelivery::Look => Some(Duration::MAX),
+        // A clock that went back says nothing about the key's age.
+        Redelivery::Keyed(valid) => {
+            let age = u64::try_from(now - first_sent_at).ok()?;
+            valid.checked_sub(Duration::from_millis(age)).filter(|left| !left.is_zero())
+        }
+    }
+}
+
+/// Whether a part whose answer was lost may be sent again now.
+pub(super) fn resendable(adapter: &dyn Adapter, part: &PartRow, now: i64) -> bool {
+    time_to_resend(adapter, &part.wire, part.first_sent_at.unwrap_or(0), now).is_some()
+}
