@@ -19,7 +19,7 @@ use super::{
 use crate::{
     approval::{self, Released},
     channels::{
-        Adapter, Delivered, EditForm, Failure, PartKey, Redelivery, heard,
+        Adapter, Delivered, EditForm, Failure, heard,
         limits::{Allowance, Scope},
     },
     message::{
