@@ -17,6 +17,7 @@ use crate::{
     channels::account::{NoAccount, OnUnknown},
     files::Staged,
     message::{
+        MessageId,
         attachment::Attachment,
         call::Call,
         receipt::{PartReceipt, Receipt},
@@ -120,6 +121,7 @@ impl Pipeline {
             self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
         });
         let new = NewMessage {
+            id: MessageId::new(),
             agent: agent.to_owned(),
             action: call.action.word(),
             deed: call.deed,
@@ -173,6 +175,7 @@ impl Pipeline {
     /// Takes a message that no hook changes: its verdict is written with it.
     async fn accept_judged(&self, new: NewMessage) -> Result<Receipt, Refusal> {
         let judged = self.judge(&Content {
+            id: Some(&new.id.0),
             agent: &new.agent,
             target: &new.target,
             account: &new.account,
@@ -307,6 +310,7 @@ impl Pipeline {
         let Resolved { target, account, .. } = resolved;
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(no_account)?;
         let content = Content {
+            id: None,
             agent,
             target: &target,
             account: &account,

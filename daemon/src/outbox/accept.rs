@@ -27,6 +27,8 @@ use crate::{
 /// A message that passed the checks at the door.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
+    /// Its id, if it is not the same as one before.
+    pub id: MessageId,
     /// Whose it is.
     pub agent: String,
     /// What was asked for, by its word.
@@ -66,6 +68,7 @@ impl NewMessage {
     /// One of `a`'s to `local:ann`, which has all the time there is.
     pub(crate) fn example(text: impl Into<String>) -> Self {
         Self {
+            id: MessageId::new(),
             agent: "a".into(),
             action: "send",
             deed: Deed::default(),
@@ -153,8 +156,8 @@ impl Outbox {
         next: impl FnOnce(&Transaction<'_>, MessageRow) -> Result<T, TransitionError> + Send + 'static,
     ) -> Result<Accepted<T>, AcceptError> {
         let mark = self.recent.mark(&new);
-        self.write(move |tx, id, bounds| {
-            Ok(match insert(tx, id, new, None, bounds, &mark)? {
+        self.write(new.id.clone(), move |tx, bounds| {
+            Ok(match insert(tx, new, None, bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
@@ -173,9 +176,9 @@ impl Outbox {
         parts: Vec<NewPart>,
     ) -> Result<Accepted<MessageRow>, AcceptError> {
         let mark = self.recent.mark(&new);
-        self.write(move |tx, id, bounds| {
+        self.write(new.id.clone(), move |tx, bounds| {
             let change = Change::hub(Event::Allow, None);
-            Ok(match insert(tx, id, new, Some(&change), bounds, &mark)? {
+            Ok(match insert(tx, new, Some(&change), bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
@@ -190,7 +193,8 @@ impl Outbox {
 
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>, MessageId, Bounds) -> Result<(Accepted<T>, Option<i64>), AcceptError>
+        id: MessageId,
+        work: impl FnOnce(&Transaction<'_>, Bounds) -> Result<(Accepted<T>, Option<i64>), AcceptError>
         + Send
         + 'static,
     ) -> Result<Accepted<T>, AcceptError> {
@@ -198,7 +202,7 @@ impl Outbox {
         if !room.accepts() {
             return Err(Full::Disk(room).into());
         }
-        let (bounds, id) = (self.bounds, MessageId::new());
+        let bounds = self.bounds;
         // From here on, whatever is logged on its way names it, on the thread that writes too.
         let span = tracing::Span::current();
         span.record("id", tracing::field::display(&id));
@@ -206,7 +210,7 @@ impl Outbox {
         let (accepted, _) = self
             .store
             .write_then(
-                move |tx| work(tx, id, bounds),
+                move |tx| work(tx, bounds),
                 move |(_, seq)| {
                     if let Some(seq) = seq {
                         span.in_scope(|| tracing::debug!(seq, "a message is on disk"));
@@ -250,7 +254,6 @@ fn before(
 
 fn insert(
     tx: &Transaction<'_>,
-    id: MessageId,
     new: NewMessage,
     released: Option<&Change<'_>>,
     bounds: Bounds,
@@ -290,7 +293,7 @@ fn insert(
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
-        id.0,
+        new.id.0,
         new.agent,
         state,
         new.action,
@@ -324,19 +327,19 @@ fn insert(
         detail["files"] = new.attachments.iter().map(facts).collect();
     }
     let event = State::Accepted.event();
-    let accepted = Entry { actor: &actor, event: &event, message: Some(&id.0), detail };
+    let accepted = Entry { actor: &actor, event: &event, message: Some(&new.id.0), detail };
     match released {
         None => audit::append(tx, &accepted)?,
         Some(change) => {
             let event = state.event();
             let detail = change.detail();
-            let released = Entry { actor: change.by, event: &event, message: Some(&id.0), detail };
+            let released = Entry { actor: change.by, event: &event, message: Some(&new.id.0), detail };
             audit::append_all(tx, &[accepted, released])?;
         }
     }
     let message = MessageRow {
         seq,
-        id: id.0,
+        id: new.id.0,
         agent: new.agent,
         state,
         action: new.action.to_owned(),

@@ -31,6 +31,7 @@ mod schemathesis;
 mod signal_cli;
 mod slack;
 mod synapse;
+mod webhooks;
 
 pub use cable::Cable;
 pub use double::Double;
@@ -48,6 +49,7 @@ pub use schemathesis::schemathesis;
 pub use signal_cli::SignalCli;
 pub use slack::Slack;
 pub use synapse::{Account, Synapse};
+pub use webhooks::WebhookReceiver;
 
 use std::{
     env, fs,

@@ -5,7 +5,7 @@
 
 use super::{acts, files, shown};
 use crate::{
-    channels::{Adapter, Letter},
+    channels::{Adapter, Letter, Source},
     delivery::{AgentRules, spoken},
     message::{
         attachment::Attachment,
@@ -22,6 +22,8 @@ use crate::{
 /// What a message's parts are made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Content<'a> {
+    /// The message's id; none in a dry run.
+    pub id: Option<&'a str>,
     /// Whose it is.
     pub agent: &'a str,
     /// Where it goes.
@@ -46,6 +48,7 @@ impl<'a> Content<'a> {
     /// Of a message in the queue, to this target.
     pub fn of(message: &'a MessageRow, target: &'a Target) -> Self {
         Self {
+            id: Some(&message.id),
             agent: &message.agent,
             target,
             account: &message.account,
@@ -138,6 +141,7 @@ fn letters(
             reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
             silent: content.silent,
             headline: &headline,
+            source: Source { id: content.id, agent: content.agent, markdown: content.text },
             part,
             files,
             extras,
@@ -154,7 +158,11 @@ fn letters(
                 wire = spoken::planned(&wire, &words);
             }
         }
-        let text = Some(part.shown.clone()).filter(|text| !text.is_empty());
+        let text = match adapter.capabilities().source {
+            true => format!("{}{}", prefix.unwrap_or_default(), content.text),
+            false => part.shown.clone(),
+        };
+        let text = Some(text).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
         let shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
         let route = adapter.route(&wire);
