@@ -7,9 +7,10 @@
 //! API's notifications can settle it later ([`status`]). Else it is unknown.
 //!
 //! - `target`: addresses and ids; `wire`: which way, and `cloud` and `evolution`: what a message becomes on each;
-//! - `graph` and `instance`: their clients; [`status`]: the Cloud API's notifications.
+//! - `graph` and `instance`: their clients, `codes` and `refusals`: what each means when it says no; [`status`]: the Cloud API's notifications.
 
 mod cloud;
+mod codes;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
@@ -111,7 +112,8 @@ const CLOUD: Capabilities = Capabilities {
 
 const EVOLUTION: Capabilities = Capabilities {
     address_hint: target::GROUP_HINT,
-    // Its bodies may have 136 MB (`src/main.ts`), of which base64 takes a quarter.
+    // As the field `file` of a form, for which it sets no bound (`multer({ storage: memoryStorage() })`,
+    // `src/api/routes/sendMessage.router.ts`): it holds all of it in memory, and once more as base64.
     files: Some(FileRules {
         max_size: 64 * 1024 * 1024,
         max_together: u64::MAX,
@@ -140,7 +142,12 @@ const EVOLUTION: Capabilities = Capabilities {
     ..CLOUD
 };
 
-const HYBRID: Capabilities = Capabilities { buttons: CLOUD.buttons, mode: DeliveryMode::Hybrid, ..EVOLUTION };
+const HYBRID: Capabilities = Capabilities {
+    address_hint: target::EVERY_HINT,
+    buttons: CLOUD.buttons,
+    mode: DeliveryMode::Hybrid,
+    ..EVOLUTION
+};
 
 /// For an Evolution API, whose own limit is lower.
 const EVOLUTION_LIMIT: usize = 4000;
@@ -288,7 +295,7 @@ impl Adapter for WhatsApp {
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address, self.instance.is_some()).map_err(TargetError::at(CLOUD.channel, address))
+        target::canonical(address, self.graph.is_some(), self.instance.is_some()).map_err(TargetError::at(CLOUD.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -360,6 +367,11 @@ impl Adapter for WhatsApp {
             Some(instance) => instance.find(by_second(wire), left).await,
             None => Ok(None),
         }
+    }
+
+    fn remark(&self, wire: &Value) -> Option<&'static str> {
+        let voice = wire["path"] == evolution::VOICE && wire["body"]["quoted"].is_object();
+        voice.then_some("a voice message stands without what it answers there: the Evolution API (2.3.6) leaves that out")
     }
 
     async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
