@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{Act, Adapter, Failure, Letter, PartKey, Redelivery},
+    channels::{Act, Adapter, Failure, Letter, PartKey, Redelivery, Source},
     config::Config,
     hub::open_accounts,
     message::deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
@@ -77,6 +77,7 @@ fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
         reply_to: None,
         silent: false,
         headline: "",
+        source: Source::default(),
         part,
         files: &[],
         extras: Extras::NONE,

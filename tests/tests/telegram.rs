@@ -120,7 +120,11 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let poll = json!({"pollQuestion": "Tea?", "pollOption": ["Yes", "No"], "pollDurationHours": 1, "pollAnonymous": false});
     id_of(&call(&agent, "poll", poll)?, 0)?;
     let buttons = json!([[{"text": "Yes", "callback_data": "y"}, {"text": "See", "url": "https://a.test/"}]]);
-    id_of(&call(&agent, "send", json!({"message": "Go?", "buttons": buttons}))?, 0)?;
+    let asking = id_of(&call(&agent, "send", json!({"message": "Go?", "buttons": buttons}))?, 0)?;
+    // An edit without them would take the buttons away.
+    call(&agent, "edit", json!({"messageId": asking, "message": "Go now?"}))?;
+    let edited = asked(&double, "editMessageText")?.pop().context("an edit")?;
+    ensure!(edited["reply_markup"]["inline_keyboard"] == buttons, "{edited}");
 
     for (action, more) in [
         ("react", json!({"emoji": "❤\u{fe0f}"})),

@@ -94,8 +94,7 @@ async fn a_webhook_that_knows_its_ids_gets_each_message_once() -> Result<()> {
         let id = *known.entry(id).or_insert(next);
         (200, json!({"id": format!("w{id}")}))
     })?;
-    let mut house =
-        TestHub::start(&account(secrets.path(), &format!("{}/hook", desk.url()))?).await?;
+    let mut house = TestHub::start(&account(secrets.path(), &format!("{}/hook", desk.url()))?).await?;
     let agent = house.agent("courier").await?;
     let sent =
         agent.send_and_wait(&json!({"to": "webhook:kitchen#stove", "message": "The **oven** is on."}))?;
@@ -121,10 +120,8 @@ async fn a_webhook_that_knows_its_ids_gets_each_message_once() -> Result<()> {
 async fn whoever_approves_reads_the_markdown_that_a_webhook_gets() -> Result<()> {
     let secrets = tempfile::tempdir()?;
     let desk = Desk::saying(Value::Null)?;
-    let config = account(secrets.path(), &desk.url())?.replace(
-        "allow = [\"webhook:*\", \"ntfy:*\"]",
-        "allow = [\"ntfy:*\"]\nhold = [\"webhook:*\"]",
-    );
+    let config = account(secrets.path(), &desk.url())?
+        .replace("allow = [\"webhook:*\", \"ntfy:*\"]", "allow = [\"ntfy:*\"]\nhold = [\"webhook:*\"]");
     let mut house = TestHub::start(&config).await?;
     let agent = house.agent("courier").await?;
     // No reader sees where the link is defined, and the receiver gets it.

@@ -239,9 +239,7 @@ async fn a_brazilian_number_is_found_again_at_an_evolution_api_also_after_a_rest
     let first = agent.send_and_wait(&json!({"to": to, "message": "One."}))?;
     let second = agent.send_and_wait(&json!({"to": to, "message": "Two."}))?;
     ensure!(first["state"] == "sent" && kept(&desk, jid)?.len() == 2, "{first}");
-    let delete = |message: &Value| {
-        json!({"action": "delete", "to": to, "messageId": text(&message["parts"][0], "platform_id")})
-    };
+    let delete = |message: &Value| json!({"action": "delete", "to": to, "messageId": text(&message["parts"][0], "platform_id")});
     let done = agent.send_and_wait(&delete(&first))?;
     ensure!(done["state"] == "sent" && kept(&desk, jid)?.len() == 1, "it was removed elsewhere: {done}");
     house.restart().await?;
@@ -266,17 +264,20 @@ async fn an_evolution_api_gets_large_files_whole_and_each_under_a_name_that_says
     let agent = house.agent("courier").await?;
     let to = "whatsapp:4915112345679";
     // As base64 it would be 8 MB, on which the server's check overflows its stack.
-    let large: Vec<u8> = b"%PDF-1.7\n".iter().copied().chain((0..6 << 20).map(|n: u32| (n % 251) as u8)).collect();
+    let large: Vec<u8> =
+        b"%PDF-1.7\n".iter().copied().chain((0..6 << 20).map(|n: u32| (n % 251) as u8)).collect();
     fs::write(out.path().join("report"), &large)?;
     let sent = agent.send_and_wait(&json!({"to": to, "attachments": [{"path": "report"}]}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let document = kept(&desk, "4915112345679@s.whatsapp.net")?.remove(0)["message"]["documentMessage"].clone();
+    let document =
+        kept(&desk, "4915112345679@s.whatsapp.net")?.remove(0)["message"]["documentMessage"].clone();
     ensure!(document["sha256"] == Digest::of(&large).to_string(), "{document}");
     ensure!(document["mimetype"] == "application/pdf" && document["fileName"] == "report.pdf", "{document}");
     let gif = json!({"base64": "R0lGODlhAQABAAAAACw=", "name": "dance.gif"});
     let sent = agent.send_and_wait(&json!({"to": to, "attachments": [gif]}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let document = kept(&desk, "4915112345679@s.whatsapp.net")?.remove(0)["message"]["documentMessage"].clone();
+    let document =
+        kept(&desk, "4915112345679@s.whatsapp.net")?.remove(0)["message"]["documentMessage"].clone();
     ensure!(document["mimetype"] == "image/gif", "it moves no more: {document}");
     Ok(())
 }
@@ -319,8 +320,12 @@ async fn a_person_behind_a_user_name_is_written_to_and_held_as_an_identity_of_it
     let (user, agent) = ("US.13491208655302741918", house.agent("courier").await?);
     let sent = agent.send_and_wait(&json!({"to": format!("whatsapp:{user}"), "message": "Hello."}))?;
     let heard = messages(&desk);
-    ensure!(sent["state"] == "sent" && heard[0]["recipient"] == user && heard[0]["to"].is_null(), "{heard:?}");
-    let held = house.agent("engineer").await?.send(&json!({"to": format!("whatsapp:{user}"), "message": "Hi."}))?;
+    ensure!(
+        sent["state"] == "sent" && heard[0]["recipient"] == user && heard[0]["to"].is_null(),
+        "{heard:?}"
+    );
+    let held =
+        house.agent("engineer").await?.send(&json!({"to": format!("whatsapp:{user}"), "message": "Hi."}))?;
     ensure!(held["state"] == "held" && text(&held, "to").ends_with(user), "{held}");
     Ok(())
 }

@@ -256,6 +256,12 @@ pub trait Adapter: Send + Sync + 'static {
         None
     }
 
+    /// The request of an edit with what stands with the message and is to stay: the platform would take it away. `made` is the
+    /// request that made the message.
+    fn keeping(&self, edit: Value, _made: &Value) -> Value {
+        edit
+    }
+
     /// Why a composed request can never be sent, where the adapter knows it already: it is told to whoever asks for it, and
     /// nothing is stored. For bounds that are no data, such as one that two kinds of things share.
     fn refusal(&self, wire: &Value) -> Option<String> {

@@ -185,6 +185,7 @@ impl Pipeline {
             deed: &new.deed,
             text: &new.text,
             attachments: &new.attachments,
+            made_by: None,
         });
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
@@ -320,7 +321,10 @@ impl Pipeline {
             deed: &call.deed,
             text: &call.text,
             attachments: &attachments,
+            made_by: None,
         };
+        let made = self.made_by(&content);
+        let content = Content { made_by: made.as_ref(), ..content };
         let parts = plan::parts(adapter.as_ref(), rules, &content)?;
         if verdict == "hold" {
             document::check(&parts, &attachments)

@@ -112,7 +112,8 @@ impl Adapter for Webhook {
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         let (body, time) = (wire.to_string(), jiff::Timestamp::now().as_second());
         let signature = self.secrets.sign(&key.0, time, &body);
-        let signature = signature.map_err(|why| Failure::Permanent(format!("the webhook's secret: {why}")))?;
+        let signature =
+            signature.map_err(|why| Failure::Permanent(format!("the webhook's secret: {why}")))?;
         let request = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
         let request = request.header("webhook-id", &key.0).header("webhook-timestamp", time);
         let answer = self.http.ask_status(request.header("webhook-signature", signature).body(body)).await?;

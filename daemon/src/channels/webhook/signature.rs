@@ -90,13 +90,15 @@ mod tests {
     #[test]
     fn the_signature_is_the_standards() {
         let secrets = secrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", &[]);
-        let signature = secrets.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
+        let signature =
+            secrets.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
         assert_eq!(signature.unwrap(), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
     #[test]
     fn each_secret_signs_and_none_is_in_an_error() {
-        let (one, other) = ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_hushhushhushhushhushhushhushhush");
+        let (one, other) =
+            ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_hushhushhushhushhushhushhushhush");
         let both = secrets(one, &[other]).sign("a", 1, "{}").unwrap();
         let apart = [one, other].map(|secret| secrets(secret, &[]).sign("a", 1, "{}").unwrap());
         assert_eq!(both, apart.join(" "));

@@ -267,7 +267,7 @@ impl Graph {
             }
             Meaning::TooMuch(scope) => self.limited(answer, &words, scope),
             Meaning::Trouble => Failure::Retry(said),
-            Meaning::Refused(hint) if hint.is_empty() => Failure::Permanent(said),
+            Meaning::Refused("") => Failure::Permanent(said),
             Meaning::Refused(hint) => Failure::Permanent(format!("{said}; {hint}")),
             Meaning::Unsaid => self.http.judge(answer, &words, Scope::Account),
         }
@@ -309,4 +309,3 @@ impl Graph {
         }
     }
 }
-

@@ -89,7 +89,8 @@ impl Instance {
         if !answer.status.is_success() {
             return Err(self.judge(path, &answer));
         }
-        if let (Some(number), Some(jid)) = (body["number"].as_str(), answer.body["key"]["remoteJid"].as_str()) {
+        if let (Some(number), Some(jid)) = (body["number"].as_str(), answer.body["key"]["remoteJid"].as_str())
+        {
             self.chats.learn(number, jid);
         }
         // What was acted on, where there is such a thing.
@@ -177,5 +178,10 @@ fn form(body: &Value, place: &str, file: Checked) -> Option<Form> {
     let name = body["fileName"].as_str().unwrap_or("voice.ogg").to_owned();
     let kind = body["mimetype"].as_str().unwrap_or("audio/ogg");
     let size = file.size;
-    Some(form.part("file", Part::stream_with_length(Http::body(file), size).file_name(name).mime_str(kind).ok()?))
+    Some(
+        form.part(
+            "file",
+            Part::stream_with_length(Http::body(file), size).file_name(name).mime_str(kind).ok()?,
+        ),
+    )
 }

@@ -295,7 +295,8 @@ impl Adapter for WhatsApp {
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address, self.graph.is_some(), self.instance.is_some()).map_err(TargetError::at(CLOUD.channel, address))
+        target::canonical(address, self.graph.is_some(), self.instance.is_some())
+            .map_err(TargetError::at(CLOUD.channel, address))
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {
@@ -371,7 +372,9 @@ impl Adapter for WhatsApp {
 
     fn remark(&self, wire: &Value) -> Option<&'static str> {
         let voice = wire["path"] == evolution::VOICE && wire["body"]["quoted"].is_object();
-        voice.then_some("a voice message stands without what it answers there: the Evolution API (2.3.6) leaves that out")
+        voice.then_some(
+            "a voice message stands without what it answers there: the Evolution API (2.3.6) leaves that out",
+        )
     }
 
     async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {

@@ -8,8 +8,7 @@
 use super::Way;
 
 /// What an address may look like.
-pub(super) const HINT: &str =
-    "a number with its country's code, such as +4915112345678, or a business-scoped user id such as US.13491208655302741918";
+pub(super) const HINT: &str = "a number with its country's code, such as +4915112345678, or a business-scoped user id such as US.13491208655302741918";
 /// The same for an Evolution API.
 pub(super) const GROUP_HINT: &str =
     "a number with its country's code, such as +4915112345678, or a group such as 120363012345678901@g.us";
@@ -142,7 +141,9 @@ mod tests {
             assert_eq!(canonical(id, true, false).as_deref(), Ok(id));
             assert!(canonical(id, false, true).unwrap_err().contains("Cloud API"), "{id}");
         }
-        for other in ["us.134", "USA.134", "US.", "US.ENT.", "US.1 2", "US.1/2", &format!("US.{}", "1".repeat(129))] {
+        for other in
+            ["us.134", "USA.134", "US.", "US.ENT.", "US.1 2", "US.1/2", &format!("US.{}", "1".repeat(129))]
+        {
             assert!(canonical(other, true, true).is_err(), "{other}");
         }
     }

@@ -3,6 +3,8 @@
 //! First the text, then the files; what goes with the text stands under its last part, where a reader comes to it last.
 //! Anything but a new text is one request.
 
+use serde_json::Value;
+
 use super::{acts, files, shown};
 use crate::{
     channels::{Adapter, Letter, Source},
@@ -42,6 +44,8 @@ pub struct Content<'a> {
     pub text: &'a str,
     /// Files that go along, in their order.
     pub attachments: &'a [Attachment],
+    /// The request that made the message which is edited, where it is one of the account's own.
+    pub made_by: Option<&'a Value>,
 }
 
 impl<'a> Content<'a> {
@@ -58,6 +62,7 @@ impl<'a> Content<'a> {
             deed: &message.deed,
             text: &message.text,
             attachments: &message.attachments,
+            made_by: None,
         }
     }
 }

@@ -12,7 +12,8 @@ pub(super) struct File {
 
 /// Fields, of which those with brackets are objects (npm append-field), and the file.
 pub(super) fn read(request: &Request) -> Result<(Value, Option<File>), String> {
-    let Some((_, boundary)) = request.header("content-type").split_once("multipart/form-data; boundary=") else {
+    let Some((_, boundary)) = request.header("content-type").split_once("multipart/form-data; boundary=")
+    else {
         return Ok((request.json(), None));
     };
     let boundary = format!("--{}", boundary.trim_matches('"'));
@@ -21,7 +22,8 @@ pub(super) fn read(request: &Request) -> Result<(Value, Option<File>), String> {
         let Some(at) = part.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
         let head = String::from_utf8_lossy(&part[..at]).into_owned();
         let content = part[at + 4..].strip_suffix(b"\r\n").unwrap_or(&part[at + 4..]);
-        let name = head.split_once(" name=\"").and_then(|(_, rest)| rest.split_once('"')).map(|(name, _)| name);
+        let name =
+            head.split_once(" name=\"").and_then(|(_, rest)| rest.split_once('"')).map(|(name, _)| name);
         let name = name.ok_or("a field without a name")?;
         match (head.contains("filename="), name) {
             (true, "file") if file.is_none() => file = Some(File { bytes: content.to_vec() }),

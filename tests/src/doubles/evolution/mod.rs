@@ -25,15 +25,21 @@ pub const KEY: &str = "evolution-api-key";
 /// expression, which overflows the stack beyond (`src/api/controllers/sendMessage.controller.ts`, `sendMedia`).
 const MAX_INLINED: usize = 3_200_000;
 
-/// What was sent and kept, the latest first.
-type Kept = Vec<Value>;
+/// What was sent and kept.
+#[derive(Default)]
+struct Kept {
+    /// The latest first.
+    messages: Vec<Value>,
+    /// How many there ever were.
+    made: usize,
+}
 
 /// Starts one, with an instance `home` whose phone is connected.
 ///
 /// # Errors
 /// There is no port to listen on.
 pub fn start() -> Result<Desk> {
-    let kept = Mutex::new(Kept::new());
+    let kept = Mutex::new(Kept::default());
     Desk::open(move |request| {
         if request.header("apikey") != KEY {
             return refused(401, &json!("Unauthorized"));
@@ -109,11 +115,12 @@ fn send(what: &str, request: &Request, kept: &mut Kept) -> (u16, Value) {
         _ => json!({"pollCreationMessageV3": {"name": body["name"]}}),
     };
     let to = body["number"].as_str().or(body["key"]["remoteJid"].as_str()).unwrap_or_default();
-    let key = json!({"id": format!("3EB0{:016X}", kept.len()), "fromMe": true, "remoteJid": jid(to)});
+    let key = json!({"id": format!("3EB0{:016X}", kept.made), "fromMe": true, "remoteJid": jid(to)});
     // `audioWhatsapp` hands on the delay and nothing else.
     let quoted = if what == "sendWhatsAppAudio" { &Value::Null } else { &body["quoted"] };
     let message = json!({"key": key, "message": said, "contextInfo": {"quoted": quoted}, "messageTimestamp": now_ms() / 1_000});
-    kept.insert(0, message.clone());
+    kept.made += 1;
+    kept.messages.insert(0, message.clone());
     let mut answer = message;
     answer["status"] = json!("PENDING");
     (201, answer)
@@ -121,7 +128,11 @@ fn send(what: &str, request: &Request, kept: &mut Kept) -> (u16, Value) {
 
 /// `/[^()\w\sà-ú"-+]+/` finds nothing but others than these.
 fn is_no_emoji(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c.is_whitespace() || ('à'..='ú').contains(&c) || ('"'..='+').contains(&c)
+    c.is_ascii_alphanumeric()
+        || c == '_'
+        || c.is_whitespace()
+        || ('à'..='ú').contains(&c)
+        || ('"'..='+').contains(&c)
 }
 
 /// What `sendMedia`, `sendWhatsAppAudio` and `prepareMediaMessage` make of a file.
@@ -132,8 +143,10 @@ fn with_file(what: &str, body: &Value, file: Option<File>) -> Result<Value, (u16
         (None, Some(text)) if text.len() > MAX_INLINED => {
             return Err(refused(500, &json!("Maximum call stack size exceeded")));
         }
-        (None, text) => base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text.unwrap_or("?"))
-            .map_err(|_| refused(400, &json!(["Owned media must be a url or base64"])))?,
+        (None, text) => {
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text.unwrap_or("?"))
+                .map_err(|_| refused(400, &json!(["Owned media must be a url or base64"])))?
+        }
     };
     if what == "sendWhatsAppAudio" {
         return Ok(json!({"audioMessage": {"ptt": true, "fileLength": bytes.len()}}));
@@ -155,11 +168,17 @@ fn found(body: &Value, kept: &Kept) -> (u16, Value) {
     }
     let wanted = &body["where"]["key"];
     let fits = |one: &&Value| {
-        ["id", "fromMe", "remoteJid"].iter().all(|name| wanted[name].is_null() || one["key"][name] == wanted[name])
+        ["id", "fromMe", "remoteJid"]
+            .iter()
+            .all(|name| wanted[name].is_null() || one["key"][name] == wanted[name])
     };
-    let all: Vec<&Value> = kept.iter().filter(fits).collect();
+    let all: Vec<&Value> = kept.messages.iter().filter(fits).collect();
     let number = |name: &str, otherwise: usize| {
-        body[name].as_u64().and_then(|value| usize::try_from(value).ok()).filter(|value| *value > 0).unwrap_or(otherwise)
+        body[name]
+            .as_u64()
+            .and_then(|value| usize::try_from(value).ok())
+            .filter(|value| *value > 0)
+            .unwrap_or(otherwise)
     };
     let (page, length) = (number("page", 1), number("offset", 50));
     let records: Vec<&&Value> = all.iter().skip((page - 1) * length).take(length).collect();
@@ -187,6 +206,10 @@ fn removed(body: &Value, kept: &mut Kept) -> (u16, Value) {
     if let Err(why) = members(body, &["id", "fromMe", "remoteJid"], &["participant"]) {
         return refused(400, &json!([why]));
     }
-    kept.retain(|one| one["key"]["id"] != body["id"] || one["key"]["remoteJid"] != body["remoteJid"]);
-    (201, json!({"key": {"id": "3EB0FFFFFFFFFFFFFFFF", "fromMe": true, "remoteJid": body["remoteJid"]}, "status": "PENDING"}))
+    kept.messages
+        .retain(|one| one["key"]["id"] != body["id"] || one["key"]["remoteJid"] != body["remoteJid"]);
+    (
+        201,
+        json!({"key": {"id": "3EB0FFFFFFFFFFFFFFFF", "fromMe": true, "remoteJid": body["remoteJid"]}, "status": "PENDING"}),
+    )
 }

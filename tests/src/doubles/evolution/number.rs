@@ -15,7 +15,9 @@ pub(super) fn jid(number: &str) -> String {
 /// `formatMXOrARNumber`: of 13 digits, the one behind the country's code goes.
 fn mexican_or_argentinian(digits: &str) -> String {
     match digits.len() {
-        13 if digits.starts_with("52") || digits.starts_with("54") => format!("{}{}", &digits[..2], &digits[3..]),
+        13 if digits.starts_with("52") || digits.starts_with("54") => {
+            format!("{}{}", &digits[..2], &digits[3..])
+        }
         _ => digits.to_owned(),
     }
 }

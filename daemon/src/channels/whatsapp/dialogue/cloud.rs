@@ -228,7 +228,9 @@ async fn a_number_that_cannot_send_whatever_the_message_lets_the_other_way_have_
         ($($code:literal),*) => { [$(&[refusal!(400, $code)] as &'static [Reply]),*] };
     }
     let files = Files::new();
-    for script in not_ready!("3", "10", "200", "294", "131005", "131042", "131037", "131045", "133000", "133010") {
+    for script in
+        not_ready!("3", "10", "200", "294", "131005", "131042", "131037", "131045", "133000", "133010")
+    {
         let (first, second) = (Double::start(script), Double::start(&[MADE]));
         let both = hybrid(first.port, second.port, &files);
         let text = part("Hello");
@@ -246,5 +248,8 @@ async fn meta_says_when_a_business_may_send_again() {
         r#"{"error":{"message":"(#80007) Rate limit issues","type":"OAuthException","code":80007}}"#,
     );
     let limited = by_cloud(&[USED_UP]).await.0.unwrap_err();
-    assert!(matches!(limited, Failure::Wait { after, .. } if after == Duration::from_mins(19)), "{limited:?}");
+    assert!(
+        matches!(limited, Failure::Wait { after, .. } if after == Duration::from_mins(19)),
+        "{limited:?}"
+    );
 }

@@ -43,8 +43,11 @@ async fn what_the_evolution_api_refuses_its_words_say() {
         Reply::Says(400, "", r#"{"status":400,"response":{"message":["Error: rate-overlimit"]}}"#);
     const NO_GROUP: Reply =
         Reply::Says(400, "", r#"{"status":400,"response":{"message":["[object Object]"]}}"#);
-    const NOT_UPLOADED: Reply =
-        Reply::Says(500, "", r#"{"status":500,"response":{"message":["Error: Media upload failed on all hosts"]}}"#);
+    const NOT_UPLOADED: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"response":{"message":["Error: Media upload failed on all hosts"]}}"#,
+    );
     const UNREADABLE: Reply = Reply::Says(
         500,
         "",
@@ -173,7 +176,11 @@ async fn a_history_with_long_messages_is_read_one_by_one() {
     let wire = whatsapp.compose(&letter(ANNA, &text));
     let found = whatsapp.find(&wire, &key(), 1_700_000_000_000).await.unwrap();
     assert_eq!(found.as_deref(), Some("3EB0CC"));
-    let asked: Vec<_> = double.heard().iter().map(|request| (body(request)["page"].clone(), body(request)["offset"].clone())).collect();
+    let asked: Vec<_> = double
+        .heard()
+        .iter()
+        .map(|request| (body(request)["page"].clone(), body(request)["offset"].clone()))
+        .collect();
     assert_eq!(asked[..3], [(json!(1), json!(5)), (json!(1), json!(1)), (json!(2), json!(1))]);
 }
 
@@ -191,8 +198,11 @@ async fn what_is_done_to_a_message_names_its_conversation_as_whatsapp_does() {
         "",
         r#"[{"jid":"554187654321@s.whatsapp.net","exists":true,"number":"5541987654321"}]"#,
     );
-    const NOBODY: Reply =
-        Reply::Says(200, "", r#"[{"jid":"554187654321@s.whatsapp.net","exists":false,"number":"5541987654321"}]"#);
+    const NOBODY: Reply = Reply::Says(
+        200,
+        "",
+        r#"[{"jid":"554187654321@s.whatsapp.net","exists":false,"number":"5541987654321"}]"#,
+    );
     let (files, text) = (Files::new(), part("Hello"));
     let delete = Deed::Delete { message: "3EB0AA".into() };
     // It was sent in this life of the hub: its answer said where.

@@ -55,24 +55,26 @@ pub(super) fn judge(http: &Http, path: &str, answer: &Answer) -> Failure {
     let sends = path.starts_with("message/");
     match status {
         401 | 403 => http.refused(said),
-        400 | 500 if NOT_CONNECTED.iter().any(|one| says(one)) => {
+        400 | 500 if NOT_CONNECTED.iter().any(says) => {
             Failure::Retry(format!("{said}; the phone is disconnected"))
         }
-        400 | 500 if words.contains(TOO_MUCH) => Failure::Retry(format!("{said}; WhatsApp asks to go slower")),
+        400 | 500 if words.contains(TOO_MUCH) => {
+            Failure::Retry(format!("{said}; WhatsApp asks to go slower"))
+        }
         400 if sends && words.contains(AFTER_SENDING) => Failure::Unknown(format!(
             "{said}: the recording was sent, and turning it into text failed; mend or switch off the instance's speech-to-text"
         )),
         400 if sends && words == NO_GROUP => {
             Failure::Retry(format!("{said}: the group is not found, or its members cannot be had just now"))
         }
-        500 if sends && UNREADABLE.iter().any(|one| says(one)) => {
+        500 if sends && UNREADABLE.iter().any(says) => {
             Failure::Permanent(format!("{said}: it cannot read the file"))
         }
         // A list is `InternalServerErrorException` (`src/exceptions/500.exception.ts`), which sending throws only while it
         // prepares a file.
         500 if sends && message.is_array() => Failure::Retry(said),
         500 => Failure::Unknown(said),
-        400 if EITHER_SIDE.iter().any(|one| says(one)) => Failure::Unknown(said),
+        400 if EITHER_SIDE.iter().any(says) => Failure::Unknown(said),
         404 => Failure::Permanent(format!("{said}; check evolution_url and instance")),
         _ => http.judge(answer, &words, Scope::Account),
     }

@@ -71,13 +71,14 @@ impl Instance {
     async fn page(&self, to: &str, page: usize, length: usize) -> Result<Vec<Value>, Failure> {
         let path = "chat/findMessages";
         let query = json!({ "where": { "key": { "remoteJid": to, "fromMe": true } }, "page": page, "offset": length });
-        let mut answer = self.http.ask(self.request(Method::POST, path).json(&query)).await.map_err(|silence| {
-            match silence {
-                // There was an answer, or none: it may be that it was too long.
-                Silence::Lost(why) => Failure::Unknown(why),
-                not_sent @ Silence::NotSent(_) => not_sent.harmless(),
-            }
-        })?;
+        let mut answer =
+            self.http.ask(self.request(Method::POST, path).json(&query)).await.map_err(|silence| {
+                match silence {
+                    // There was an answer, or none: it may be that it was too long.
+                    Silence::Lost(why) => Failure::Unknown(why),
+                    not_sent @ Silence::NotSent(_) => not_sent.harmless(),
+                }
+            })?;
         if !answer.status.is_success() {
             return Err(self.judge(path, &answer).harmless());
         }
