@@ -391,21 +391,21 @@ fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Re
     let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
-    let asked = |field: Value| {
+    let asked = |words: &str, field: Value| {
         let form = json!({"title": "Report", "fields": [field]});
         let call =
-            json!({"to": "discord:200", "message": "What?", "buttons": [[{"text": "Say", "form": form}]]});
+            json!({"to": "discord:200", "message": words, "buttons": [[{"text": "Say", "form": form}]]});
         agent.send_and_wait(&call)
     };
     for (field, words) in [
         (json!({"name": "a", "label": "A", "value": "one\ntwo"}), "give it long"),
         (json!({"name": "a", "label": "A", "min": 5, "value": "four"}), "fewer than its min"),
     ] {
-        let refused = asked(field)?;
+        let refused = asked("What?", field)?;
         ensure!(refused["state"] == "failed" && text(&refused, "error").contains(words), "{refused}");
     }
     let fits = json!({"name": "a", "label": "A", "long": true, "min": 3, "max": 9, "value": "one\ntwo"});
-    ensure!(asked(fits.clone())?["state"] == "sent");
+    ensure!(asked("What?", fits.clone())?["state"] == "sent");
     ensure!(posted(&double, "200")?.len() == 1);
     // Somebody gives the application an address for what people press.
     double.happen(json!({"endpoint": "https://example.org/interactions"}))?;
@@ -414,7 +414,7 @@ fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Re
         Ok(said.contains("Interactions Endpoint URL").then_some(said))
     })?;
     ensure!(channels.contains("hub (123456)"), "the account is ready all the same: {channels}");
-    let refused = asked(fits)?;
+    let refused = asked("And now?", fits)?;
     ensure!(
         refused["state"] == "failed" && text(&refused, "error").contains("Interactions Endpoint URL"),
         "{refused}"
