@@ -2,10 +2,14 @@
 
 mod said;
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use reqwest::{
-    Method, StatusCode,
+    Method, RequestBuilder, StatusCode,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
 };
 use serde_json::Value;
@@ -24,6 +28,23 @@ const QUIET: Duration = Duration::from_secs(40);
 /// The slowest that a file may go to the hub, in bytes a second.
 const UPLOAD_RATE: u64 = 128 * 1024;
 
+/// The header by which a caller says that it uses an operator's token for tools on purpose.
+pub const AS_OPERATOR: &str = "gatepost-as-operator";
+
+/// The token in the environment.
+fn given_token() -> Option<String> {
+    let token = std::env::var("GATEPOST_TOKEN").ok()?;
+    Some(token.trim().to_owned()).filter(|token| !token.is_empty())
+}
+
+fn operators_token(config: &Config) -> Result<String, ClientError> {
+    let path = operator_token_path(&config.hub.data_dir);
+    match fs::read_to_string(&path) {
+        Ok(token) => Ok(token.trim().to_owned()),
+        Err(error) => Err(ClientError::Token(path, error)),
+    }
+}
+
 /// Why a hub did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -36,6 +57,18 @@ pub enum ClientError {
         .0.display(), .1
     )]
     Token(PathBuf, std::io::Error),
+    /// A command that sends was given no token.
+    #[error(
+        "no token says whose messages these are: make one with `gatepost agent add NAME` and set GATEPOST_TOKEN to it \
+         (to act as the operator on purpose, add --as-operator)"
+    )]
+    NoToken,
+    /// A file was named that has no readable token.
+    #[error("cannot read the token in {}: {}", .0.display(), .1)]
+    TokenFile(PathBuf, std::io::Error),
+    /// A file was named that is empty.
+    #[error("{} holds no token: make one with `gatepost agent add NAME` and write it there", .0.display())]
+    EmptyTokenFile(PathBuf),
     /// Nobody listens.
     #[error("no hub answers at {0}: start it with: gatepost run")]
     Nobody(String),
@@ -48,6 +81,47 @@ pub enum ClientError {
     /// The hub refused.
     #[error("{}", refusal(.0))]
     Refused(Value),
+}
+
+/// Whose token a command uses.
+#[derive(Clone)]
+pub struct Token {
+    /// This one; without it, the operator's, which the hub keeps in its data directory.
+    given: Option<String>,
+    as_operator: bool,
+}
+
+impl Token {
+    /// The token of who sends messages: the one in `GATEPOST_TOKEN`, or else the operator's if that is asked for. A program that
+    /// an agent starts in the hub's folder must not become the operator by standing next to its token.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of_sender(as_operator: bool) -> Result<Self, ClientError> {
+        let given = given_token();
+        match as_operator || given.is_some() {
+            true => Ok(Self { given, as_operator }),
+            false => Err(ClientError::NoToken),
+        }
+    }
+
+    /// The token in a file.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn from_file(path: &Path) -> Result<Self, ClientError> {
+        let text =
+            fs::read_to_string(path).map_err(|error| ClientError::TokenFile(path.to_owned(), error))?;
+        match text.trim() {
+            "" => Err(ClientError::EmptyTokenFile(path.to_owned())),
+            token => Ok(Self { given: Some(token.to_owned()), as_operator: false }),
+        }
+    }
+
+    /// Whether an operator's token is used on purpose.
+    pub fn is_operators(&self) -> bool {
+        self.as_operator
+    }
 }
 
 /// Where the hub is, as the command line was told.
@@ -65,6 +139,8 @@ pub struct Client {
     http: reqwest::Client,
     base: String,
     token: String,
+    /// Whether the operator's token may be used for tools: see [`AS_OPERATOR`].
+    as_operator: bool,
 }
 
 /// What happens at a hub, as it does.
@@ -88,22 +164,34 @@ pub struct Request<'a> {
 }
 
 impl Client {
-    /// Speaks to the hub of the configuration, with the operator's token, unless `GATEPOST_TOKEN` holds another.
+    /// Speaks to the hub of the configuration, with the operator's token, unless `GATEPOST_TOKEN` holds another. For commands
+    /// that steer the hub, and send nothing: those use [`Token::of_sender`].
+    ///
+    /// # Errors
+    /// There is no token, or the configuration cannot be used.
     pub fn at(place: &Place) -> Result<Self, ClientError> {
-        let token = std::env::var("GATEPOST_TOKEN").ok();
-        if let (Some(base), Some(token)) = (&place.hub, &token) {
-            return Self::new(base.clone(), token.clone());
-        }
-        let config = Config::load(&place.config)?;
-        let base = place.hub.clone().unwrap_or_else(|| format!("http://{}", config.hub.listen));
-        let token = match token {
-            Some(token) => token,
-            None => {
-                let path = operator_token_path(&config.hub.data_dir);
-                fs::read_to_string(&path).map_err(|error| ClientError::Token(path, error))?
+        Self::with(place, &Token { given: given_token(), as_operator: false })
+    }
+
+    /// Speaks to the hub of the configuration with this token.
+    ///
+    /// # Errors
+    /// The operator's token cannot be read, or the configuration cannot be used.
+    pub fn with(place: &Place, token: &Token) -> Result<Self, ClientError> {
+        let Token { given, as_operator } = token;
+        let client = match (&place.hub, given) {
+            (Some(base), Some(token)) => Self::new(base.clone(), token.clone())?,
+            _ => {
+                let config = Config::load(&place.config)?;
+                let base = place.hub.clone().unwrap_or_else(|| format!("http://{}", config.hub.listen));
+                let token = match given {
+                    Some(token) => token.clone(),
+                    None => operators_token(&config)?,
+                };
+                Self::new(base, token)?
             }
         };
-        Self::new(base, token.trim().to_owned())
+        Ok(Self { as_operator: *as_operator, ..client })
     }
 
     /// Speaks to the hub at `base` with this token.
@@ -111,7 +199,13 @@ impl Client {
         install_tls_provider();
         let http =
             reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
-        Ok(Self { http, base: base.trim_end_matches('/').to_owned(), token })
+        Ok(Self { http, base: base.trim_end_matches('/').to_owned(), token, as_operator: false })
+    }
+
+    /// A request with this client's token.
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token);
+        if self.as_operator { request.header(AS_OPERATOR, "true") } else { request }
     }
 
     /// Makes a call; the answer's status and body, whatever they are.
@@ -121,11 +215,8 @@ impl Client {
         path: &str,
         request: Request<'_>,
     ) -> Result<(StatusCode, Value), ClientError> {
-        let mut call = self
-            .http
-            .request(method, format!("{}{path}{}", self.base, query(&request.query)))
-            .bearer_auth(&self.token)
-            .timeout(request.wait + SLACK);
+        let path = format!("{path}{}", query(&request.query));
+        let mut call = self.request(method, &path).timeout(request.wait + SLACK);
         if let Some(body) = &request.body {
             call = call.json(body);
         }
@@ -139,9 +230,7 @@ impl Client {
     pub async fn hand_in(&self, file: fs::File) -> Result<String, ClientError> {
         let size = file.metadata().map(|file| file.len()).unwrap_or(0);
         let call = self
-            .http
-            .request(Method::POST, format!("{}/v1/files", self.base))
-            .bearer_auth(&self.token)
+            .request(Method::POST, "/v1/files")
             .header(CONTENT_TYPE, "application/octet-stream")
             .header(CONTENT_LENGTH, size)
             .body(tokio::fs::File::from_std(file))
@@ -157,7 +246,7 @@ impl Client {
 
     /// What happens from now on to the caller's messages.
     pub async fn happenings(&self) -> Result<Happenings, ClientError> {
-        let call = self.http.get(format!("{}/v1/events", self.base)).bearer_auth(&self.token).send();
+        let call = self.request(Method::GET, "/v1/events").send();
         let answer = match tokio::time::timeout(SLACK, call).await {
             Ok(answer) => answer.map_err(|error| self.away(error))?,
             Err(_) => return Err(ClientError::Nobody(self.base.clone())),

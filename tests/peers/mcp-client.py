@@ -3,7 +3,7 @@
     mcp-client.py http URL TOKEN
     mcp-client.py stdio PROGRAM [ARGUMENT...]
 
-Reads one step a line from standard input, as JSON: {"tools": true} (with "meta": {...} for its `_meta`), {"resources": true}, {"call": NAME, "arguments": {...}} (with
+Reads one step a line from standard input, as JSON: {"instructions": true} for what the server said first, {"tools": true} (with "meta": {...} for its `_meta`), {"resources": true}, {"call": NAME, "arguments": {...}} (with
 "cancel": SECONDS to give it up after that long), {"read": URI}, {"subscribe": URI}, {"unsubscribe": URI}, {"heard": SECONDS} for the
 next resource that is said to have changed within that long ("tools", for the list of the tools), {"listen": URI, "call": ..., "arguments": ...} for the same in the way of
 2026-07-28 around a call, {"listen": "tools"} for the list of the tools after a look at it. Writes what came of each as a line of JSON. MCP_MODERN=1 opens no session, as that version has it.
@@ -96,13 +96,18 @@ async def main():
             await changed.put("tools")
 
     async with connected(way, rest) as (read, write), ClientSession(read, write, message_handler=hear) as session:
-        if os.environ.get("MCP_MODERN"):
-            await session.discover()
-        else:
-            await session.initialize()
+        begun, refused = None, None
+        try:
+            begun = await (session.discover() if os.environ.get("MCP_MODERN") else session.initialize())
+        except MCPError as error:
+            refused = {"error": str(error)}
         for line in sys.stdin:
+            told = json.loads(line)
             try:
-                answer = await step(session, changed, json.loads(line))
+                if refused or "instructions" in told:
+                    answer = refused or {"instructions": begun.instructions}
+                else:
+                    answer = await step(session, changed, told)
             except MCPError as error:
                 answer = {"error": str(error)}
             print(json.dumps(answer), flush=True)

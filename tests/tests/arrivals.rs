@@ -91,7 +91,18 @@ fn the_shell_hands_its_own_files_in_also_large_ones() -> Result<()> {
     let before = peak(hub.pid()?)?;
     let receipt = hub
         .cli(&[
-            "send", "--to", "local:me", "--wait", "30", "--json", "--attach", path, "--voice", voice, "Look",
+            "send",
+            "--as-operator",
+            "--to",
+            "local:me",
+            "--wait",
+            "30",
+            "--json",
+            "--attach",
+            path,
+            "--voice",
+            voice,
+            "Look",
         ])?
         .well()?;
     let receipt: Value = serde_json::from_str(&receipt)?;
@@ -107,9 +118,9 @@ fn the_shell_hands_its_own_files_in_also_large_ones() -> Result<()> {
     }
     // One byte more is refused in the hub's words.
     fs::write(path, [&large[..], b"x"].concat())?;
-    let refused = hub.cli(&["send", "--to", "local:me", "--attach", path])?;
+    let refused = hub.cli(&["send", "--as-operator", "--to", "local:me", "--attach", path])?;
     ensure!(refused.status == 1 && refused.stderr.contains("26214400"), "{refused:?}");
-    let missing = hub.cli(&["send", "--to", "local:me", "--attach", "/nonexistent", "x"])?;
+    let missing = hub.cli(&["send", "--as-operator", "--to", "local:me", "--attach", "/nonexistent", "x"])?;
     ensure!(missing.status == 2 && missing.stderr.contains("/nonexistent"), "{missing:?}");
     Ok(())
 }

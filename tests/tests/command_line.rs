@@ -176,41 +176,64 @@ fn a_token_is_shown_once_and_kept_nowhere_with_a_hub_and_without() -> Result<()>
 #[test]
 fn messages_go_out_from_the_shell_and_can_be_looked_at() -> Result<()> {
     let hub = SpawnedHub::start(CONFIG)?;
-    let sent =
-        hub.cli(&["send", "--channel", "local", "--to", "team", "--wait", "60", "Hello *there*"])?.well()?;
+    let sent = hub
+        .cli(&[
+            "send",
+            "--as-operator",
+            "--channel",
+            "local",
+            "--to",
+            "team",
+            "--wait",
+            "60",
+            "Hello *there*",
+        ])?
+        .well()?;
     ensure!(
         sent.contains(" sent to local:team, 1 of 1 parts sent") && sent.contains("confirmed local:"),
         "{sent}"
     );
     let long = "word ".repeat(100);
     let receipt = hub
-        .cli_with(&["send", "--to", "local:team", "--wait", "60", "--json", "-"], long.as_bytes(), &[])?
+        .cli_with(
+            &["send", "--as-operator", "--to", "local:team", "--wait", "60", "--json", "-"],
+            long.as_bytes(),
+            &[],
+        )?
         .json()?;
     ensure!(receipt["state"] == "sent" && receipt["sent"] == "3 of 3", "{receipt}");
-    let dry = hub.cli(&["send", "--to", "local:team", "--dry-run", "--json", "Not yet"])?.json()?;
+    let dry = hub
+        .cli(&["send", "--as-operator", "--to", "local:team", "--dry-run", "--json", "Not yet"])?
+        .json()?;
     ensure!(
         dry["dry_run"] == true && dry["verdict"] == "allow" && dry["parts"][0]["shown"] == "Not yet",
         "{dry}"
     );
     ensure!(
-        hub.cli(&["send", "--to", "local:team", "--dry-run", "Not yet"])?.well()?.contains("\"verdict\"")
+        hub.cli(&["send", "--as-operator", "--to", "local:team", "--dry-run", "Not yet"])?
+            .well()?
+            .contains("\"verdict\"")
     );
 
     let call = json!({"platform": "local", "target": "team", "body": "From a tool"}).to_string();
-    let made = hub.cli_with(&["message", "--wait", "60"], call.as_bytes(), &[])?.json()?;
+    let made = hub.cli_with(&["message", "--as-operator", "--wait", "60"], call.as_bytes(), &[])?.json()?;
     ensure!(made["state"] == "sent" && made["ok"] == true, "{made}");
-    let refused = hub.cli_with(&["message"], br#"{"to": "local:team"}"#, &[])?;
+    let refused = hub.cli_with(&["message", "--as-operator"], br#"{"to": "local:team"}"#, &[])?;
     let problem: Value = serde_json::from_str(&refused.stdout)?;
     ensure!(
         refused.status == 1 && problem["code"] == "input_invalid" && problem["ok"] == false,
         "{refused:?}"
     );
-    fails(&hub.cli_with(&["message"], b"to: local:team", &[])?, 2, "not JSON")?;
-    fails(&hub.cli_with(&["message"], b"\xff", &[])?, 2, "not UTF-8")?;
-    fails(&hub.cli_with(&["send", "--to", "local:team"], b"\xff", &[])?, 2, "not UTF-8")?;
-    fails(&hub.cli(&["send", "--to", "pigeon:ann", "Hello"])?, 1, "No adapter registered")?;
-    fails(&hub.cli(&["send", "--channel", "pigeon", "--to", "ann", "Hello"])?, 1, "No adapter registered")?;
-    fails(&hub.cli(&["send", "--to", "local:team", ""])?, 1, "body are required")?;
+    fails(&hub.cli_with(&["message", "--as-operator"], b"to: local:team", &[])?, 2, "not JSON")?;
+    fails(&hub.cli_with(&["message", "--as-operator"], b"\xff", &[])?, 2, "not UTF-8")?;
+    fails(&hub.cli_with(&["send", "--as-operator", "--to", "local:team"], b"\xff", &[])?, 2, "not UTF-8")?;
+    fails(&hub.cli(&["send", "--as-operator", "--to", "pigeon:ann", "Hello"])?, 1, "No adapter registered")?;
+    fails(
+        &hub.cli(&["send", "--as-operator", "--channel", "pigeon", "--to", "ann", "Hello"])?,
+        1,
+        "No adapter registered",
+    )?;
+    fails(&hub.cli(&["send", "--as-operator", "--to", "local:team", ""])?, 1, "body are required")?;
 
     let listed = hub.cli(&["queue", "list", "--json"])?.json()?;
     let ids: Vec<&str> =
@@ -254,7 +277,7 @@ fn an_agent_answers_what_was_said_at_the_shell() -> Result<()> {
     let answer = hub.cli_with(&["message", "--wait", "60"], call.as_bytes(), &as_agent)?.json()?;
     ensure!(answer["state"] == "sent" && answer["to"] == "local:ann", "{answer}");
     // The context is the agent's, not the shell's.
-    let refused = hub.cli_with(&["message"], call.as_bytes(), &[])?;
+    let refused = hub.cli_with(&["message", "--as-operator"], call.as_bytes(), &[])?;
     ensure!(refused.status == 1 && refused.stdout.contains("another agent"), "{refused:?}");
     ensure!(hub.cli(&["local", "read", "ann", "--json"])?.json()?.as_array().map(Vec::len) == Some(1));
     fails(&hub.cli(&["local", "say", "--agent", "eve", "--as", "ann", "Hello"])?, 1, "no agent \"eve\"")
@@ -263,10 +286,14 @@ fn an_agent_answers_what_was_said_at_the_shell() -> Result<()> {
 #[test]
 fn without_a_hub_a_command_says_how_to_start_one() -> Result<()> {
     let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), CONFIG)?;
-    fails(&hub.cli(&["send", "--to", "local:team", "Hello"])?, 1, "gatepost run")?;
+    fails(&hub.cli(&["send", "--as-operator", "--to", "local:team", "Hello"])?, 1, "gatepost run")?;
     hub.run()?;
     hub.terminate()?;
-    for command in [&["send", "--to", "local:team", "Hello"][..], &["queue", "list"], &["local", "read"]] {
+    for command in [
+        &["send", "--as-operator", "--to", "local:team", "Hello"][..],
+        &["queue", "list"],
+        &["local", "read"],
+    ] {
         let ended = hub.cli(command)?;
         fails(&ended, 1, "start it with: gatepost run")?;
         ensure!(ended.stderr.contains("no hub answers at http://127.0.0.1:"), "{ended:?}");
@@ -280,7 +307,7 @@ fn wrong_arguments_are_usage_errors() -> Result<()> {
         &["sned"][..],
         &[],
         &["send"],
-        &["send", "--to"],
+        &["send", "--as-operator", "--to"],
         &["queue", "list", "--limit", "many"],
         &["agent", "add", "x", "--role", "king"],
         &["chunk"],

@@ -110,7 +110,7 @@ fn an_operator_hears_everything_and_a_revoked_token_nothing_more() -> Result<()>
     ensure!(seen.data["actor"] == "agent:courier", "{seen:?}");
     let mut listening = courier.listen(None)?;
     hub.cli(&["agent", "revoke", "courier"])?.well()?;
-    hub.cli(&["send", "--to", "local:ann", "Hi."])?;
+    hub.cli(&["send", "--as-operator", "--to", "local:ann", "Hi."])?;
     ensure!(courier.listen(None).is_err(), "its token is gone");
     ensure!(listening.hear()?.is_none());
     for (id, status) in [("next", 400), ("-", 400)] {

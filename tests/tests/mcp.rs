@@ -172,9 +172,10 @@ fn a_program_that_was_started_before_its_hub_says_when_there_is_one() -> Result<
         folder,
         "[agents.shell]\nallow = [\"local:team\"]\ncross_context = \"allow\"\n[channels.local.home]\n",
     )?;
-    // It has never run: there is no token yet either.
+    // It has never run: there is no operator's token yet either.
     let config = hub.config().display().to_string();
-    let mut client = McpClient::starting(program()?, &[("GATEPOST_CONFIG", &config)])?;
+    let mut client =
+        McpClient::starting_with(program()?, &["--as-operator"], &[("GATEPOST_CONFIG", &config)])?;
     let names = |client: &mut McpClient| -> Result<Vec<String>> {
         let tools = client.step(&json!({"tools": true}))?;
         let tools = tools["tools"].as_array().with_context(|| tools.to_string())?;
@@ -201,7 +202,7 @@ fn a_program_that_was_started_before_its_hub_says_when_there_is_one() -> Result<
     // In the way of 2026-07-28, by a request that stays open.
     hub.terminate()?;
     let environment = [("GATEPOST_CONFIG", config.as_str()), ("MCP_MODERN", "1")];
-    let mut modern = McpClient::starting(program()?, &environment)?;
+    let mut modern = McpClient::starting_with(program()?, &["--as-operator"], &environment)?;
     let listening = thread::spawn(move || modern.step(&json!({"listen": "tools"})));
     thread::sleep(Duration::from_secs(3));
     hub.run()?;

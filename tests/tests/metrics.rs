@@ -78,6 +78,7 @@ async fn every_figure_agrees_with_what_happened_and_promtool_has_nothing_to_say(
     is("gatepost_cards_waiting", 0.0)?;
     is("gatepost_companions_registered", 1.0)?;
     is("gatepost_companions_online", 1.0)?;
+    is("gatepost_companions_able", 1.0)?;
     is(&format!("gatepost_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")), 1.0)?;
     for name in ["process_resident_memory_bytes", "gatepost_database_bytes", "gatepost_audit_rows_total"] {
         ensure!(now.get(name).is_some_and(|figure| *figure > 10.0), "{name}: {now:#?}");

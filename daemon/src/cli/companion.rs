@@ -19,7 +19,7 @@ pub(super) enum Command {
         #[arg(long)]
         name: Option<String>,
     },
-    /// List companions: which are here, when they were last seen, when they last decided.
+    /// List companions: which are here and whether their display works, when they were last seen, when they last decided.
     List {
         /// Print JSON.
         #[arg(long)]
@@ -130,9 +130,10 @@ fn list(companions: &[Value]) -> String {
         .iter()
         .map(|companion| {
             let is = |member: &str| companion.get(member) == Some(&Value::Bool(true));
-            let state = match (text(companion, "revoked_at"), is("online")) {
-                ("", true) => "online",
-                ("", false) => "offline",
+            let state = match (text(companion, "revoked_at"), is("online"), is("able")) {
+                ("", true, true) => "online",
+                ("", true, false) => "no display",
+                ("", false, _) => "offline",
                 _ => "revoked",
             };
             let counter = companion.get("counter").map(Value::to_string).unwrap_or_default();

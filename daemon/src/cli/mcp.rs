@@ -2,6 +2,7 @@
 //! running hub; where there is none, it says so in the words that agents know, and when there is one, that there are other tools.
 
 use std::{
+    path::PathBuf,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -15,10 +16,12 @@ use serde_json::{Value, json};
 
 use super::Failed;
 use crate::{
-    client::{Client, ClientError, Place, Request, escaped},
+    agents::Role,
+    client::{Client, ClientError, Place, Request, Token, escaped},
     intake::{
         mcp::{Hands, INBOX, InHand, Mcp},
         tool::{Described, Telling},
+        whoami::Whoami,
     },
     message::{TOOLS, parameters::LONGEST_WAIT},
     random,
@@ -30,11 +33,22 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// What a problem has beside the members of a refusal (RFC 9457, 3.1): over HTTP, and not here.
 const OF_HTTP: [&str; 4] = ["type", "title", "status", "detail"];
 
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Read the agent's token from this file instead of GATEPOST_TOKEN.
+    #[arg(long, value_name = "FILE", conflicts_with = "as_operator")]
+    token_file: Option<PathBuf>,
+    /// Act as the operator: messages go out as the agent `shell`. For you alone; an agent has a token of its own.
+    #[arg(long)]
+    as_operator: bool,
+}
+
 /// A hub, reached over its HTTP door.
 #[derive(Clone)]
 struct There {
     place: Place,
-    /// Once it can be reached: a hub that was never started has no token to use.
+    token: Token,
+    /// Once it can be reached: a hub that was never started has no operator's token to use.
     reached: Arc<OnceLock<Client>>,
     /// This program serves one client, for as long as that likes.
     session: String,
@@ -42,9 +56,14 @@ struct There {
     stands_in: Arc<AtomicBool>,
 }
 
-pub(super) async fn run(place: &Place) -> Result<(), Failed> {
+pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Failed> {
+    let token = match &arguments.token_file {
+        Some(file) => Token::from_file(file),
+        None => Token::of_sender(arguments.as_operator),
+    };
     let door = Mcp::new(There {
         place: place.clone(),
+        token: token.map_err(|error| Failed::Usage(error.to_string()))?,
         reached: Arc::default(),
         session: random::hex::<16>(),
         stands_in: Arc::default(),
@@ -61,7 +80,7 @@ impl There {
         match self.reached.get() {
             Some(client) => Ok(client),
             None => {
-                let client = Client::at(&self.place).map_err(|error| error.to_string())?;
+                let client = Client::with(&self.place, &self.token).map_err(|error| error.to_string())?;
                 Ok(self.reached.get_or_init(|| client))
             }
         }
@@ -113,6 +132,15 @@ fn away(error: &str) -> Value {
     })
 }
 
+fn other_version() -> Value {
+    json!({"ok": false, "code": "execution_failed", "error": "the hub's answer cannot be read; is it of another version?"})
+}
+
+fn not_an_agents(error: &str, or: &str) -> Value {
+    let hint = format!("make a token for the agent with: gatepost agent add NAME; or {or}");
+    json!({"ok": false, "code": "forbidden", "reason": "operator_token", "error": error, "hint": hint})
+}
+
 impl Hands for There {
     type Caller = ();
 
@@ -122,15 +150,33 @@ impl Hands for There {
         Ok(())
     }
 
+    async fn introduce(&self, (): &()) -> Result<Option<String>, Value> {
+        match self.ask(Method::GET, "/v1/whoami", vec![], None).await {
+            Ok(answer) => {
+                let whoami: Whoami = serde_json::from_value(answer).map_err(|_| other_version())?;
+                match (whoami.role, self.token.is_operators()) {
+                    (Role::Agent, _) | (Role::Operator, true) => Ok(Some(whoami.summary)),
+                    (Role::Operator, false) => Err(not_an_agents(
+                        "this is an operator's token, and tools are for agents",
+                        "add --as-operator to act as the operator on purpose",
+                    )),
+                    (Role::Bridge | Role::Monitor, _) => {
+                        Err(not_an_agents(&whoami.summary, "bridges hand in messages at POST /v1/inbound"))
+                    }
+                }
+            }
+            Err(why) if why["error"] == AWAY => Ok(None),
+            Err(why) => Err(why),
+        }
+    }
+
     async fn tools(&self, (): &(), context: Option<&str>) -> Result<InHand, Value> {
         let query = context.map(|context| ("context", context.to_owned())).into_iter().collect();
         match self.ask(Method::GET, "/v1/tools", query, None).await {
             Ok(mut answer) => {
                 let format = answer["tool_result_format"].as_str().map(str::to_owned);
                 let tools = serde_json::from_value(answer["tools"].take());
-                let garbled =
-                    |_| json!({"error": "the hub's tools cannot be read; is it of another version?"});
-                let tools = tools.map_err(garbled)?;
+                let tools = tools.map_err(|_| other_version())?;
                 self.stands_in.store(false, Ordering::Relaxed);
                 Ok(InHand { tools, format, stand_in: false })
             }

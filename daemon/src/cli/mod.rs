@@ -63,9 +63,9 @@ enum Command {
     Send(send::Arguments),
     /// Make any call of the message tool: JSON on stdin, JSON on stdout.
     Message(send::MessageArguments),
-    /// Serve the tools over the Model Context Protocol on stdin and stdout, for agents that start it; GATEPOST_TOKEN says whose
-    /// they are.
-    Mcp,
+    /// Serve the tools over the Model Context Protocol on stdin and stdout, for agents that start it; GATEPOST_TOKEN
+    /// holds the agent's token.
+    Mcp(mcp::Arguments),
     /// See what waits, what failed and why.
     #[command(subcommand)]
     Queue(queue::Command),
@@ -166,7 +166,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Agent(command) => agent::run(&place, command).await,
         Command::Send(arguments) => send::run(&place, arguments).await,
         Command::Message(arguments) => send::message(&place, &arguments).await,
-        Command::Mcp => mcp::run(&place).await,
+        Command::Mcp(arguments) => mcp::run(&place, &arguments).await,
         Command::Queue(command) => queue::run(&place, command).await,
         Command::Companion(command) => companion::run(&place, command).await,
         Command::Audit(command) => audit::run(&place.config, command),

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read as _},
+    io::{self, IsTerminal as _, Read as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::{Failed, output};
-use crate::client::{Client, Place, Request};
+use crate::client::{Client, Place, Request, Token};
 use crate::message::{call::MAX_TEXT, parameters::LONGEST_WAIT};
 
 /// How long a hub may take to fetch files, beyond its usual work.
@@ -43,6 +43,10 @@ pub(super) struct Arguments {
     /// A voice message to send along.
     #[arg(long, value_name = "FILE")]
     voice: Option<PathBuf>,
+    /// Send as the operator, with the operator's token: as the agent `shell`. At a terminal that is understood; a program says
+    /// it, or has a token of its own in GATEPOST_TOKEN.
+    #[arg(long)]
+    as_operator: bool,
     /// The text, Markdown; `-`, or nothing where no file goes along, reads stdin.
     text: Option<String>,
 }
@@ -52,6 +56,9 @@ pub(super) struct MessageArguments {
     /// Wait for the message's end, at most so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     wait: u64,
+    /// Use the operator's token: messages go out as the agent `shell`. A program has a token of its own in GATEPOST_TOKEN.
+    #[arg(long)]
+    as_operator: bool,
 }
 
 pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Failed> {
@@ -70,7 +77,9 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
             call.insert(name.into(), value.into());
         }
     }
-    let client = Client::at(place)?;
+    // Whoever types this at a terminal is the operator; a program that an agent started is not.
+    let as_operator = arguments.as_operator || given_nothing() && io::stderr().is_terminal();
+    let client = sender(place, as_operator)?;
     if let Some(voice) = &arguments.voice {
         call.insert("voice".into(), hand_in(&client, voice).await?);
     }
@@ -96,13 +105,23 @@ pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Resu
     let text = stdin()?;
     let call =
         serde_json::from_str(&text).map_err(|error| Failed::Usage(format!("stdin is not JSON: {error}")))?;
-    let client = Client::at(place)?;
+    let client = sender(place, arguments.as_operator)?;
     let mut request = request(call, arguments.wait);
     // The hub may have to fetch a file first.
     request.wait += FETCH;
     let (_, answer) = client.ask(Method::POST, "/v1/messages", request).await?;
     println!("{answer}");
     ended_well(&answer)
+}
+
+fn sender(place: &Place, as_operator: bool) -> Result<Client, Failed> {
+    let token = Token::of_sender(as_operator).map_err(|error| Failed::Usage(error.to_string()))?;
+    Ok(Client::with(place, &token)?)
+}
+
+/// Whether the environment holds no token.
+fn given_nothing() -> bool {
+    Token::of_sender(false).is_err()
 }
 
 /// Hands a file to the hub; how the call names it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{
-    StatusCode,
+    Method, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Client {
         wait: Duration,
         told: &Telling,
     ) -> Result<(StatusCode, Value), ClientError> {
-        let call = self.http.post(format!("{}{path}", self.base)).bearer_auth(&self.token);
+        let call = self.request(Method::POST, path);
         let call = call.header(ACCEPT, "text/event-stream, application/json");
         let call = call.header("gatepost-session", session).timeout(wait + SLACK).json(body);
         let mut answer = call.send().await.map_err(|error| self.away(error))?;

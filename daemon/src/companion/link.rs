@@ -316,6 +316,8 @@ impl Serving {
             Ok(Asked::Begun) => {
                 tracing::info!(companion = name, "a companion is here");
                 self.presence.note(companion.device.key, true);
+                // It says at once if it does not.
+                self.presence.display(companion.device.key, true);
                 if companion.device.version < VERSION {
                     companion.device.version = VERSION;
                     let noted = device::spoke(self.outbox.store(), companion.device.key, VERSION).await;
@@ -347,6 +349,13 @@ impl Serving {
             Ok(Asked::CannotShow(request, reason)) => {
                 tracing::warn!(companion = name, %request, ?reason, "a companion cannot show a request");
             }
+            Ok(Asked::Display { works, tell }) => {
+                let device = companion.device.key;
+                if self.presence.display(device, works) && tell {
+                    self.tell_display(name, device, works).await;
+                }
+                self.update().await;
+            }
             Err(fault) => {
                 tracing::warn!(companion = name, %fault, "a payload was refused");
                 let device = companion.device.key;
@@ -363,6 +372,19 @@ impl Serving {
         };
         let detail = json!({"device": to_hex(&device.0), "name": name, "why": fault.to_string()});
         self.write(event, detail).await;
+    }
+
+    /// Says that a companion's display has ceased to work, or works again.
+    async fn tell_display(&self, name: String, device: PublicKey, works: bool) {
+        match works {
+            true => tracing::info!(companion = name, "a companion's display works again"),
+            false => tracing::warn!(
+                companion = name,
+                "a companion's display does not answer: nobody can be asked there; look after its cable"
+            ),
+        }
+        let detail = json!({"device": to_hex(&device.0), "name": name, "works": works});
+        self.write("device.display", detail).await;
     }
 
     async fn write(&self, event: &'static str, detail: Value) {

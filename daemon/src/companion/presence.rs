@@ -1,5 +1,8 @@
 //! Which companions are here. Said by the broker and by them, so nothing is decided by it.
 //!
+//! A companion that is here can be asked only if its display works, which it says itself, sealed: what nobody can read,
+//! nobody can decide ([`Ability`]).
+//!
 //! What changes is written down now and then and not at once: whoever is on the broker can say that a companion comes and
 //! goes, as often as they like.
 
@@ -28,12 +31,46 @@ pub struct Broker {
     pub error: Option<String>,
 }
 
+/// Whether somebody can be asked at a companion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ability {
+    /// It is here, and its display works.
+    Able,
+    /// It is not connected.
+    Away,
+    /// It is connected, and its display does not answer.
+    DisplayOut,
+}
+
+/// Why not, as the end of a sentence.
+impl std::fmt::Display for Ability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Able => "it is here",
+            Self::Away => "it is not connected",
+            Self::DisplayOut => "its display does not answer",
+        })
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Here {
     online: bool,
+    /// Said by the companion in its present session.
+    display_out: bool,
     /// When it last came or went, in milliseconds since 1970.
     seen_at: Option<i64>,
     unsaved: bool,
+}
+
+impl Here {
+    fn ability(&self) -> Ability {
+        match (self.online, self.display_out) {
+            (false, _) => Ability::Away,
+            (true, true) => Ability::DisplayOut,
+            (true, false) => Ability::Able,
+        }
+    }
 }
 
 impl Presence {
@@ -50,6 +87,16 @@ impl Presence {
     /// Whether a companion is connected.
     pub fn is_online(&self, device: PublicKey) -> bool {
         self.all().get(&device).is_some_and(|here| here.online)
+    }
+
+    /// Whether somebody can be asked at a companion. Nobody can at one that may not decide.
+    pub fn ability(&self, device: PublicKey) -> Ability {
+        self.all().get(&device).map_or(Ability::Away, Here::ability)
+    }
+
+    /// Companions at which somebody can be asked.
+    pub fn able(&self) -> u64 {
+        self.all().values().filter(|here| here.ability() == Ability::Able).count() as u64
     }
 
     /// When a companion last came or went since the hub started, in milliseconds since 1970.
@@ -91,8 +138,15 @@ impl Presence {
         if let Some(here) = self.all().get_mut(&device)
             && here.online != online
         {
-            *here = Here { online, seen_at: Some(now_ms()), unsaved: true };
+            *here = Here { online, seen_at: Some(now_ms()), unsaved: true, ..*here };
         }
+    }
+
+    /// Whether a companion's display works; whether that is news.
+    pub(super) fn display(&self, device: PublicKey, works: bool) -> bool {
+        let mut all = self.all();
+        let Some(here) = all.get_mut(&device) else { return false };
+        std::mem::replace(&mut here.display_out, !works) == works
     }
 
     /// Nobody can be heard.
@@ -143,5 +197,25 @@ mod tests {
         assert_eq!((presence.registered(), presence.online(), presence.take_unsaved().len()), (1, 0, 1));
         presence.forget(SHELF);
         assert_eq!(presence.registered(), 0);
+    }
+
+    #[test]
+    fn nobody_can_be_asked_at_a_display_that_is_out() {
+        let presence = Presence::default();
+        presence.expect(SHELF);
+        assert_eq!((presence.ability(SHELF), presence.ability(STRANGER)), (Ability::Away, Ability::Away));
+        presence.note(SHELF, true);
+        assert_eq!((presence.ability(SHELF), presence.able()), (Ability::Able, 1));
+        assert!(presence.display(SHELF, false) && !presence.display(SHELF, false), "news once");
+        assert_eq!(
+            (presence.ability(SHELF), presence.able(), presence.online()),
+            (Ability::DisplayOut, 0, 1)
+        );
+        presence.note(SHELF, false);
+        presence.note(SHELF, true);
+        assert_eq!(presence.ability(SHELF), Ability::DisplayOut, "until it says otherwise");
+        assert!(presence.display(SHELF, true));
+        assert_eq!(presence.able(), 1);
+        assert!(!presence.display(STRANGER, false));
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{
     pairing::{Order, PairError, Shown},
-    presence::Presence,
+    presence::{Ability, Presence},
 };
 use crate::{
     approval::{
@@ -27,6 +27,8 @@ pub struct Listed {
     pub device: Registered,
     /// Whether it is connected now, as the broker says.
     pub online: bool,
+    /// Whether somebody can be asked at it now.
+    pub ability: Ability,
 }
 
 /// A handle on the companions. Clones share it.
@@ -91,7 +93,8 @@ impl Companions {
         let devices = registry::list(self.store()).await?.into_iter();
         let listed = devices.map(|mut device| {
             device.seen_at = device.seen_at.max(self.presence.seen_at(device.key));
-            Listed { online: self.presence.is_online(device.key), device }
+            let (online, ability) = (self.presence.is_online(device.key), self.presence.ability(device.key));
+            Listed { online, ability, device }
         });
         Ok(listed.collect())
     }

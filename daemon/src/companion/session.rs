@@ -36,6 +36,8 @@ pub struct Session {
     /// What was refused of what came in its name, and that there are two of it.
     refused: Budget,
     cloned: Budget,
+    /// How often its display came and went.
+    displays: Budget,
     offered: HashMap<RequestId, Vec<u8>>,
     unshown: Vec<RequestId>,
 }
@@ -56,7 +58,7 @@ impl Budget {
     }
 
     fn spend(&mut self) {
-        self.spent += 1;
+        self.spent = self.spent.saturating_add(1);
     }
 }
 
@@ -71,6 +73,13 @@ pub enum Asked {
     Decide(SessionHash, Decision),
     /// The companion cannot show a request, for a reason that will not pass.
     CannotShow(RequestId, Refusal),
+    /// The companion's display works, or does not.
+    Display {
+        /// Whether it does.
+        works: bool,
+        /// Whether the audit should have it: not of a display that comes and goes all the time.
+        tell: bool,
+    },
 }
 
 impl Session {
@@ -81,6 +90,7 @@ impl Session {
             faults: Budget::default(),
             refused: Budget::default(),
             cloned: Budget::default(),
+            displays: Budget::default(),
             offered: HashMap::new(),
             unshown: Vec::new(),
         }
@@ -123,6 +133,11 @@ impl Session {
                 Asked::Nothing
             }
             Up::Decision(decision) => Asked::Decide(session, decision),
+            Up::Display { works } => {
+                let tell = self.displays.is_left(now);
+                self.displays.spend();
+                Asked::Display { works, tell }
+            }
             Up::Refuse { request, reason } => {
                 if self.offered.remove(&request).is_none() {
                     self.faults.spend();

@@ -8,7 +8,7 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 use gatepost_companion::{Bond, Geometry, Keys, Storage as _};
-use gatepost_desktop::{Companion, Settings, Store};
+use gatepost_desktop::{Companion, Display, Settings, Store};
 use gatepost_link::{decision::PublicKey, envelope::VERSION, seal::SealSecret};
 
 use super::{
@@ -59,7 +59,7 @@ pub(super) struct House {
 /// The companion that there shall be.
 pub(super) enum Wanted {
     /// In this process.
-    Desktop(gatepost_companion::Settings),
+    Desktop(gatepost_companion::Settings, Display),
     /// In QEMU.
     Board(Ready),
 }
@@ -90,7 +90,7 @@ impl House {
 
         let broker = config.broker.listen;
         let (hub, companion) = match wanted {
-            Wanted::Desktop(app) => desktop(&config, app).await?,
+            Wanted::Desktop(app, display) => desktop(&config, app, display).await?,
             Wanted::Board(ready) => {
                 let hub = Hub::start(&config, Extras::default()).await.map_err(DemoError::failed)?;
                 let board = Board::start(ready, broker.port(), &directory.join("board")).await?;
@@ -130,7 +130,11 @@ impl House {
 }
 
 /// A hub and a companion in this process.
-async fn desktop(config: &Config, app: gatepost_companion::Settings) -> Result<(Hub, Asked), DemoError> {
+async fn desktop(
+    config: &Config,
+    app: gatepost_companion::Settings,
+    display: Display,
+) -> Result<(Hub, Asked), DemoError> {
     let keys = Keys { sign: crate::random::bytes(), seal: SealSecret(crate::random::bytes()) };
     let password = crate::random::hex::<16>();
     let extras = Extras {
@@ -160,6 +164,7 @@ async fn desktop(config: &Config, app: gatepost_companion::Settings) -> Result<(
         store,
         geometry: Geometry::LARGE,
         app,
+        display,
     })
     .map_err(DemoError::failed)?;
     Ok((hub, Asked::Desktop(companion)))

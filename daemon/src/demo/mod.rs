@@ -108,8 +108,8 @@ pub async fn run(arguments: Arguments) -> Result<(), DemoError> {
         CompanionKind::Desktop if arguments.screenshots.is_some() => return Err(DemoError::NoPictures),
         CompanionKind::Desktop => {
             let stage = if asks { Stage::in_terminal()? } else { Stage::unattended() };
-            let settings = stage.settings();
-            (stage, Wanted::Desktop(settings))
+            let wanted = Wanted::Desktop(stage.settings(), stage.display());
+            (stage, wanted)
         }
         CompanionKind::Qemu => {
             let stage = Stage::unattended();

@@ -8,7 +8,7 @@ use std::{
 
 use gatepost_companion::{Screen, View};
 use gatepost_desktop::{
-    Companion,
+    Companion, Display,
     keys::Protocol,
     terminal::{self, Keyboard},
 };
@@ -56,6 +56,11 @@ impl Stage {
         }
     }
 
+    /// Who says whether a screen was shown: the terminal. Where there is none the scripted person reads it as it is.
+    pub(super) fn display(&self) -> Display {
+        if self.terminal.is_some() { Display::Reported } else { Display::Watched }
+    }
+
     fn protocol(&self) -> Option<Protocol> {
         let stage = lock(self.terminal.as_ref()?);
         stage.as_ref().map(terminal::Stage::protocol)
@@ -65,34 +70,29 @@ impl Stage {
     pub(super) fn attach(&mut self, companion: &Companion) -> Result<Interruption, DemoError> {
         let mut screens = companion.screens();
         self.screens = Some(screens.clone());
-        let terminal = self.terminal.clone();
         let mut keyboard = None;
         if let Some(protocol) = self.protocol() {
             let listening = Keyboard::listen(protocol, companion.buttons());
             keyboard = Some(listening.map_err(DemoError::failed)?);
         }
-        self.drawing = Some(tokio::spawn(async move {
-            let mut last = None;
-            while screens.changed().await.is_ok() {
-                let screen = screens.borrow_and_update().clone();
-                match &terminal {
-                    Some(shared) => {
-                        if let Some(stage) = lock(shared).as_mut()
-                            && let Err(error) = stage.show(&screen)
-                        {
-                            tracing::error!(%error, "cannot draw the companion's screen");
-                        }
-                    }
-                    None => {
-                        let scene = scene(&screen.view);
-                        if scene.is_some() && last != scene {
-                            println!("{}", terminal::plain(&screen));
-                        }
-                        last = scene;
-                    }
-                }
+        let drawing = match &self.terminal {
+            Some(shared) => {
+                let stage = terminal::Stage::follow(Arc::clone(shared), screens, companion.drawings());
+                tokio::spawn(stage)
             }
-        }));
+            None => tokio::spawn(async move {
+                let mut last = None;
+                while screens.changed().await.is_ok() {
+                    let screen = screens.borrow_and_update().clone();
+                    let scene = scene(&screen.view);
+                    if scene.is_some() && last != scene {
+                        println!("{}", terminal::plain(&screen));
+                    }
+                    last = scene;
+                }
+            }),
+        };
+        self.drawing = Some(drawing);
         Ok(Interruption(keyboard))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`http`]: what agents, bridges and the command line speak, and [`mcp`]: what models speak;
 //! - [`reply`]: the text of an agent's turn, which goes where the turn came from;
+//! - [`whoami`]: who a token belongs to;
 //! - [`desk`]: what each of them does with a call of the `message` tool, and [`tool`]: the tools as models are told of them.
 //!
 //! A door knows who is calling and what they said, bounded and well-formed; everything else is the pipeline's. What a
@@ -11,6 +12,7 @@ mod desk;
 pub mod http;
 pub mod mcp;
 mod refused;
-mod reply;
+pub mod reply;
 pub mod tool;
 mod views;
+pub mod whoami;

@@ -22,7 +22,7 @@ use crate::{
     fetch::{self, Fetch, Progress},
     outbound::Outbound,
     pending::Pending,
-    screen::{Ended, Geometry},
+    screen::{Ended, Geometry, Screen, View},
     status::Status,
     waiting::{Queue, Waiting},
 };
@@ -31,6 +31,8 @@ use crate::{
 pub const NOTICE: u64 = 2_000;
 /// How often [`App::tick`] must be called while a button is down, in milliseconds.
 pub const WATCH: u64 = 50;
+/// While the display does not take what is drawn, it is drawn again after so many milliseconds.
+pub const REDRAW: u64 = 500;
 
 /// The device's counter in storage that survives a loss of power.
 pub trait Counter {
@@ -100,6 +102,8 @@ pub struct App<C: Counter> {
     outbound: Outbound,
     pub(crate) buttons: Buttons,
     pub(crate) status: Option<Status>,
+    /// The display did not take what was drawn last.
+    display_out: bool,
     /// The request decided last; a late copy of its offer opens no card.
     done: Option<RequestId>,
     ignored: u32,
@@ -121,6 +125,7 @@ impl<C: Counter> App<C> {
             outbound: Outbound::default(),
             buttons: Buttons::default(),
             status: None,
+            display_out: false,
             done: None,
             ignored: 0,
         }
@@ -144,6 +149,9 @@ impl<C: Counter> App<C> {
         self.link = Link::Ready { hub, session };
         self.end_session(Standing::Awaited { until: now.after(OFFER_AGAIN) });
         self.outbound.push(Up::Ready);
+        if self.display_out {
+            self.outbound.push(Up::Display { works: false });
+        }
         self.tick(now);
     }
 
@@ -173,6 +181,40 @@ impl<C: Counter> App<C> {
         let gesture = self.buttons.edge(now, button, edge, may_approve);
         self.act(now, gesture);
         self.open_next(now);
+    }
+
+    /// What became of a `screen` of [`App::screen`]: whether the display has taken all of it. A page counts as shown by this
+    /// alone, so a runner says so after every drawing, of the last screen that it drew.
+    pub fn drawn(&mut self, now: Millis, screen: &Screen, taken: bool) {
+        if self.display_out == taken {
+            self.display_out = !taken;
+            if self.ready() {
+                self.outbound.push(Up::Display { works: taken });
+            }
+        }
+        if !taken {
+            self.buttons.spend_approve();
+        }
+        let is_page = taken && self.is_page(now, screen);
+        let Stage::Open(card) = &mut self.stage else { return };
+        match taken {
+            true if is_page => card.shown(),
+            true => {}
+            false => card.hidden(),
+        }
+        card.observe(self.buttons.all_up());
+    }
+
+    /// Whether it is the open card's page that is on this screen, in all its rows.
+    fn is_page(&self, now: Millis, screen: &Screen) -> bool {
+        let (Stage::Open(card), View::Card(view)) = (&self.stage, &screen.view) else { return false };
+        let of_card = view.request == card.offer.request && view.page == card.page();
+        of_card && (card.is_shown() || self.screen(now).body == screen.body)
+    }
+
+    /// Whether the display did not take what was drawn last. Draw again after [`REDRAW`].
+    pub fn display_out(&self) -> bool {
+        self.display_out
     }
 
     /// Lets time pass. Call it when [`App::next_tick`] says; more often does no harm.
@@ -206,7 +248,8 @@ impl<C: Counter> App<C> {
             Stage::Deciding(pending) => Some(now.next_second(pending.deadline)),
             Stage::Notice { until, .. } => Some(*until),
         };
-        [press, hold, stage].into_iter().flatten().min()
+        let redraw = self.display_out.then(|| now.after(REDRAW));
+        [press, hold, stage, redraw].into_iter().flatten().min()
     }
 
     /// The next frame to seal and to send.

@@ -128,6 +128,11 @@ impl Buttons {
         self.press = None;
     }
 
+    /// A press of Approve no longer counts: the display does not show what for. One of Deny does, which is always safe.
+    pub fn spend_approve(&mut self) {
+        self.press.take_if(|press| press.button == Button::Approve);
+    }
+
     /// Whether no button is pressed.
     pub fn all_up(&self) -> bool {
         !self.approve_down && !self.deny_down

@@ -1,7 +1,9 @@
 //! The open card: which pages were on the screen, and what may be decided on it.
 //!
-//! A card is armed once its last page was shown and every button was released after that; as pages only go forward,
-//! all pages were shown then. Where a card was offered in an earlier session it stays as it is, but nothing can be
+//! A page counts as shown only when the display has taken it, and only from a page that counts as shown can be gone on. A
+//! card is armed once its last page was shown and every button was released after that; as pages only go forward, all
+//! pages were shown then. While the display does not show the card nothing can be approved: a display that was pulled out
+//! once left people approving what nobody could read. To deny is always safe, and needs no display. Where a card was offered in an earlier session it stays as it is, but nothing can be
 //! decided on it until the hub offers the same document again.
 
 use gatepost_link::{
@@ -74,6 +76,8 @@ pub struct Card {
     facts: Facts,
     /// From 1.
     page: u16,
+    /// Whether the display has taken that page.
+    shown: bool,
     read: bool,
     armed: bool,
 }
@@ -81,15 +85,33 @@ pub struct Card {
 impl Card {
     /// Opens on the first page. Whatever button is down now must already be spent.
     pub fn open(now: Millis, offer: Offer, deadline: Millis, facts: Facts, counter: Option<u64>) -> Self {
-        let read = facts.pages <= 1;
         let standing = Standing::Offered;
-        Self { offer, deadline, standing, counter, opened: now, facts, page: 1, read, armed: false }
+        let (shown, read, armed) = (false, false, false);
+        Self { offer, deadline, standing, counter, opened: now, facts, page: 1, shown, read, armed }
     }
 
-    /// Goes one page forward; after the last comes the first.
+    /// Goes one page forward, if the display has taken this one; after the last comes the first.
     pub fn turn(&mut self) {
-        self.page = if self.page >= self.facts.pages { 1 } else { self.page + 1 };
+        if self.shown {
+            self.page = if self.page >= self.facts.pages { 1 } else { self.page + 1 };
+            self.shown = false;
+        }
+    }
+
+    /// The display has taken the page.
+    pub fn shown(&mut self) {
+        self.shown = true;
         self.read |= self.page == self.facts.pages;
+    }
+
+    /// Nobody can say what is on the display.
+    pub fn hidden(&mut self) {
+        self.shown = false;
+    }
+
+    /// Whether the display has taken the page.
+    pub fn is_shown(&self) -> bool {
+        self.shown
     }
 
     /// Tells whether every button is up.
@@ -104,7 +126,7 @@ impl Card {
 
     /// Whether a hold that begins now approves.
     pub fn approvable(&self, unseen_files: bool) -> bool {
-        self.decidable() && self.armed && (unseen_files || !self.facts.files)
+        self.decidable() && self.armed && self.shown && (unseen_files || !self.facts.files)
     }
 
     /// Whether a Deny press that began at `began` denies.
@@ -117,7 +139,7 @@ impl Card {
         self.page
     }
 
-    /// Whether the last page was shown.
+    /// Whether every page was shown.
     pub fn read(&self) -> bool {
         self.read
     }
@@ -152,23 +174,49 @@ mod tests {
     #[test]
     fn a_card_is_armed_after_its_last_page_and_the_release_of_all_buttons() {
         let mut card = card(3, false);
+        card.shown();
         card.observe(true);
         card.turn();
+        card.shown();
         card.observe(true);
         assert!(!card.approvable(false), "the last page was not shown yet");
         card.turn();
+        card.observe(true);
+        assert!(!card.approvable(false), "the display has not taken the last page");
+        card.shown();
         assert!(!card.approvable(false), "no release since");
         card.observe(false);
         assert!(!card.approvable(false), "a button is down");
         card.observe(true);
         assert!(card.approvable(false));
         card.turn();
+        card.shown();
         assert_eq!((card.page(), card.approvable(false)), (1, true), "armed stays armed on the first page");
+    }
+
+    #[test]
+    fn a_page_that_the_display_did_not_take_is_not_turned_and_hides_what_could_be_approved() {
+        let mut card = card(2, false);
+        card.turn();
+        card.observe(true);
+        assert_eq!((card.page(), card.read()), (1, false), "the first page was not shown");
+        card.shown();
+        card.turn();
+        card.shown();
+        card.observe(true);
+        assert!(card.approvable(false));
+        card.hidden();
+        assert!(!card.approvable(true) && card.deniable(Millis(9_000)), "to deny is always safe");
+        card.turn();
+        assert_eq!(card.page(), 2);
+        card.shown();
+        assert!(card.approvable(false), "every page was read before");
     }
 
     #[test]
     fn a_card_with_files_is_approved_only_where_the_settings_allow_it() {
         let mut card = card(1, true);
+        card.shown();
         card.observe(true);
         assert!(!card.approvable(false));
         assert!(card.approvable(true));
@@ -185,6 +233,7 @@ mod tests {
     #[test]
     fn without_a_stored_counter_nothing_can_be_decided() {
         let mut card = card(1, false);
+        card.shown();
         card.observe(true);
         card.counter = None;
         assert!(!card.approvable(true) && !card.deniable(Millis(5_000)));

@@ -19,7 +19,7 @@ use heapless::String;
 use crate::{
     App, Bond, Button, Edge, Geometry, Keys, Millis, Screen, Settings, Storage, View, notice,
     pair::{Pairing, Shown, Step},
-    screen::Fault,
+    screen::{Fault, NotShown},
     sealed::{Heard, Payload, Sealed},
     storage::MAX_LOGIN,
 };
@@ -190,6 +190,20 @@ impl<S: Storage, R: Random> Companion<S, R> {
             pairing.button(now, button, edge);
         }
         self.tick(now);
+    }
+
+    /// What became of a `screen` of [`Companion::screen`]: whether the display has taken all of it. Nothing that the display
+    /// did not take counts as seen, so a runner says so after every drawing, of the last screen that it drew.
+    pub fn drawn(&mut self, now: Millis, screen: &Screen, taken: Result<(), NotShown>) {
+        self.app.drawn(now, screen, taken.is_ok());
+        if let Mode::Pairing(pairing) = &mut self.mode {
+            pairing.drawn(&screen.view, taken.is_ok());
+        }
+    }
+
+    /// Whether the display did not take what was drawn last: draw again after [`REDRAW`](crate::app::REDRAW).
+    pub fn display_out(&self) -> bool {
+        self.app.display_out()
     }
 
     /// Lets time pass. Call it when [`Companion::next_tick`] says; more often does no harm.

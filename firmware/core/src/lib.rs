@@ -21,10 +21,11 @@
 //! - [`storage`], [`flash`]: what the device keeps over a loss of power, and how a flash keeps it;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
 //! - [`light`]: a light beside the screen;
-//! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows.
+//! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows;
+//! - [`panel`]: a display that may be pulled out, and whether it has taken what was drawn.
 //!
 //! The promise: no approval leaves the device unless a person held Approve for [`buttons::HOLD`] on a card whose
-//! every page had been on the screen, and the signature covers the very bytes those pages were made from.
+//! every page the display had taken, and the signature covers the very bytes those pages were made from.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -50,6 +51,7 @@ pub mod outbound;
 pub mod pages;
 pub mod paint;
 pub mod pair;
+pub mod panel;
 pub mod pending;
 pub mod row;
 pub mod screen;
@@ -66,7 +68,8 @@ pub use app::{App, Counter, Settings};
 pub use buttons::{Button, Edge};
 pub use companion::{Access, Companion};
 pub use paint::Painter;
-pub use screen::{CardView, Ended, Geometry, Screen, View};
+pub use panel::Panel;
+pub use screen::{CardView, Ended, Geometry, NotShown, Screen, View};
 pub use storage::{Bond, Hub, Keys, Network, Storage};
 
 /// A point in time: milliseconds since any fixed moment, such as the start. Must not go backwards.

@@ -19,12 +19,25 @@ pub struct Outbound {
 impl Outbound {
     /// Queues a frame.
     pub fn push(&mut self, frame: Up) {
+        if matches!(frame, Up::Display { .. }) {
+            // Only the last word on it is of use.
+            self.drop_displays();
+        }
         let room = match frame {
             Up::Refuse { .. } => CAPACITY - KEPT,
             _ => CAPACITY,
         };
         if self.frames.len() < room && !self.frames.iter().any(|queued| *queued == frame) {
             self.frames.push_back(frame).expect("the length was checked");
+        }
+    }
+
+    fn drop_displays(&mut self) {
+        for _ in 0..self.frames.len() {
+            if let Some(frame) = self.frames.pop_front().filter(|frame| !matches!(frame, Up::Display { .. }))
+            {
+                self.frames.push_back(frame).expect("one was just taken out");
+            }
         }
     }
 

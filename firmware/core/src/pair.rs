@@ -1,7 +1,7 @@
 //! The device's side of pairing: from the first message to the bond in its flash.
 //!
 //! Both persons must say yes, and in either order: what the hub gives before the person here has confirmed is kept in
-//! memory and counts for nothing until then. One attempt ends in a bond or in nothing. A bond is stored before the hub
+//! memory and counts for nothing until then. The person here can say so only while the display has taken the number. One attempt ends in a bond or in nothing. A bond is stored before the hub
 //! is told so, and not before the person held Approve on the number.
 
 use gatepost_link::{
@@ -16,7 +16,7 @@ use gatepost_link::{
 use heapless::Deque;
 
 use crate::{
-    Bond, Keys, Millis, Settings,
+    Bond, Keys, Millis, Settings, View,
     buttons::{Button, Buttons, Edge, Gesture},
     sealed::{Payload, payload},
 };
@@ -50,6 +50,8 @@ enum Stage {
     Asking {
         agreed: Agreed,
         third: [u8; THIRD],
+        /// Whether the display has taken the number: nobody compares what is not shown.
+        shown: bool,
         confirmed: bool,
         given: Option<Bond>,
         deadline: Millis,
@@ -140,7 +142,8 @@ impl Pairing {
                 if let Ok((third, agreed)) = self.candidate.second(noise) {
                     self.buttons.spend();
                     let deadline = now.after(CONFIRM);
-                    self.stage = Stage::Asking { agreed, third, confirmed: false, given: None, deadline };
+                    let (shown, confirmed, given) = (false, false, None);
+                    self.stage = Stage::Asking { agreed, third, shown, confirmed, given, deadline };
                     self.again = now;
                 }
             }
@@ -164,9 +167,20 @@ impl Pairing {
 
     /// A button went down or came up.
     pub fn button(&mut self, now: Millis, button: Button, edge: Edge) {
-        let may_confirm = matches!(self.stage, Stage::Asking { confirmed: false, .. });
+        let may_confirm = matches!(self.stage, Stage::Asking { shown: true, confirmed: false, .. });
         let gesture = self.buttons.edge(now, button, edge, may_confirm);
         self.act(now, gesture);
+    }
+
+    /// What became of a screen with this view: whether the display has taken it.
+    pub fn drawn(&mut self, view: &View, taken: bool) {
+        if !taken {
+            self.buttons.spend_approve();
+        }
+        if let Stage::Asking { agreed, shown, .. } = &mut self.stage {
+            let is_code = matches!(view, View::Pairing { code, .. } if *code == agreed.code.number());
+            *shown = taken && (*shown || is_code);
+        }
     }
 
     /// Lets time pass, and says what the attempt has come to.

@@ -151,6 +151,18 @@ pub enum Fault {
     Update,
 }
 
+/// The display has not taken a screen, or not all of it: nobody can have read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotShown;
+
+impl core::fmt::Display for NotShown {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the display did not take the screen; look after its cable")
+    }
+}
+
+impl core::error::Error for NotShown {}
+
 /// What a screen's colour says, where there are colours. Its words say the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {

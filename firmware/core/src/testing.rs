@@ -1,5 +1,6 @@
 //! Documents, a hub's side of the link, and every screen, for this crate's tests.
 
+pub(crate) mod display;
 pub(crate) mod golden;
 pub(crate) mod hub;
 pub(crate) mod scenes;
@@ -18,9 +19,10 @@ use gatepost_link::{
 };
 
 use crate::{
-    App, Bond, Button, Counter, Edge, Geometry, Keys, Millis, Network, Screen, Settings, Storage, View,
-    app::WATCH,
+    App, Bond, Button, Counter, Edge, Geometry, Keys, Millis, Network, Panel, Screen, Settings, Storage,
+    View, app::WATCH,
 };
+use display::Double;
 
 pub(crate) const HUB: PublicKey = PublicKey([0x68; 32]);
 
@@ -145,6 +147,8 @@ pub(crate) struct Bench {
     pub(crate) sent: Vec<Up>,
     /// Whether the hub leaves fetches unanswered.
     pub(crate) silent: bool,
+    /// Where its screens are drawn; without one, on a display that takes everything.
+    pub(crate) panel: Option<Panel<Double>>,
     session: Option<SessionHash>,
     device: PublicKey,
     documents: Vec<(Offer, Vec<u8>)>,
@@ -165,6 +169,7 @@ impl Bench {
             now: 1_000,
             sent: Vec::new(),
             silent: false,
+            panel: None,
             session: None,
             device,
             documents: Vec::new(),
@@ -195,9 +200,10 @@ impl Bench {
         self.sessions += 1;
         let session = SessionHash([self.sessions; 32]);
         self.app.opening(self.millis());
+        let said = self.sent.len();
         self.app.connected(self.millis(), HUB, session);
         self.flush();
-        assert_eq!(self.sent.last(), Some(&Up::Ready));
+        assert_eq!(self.sent.get(said), Some(&Up::Ready));
         self.session = Some(session);
     }
 
@@ -237,6 +243,15 @@ impl Bench {
             let bytes = document.chunks(PIECE).nth(piece.into()).unwrap().to_vec();
             self.down(&Down::Piece { request, piece, bytes: &bytes });
         }
+        self.draw();
+    }
+
+    /// Draws as a board does after everything that happens; whether the display took it.
+    pub(crate) fn draw(&mut self) -> bool {
+        let (now, screen) = (self.millis(), self.screen());
+        let taken = self.panel.as_mut().is_none_or(|panel| panel.show(now, &screen, |_| {}).is_ok());
+        self.app.drawn(now, &screen, taken);
+        taken
     }
 
     pub(crate) fn wait(&mut self, milliseconds: u64) {

@@ -18,5 +18,5 @@ pub mod person;
 pub mod store;
 pub mod terminal;
 
-pub use link::{Companion, Settings};
+pub use link::{Companion, Display, Settings};
 pub use store::{Store, StoreError};

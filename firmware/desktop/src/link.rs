@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gatepost_companion::{Access, Button, Companion as Core, Edge, Geometry, Millis, Screen, mqtt};
+use gatepost_companion::{Access, Button, Companion as Core, Edge, Geometry, Millis, NotShown, Screen, mqtt};
 use gatepost_link::seal::Random;
 use rumqttc::{
     AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, LastWill, MqttOptions, Packet, QoS,
@@ -27,6 +27,8 @@ const LAST_PAUSE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// How long an application sleeps that has nothing to do.
 const SOMETIME: Duration = Duration::from_secs(3_600);
+/// How soon a screen that was not shown is drawn again.
+const REDRAW: Duration = Duration::from_millis(gatepost_companion::app::REDRAW);
 /// Frames and packets on their way between the two tasks.
 const IN_FLIGHT: usize = 64;
 
@@ -42,12 +44,27 @@ pub struct Settings {
     pub geometry: Geometry,
     /// What its owner chose.
     pub app: gatepost_companion::Settings,
+    /// Who says whether a screen was shown.
+    pub display: Display,
 }
+
+/// Who says whether a screen was shown. Nothing can be approved that was not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Display {
+    /// Whoever draws it, by [`Companion::drawings`]: a terminal may be gone, or too small.
+    Reported,
+    /// Nobody: a scripted person or a test reads [`Companion::screens`] itself, and sees what is in it.
+    Watched,
+}
+
+/// A screen that was drawn, and whether all of it was shown.
+pub type Drawn = (Screen, Result<(), NotShown>);
 
 /// A running companion. It stops, and its last will says so, when this is dropped.
 pub struct Companion {
     buttons: mpsc::Sender<(Button, Edge)>,
     screens: watch::Receiver<Screen>,
+    drawings: mpsc::Sender<Drawn>,
     task: JoinHandle<()>,
 }
 
@@ -66,21 +83,32 @@ impl Companion {
         let core = Core::new(settings.store, System, settings.geometry, app)?;
         let (buttons, pressed) = mpsc::channel(IN_FLIGHT);
         let (shown, screens) = watch::channel(core.screen(Millis(0)));
+        let (drawings, drawn) = mpsc::channel(IN_FLIGHT);
+        let now = Instant::now();
         let runner = Runner {
             core,
             host: settings.host,
             port: settings.port,
+            display: settings.display,
             pressed,
             shown,
-            start: Instant::now(),
+            drawn,
+            redrawn: now,
+            start: now,
             hung_up: 0,
         };
-        Ok(Self { buttons, screens, task: tokio::spawn(runner.run()) })
+        Ok(Self { buttons, screens, drawings, task: tokio::spawn(runner.run()) })
     }
 
     /// Where button edges go. Time counts from when they are taken out, so send them as they happen.
     pub fn buttons(&self) -> mpsc::Sender<(Button, Edge)> {
         self.buttons.clone()
+    }
+
+    /// Where it is said what became of a screen that was drawn, one after the other; with [`Display::Reported`]. A screen that
+    /// was not shown is a change of [`Companion::screens`] again and again, until it is.
+    pub fn drawings(&self) -> mpsc::Sender<Drawn> {
+        self.drawings.clone()
     }
 
     /// What the screen shows now, and every change of it.
@@ -178,8 +206,12 @@ struct Runner {
     core: Core<Store, System>,
     host: String,
     port: u16,
+    display: Display,
     pressed: mpsc::Receiver<(Button, Edge)>,
     shown: watch::Sender<Screen>,
+    drawn: mpsc::Receiver<Drawn>,
+    /// When a screen that was not shown was last to be drawn again.
+    redrawn: Instant,
     start: Instant,
     /// How often the broker hung up at the login, one time after the other.
     hung_up: u32,
@@ -229,6 +261,7 @@ impl Runner {
             tokio::select! {
                 biased;
                 Some((button, edge)) = self.pressed.recv() => self.core.button(self.now(), button, edge),
+                Some(drawn) = self.drawn.recv() => self.drawn(&drawn),
                 report = connection.reports.recv() => match report {
                     None => return connected,
                     Some(report) => {
@@ -291,6 +324,7 @@ impl Runner {
             tokio::select! {
                 biased;
                 Some((button, edge)) = self.pressed.recv() => self.core.button(self.now(), button, edge),
+                Some(drawn) = self.drawn.recv() => self.drawn(&drawn),
                 () = &mut over => return,
                 () = sleep_until(wake) => self.core.tick(self.now()),
             }
@@ -299,12 +333,33 @@ impl Runner {
     }
 
     fn show(&mut self) {
-        let screen = self.core.screen(self.now());
+        let (now, screen) = (self.now(), self.core.screen(self.now()));
+        if self.display == Display::Watched {
+            self.core.drawn(now, &screen, Ok(()));
+            // What it may show only now that this was seen.
+            let next = self.core.screen(now);
+            self.tell(next, false);
+            return;
+        }
+        let again = self.core.display_out() && self.redrawn.elapsed() >= REDRAW;
+        if again {
+            self.redrawn = Instant::now();
+        }
+        self.tell(screen, again);
+    }
+
+    fn tell(&self, screen: Screen, again: bool) {
         self.shown.send_if_modified(|shown| {
-            let new = *shown != screen;
+            let new = again || *shown != screen;
             *shown = screen;
             new
         });
+    }
+
+    fn drawn(&mut self, (screen, taken): &Drawn) {
+        if self.display == Display::Reported {
+            self.core.drawn(self.now(), screen, *taken);
+        }
     }
 
     /// When the application wants to be woken; sometime, if it does not.

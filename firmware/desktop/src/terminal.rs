@@ -7,7 +7,7 @@ use std::{
     fmt::Write as _,
     io::{self, IsTerminal as _, Stdout, Write as _},
     sync::{
-        Arc, Once,
+        Arc, Mutex, Once, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -24,10 +24,13 @@ use crossterm::{
     style::Print,
     terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate},
 };
-use gatepost_companion::{Button, Edge, Screen};
-use tokio::sync::mpsc;
+use gatepost_companion::{Button, Edge, NotShown, Screen};
+use tokio::sync::{mpsc, watch};
 
-use crate::keys::{self, Keys, Protocol, Stroke};
+use crate::{
+    keys::{self, Keys, Protocol, Stroke},
+    link::Drawn,
+};
 
 /// How often the keyboard is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -91,13 +94,39 @@ impl Stage {
         self.redraw(line, &frame)
     }
 
-    /// Draws the screen in place of the one before.
+    /// Draws the screen in place of the one before. An error where the terminal does not take it, or has no room for all of
+    /// it: nobody can have read it then.
     pub fn show(&mut self, screen: &Screen) -> io::Result<()> {
         let frame = plain(screen);
+        fits(&frame, terminal::size().ok())?;
         if frame == self.drawn {
             return Ok(());
         }
         self.redraw("", &frame)
+    }
+
+    /// Draws a companion's screens from now on, and tells it what became of each. `stage` is shared with whoever says lines;
+    /// when there is nothing in it any more, nothing is shown.
+    pub async fn follow(
+        stage: Arc<Mutex<Option<Self>>>,
+        mut screens: watch::Receiver<Screen>,
+        drawings: mpsc::Sender<Drawn>,
+    ) {
+        screens.mark_changed();
+        while screens.changed().await.is_ok() {
+            let screen = screens.borrow_and_update().clone();
+            let shown = match stage.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                Some(stage) => stage.show(&screen),
+                None => Err(io::ErrorKind::NotConnected.into()),
+            };
+            let taken = shown.map_err(|error| {
+                tracing::warn!(%error, "the companion's screen is not shown");
+                NotShown
+            });
+            if drawings.send((screen, taken)).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Takes the screen away and gives the terminal back; what was said stays.
@@ -106,6 +135,15 @@ impl Stage {
     }
 
     fn redraw(&mut self, said: &str, frame: &str) -> io::Result<()> {
+        let written = self.write(said, frame);
+        if written.is_err() {
+            // Nobody knows what is on it: the next frame is drawn below, and whole.
+            self.drawn.clear();
+        }
+        written
+    }
+
+    fn write(&mut self, said: &str, frame: &str) -> io::Result<()> {
         queue!(self.out, BeginSynchronizedUpdate)?;
         let rows = u16::try_from(self.drawn.lines().count()).unwrap_or(u16::MAX);
         if rows > 0 {
@@ -121,6 +159,23 @@ impl Stage {
         queue!(self.out, EndSynchronizedUpdate)?;
         self.out.flush()
     }
+}
+
+/// Whether a terminal of so many columns and rows has room for all of a frame. One that does not know its size is believed.
+fn fits(frame: &str, size: Option<(u16, u16)>) -> io::Result<()> {
+    let Some((columns, rows)) = size.filter(|(columns, rows)| *columns > 0 && *rows > 0) else {
+        return Ok(());
+    };
+    let wide = frame.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    // One row below the frame is the cursor's.
+    let high = frame.lines().count() + 1;
+    if usize::from(columns) < wide || usize::from(rows) < high {
+        return Err(io::Error::other(format!(
+            "the terminal has {columns} columns and {rows} rows, and the companion's screen needs {wide} and {high}: \
+             make it larger"
+        )));
+    }
+    Ok(())
 }
 
 impl Drop for Stage {
@@ -254,6 +309,21 @@ mod tests {
             assert_eq!(text.lines().count(), geometry.rows() + 2);
             assert!(text.lines().all(|line| line.chars().count() == geometry.columns() + 2), "{text}");
             assert!(text.lines().last().unwrap().starts_with("└[a]"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_too_small_for_the_screen_does_not_show_it() {
+        let frame = plain(&Screen::new(Geometry::SMALL, View::Idle));
+        for (size, room) in [
+            (Some((23, 11)), true),
+            (Some((22, 11)), false),
+            (Some((23, 10)), false),
+            (Some((80, 24)), true),
+            (Some((0, 0)), true),
+            (None, true),
+        ] {
+            assert_eq!(fits(&frame, size).is_ok(), room, "{size:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::VecDeque, io, rc::Rc, time::Duration};
 
 use embedded_io_adapters::tokio_1::FromTokio;
 use gatepost_companion::{
-    Access, Button, Edge, Geometry, Millis, Screen, View,
+    Access, Button, Edge, Geometry, Millis, NotShown, Screen, View,
     mqtt::{
         Board, Connector, MqttError, Note, Peer,
         client::MAX_IN_FLIGHT,
@@ -51,6 +51,8 @@ enum Did {
     Received(String, Vec<u8>),
     Pressed(Button, Edge),
     Noted(Note),
+    /// For the first time the board did not show a screen.
+    Dark,
 }
 
 /// What a test changes under the loop's hands.
@@ -58,12 +60,15 @@ struct Script {
     access: Option<Access>,
     turn: u32,
     outbound: VecDeque<Vec<u8>>,
+    /// What the display does with a screen.
+    display: Result<(), NotShown>,
 }
 
 struct Device {
     script: Rc<RefCell<Script>>,
     /// As the script had it last.
     access: Option<Access>,
+    dark: bool,
     did: UnboundedSender<Did>,
 }
 
@@ -118,6 +123,12 @@ impl Peer for Device {
         Screen::new(Geometry::SMALL, View::Offline)
     }
 
+    fn drawn(&mut self, _: Millis, _: &Screen, taken: Result<(), NotShown>) {
+        if taken.is_err() && !std::mem::replace(&mut self.dark, true) {
+            self.did(Did::Dark);
+        }
+    }
+
     fn dice(&mut self) -> u32 {
         0
     }
@@ -125,6 +136,7 @@ impl Peer for Device {
 
 struct Bench {
     start: Instant,
+    script: Rc<RefCell<Script>>,
     pressed: UnboundedReceiver<(Button, Edge)>,
     did: UnboundedSender<Did>,
 }
@@ -139,7 +151,9 @@ impl Board for Bench {
         timeout_at(until, self.pressed.recv()).await.ok().flatten()
     }
 
-    fn show(&mut self, _: &Screen) {}
+    fn show(&mut self, _: &Screen) -> Result<(), NotShown> {
+        self.script.borrow().display
+    }
 
     fn note(&mut self, note: Note) {
         self.did.send(Did::Noted(note)).unwrap();
@@ -198,12 +212,12 @@ impl Hands {
 /// Runs the loop beside a test, and ends it with the test.
 async fn beside<C: Connector>(mut connector: C, test: impl AsyncFnOnce(Hands)) {
     let access = Some(access("word"));
-    let script = Script { access: access.clone(), turn: 0, outbound: VecDeque::new() };
+    let script = Script { access: access.clone(), turn: 0, outbound: VecDeque::new(), display: Ok(()) };
     let script = Rc::new(RefCell::new(script));
     let (did, deeds) = mpsc::unbounded_channel();
     let (press, pressed) = mpsc::unbounded_channel();
-    let mut device = Device { script: script.clone(), access, did: did.clone() };
-    let mut bench = Bench { start: Instant::now(), pressed, did };
+    let mut device = Device { script: script.clone(), access, dark: false, did: did.clone() };
+    let mut bench = Bench { start: Instant::now(), script: script.clone(), pressed, did };
     tokio::select! {
         _ = run(&mut device, &mut bench, &mut connector) => unreachable!("it runs for ever"),
         () = test(Hands { script, press, did: deeds }) => {}
@@ -397,6 +411,18 @@ impl Scripted {
 async fn with_scripted_brokers(test: impl AsyncFnOnce(Hands, UnboundedSender<DuplexStream>)) {
     let (connections, offered) = mpsc::unbounded_channel();
     beside(Memory(offered), async |hands| test(hands, connections).await).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_board_does_not_show_is_said_to_the_device() {
+    with_scripted_brokers(async |mut hands, connections| {
+        hands.script.borrow_mut().display = Err(NotShown);
+        let mut broker = Scripted::offer(&connections, 10_000);
+        hands.press.send((Button::Approve, Edge::Pressed)).unwrap();
+        while hands.next().await != Did::Dark {}
+        broker.welcomes().await;
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,9 +1,15 @@
 //! Buttons, display, light, clock and dice, as the application asks for them.
 
+use display_interface::DisplayError;
 use embassy_time::Delay;
 use esp_hal::{Blocking, gpio::Input, i2c::master::I2c, rng::Rng};
 use esp_println::println;
-use gatepost_companion::{Button, Edge, Millis, Painter, Screen, contacts::Contacts, light, mqtt};
+use gatepost_companion::{
+    Button, Edge, Millis, NotShown, Panel, Screen,
+    contacts::Contacts,
+    light, mqtt,
+    panel::{self, Rectangle},
+};
 use gatepost_link::seal::Random;
 use gatepost_net::now;
 use ssd1306::{
@@ -13,16 +19,35 @@ use ssd1306::{
 use crate::light::Light;
 
 type Bus = I2CInterface<I2c<'static, Blocking>>;
-type Display = Ssd1306<Bus, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
+type Oled = Ssd1306<Bus, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
 
 /// What a person touches and sees.
 pub struct Board {
     contacts: Contacts<Input<'static>, Input<'static>, Delay>,
-    display: Display,
-    painter: Painter,
-    /// Whether the display has been started.
-    lit: bool,
+    panel: Panel<Display>,
     light: Light,
+}
+
+/// The display.
+struct Display(Oled);
+
+impl panel::Display for Display {
+    type Target = Oled;
+    type Fault = DisplayError;
+
+    fn start(&mut self) -> Result<(), DisplayError> {
+        self.0.init()
+    }
+
+    fn target(&mut self) -> &mut Oled {
+        &mut self.0
+    }
+
+    fn flush(&mut self, _: Rectangle) -> Result<(), DisplayError> {
+        // With nothing to send the driver asks nobody, and would not see that the display is gone.
+        self.0.set_display_on(true)?;
+        self.0.flush()
+    }
 }
 
 /// The hardware's random numbers. While the radio is on, which is before anything is drawn for keys, noise feeds them.
@@ -44,21 +69,7 @@ impl Board {
         let display =
             Ssd1306::new(I2CDisplayInterface::new(bus), DisplaySize128x64, DisplayRotation::Rotate0)
                 .into_buffered_graphics_mode();
-        Self { contacts, display, painter: Painter::new(), lit: false, light }
-    }
-
-    /// Draws what has changed. A display that was unplugged is started again, with all of the picture.
-    fn draw(&mut self, screen: &Screen) -> Result<(), display_interface::DisplayError> {
-        if !self.lit {
-            self.display.init()?;
-            self.painter.forget();
-            self.lit = true;
-        }
-        // Drawing is into memory; only the bus can fail.
-        if let Err(error) = self.painter.paint(screen, &mut self.display) {
-            panic!("{error}");
-        }
-        self.display.flush()
+        Self { contacts, panel: Panel::new(Display(display)), light }
     }
 }
 
@@ -71,14 +82,9 @@ impl mqtt::Board for Board {
         self.contacts.event(now, until).await
     }
 
-    fn show(&mut self, screen: &Screen) {
+    fn show(&mut self, screen: &Screen) -> Result<(), NotShown> {
         self.light.burn(light::burns(&screen.view));
-        if let Err(error) = self.draw(screen) {
-            if self.lit {
-                println!("the display does not answer: {error:?}");
-            }
-            self.lit = false;
-        }
+        self.panel.show(now(), screen, |news| println!("{news}"))
     }
 
     fn note(&mut self, note: mqtt::Note) {

@@ -70,7 +70,7 @@ async fn main(spawner: Spawner) -> ! {
     spawner.spawn(network(port).expect("spawned once"));
 
     let keys = slots.take(DeviceType::Input, dma::Input::new);
-    let mut board = Board::new(keys, slots.take(DeviceType::GPU, dma::Gpu::new));
+    let mut board = Board::new(keys, slots.slot(DeviceType::GPU, dma::Gpu::new));
     let companion = Companion::new(storage, dice, Geometry::LARGE, Settings::default());
     let mut companion = companion.unwrap_or_else(|error| panic!("the storage: {error}"));
     log!("device: {}", gatepost_link::topic::name(companion.device()));

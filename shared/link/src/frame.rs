@@ -37,6 +37,14 @@ pub enum Up {
         /// Why.
         reason: Refusal,
     },
+    /// Whether the companion's display takes what is drawn on it. Said when that changes, and at the beginning of a session
+    /// while it does not; a companion that never says so has a display that works, or is older than this frame.
+    ///
+    /// Hubs from before this frame ignore it, so it came without another version.
+    Display {
+        /// Whether it does.
+        works: bool,
+    },
 }
 
 /// Why a companion does not show an offer.

@@ -114,6 +114,9 @@ fn every_frame_has_the_bytes_that_devices_in_the_field_know() {
         let refuse = Up::Refuse { request: REQUEST, reason };
         fixture!(fixtures, frame(), &std::format!("up-refuse-{name}"), Up, refuse);
     }
+    for (name, works) in [("works", true), ("out", false)] {
+        fixture!(fixtures, frame(), &std::format!("up-display-{name}"), Up, Up::Display { works });
+    }
 
     let offer = Offer { request: REQUEST, document: Digest([0xd0; 32]), length: 2_500, expires_ms: 600_000 };
     fixture!(fixtures, frame(), "down-offer", Down<'_>, Down::Offer(offer));

@@ -118,6 +118,15 @@ impl Board {
         Ok(())
     }
 
+    /// Switches it on without a display.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn switch_on_without_display(&mut self) -> Result<()> {
+        self.qemu = Some(Qemu::start_without_display(&self.flash)?);
+        Ok(())
+    }
+
     /// Takes its power, without a warning.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use ureq::http::{Method, Request};
+use ureq::http::{HeaderName, HeaderValue, Method, Request};
 
 use super::{PATIENCE, eventually};
 
@@ -28,6 +28,8 @@ pub struct Answer {
     pub status: u16,
     /// The media type.
     pub kind: String,
+    /// All headers that are text.
+    pub headers: Vec<(String, String)>,
     /// The body; text where it is no JSON.
     pub body: Value,
 }
@@ -86,9 +88,13 @@ impl Client {
         let mut answer = answer.with_context(|| format!("{method} {path}"))?;
         let kind =
             answer.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or("").to_owned();
+        let as_text = |(name, value): (&HeaderName, &HeaderValue)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        };
+        let headers = answer.headers().iter().filter_map(as_text).collect();
         let text = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_string()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-        Ok(Answer { status: answer.status().as_u16(), kind, body })
+        Ok(Answer { status: answer.status().as_u16(), kind, headers, body })
     }
 
     /// GET.

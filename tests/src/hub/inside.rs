@@ -28,7 +28,7 @@ use gatepost::{
 };
 use gatepost_companion::{Bond, Geometry, Keys, Screen, Storage as _};
 use gatepost_desktop::{
-    Companion, Settings, Store,
+    Companion, Display, Settings, Store,
     person::{self, Seen},
 };
 use gatepost_link::{
@@ -57,6 +57,7 @@ pub struct TestHub {
     keys: Keys,
     registered: bool,
     app: gatepost_companion::Settings,
+    display: Display,
     login: (String, String),
     /// Where the companion goes, if not to the embedded broker.
     meets_at: Option<u16>,
@@ -185,6 +186,7 @@ impl TestHub {
             keys: keys(),
             registered: false,
             app: gatepost_companion::Settings::default(),
+            display: Display::Watched,
             login: (COMPANION.into(), random::hex::<16>()),
             meets_at: None,
             running: None,
@@ -239,6 +241,7 @@ impl TestHub {
             store,
             geometry: Geometry::LARGE,
             app: self.app,
+            display: self.display,
         })?)
     }
 
@@ -277,6 +280,7 @@ impl TestHub {
             store: Store::folder(self.folder.path().join(folder)),
             geometry: Geometry::SMALL,
             app: self.app,
+            display: self.display,
         })?)
     }
 
@@ -314,6 +318,12 @@ impl TestHub {
     /// From the next start on, the companion lets a person approve files that it cannot show.
     pub fn approve_unseen_files(&mut self) {
         self.app.approve_unseen_files = true;
+    }
+
+    /// From the next start on, the companion's screen counts as shown only where a test says so
+    /// ([`Companion::drawings`]).
+    pub fn report_drawings(&mut self) {
+        self.display = Display::Reported;
     }
 
     /// Stops the hub and its companion in good order.

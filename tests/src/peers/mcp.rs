@@ -40,7 +40,16 @@ impl McpClient {
     /// # Errors
     /// It cannot be started.
     pub fn starting(gatepost: &Path, environment: &[(&str, &str)]) -> Result<Self> {
-        Self::start(&["stdio", &gatepost.display().to_string(), "mcp"], environment)
+        Self::starting_with(gatepost, &[], environment)
+    }
+
+    /// One that starts `gatepost mcp` with these options, in this environment.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn starting_with(gatepost: &Path, options: &[&str], environment: &[(&str, &str)]) -> Result<Self> {
+        let gatepost = gatepost.display().to_string();
+        Self::start(&[&["stdio", &gatepost, "mcp"], options].concat(), environment)
     }
 
     /// Two of the same agent, one at each door; what the door is called.

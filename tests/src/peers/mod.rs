@@ -65,7 +65,10 @@ pub(crate) fn file(name: &str) -> PathBuf {
 }
 
 /// The Python that `tests/run` installed Synapse and the judges' libraries into.
-pub(crate) fn python() -> Result<PathBuf> {
+///
+/// # Errors
+/// It was not installed: `tests/run --setup-only` does that.
+pub fn python() -> Result<PathBuf> {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join(".venv/bin/python");
     if !python.exists() {
         bail!("{} is missing: run `tests/run --setup-only`", python.display());

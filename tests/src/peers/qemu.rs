@@ -3,10 +3,12 @@
 //!
 //! - [`flash`]: what the board keeps, as a file;
 //! - [`picture`]: what its screen shows, and what it should;
+//! - `bus`: what somebody does behind the firmware's back;
 //! - `monitor`: how QEMU is told.
 //!
 //! Nothing is known of the firmware but its image, its serial line and what a person sees and touches.
 
+mod bus;
 pub mod flash;
 mod monitor;
 pub mod picture;
@@ -23,10 +25,13 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use gatepost_companion::{Button, Edge, buttons};
 
+pub use self::bus::Bus;
 use self::{flash::Flash, monitor::Monitor, picture::Picture};
 use super::leash::Leash;
 use crate::hub::eventually;
 
+/// The bus's socket in its folder.
+const BUS: &str = "bus";
 const START: Duration = Duration::from_secs(30);
 /// Between two looks at the screen.
 const LOOK: Duration = Duration::from_millis(50);
@@ -44,12 +49,27 @@ pub struct Qemu {
     monitor: Monitor,
 }
 
+/// What stands for a board's display.
+const DISPLAY: &[&str] = &["-device", "virtio-gpu-device"];
+
 impl Qemu {
     /// Switches a board on, with this flash in it.
     ///
     /// # Errors
     /// The firmware does not build, or QEMU is not installed or did not start.
     pub fn start(flash: &Flash) -> Result<Self> {
+        Self::start_with(flash, DISPLAY)
+    }
+
+    /// The same board without a display.
+    ///
+    /// # Errors
+    /// The firmware does not build, or QEMU is not installed or did not start.
+    pub fn start_without_display(flash: &Flash) -> Result<Self> {
+        Self::start_with(flash, &[])
+    }
+
+    fn start_with(flash: &Flash, display: &[&str]) -> Result<Self> {
         let image = image()?;
         let dir = Leash::folder("qemu")?;
         let folder = dir.path().to_owned();
@@ -58,6 +78,7 @@ impl Qemu {
         let (serial, socket) = (format!("file:{}", path("serial")?), path("monitor")?);
         let drive = format!("file={},format=raw,if=none,id=flash", flash.path().display());
         let monitor = format!("unix:{socket},server,nowait");
+        let bus = format!("unix:{},server,nowait", path(BUS)?);
         let image = image.to_str().context("not UTF-8")?;
         let leash = Leash::start(
             "qemu",
@@ -68,8 +89,9 @@ impl Qemu {
                 &["-global", "virtio-mmio.force-legacy=false"],
                 &["-netdev", "user,id=lan", "-device", "virtio-net-device,netdev=lan"],
                 &["-drive", &drive, "-device", "virtio-blk-device,drive=flash"],
-                &["-device", "virtio-gpu-device", "-device", "virtio-keyboard-device"],
-                &["-device", "virtio-rng-device", "-pidfile", &path("pid")?],
+                &["-device", "virtio-keyboard-device", "-device", "virtio-rng-device"],
+                display,
+                &["-qtest", &bus, "-qtest-log", "none", "-pidfile", &path("pid")?],
             ]
             .concat(),
         );
@@ -140,6 +162,11 @@ impl Qemu {
     /// QEMU is gone.
     pub fn hold(&mut self) -> Result<()> {
         self.press(Button::Approve, Duration::from_millis(buttons::HOLD + 200))
+    }
+
+    /// The board's bus.
+    pub fn bus(&self) -> Bus {
+        Bus::at(self.folder.join(BUS))
     }
 
     /// What the screen shows.

@@ -1,7 +1,7 @@
 //! A window, and the very code that asks at it on a device.
 
 use gatepost_companion::{
-    Button, Edge, Keys, Millis, Settings,
+    Button, Edge, Keys, Millis, Settings, View,
     pair::{Pairing, Shown as OnDevice, Step},
 };
 
@@ -46,6 +46,13 @@ impl Table {
         self.start + Duration::from_millis(self.now)
     }
 
+    /// The device's display takes what is drawn.
+    fn draw(&mut self) {
+        if let OnDevice::Code { code, confirmed, .. } = self.device.shown(Millis(self.now)) {
+            self.device.drawn(&View::Pairing { code: code.number(), confirmed }, true);
+        }
+    }
+
     /// Carries what both say until they say nothing more; a device that is to be registered is.
     fn exchange(&mut self) -> Step {
         loop {
@@ -64,6 +71,7 @@ impl Table {
                 assert_eq!(*attempt, self.device.attempt());
                 self.device.received(Millis(self.now), payload);
             }
+            self.draw();
             if up.is_empty() && down.is_empty() {
                 return step;
             }

@@ -10,9 +10,10 @@ use axum::{
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
-use super::{Door, problem};
+use super::{Door, messages::SENDERS, problem};
 use crate::{
     agents::{self, Caller, Role},
+    client::AS_OPERATOR,
     intake::desk,
     message::refusal::{Code, Refusal},
 };
@@ -28,8 +29,32 @@ impl Door {
         F: Future<Output = Result<Response, Refusal>>,
         W: FnOnce(Caller, Request) -> F,
     {
+        let let_in = self.let_in(request.headers(), roles).await;
+        self.served(let_in, request, work).await
+    }
+
+    /// The same for calls of tools: see [`let_in_to_tools`](Self::let_in_to_tools).
+    pub(super) async fn serve_tools<F, W>(&self, request: Request, work: W) -> Response
+    where
+        F: Future<Output = Result<Response, Refusal>>,
+        W: FnOnce(Caller, Request) -> F,
+    {
+        let let_in = self.let_in_to_tools(request.headers()).await;
+        self.served(let_in, request, work).await
+    }
+
+    async fn served<F, W>(
+        &self,
+        let_in: Result<Caller, (Option<Caller>, Refusal)>,
+        request: Request,
+        work: W,
+    ) -> Response
+    where
+        F: Future<Output = Result<Response, Refusal>>,
+        W: FnOnce(Caller, Request) -> F,
+    {
         let (method, path) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
-        let (caller, result) = match self.let_in(request.headers(), roles).await {
+        let (caller, result) = match let_in {
             Err((caller, refusal)) => (caller, Err(refusal)),
             Ok(caller) => (Some(caller.clone()), work(caller, request).await),
         };
@@ -56,6 +81,20 @@ impl Door {
                 let refusal = wrong_role(&caller, roles);
                 Err((Some(caller), refusal))
             }
+        }
+    }
+
+    /// Recognises who calls tools: an agent, or an operator who says that it is on purpose. Programs that pick up the
+    /// operator's token where it lies, beside the hub's configuration, would otherwise send as the operator.
+    pub(super) async fn let_in_to_tools(
+        &self,
+        headers: &HeaderMap,
+    ) -> Result<Caller, (Option<Caller>, Refusal)> {
+        let caller = self.let_in(headers, SENDERS).await?;
+        let on_purpose = headers.get(AS_OPERATOR).is_some_and(|value| value == "true");
+        match caller.role == Role::Operator && !on_purpose {
+            true => Err((Some(caller), operators_token())),
+            false => Ok(caller),
         }
     }
 
@@ -151,6 +190,13 @@ fn wrong_role(caller: &Caller, roles: &[Role]) -> Refusal {
         wanted.join(", ")
     );
     Refusal::new(Code::Forbidden, error, "use a token with that role").because("role")
+}
+
+fn operators_token() -> Refusal {
+    let error = "this is an operator's token, and tools are for agents";
+    let hint = "make a token for the agent with: gatepost agent add NAME; to act as the operator on purpose, start \
+                gatepost mcp --as-operator, or send the header Gatepost-As-Operator: true";
+    Refusal::new(Code::Forbidden, error, hint).because("operator_token")
 }
 
 fn clip(text: &str) -> String {

@@ -12,7 +12,10 @@ use super::{Door, caller, problem::Refused};
 use crate::{
     agents::Role,
     approval::registry::{DeviceError, Registered},
-    companion::presence::Broker,
+    companion::{
+        presence::{Ability, Broker},
+        register::Listed,
+    },
     intake::{desk, views::time},
     message::refusal::{Code, Refusal},
     random::to_hex,
@@ -44,6 +47,12 @@ struct Companion {
     /// Whether it is here now, in a listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     online: Option<bool>,
+    /// Whether somebody can be asked at it now, in a listing: it is here, and its display works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    able: Option<bool>,
+    /// Why nobody can be asked at it now, in a listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unable_because: Option<String>,
 }
 
 impl From<&Registered> for Companion {
@@ -59,6 +68,21 @@ impl From<&Registered> for Companion {
             counter: device.counter,
             revoked_at: device.revoked_at.map(time),
             online: None,
+            able: None,
+            unable_because: None,
+        }
+    }
+}
+
+impl From<&Listed> for Companion {
+    fn from(listed: &Listed) -> Self {
+        let able = listed.ability == Ability::Able;
+        let waits = !able && listed.device.revoked_at.is_none();
+        Self {
+            online: Some(listed.online),
+            able: Some(able),
+            unable_because: waits.then(|| listed.ability.to_string()),
+            ..Self::from(&listed.device)
         }
     }
 }
@@ -111,10 +135,7 @@ struct Gone {
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
     door.serve(OPERATOR, request, async |_, _| {
         let listed = door.0.companions.list().await.map_err(desk::broken)?;
-        let companions = listed
-            .iter()
-            .map(|listed| Companion { online: Some(listed.online), ..Companion::from(&listed.device) })
-            .collect();
+        let companions = listed.iter().map(Companion::from).collect();
         let Broker { connected, error } = door.0.companions.presence().broker();
         let broker = AtBroker { connected, error };
         Ok(Json(Register { ok: true, companions, broker }).into_response())

@@ -6,7 +6,7 @@ use axum::{
     Extension,
     body::Body,
     extract::{Request, State},
-    http::request::Parts,
+    http::{StatusCode, request::Parts},
     response::Response,
 };
 use rmcp::{
@@ -19,12 +19,13 @@ use rmcp::{
 use serde_json::Value;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use super::{Door, messages::SENDERS, problem};
+use super::{Door, problem};
 use crate::{
     agents::{self, Caller},
     intake::{
         mcp::{Hands, InHand, Mcp},
         tool::{self, Telling, Tools},
+        whoami::Whoami,
     },
 };
 
@@ -105,13 +106,18 @@ pub(super) async fn get(door: State<Door>, spoken: Extension<Spoken>, request: R
     delete,
     path = "/mcp",
     responses(
-        (status = ACCEPTED, description = "It has ended."),
+        (status = NO_CONTENT, description = "It has ended."),
         (status = BAD_REQUEST, body = String, content_type = "text/plain"),
         (status = NOT_FOUND, body = String, content_type = "text/plain"),
     )
 )]
 pub(super) async fn delete(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
-    speak(door, spoken, request).await
+    let mut response = speak(door, spoken, request).await;
+    // The library answers 202, which the protocol's client for Python takes for a failure; the session is gone by now.
+    if response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
 }
 
 /// Lets in who has a token, and notes whose request it is.
@@ -120,7 +126,7 @@ async fn speak(
     Extension(spoken): Extension<Spoken>,
     mut request: Request,
 ) -> Response {
-    match door.let_in(request.headers(), SENDERS).await {
+    match door.let_in_to_tools(request.headers()).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             spoken.handle(request).await.map(Body::new)
@@ -158,6 +164,10 @@ impl Hands for Here {
         let session = parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok());
         let session = session.unwrap_or_default().chars().take(MAX_SESSION).collect();
         Ok(InSession { caller: caller.clone(), session })
+    }
+
+    async fn introduce(&self, InSession { caller, .. }: &InSession) -> Result<Option<String>, Value> {
+        Ok(Some(Whoami::of(&self.0.0.pipeline, caller).summary))
     }
 
     async fn tools(&self, whose: &InSession, context: Option<&str>) -> Result<InHand, Value> {

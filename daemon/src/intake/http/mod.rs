@@ -22,6 +22,7 @@ mod reply;
 mod said;
 mod told;
 mod tools;
+mod whoami;
 
 use std::{sync::Arc, time::Duration};
 
@@ -134,6 +135,7 @@ const TABLE: &[(&str, Make)] = &[
     ("platforms", || routes!(platform::act)),
     ("agents", || routes!(agents::list, agents::add)),
     ("agents", || routes!(agents::revoke)),
+    ("agents", || routes!(whoami::show)),
     ("companions", || routes!(companions::list)),
     ("companions", || routes!(companions::revoke)),
     ("companions", || routes!(companions::rename)),

@@ -68,6 +68,7 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
     path = "/v1/tools/{tool}",
     params(
         ("tool" = String, Path, description = "Its name.", example = "message"),
+        ("Gatepost-As-Operator" = Option<String>, Header, description = "`true`, if an operator's token is used on purpose."),
         ("Gatepost-Session" = Option<String>, Header, min_length = 1, max_length = 100, description = "The caller's own name for its session: a channel's guide is given once in each."),
     ),
     request_body(
@@ -82,7 +83,7 @@ pub(super) async fn call(
     tool: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(SENDERS, request, async |caller, request| {
+    door.serve_tools(request, async |caller, request| {
         let tool = caller::path(tool)?;
         let session = session(request.headers())?;
         let streams = said::is_asked_for(request.headers());

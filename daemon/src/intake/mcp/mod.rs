@@ -13,11 +13,12 @@ use std::sync::Arc;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
-        ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-        ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-        SubscriptionFilter, Tool, UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult, Implementation,
+        InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam,
+        ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestParams,
     },
     service::{RequestContext, SubscriptionContext},
 };
@@ -58,6 +59,12 @@ pub trait Hands: Clone + Send + Sync + 'static {
 
     /// Whose request this is.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Self::Caller, ErrorData>;
+
+    /// Who the caller is and where it may write, in a sentence or two; nothing while the hub is away.
+    ///
+    /// # Errors
+    /// The hub refuses the caller.
+    fn introduce(&self, caller: &Self::Caller) -> impl Future<Output = Result<Option<String>, Value>> + Send;
 
     /// The tools in this caller's hand, in a turn of this context.
     fn tools(
@@ -107,6 +114,15 @@ impl<H: Hands> Mcp<H> {
     pub fn new(hands: H) -> Self {
         Self { hands, listening: Arc::default(), waiting: Arc::default() }
     }
+
+    /// What a model is told to begin with: who it is here comes first.
+    async fn instructions(&self, context: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
+        let caller = self.hands.caller(context)?;
+        match self.hands.introduce(&caller).await.map_err(refused)? {
+            Some(whoami) => Ok(format!("{whoami} {INSTRUCTIONS}")),
+            None => Ok(format!("The hub does not run at the moment. {INSTRUCTIONS}")),
+        }
+    }
 }
 
 impl<H: Hands> ServerHandler for Mcp<H> {
@@ -120,6 +136,22 @@ impl<H: Hands> ServerHandler for Mcp<H> {
         ServerConfig::new(can)
             .with_server_info(Implementation::new("gatepost", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        result.instructions = Some(self.instructions(&context).await?);
+        Ok(result)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let info = self.get_info().with_instructions(self.instructions(&context).await?);
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
 
     async fn list_tools(

@@ -5,7 +5,7 @@
 //! taken out first, also within a block or a line of code, and to the text's end where it is left open. Tags are known in
 //! capitals too: words for one person must not go to another because of a letter.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 /// The most blocks of one text.
 pub(super) const MOST: usize = 32;
@@ -16,7 +16,7 @@ const INTERNAL: (&str, &str) = ("<internal>", "</internal>");
 
 /// Words for somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Block {
+pub struct Block {
     /// For whom, as it is written.
     pub to: String,
     /// The words.
@@ -25,7 +25,7 @@ pub(super) struct Block {
 
 /// A text, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Parsed {
+pub struct Parsed {
     /// The blocks, in their order; past [`MOST`], one more stands for all others.
     pub blocks: Vec<Block>,
     /// All that stands in no block.
@@ -34,18 +34,19 @@ pub(super) struct Parsed {
     pub broken: bool,
 }
 
-/// Takes a text apart.
-pub(super) fn parse(text: &str) -> Parsed {
+/// Takes a text apart, in time in proportion to its length: at most [`MOST`] blocks are looked for, and each look goes over its
+/// line once.
+pub fn parse(text: &str) -> Parsed {
     let text = without_internal(text);
     let mut parsed = Parsed::default();
     let mut rest = text.as_str();
-    while let Some(at) = find(rest, OPEN, Code::InLines) {
+    while let Some(at) = Tags::within(rest).next(OPEN, Code::InLines) {
         let Some((to, length)) = opening(&rest[at..]) else {
             parsed.broken = true;
             break;
         };
         let inside = &rest[at + length..];
-        let Some(end) = find(inside, CLOSE, Code::InLines) else {
+        let Some(end) = Tags::within(inside).next(CLOSE, Code::InLines) else {
             parsed.broken = true;
             break;
         };
@@ -80,13 +81,15 @@ fn opening(text: &str) -> Option<(String, usize)> {
 pub(super) fn without_internal(text: &str) -> String {
     let (open, close) = INTERNAL;
     let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = find(rest, open, Code::Fenced) {
-        kept.push_str(&rest[..at]);
-        let inside = &rest[at + open.len()..];
-        rest = places(inside, close).next().map_or("", |end| &inside[end + close.len()..]);
+    let mut tags = Tags::within(text);
+    let mut from = 0;
+    while let Some(at) = tags.next(open, Code::Fenced) {
+        kept.push_str(&text[from..at]);
+        let inside = at + open.len();
+        from = places(&text[inside..], close).next().map_or(text.len(), |end| inside + end + close.len());
+        tags.go_on_at(from);
     }
-    kept + rest
+    kept + &text[from..]
 }
 
 /// What a tag is none in.
@@ -98,33 +101,58 @@ enum Code {
     InLines,
 }
 
-/// The first place of `tag` that is not inside of code.
-fn find(text: &str, tag: &str, code: Code) -> Option<usize> {
-    let mut fence: Option<(char, usize)> = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let trimmed = line.trim_start_matches([' ', '>']);
-        let sign = trimmed.chars().next().filter(|sign| ['`', '~'].contains(sign));
-        let run = sign.map_or(0, |sign| trimmed.chars().take_while(|&c| c == sign).count());
-        match (fence, sign) {
-            (None, Some(sign)) if run >= 3 => fence = Some((sign, run)),
-            (Some((open, length)), Some(sign))
-                if sign == open && run >= length && trimmed[run..].trim().is_empty() =>
-            {
-                fence = None;
-            }
-            (None, _) => {
-                let spans = if code == Code::InLines { spans(line) } else { vec![] };
-                let inside = places(line, tag).find(|at| !spans.iter().any(|span| span.contains(at)));
-                if let Some(inside) = inside {
-                    return Some(at + inside);
-                }
-            }
-            _ => {}
-        }
-        at += line.len();
+/// A walk over a text's tags, line by line.
+struct Tags<'t> {
+    text: &'t str,
+    at: usize,
+    /// Where the line that `at` is in ends: found once, however many tags are in it.
+    line_end: usize,
+}
+
+impl<'t> Tags<'t> {
+    fn within(text: &'t str) -> Self {
+        Self { text, at: 0, line_end: 0 }
     }
-    None
+
+    /// What stands before is over.
+    fn go_on_at(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The next place of `tag` that is not inside of code.
+    fn next(&mut self, tag: &str, code: Code) -> Option<usize> {
+        let mut fence: Option<(char, usize)> = None;
+        while self.at < self.text.len() {
+            if self.at >= self.line_end {
+                let newline = self.text[self.at..].find('\n');
+                self.line_end = newline.map_or(self.text.len(), |newline| self.at + newline + 1);
+            }
+            let line = &self.text[self.at..self.line_end];
+            let trimmed = line.trim_start_matches([' ', '>']);
+            let sign = trimmed.chars().next().filter(|sign| ['`', '~'].contains(sign));
+            let run = sign.map_or(0, |sign| trimmed.chars().take_while(|&c| c == sign).count());
+            match (fence, sign) {
+                (None, Some(sign)) if run >= 3 => fence = Some((sign, run)),
+                (Some((open, length)), Some(sign))
+                    if sign == open && run >= length && trimmed[run..].trim().is_empty() =>
+                {
+                    fence = None;
+                }
+                (None, _) => {
+                    let inside = match code {
+                        Code::Fenced => places(line, tag).next(),
+                        Code::InLines => outside(spans(line), places(line, tag)),
+                    };
+                    if let Some(inside) = inside {
+                        return Some(self.at + inside);
+                    }
+                }
+                _ => {}
+            }
+            self.at = self.line_end;
+        }
+        None
+    }
 }
 
 /// Where a tag stands, in whatever letters.
@@ -133,22 +161,39 @@ fn places(text: &str, tag: &str) -> impl Iterator<Item = usize> {
     at.filter(move |&at| text.get(at..at + tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag)))
 }
 
+/// The first of these places that is in none of the spans. Both rise.
+fn outside(spans: Vec<Range<usize>>, mut places: impl Iterator<Item = usize>) -> Option<usize> {
+    let mut spans = spans.into_iter().peekable();
+    places.find(|at| {
+        while spans.next_if(|span| span.end <= *at).is_some() {}
+        spans.peek().is_none_or(|span| !span.contains(at))
+    })
+}
+
 /// The code within a line: from some backticks to as many, as CommonMark has it, but for code that goes on in the next line.
 fn spans(line: &str) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (at, _) in line.match_indices('`') {
+        match runs.last_mut().filter(|run| run.end == at) {
+            Some(run) => run.end += 1,
+            None => runs.push(at..at + 1),
+        }
+    }
+    // From the end, so that the next run of each length is known when its first one is met.
+    let mut next: HashMap<usize, usize> = HashMap::new();
+    let mut closes: Vec<Option<usize>> = vec![None; runs.len()];
+    for (index, run) in runs.iter().enumerate().rev() {
+        closes[index] = next.insert(run.len(), index);
+    }
     let mut spans = Vec::new();
-    let run = |at: usize| line[at..].bytes().take_while(|&byte| byte == b'`').count();
-    let mut rest = 0;
-    while let Some(open) = line[rest..].find('`').map(|at| rest + at) {
-        let length = run(open);
-        rest = open + length;
-        let mut inside = rest;
-        while let Some(close) = line[inside..].find('`').map(|at| inside + at) {
-            inside = close + run(close);
-            if inside - close == length {
-                spans.push(open..inside);
-                rest = inside;
-                break;
+    let mut index = 0;
+    while index < runs.len() {
+        match closes[index] {
+            Some(close) => {
+                spans.push(runs[index].start..runs[close].end);
+                index = close + 1;
             }
+            None => index += 1,
         }
     }
     spans

@@ -4,8 +4,8 @@
 //! text; nothing else is looked at, and nothing here touches the agent's own history. Every message of a turn is taken like
 //! a call of the `message` tool, by the same checks.
 
-mod blocks;
-mod quiet;
+pub mod blocks;
+pub mod quiet;
 mod speech;
 
 use serde::Deserialize;
@@ -15,10 +15,16 @@ use super::desk::{Answer, Incoming};
 use crate::{
     agents::Caller,
     delivery::{Pipeline, submit::Idempotency},
-    message::refusal::Refusal,
+    message::{
+        call::MAX_TEXT,
+        refusal::{Code, Refusal},
+    },
     policy::Origin,
     sessions,
 };
+
+/// The longest text of a turn, in bytes: several messages, and what is meant for nobody.
+const MAX_TURN: usize = 2 * MAX_TEXT;
 
 /// What a runner hands over at the end of a turn.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
@@ -75,6 +81,11 @@ impl Reply<'_> {
             Some(response) => response,
             None => Response { text: turn.text.unwrap_or_default(), ..Response::default() },
         };
+        let given = response.text.len().max(response.voice_text.len());
+        if given > MAX_TURN {
+            let error = format!("the turn's text has {given} bytes, at most {MAX_TURN} are taken");
+            return Err(Refusal::new(Code::TooLarge, error, "shorten it"));
+        }
         let manners = self.pipeline.manners(self.caller.agent());
         let parsed = blocks::parse(&response.text);
         if parsed.blocks.len() > blocks::MOST {
@@ -93,7 +104,7 @@ impl Reply<'_> {
         if scratch && said.is_some() {
             tracing::info!(agent = self.caller.agent(), scratchpad = parsed.bare, "bare text is not sent");
         }
-        let said = said.filter(|_| !scratch);
+        let (said, dropped) = if scratch { (None, said) } else { (said, None) };
         let words = speech::words(&response, said.as_deref(), &manners.quiet);
         let mut sent = Vec::with_capacity(calls.len() + 1);
         for call in calls {
@@ -109,6 +120,9 @@ impl Reply<'_> {
         let mut answer = json!({"ok": ok, "sent": sent});
         if sent_nothing(&answer) && !parsed.broken {
             answer["quiet"] = "there was nothing to say".into();
+        }
+        if let Some(dropped) = dropped {
+            answer["dropped"] = dropped.into();
         }
         if let Some(why) = unspoken {
             answer["voice"] = format!("{why}: it was sent as text").into();

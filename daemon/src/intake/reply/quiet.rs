@@ -6,26 +6,26 @@
 /// Around a token, what models put there: marks of Markdown, quotes, a full stop.
 const AROUND: &[char] = &['*', '_', '`', '~', '"', '\'', '.', '!'];
 
-/// The text without the tokens at its ends; nothing, where nothing is left.
-pub(super) fn said(text: &str, tokens: &[String]) -> Option<String> {
-    let mut text = text.trim();
-    loop {
-        let shorter = tokens.iter().find_map(|token| without(text, token));
-        match shorter {
-            Some(shorter) => text = shorter.trim(),
-            None => return (!text.is_empty()).then(|| text.to_owned()),
-        }
+/// The text without the tokens at its ends; nothing, where nothing is left. Takes time in proportion to the text: what is taken
+/// off is never looked at again.
+pub fn said(text: &str, tokens: &[String]) -> Option<String> {
+    let mut rest = text.trim();
+    let mut taken_off = false;
+    while let Some(shorter) = tokens.iter().find_map(|token| without(rest, token)) {
+        rest = shorter.trim();
+        taken_off = true;
     }
+    // Once, and not for each token: what stands around may be long.
+    let bare = rest.trim_matches(AROUND);
+    let nothing =
+        bare.is_empty() && (taken_off || rest.is_empty()) || tokens.iter().any(|token| bare == token);
+    (!nothing).then(|| rest.to_owned())
 }
 
 /// The text without `token` at one of its ends, where it stands as a word of its own.
 fn without<'a>(text: &'a str, token: &str) -> Option<&'a str> {
     if token.is_empty() {
         return None;
-    }
-    let bare = text.trim_matches(AROUND);
-    if bare == token {
-        return Some("");
     }
     let own_word = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
     if let Some(after) = text.strip_prefix(token).filter(|after| own_word(after.chars().next())) {
@@ -44,9 +44,15 @@ mod tests {
 
     #[test]
     fn a_token_alone_says_nothing() {
-        for text in
-            ["NO_REPLY", " HEARTBEAT_OK\n", "**HEARTBEAT_OK**", "`NO_REPLY`.", "HEARTBEAT_OK NO_REPLY", ""]
-        {
+        for text in [
+            "NO_REPLY",
+            " HEARTBEAT_OK\n",
+            "**HEARTBEAT_OK**",
+            "`NO_REPLY`.",
+            "NO_REPLY!!!",
+            "HEARTBEAT_OK NO_REPLY",
+            "",
+        ] {
             assert_eq!(heard(text), None, "{text:?}");
         }
     }
@@ -58,6 +64,7 @@ mod tests {
         for text in ["NO_REPLYING is a word", "Say HEARTBEAT_OK if all is well", "MY_NO_REPLY"] {
             assert_eq!(heard(text).as_deref(), Some(text));
         }
+        assert_eq!(heard("!!!").as_deref(), Some("!!!"));
         assert_eq!(said("NO_REPLY", &[]).as_deref(), Some("NO_REPLY"));
     }
 }

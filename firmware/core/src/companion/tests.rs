@@ -28,6 +28,8 @@ struct Desk {
     device: Companion<Memory, Dice>,
     hub: Hub,
     now: u64,
+    /// Whether the display takes what is drawn.
+    display: Result<(), NotShown>,
 }
 
 impl Desk {
@@ -38,7 +40,7 @@ impl Desk {
     fn over(memory: Memory) -> Self {
         let device =
             Companion::new(memory, Dice(7), Geometry::SMALL, Settings::default()).expect("working storage");
-        let mut desk = Self { device, hub: Hub::new(), now: 1_000 };
+        let mut desk = Self { device, hub: Hub::new(), now: 1_000, display: Ok(()) };
         desk.connect();
         desk
     }
@@ -98,17 +100,26 @@ impl Desk {
     fn receive(&mut self, bytes: &[u8]) {
         let down = self.device.access().unwrap().down.clone();
         self.device.received(self.millis(), &down, bytes);
+        self.draw();
+    }
+
+    /// As a board does after everything that happens.
+    fn draw(&mut self) {
+        let screen = self.device.screen(self.millis());
+        self.device.drawn(self.millis(), &screen, self.display);
     }
 
     fn wait(&mut self, milliseconds: u64) {
         for _ in 0..milliseconds.div_ceil(50) {
             self.now += 50;
             self.device.tick(self.millis());
+            self.draw();
         }
     }
 
     fn edge(&mut self, button: Button, edge: Edge) {
         self.device.button(self.millis(), button, edge);
+        self.draw();
     }
 
     fn hold(&mut self) {
@@ -163,6 +174,31 @@ fn code(desk: &Desk) -> (u32, bool) {
         View::Pairing { code, confirmed } => (code, confirmed),
         view => panic!("{view:?}"),
     }
+}
+
+#[test]
+fn a_number_that_the_display_does_not_show_is_not_confirmed() {
+    let mut desk = Desk::new();
+    desk.display = Err(NotShown);
+    assert_eq!((desk.said(), desk.said()), (vec![Said::First], ABOUT.to_vec()));
+    desk.hold();
+    let yes = desk.hub.yes();
+    desk.receive(&yes);
+    assert!(!desk.said().contains(&Said::Paired(FromDevice::Kept)));
+    assert!(matches!(desk.view(), View::Pairing { confirmed: false, .. }));
+
+    desk.display = Ok(());
+    desk.wait(100);
+    desk.edge(Approve, Pressed);
+    desk.wait(1_000);
+    desk.display = Err(NotShown);
+    desk.wait(100);
+    desk.display = Ok(());
+    desk.wait(1_000);
+    desk.edge(Approve, Released);
+    assert!(matches!(desk.view(), View::Pairing { confirmed: false, .. }), "it went out during the hold");
+    desk.hold();
+    assert!(desk.said().contains(&Said::Paired(FromDevice::Kept)));
 }
 
 #[test]

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     Button, Edge, Millis, Screen, Storage,
     companion::{Access, Companion},
+    screen::NotShown,
     sealed::Payload,
 };
 
@@ -51,6 +52,7 @@ pub trait Peer {
     fn tick(&mut self, now: Millis);
     fn next_tick(&self, now: Millis) -> Option<Millis>;
     fn screen(&self, now: Millis) -> Screen;
+    fn drawn(&mut self, now: Millis, screen: &Screen, taken: Result<(), NotShown>);
     fn dice(&mut self) -> u32;
 }
 
@@ -99,6 +101,10 @@ impl<S: Storage, R: Random> Peer for Companion<S, R> {
         self.screen(now)
     }
 
+    fn drawn(&mut self, now: Millis, screen: &Screen, taken: Result<(), NotShown>) {
+        self.drawn(now, screen, taken);
+    }
+
     fn dice(&mut self) -> u32 {
         self.dice()
     }
@@ -113,8 +119,9 @@ pub trait Board {
     /// Waits for a button's edge, at most until then: `None`. Can be given up, and loses no edge by it.
     async fn event(&mut self, until: Millis) -> Option<(Button, Edge)>;
 
-    /// Draws; often the same as before.
-    fn show(&mut self, screen: &Screen);
+    /// Draws; often the same as before. An error where the display has not taken all of it: nobody can have read it then,
+    /// and it is drawn again. [`Panel`](crate::panel::Panel) says so for any display.
+    fn show(&mut self, screen: &Screen) -> Result<(), NotShown>;
 
     /// Something happened that a log should have.
     fn note(&mut self, note: Note);
@@ -327,6 +334,8 @@ impl<P: Peer, B: Board> House<'_, P, B> {
 
     fn show(&mut self) {
         let now = self.board.now();
-        self.board.show(&self.peer.screen(now));
+        let screen = self.peer.screen(now);
+        let taken = self.board.show(&screen);
+        self.peer.drawn(now, &screen, taken);
     }
 }

@@ -51,6 +51,7 @@ fn document(text: &str, buffer: &mut [u8; MAX_DOCUMENT]) -> Vec<u8> {
 enum Heard {
     Presence(String),
     Decision(Decision, bool),
+    Display(bool),
 }
 
 /// A hub that offers one document in every session and consumes what verifies.
@@ -107,6 +108,7 @@ impl Hub {
                         self.down(&Down::Consumed { request: REQUEST }).await;
                     }
                     Some(Up::Refuse { reason, .. }) => panic!("refused: {reason:?}"),
+                    Some(Up::Display { works }) => self.heard.send(Heard::Display(works)).await.unwrap(),
                 },
                 Ok(_) => {}
                 Err(_) => return,
@@ -178,6 +180,7 @@ fn companion_at(port: u16) -> Companion {
         store,
         geometry: Geometry::SMALL,
         app: gatepost_companion::Settings::default(),
+        display: Display::Watched,
     };
     Companion::start(settings).unwrap()
 }

@@ -1,0 +1,216 @@
+//! Cards and pairings on a display that is absent, fails at one flush or at all, and comes back.
+
+use std::{cell::RefCell, rc::Rc, vec, vec::Vec};
+
+use gatepost_link::{decision::Verdict, frame::Up};
+
+use super::*;
+use crate::{
+    Button::{Approve, Deny},
+    Edge::{Pressed, Released},
+    Geometry, Settings,
+    buttons::HOLD,
+    testing::{
+        Bench, Memory,
+        display::{Cable, Double},
+        document,
+    },
+};
+
+const GEOMETRIES: [Geometry; 2] = [Geometry::SMALL, Geometry::LARGE];
+
+/// A device with a card open, and its display's cable, which may be pulled from the start.
+fn house(geometry: Geometry, pulled: bool) -> (Bench, Rc<RefCell<Cable>>) {
+    let (display, cable) = Double::new(geometry);
+    cable.borrow_mut().pulled = pulled;
+    let mut bench = Bench::with(geometry, Memory::default(), Settings::default());
+    bench.panel = Some(Panel::new(display));
+    bench.draw();
+    bench.connect();
+    bench.offer(&document());
+    bench.draw();
+    (bench, cable)
+}
+
+/// Short presses, more than there are pages, and a hold.
+fn presses_blindly(bench: &mut Bench) {
+    (0..6).for_each(|_| bench.press(Approve, 100));
+    bench.press(Approve, 2 * HOLD);
+}
+
+fn displays(bench: &Bench) -> Vec<bool> {
+    let said = |up: &Up| match up {
+        Up::Display { works } => Some(*works),
+        _ => None,
+    };
+    bench.sent.iter().filter_map(said).collect()
+}
+
+#[test]
+fn without_a_display_nothing_is_approved_and_the_hub_is_told() {
+    for geometry in GEOMETRIES {
+        let (mut bench, cable) = house(geometry, true);
+        presses_blindly(&mut bench);
+        assert!(bench.decisions().is_empty());
+        assert!(matches!(bench.screen().view, View::Card(card) if card.page == 1 && !card.armed));
+        assert_eq!(displays(&bench), [false], "once, and not with every attempt");
+        let (took, starts) = (bench.now - 1_000, cable.borrow().starts as u64);
+        assert!((2..=took / START_AGAIN + 2).contains(&starts), "{starts} starts in {took} ms");
+
+        bench.press(Deny, 100);
+        assert_eq!(bench.verdicts(), [Verdict::Deny], "to deny is always safe");
+    }
+}
+
+#[test]
+fn a_display_that_comes_back_is_started_and_shows_every_page_before_a_hold_counts() {
+    for geometry in GEOMETRIES {
+        let (mut bench, cable) = house(geometry, true);
+        presses_blindly(&mut bench);
+        cable.borrow_mut().pulled = false;
+        bench.wait(2 * START_AGAIN);
+        assert_eq!(displays(&bench), [false, true]);
+        assert!(cable.borrow().seen.iter().any(|pixel| *pixel));
+        let View::Card(card) = bench.screen().view else { panic!("the card is still open") };
+        assert_eq!((card.page, card.armed), (1, card.pages == 1));
+        bench.read();
+        bench.press(Approve, HOLD);
+        assert_eq!(bench.verdicts(), [Verdict::Approve]);
+    }
+}
+
+/// Whichever flush fails, no page is passed over, and what is decided afterwards was shown afterwards.
+#[test]
+fn whichever_flush_fails_its_page_does_not_count_until_it_is_shown() {
+    for geometry in GEOMETRIES {
+        let (mut whole, cable) = house(geometry, false);
+        whole.read();
+        let flushes = cable.borrow().flushes;
+        for fails_at in 0..flushes {
+            let (display, cable) = Double::new(geometry);
+            cable.borrow_mut().fails_at = Some(fails_at);
+            let mut bench = Bench::new(geometry);
+            bench.panel = Some(Panel::new(display));
+            bench.draw();
+            bench.connect();
+            bench.offer(&document());
+            let mut read = vec![];
+            while let View::Card(card) = bench.screen().view {
+                if bench.draw() {
+                    read.push(card.page);
+                } else {
+                    bench.press(Approve, 100);
+                    let still = matches!(bench.screen().view, View::Card(now) if now.page == card.page);
+                    assert!(still || read.contains(&card.page), "flush {fails_at}: a page was passed over");
+                    bench.wait(2 * START_AGAIN);
+                    continue;
+                }
+                if card.page == card.pages {
+                    break;
+                }
+                bench.press(Approve, 100);
+            }
+            read.dedup();
+            let View::Card(card) = bench.screen().view else { panic!("{fails_at}: no card") };
+            let all: Vec<u16> = (1..=card.pages).collect();
+            assert_eq!(read, all, "flush {fails_at}");
+            bench.press(Approve, HOLD);
+            assert_eq!(bench.verdicts(), [Verdict::Approve], "flush {fails_at}");
+        }
+    }
+}
+
+#[test]
+fn a_display_that_is_pulled_out_during_the_hold_ends_it() {
+    let (mut bench, cable) = house(Geometry::SMALL, false);
+    bench.read();
+    bench.edge(Approve, Pressed);
+    bench.wait(HOLD - 200);
+    assert!(bench.screen().hold.is_some());
+    cable.borrow_mut().pulled = true;
+    bench.wait(5_000);
+    bench.edge(Approve, Released);
+    assert!(bench.decisions().is_empty());
+    cable.borrow_mut().pulled = false;
+    bench.wait(2 * START_AGAIN);
+    bench.press(Approve, HOLD);
+    assert_eq!(bench.verdicts(), [Verdict::Approve], "every page was read before");
+}
+
+#[test]
+fn a_press_that_began_while_nothing_was_shown_is_no_hold() {
+    let (mut bench, cable) = house(Geometry::SMALL, false);
+    bench.read();
+    cable.borrow_mut().pulled = true;
+    bench.wait(2_000);
+    bench.edge(Approve, Pressed);
+    cable.borrow_mut().pulled = false;
+    bench.wait(5_000);
+    bench.edge(Approve, Released);
+    assert!(bench.decisions().is_empty());
+}
+
+#[test]
+fn a_new_session_is_told_again_that_the_display_is_out() {
+    let (mut bench, _) = house(Geometry::SMALL, true);
+    bench.disconnect();
+    bench.connect();
+    assert_eq!(displays(&bench), [false, false]);
+}
+
+#[test]
+fn another_screen_than_the_page_is_not_taken_for_it() {
+    let mut bench = Bench::online(Geometry::SMALL);
+    let idle = bench.screen();
+    bench.silent = true;
+    bench.offer(&document());
+    bench.app.drawn(bench.millis(), &idle, true);
+    let mut other = bench.screen();
+    bench.silent = false;
+    bench.wait(3_000);
+    let page = bench.screen();
+    assert!(matches!(page.view, View::Card(_)));
+    // A card of the same request with other rows, as an earlier one may have had.
+    bench.app.drawn(bench.millis(), &page, false);
+    other.view = page.view;
+    bench.app.drawn(bench.millis(), &other, true);
+    bench.app.button(bench.millis(), Approve, Pressed);
+    bench.app.button(bench.millis().after(100), Approve, Released);
+    assert!(matches!(bench.screen().view, View::Card(card) if card.page == 1));
+}
+
+#[test]
+fn a_display_too_small_for_the_screen_never_counts() {
+    let (display, _) = Double::new(Geometry::SMALL);
+    let mut bench = Bench::new(Geometry::LARGE);
+    bench.panel = Some(Panel::new(display));
+    bench.connect();
+    bench.offer(&document());
+    presses_blindly(&mut bench);
+    assert!(bench.decisions().is_empty());
+}
+
+#[test]
+fn a_display_is_started_for_every_page_in_case_it_was_put_in_anew() {
+    let (mut bench, cable) = house(Geometry::SMALL, false);
+    let before = cable.borrow().starts;
+    bench.read();
+    let View::Card(card) = bench.screen().view else { panic!("no card") };
+    assert_eq!(cable.borrow().starts - before, usize::from(card.pages) - 1);
+}
+
+#[test]
+fn what_happens_to_a_display_is_logged_once() {
+    let (display, cable) = Double::new(Geometry::SMALL);
+    let mut panel = Panel::new(display);
+    let screen = Screen::new(Geometry::SMALL, View::Idle);
+    let mut log = vec![];
+    for now in 0..40 {
+        cable.borrow_mut().pulled = (10..30).contains(&now);
+        if now % 4 == 0 {
+            let _ = panel.show(Millis(now * 100), &screen, |news| log.push(std::format!("{news}")));
+        }
+    }
+    let out = "the display does not answer: \"the write broke off\"";
+    assert_eq!(log, ["the display works", out, "the display works"]);
+}
