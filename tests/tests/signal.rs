@@ -33,6 +33,7 @@ async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -
     let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&daemon.base_url()))).await?;
     let agent = house.agent("courier").await?;
     let to = "signal:+4915112345679";
+    house.operator()?.heard_there("courier", ("signal", "+4915112345679"), "1700000000000")?;
     let calls = [
         json!({"to": to, "message": "The **oven** is on.", "replyTo": "1700000000000"}),
         json!({"to": "signal:group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=", "message": "Hello"}),
@@ -121,6 +122,11 @@ async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_tak
     let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
     let agent = house.agent("courier").await?;
     let to = "signal:+4915112345679";
+    let answer = json!({"to": to, "message": "Hm?", "replyTo": "+4915112345679/1700000000000"});
+    let refused = agent.post("/v1/messages", &answer)?;
+    ensure!(refused.body["reason"] == "message_elsewhere", "nobody knows where that is: {refused:?}");
+    // As a bridge may have it: the time alone.
+    house.operator()?.heard_there("courier", ("signal", "+4915112345679"), "1700000000000")?;
     let sent = agent.send_and_wait(&json!({
         "to": to,
         "message": "See 👨‍👩‍👧 **both** and `code`:",

@@ -125,6 +125,10 @@ async fn the_cloud_api_takes_files_replies_buttons_and_reactions_and_its_refusal
     let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
     let agent = house.agent("courier").await?;
     let to = "whatsapp:4915112345679";
+    let answer = json!({"to": to, "message": "Hm?", "replyTo": "wamid.HBgL"});
+    let refused = agent.post("/v1/messages", &answer)?;
+    ensure!(refused.body["reason"] == "message_elsewhere", "nobody knows where that is: {refused:?}");
+    house.operator()?.heard_there("courier", ("whatsapp", "4915112345679"), "wamid.HBgL")?;
     let sent = agent.send_and_wait(&json!({
         "to": to,
         "message": "See **this**:",
@@ -192,6 +196,7 @@ async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> 
     let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
     let agent = house.agent("courier").await?;
     let to = "whatsapp:120363012345678901@g.us";
+    house.operator()?.heard_there("courier", ("whatsapp", "120363012345678901@g.us"), "3EB0AA")?;
     let sent = agent.send_and_wait(&json!({
         "to": to,
         "message": "See this:",

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
     account::{OpenError, Opening},
 };
 use crate::{
@@ -142,6 +143,11 @@ impl Adapter for Local {
         let named = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         let is_one = (1..=64).contains(&address.len()) && address.bytes().all(named);
         is_one.then(|| address.to_owned()).ok_or_else(|| TargetError::of(&CAPABILITIES, address))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // It is written down beside the address, and looked up by nobody.
+        IdScope::Conversation
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

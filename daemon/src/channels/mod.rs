@@ -24,6 +24,7 @@ pub mod http;
 pub mod imessage;
 pub mod limits;
 pub mod local;
+pub mod located;
 pub mod matrix;
 pub mod ntfy;
 pub mod registry;
@@ -45,6 +46,7 @@ use std::{collections::HashSet, time::Duration};
 use async_trait::async_trait;
 pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
 use house::House;
+pub use located::{IdScope, Located};
 use serde_json::Value;
 use told::{NotTold, Told};
 
@@ -245,6 +247,25 @@ pub trait Adapter: Send + Sync + 'static {
     /// The canonical spelling of an address, or of the id of a person where it is known to be one.
     fn spell(&self, address: &str, person: bool) -> Result<String, TargetError> {
         if person { self.resolve_person(address) } else { self.resolve(address) }
+    }
+
+    /// Where the platform looks for a message that is named so by a request of [`act`](Self::act), or is answered by one of
+    /// [`compose`](Self::compose).
+    fn scope(&self, message: &str) -> IdScope;
+
+    /// How the hub may have recorded a message of this conversation that is named so: as it is, and by its other names.
+    fn recorded_as(&self, _address: &str, message: &str) -> Vec<String> {
+        vec![message.to_owned()]
+    }
+
+    /// Asks the platform where a message is: whether in this conversation, and in which thread of it. Changes nothing that
+    /// anybody sees. Where [`scope`](Self::scope) says [`IdScope::Account`] and this tells nothing, only messages that the hub
+    /// has sent or heard itself can be named.
+    ///
+    /// # Errors
+    /// It could not be asked.
+    async fn locate(&self, _address: &str, _message: &str) -> Result<Located, Failure> {
+        Ok(Located::NotTold)
     }
 
     /// The platform request that a part becomes: all of it but credentials and the part's key. A file stands in it by its

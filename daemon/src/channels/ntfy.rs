@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, TargetError,
+    Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, TargetError,
     account::{OpenError, Opening},
     http::{Http, base::Base, token::Token},
     limits::Scope,
@@ -82,6 +82,11 @@ impl Adapter for Ntfy {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         super::plain_name(&CAPABILITIES, address, "-_")
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // Nothing there names a message.
+        IdScope::Account
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -1,6 +1,7 @@
 //! The pipeline: from a call at the door to a receipt.
 //!
 //! - [`submit`]: the checks at the door, and the write that precedes the answer;
+//! - [`locate`]: where the messages are that a call names;
 //! - [`plan`]: what a message becomes: target, verdict, parts. Pure;
 //! - [`hooks`]: the house's own programs, which may change or cancel a message;
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
@@ -17,6 +18,7 @@ mod ending;
 pub mod hooks;
 mod lanes;
 mod listening;
+mod locate;
 pub mod operate;
 pub mod pace;
 pub mod plan;

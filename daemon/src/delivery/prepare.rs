@@ -121,7 +121,7 @@ impl Pipeline {
     fn verdict(&self, content: &Content<'_>) -> Result<Judged, Refusal> {
         let rules = self.rules(content.agent);
         let (target, account) = (content.target, content.account);
-        let verdict = match policy::judge(&rules.rights, content.origin, account, target) {
+        let verdict = match policy::judge(&rules.rights, content.origin, account, target, content.touched) {
             Verdict::Deny(refusal) => return Err(refusal),
             verdict => verdict,
         };

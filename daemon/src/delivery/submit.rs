@@ -32,7 +32,7 @@ use crate::{
         row::Lane,
         transition::NewPart,
     },
-    policy::{self, Origin, Verdict},
+    policy::{self, Origin, Touched, Verdict},
     sessions,
     store::{StoreError, now_ms},
 };
@@ -110,8 +110,9 @@ impl Pipeline {
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref())?;
+        let touched = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
         // Only for who may send it, and where it can go.
-        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved).await?;
+        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let Target { channel, address, .. } = resolved.target.clone();
         let lane = Lane { channel, account: resolved.account.clone(), address };
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
@@ -138,6 +139,7 @@ impl Pipeline {
             fingerprint: idempotency.fingerprint,
             best_effort: call.best_effort,
             resend,
+            touched,
         };
         match self.0.hooks.before_sending().next() {
             None if staged.is_empty() => self.accept_judged(new).instrument(span).await,
@@ -186,6 +188,7 @@ impl Pipeline {
             text: &new.text,
             attachments: &new.attachments,
             made_by: None,
+            touched: &new.touched,
         });
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
@@ -259,6 +262,7 @@ impl Pipeline {
         call: &mut Call,
         origin: Option<&Origin>,
         resolved: &Resolved,
+        touched: &[Touched],
     ) -> Result<Vec<Staged>, Refusal> {
         let asked = std::mem::take(&mut call.attachments);
         if asked.is_empty() {
@@ -266,7 +270,7 @@ impl Pipeline {
         }
         let (rules, Resolved { target, account, .. }) = (self.rules(agent), resolved);
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(account)).map_err(no_account)?;
-        let prefix = plan::whose(rules, agent, origin, account, target);
+        let prefix = plan::whose(rules, agent, origin, account, target, touched);
         let most = self.0.files.longest_spoken();
         let asked = plan::apart(adapter.as_ref(), prefix.as_deref(), most, asked)?;
         let staged = self.0.files.stage(agent, &rules.sources, asked).await?;
@@ -279,9 +283,15 @@ impl Pipeline {
         let origin = self.origin_of(agent, &call).await?;
         let rules = self.rules(agent);
         let resolved = plan::resolve(&call, origin.as_ref(), rules, &self.0.accounts, &self.0.book)?;
-        let Resolved { target, account, .. } = &resolved;
-        let (verdict, reason, refusal) = match policy::judge(&rules.rights, origin.as_ref(), account, target)
-        {
+        let (target, account) = (&resolved.target, &resolved.account);
+        let judge =
+            |touched: &[Touched]| policy::judge(&rules.rights, origin.as_ref(), account, target, touched);
+        let touched = match judge(&[]) {
+            // Nobody is asked for what is refused anyway.
+            Verdict::Deny(_) => vec![],
+            _ => self.locate(origin.as_ref(), &resolved, &call).await?,
+        };
+        let (verdict, reason, refusal) = match judge(&touched) {
             Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
             Verdict::Hold(reason) => ("hold", reason, None),
             Verdict::Deny(refusal) => {
@@ -306,7 +316,7 @@ impl Pipeline {
         if !said.ok && !call.attachments.is_empty() {
             return Ok(said);
         }
-        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved).await?;
+        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
         let Resolved { target, account, .. } = resolved;
         let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(no_account)?;
@@ -322,6 +332,7 @@ impl Pipeline {
             text: &call.text,
             attachments: &attachments,
             made_by: None,
+            touched: &touched,
         };
         let made = self.made_by(&content);
         let content = Content { made_by: made.as_ref(), ..content };
@@ -373,9 +384,25 @@ impl Pipeline {
     fn admit(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
         let rules = self.rules(agent);
         let resolved = plan::resolve(call, origin, rules, &self.0.accounts, &self.0.book)?;
-        match policy::judge(&rules.rights, origin, &resolved.account, &resolved.target) {
+        match policy::judge(&rules.rights, origin, &resolved.account, &resolved.target, &[]) {
             Verdict::Deny(refusal) => Err(self.with_its_section(agent, refusal)),
             Verdict::Allow(_) | Verdict::Hold(_) => Ok(resolved),
+        }
+    }
+
+    /// Where the messages are that an admitted call names, unless it is refused for that.
+    async fn touched(
+        &self,
+        agent: &str,
+        call: &Call,
+        origin: Option<&Origin>,
+        resolved: &Resolved,
+    ) -> Result<Vec<Touched>, Refusal> {
+        let touched = self.locate(origin, resolved, call).await?;
+        let (rights, account, target) = (&self.rules(agent).rights, &resolved.account, &resolved.target);
+        match policy::judge(rights, origin, account, target, &touched) {
+            Verdict::Deny(refusal) => Err(self.with_its_section(agent, refusal)),
+            Verdict::Allow(_) | Verdict::Hold(_) => Ok(touched),
         }
     }
 
@@ -412,7 +439,7 @@ fn attachments(staged: &[Staged]) -> Vec<Attachment> {
     staged.iter().map(|file| file.attachment.clone()).collect()
 }
 
-fn no_account(error: NoAccount) -> Refusal {
+pub(super) fn no_account(error: NoAccount) -> Refusal {
     Refusal::new(Code::ExecutionFailed, error.to_string(), "ask the operator to configure it")
         .because(NO_ACCOUNT)
 }

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     approval::Approvals,
     channels::{
-        self, Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey,
+        self, Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey,
         Redelivery, TargetError,
         account::{Accounts, OnUnknown},
         capabilities::{ButtonRules, PollRules},
@@ -113,6 +113,10 @@ impl Adapter for Platform {
             Some(FileForm::Captioned) => &CAPTIONED,
             Some(FileForm::Together) => &TOGETHER,
         }
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        IdScope::Conversation
     }
 
     fn flavour(&self) -> Flavour {

@@ -213,6 +213,24 @@ impl Deed {
         }
     }
 
+    /// The platform id of the message that it is done to, if it is done to one.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::React { message, .. }
+            | Self::Edit { message }
+            | Self::Delete { message }
+            | Self::Pin { message }
+            | Self::Unpin { message } => Some(message),
+            Self::Thread { message, .. } => message.as_deref(),
+            Self::Send(_)
+            | Self::Poll(_)
+            | Self::Timeout { .. }
+            | Self::Kick { .. }
+            | Self::Ban { .. }
+            | Self::Presence { .. } => None,
+        }
+    }
+
     /// Whether it is a new message with nothing but text and files.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()

@@ -20,7 +20,7 @@ use crate::{
         state::{Event, IllegalTransition, State, next},
         target::Target,
     },
-    policy::Origin,
+    policy::{Origin, Touched},
     store::{StoreError, now_ms},
 };
 
@@ -61,6 +61,8 @@ pub struct NewMessage {
     pub best_effort: bool,
     /// Whether a part goes again, and may arrive twice, when nobody knows if it arrived.
     pub resend: bool,
+    /// The messages that it names, and where they are.
+    pub touched: Vec<Touched>,
 }
 
 #[cfg(test)]
@@ -85,6 +87,7 @@ impl NewMessage {
             fingerprint: [0; 32],
             best_effort: false,
             resend: false,
+            touched: vec![],
         }
     }
 }
@@ -278,6 +281,8 @@ fn insert(
         .then(|| serde_json::to_string(&new.attachments).expect("attachments are plain data"));
     let deed = (!new.deed.is_plain())
         .then(|| serde_json::to_string(&new.deed).expect("a deed is plain data with text for keys"));
+    let touched = (!new.touched.is_empty())
+        .then(|| serde_json::to_string(&new.touched).expect("messages and threads are plain data"));
     let said = new.text.len() + deed.as_ref().map_or(0, String::len);
     bounds.check(tx, said)??;
     let state = match released {
@@ -289,8 +294,8 @@ fn insert(
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments, deed, known_as)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed, known_as, touched)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         new.id.0,
@@ -316,6 +321,7 @@ fn insert(
         attachments,
         deed,
         new.known_as,
+        touched,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
@@ -325,6 +331,9 @@ fn insert(
         // A caption is part of what is said, which goes with the message.
         let facts = |file: &Attachment| json!({"sha256": file.sha256.to_string(), "name": file.name, "kind": file.kind, "size": file.size});
         detail["files"] = new.attachments.iter().map(facts).collect();
+    }
+    if !new.touched.is_empty() {
+        detail["touched"] = json!(new.touched);
     }
     let event = State::Accepted.event();
     let accepted = Entry { actor: &actor, event: &event, message: Some(&new.id.0), detail };
@@ -365,6 +374,7 @@ fn insert(
         best_effort: new.best_effort,
         resend: new.resend,
         attachments: new.attachments,
+        touched: new.touched,
     };
     mark.note(seq, now);
     Ok(Accepted::New(message))

@@ -8,6 +8,7 @@
 //! - [`row`]: messages and parts as they lie in the database;
 //! - [`accept`]: the write that precedes the answer, within [`bounds`], and not of what was taken a moment ago ([`recent`]);
 //! - [`transition`]: every later change;
+//! - [`located`]: where messages are, by what was sent and heard;
 //! - [`notices`]: what agents are told;
 //! - [`heard`]: what an account is told of its own messages that hears from its platform;
 //! - [`pauses`]: when platforms take something again;
@@ -19,6 +20,7 @@
 pub mod accept;
 pub mod bounds;
 pub mod heard;
+pub mod located;
 pub mod notices;
 pub mod pauses;
 mod recent;

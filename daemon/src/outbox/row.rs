@@ -9,7 +9,7 @@ use crate::{
         state::{PartState, State},
         target::Target,
     },
-    policy::Origin,
+    policy::{Origin, Touched},
     store::StoreError,
 };
 
@@ -17,7 +17,7 @@ macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
          accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
-         best_effort, resend, attachments, deed, known_as FROM messages "
+         best_effort, resend, attachments, deed, known_as, touched FROM messages "
     };
 }
 
@@ -148,6 +148,8 @@ pub struct MessageRow {
     pub resend: bool,
     /// Files that go along, in their order.
     pub attachments: Vec<Attachment>,
+    /// The messages that it names, and where they are.
+    pub touched: Vec<Touched>,
 }
 
 impl MessageRow {
@@ -180,6 +182,7 @@ impl MessageRow {
             attachments: attachments(row)?,
             deed: deed(row)?,
             known_as: row.get(27)?,
+            touched: touched(row)?,
         })
     }
 
@@ -220,6 +223,14 @@ fn deed(row: &Row<'_>) -> rusqlite::Result<Deed> {
     let Some(text) = row.get_ref(26)?.as_str_or_null()? else { return Ok(Deed::default()) };
     serde_json::from_str(text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(26, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// Like an origin: policy must not judge by a lost fact.
+fn touched(row: &Row<'_>) -> rusqlite::Result<Vec<Touched>> {
+    let Some(text) = row.get_ref(28)?.as_str_or_null()? else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(28, rusqlite::types::Type::Text, Box::new(error))
     })
 }
 
@@ -341,6 +352,8 @@ mod tests {
             OLDEST,
             OF_AGENT,
             SAID,
+            super::super::located::SENT,
+            super::super::located::HEARD,
             crate::approval::WAITING,
             crate::approval::cards::LATER,
             crate::approval::cards::HAD,

@@ -6,9 +6,11 @@
 //! was allowed by default. A turn outside any conversation (a timer, the shell) crosses with everything it sends.
 
 mod allowlist;
+mod location;
 pub mod rate;
 
 pub use allowlist::{Allowlist, Pattern, PatternError};
+pub use location::{Location, Touched};
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
@@ -63,17 +65,20 @@ pub enum Verdict {
     Deny(Refusal),
 }
 
-/// Judges a message of an agent with `rights`, from `origin` to `account` and `target`.
-pub fn judge(rights: &Rights, origin: Option<&Origin>, account: &str, target: &Target) -> Verdict {
+/// Judges a message of an agent with `rights`, from `origin` to `account` and `target`; `touched` are the messages there that
+/// it names.
+pub fn judge(
+    rights: &Rights,
+    origin: Option<&Origin>,
+    account: &str,
+    target: &Target,
+    touched: &[Touched],
+) -> Verdict {
     if !rights.permits(target) {
         return Verdict::Deny(not_allowed(rights, target));
     }
-    if !crosses(origin, account, target) {
+    let Some(leaves) = leaves(origin, account, target, touched) else {
         return Verdict::Allow("it stays in its own conversation");
-    }
-    let leaves = match origin {
-        Some(origin) => format!("it leaves its conversation, {}", origin.place),
-        None => "its turn is in no conversation".to_owned(),
     };
     if rights.hold.contains_in_any_case(target) {
         return Verdict::Hold(format!("{leaves}, and {target} is under `hold`"));
@@ -93,14 +98,25 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, account: &str, target: &T
 }
 
 /// Whether a message leaves the conversation that its turn came from.
-pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target) -> bool {
+pub fn crosses(origin: Option<&Origin>, account: &str, target: &Target, touched: &[Touched]) -> bool {
+    leaves(origin, account, target, touched).is_some()
+}
+
+/// Why a message leaves the conversation that its turn came from, if it does.
+fn leaves(origin: Option<&Origin>, account: &str, target: &Target, touched: &[Touched]) -> Option<String> {
+    let Some(origin) = origin else { return Some("its turn is in no conversation".into()) };
+    let leaves = || format!("it leaves its conversation, {}", origin.place);
+    if !origin.is_at(account, target) {
+        return Some(leaves());
+    }
     // The thread counts: one thread of a group is not the other's conversation. An origin without a thread is the whole
     // conversation.
-    let stays = |origin: &Origin| {
-        origin.is_at(account, target)
-            && (origin.place.thread.is_none() || origin.place.thread == target.thread)
-    };
-    !origin.is_some_and(stays)
+    let thread = origin.place.thread.as_deref()?;
+    if target.thread.as_deref() != Some(thread) {
+        return Some(leaves());
+    }
+    let why = touched.iter().find_map(|touched| touched.leaves(thread))?;
+    Some(format!("{}: {why}", leaves()))
 }
 
 impl Origin {
@@ -169,7 +185,7 @@ mod tests {
     }
 
     fn verdict(rights: &Rights, from: Option<Origin>, to: &str) -> &'static str {
-        match judge(rights, from.as_ref(), "home", &target(to)) {
+        match judge(rights, from.as_ref(), "home", &target(to), &[]) {
             Verdict::Allow(_) => "allow",
             Verdict::Hold(_) => "hold",
             Verdict::Deny(refusal) => refusal.reason.unwrap(),
@@ -186,7 +202,7 @@ mod tests {
     #[test]
     fn the_refusal_speaks_the_seeds_words() {
         let rights = rights(&["slack:C0123", "local:*"], &[], Crossing::Hold);
-        let Verdict::Deny(refusal) = judge(&rights, None, "home", &target("slack:C9")) else { panic!() };
+        let Verdict::Deny(refusal) = judge(&rights, None, "home", &target("slack:C9"), &[]) else { panic!() };
         assert_eq!(
             refusal.error,
             "Target \"slack:C9\" is not in the personality's allowed messaging targets. Allowed: slack:C0123, local:*"
@@ -229,6 +245,31 @@ mod tests {
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann"), "local:ann#2"), "allow");
         let elsewhere = Origin { account: "work".into(), place: target("local:ann"), session: None };
-        assert!(matches!(judge(&rights, Some(&elsewhere), "home", &target("local:ann")), Verdict::Hold(_)));
+        let judged = judge(&rights, Some(&elsewhere), "home", &target("local:ann"), &[]);
+        assert!(matches!(judged, Verdict::Hold(_)));
+    }
+
+    #[test]
+    fn a_message_of_another_thread_is_touched_as_one_of_another_conversation() {
+        let judged = |rights: &Rights, from: &str, to: &str, location: Location| {
+            let touched = [Touched { message: "5".into(), location }];
+            match judge(rights, origin(from).as_ref(), "home", &target(to), &touched) {
+                Verdict::Allow(_) => "allow".to_owned(),
+                Verdict::Hold(reason) => reason,
+                Verdict::Deny(refusal) => refusal.reason.unwrap().to_owned(),
+            }
+        };
+        let all = rights(&["*"], &[], Crossing::Hold);
+        let thread = |id: &str| Location::Thread(id.into());
+        assert_eq!(judged(&all, "local:ann#1", "local:ann#1", thread("1")), "allow");
+        assert!(judged(&all, "local:ann#1", "local:ann#1", thread("2")).contains("another thread"));
+        assert!(judged(&all, "local:ann#1", "local:ann#1", Location::Outside).contains("none"));
+        assert!(judged(&all, "local:ann#1", "local:ann#1", Location::Unknown).contains("not known"));
+        // Whoever is bound to the whole conversation may touch all of it.
+        for location in [thread("2"), Location::Outside, Location::Unknown] {
+            assert_eq!(judged(&all, "local:ann", "local:ann", location), "allow");
+        }
+        let denied = rights(&["*"], &[], Crossing::Deny);
+        assert_eq!(judged(&denied, "local:ann#1", "local:ann#1", Location::Unknown), "cross_context");
     }
 }

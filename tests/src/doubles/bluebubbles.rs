@@ -19,10 +19,26 @@ const REACTIONS: [&str; 6] = ["love", "like", "dislike", "laugh", "emphasize", "
 /// # Errors
 /// There is no port to listen on.
 pub fn start() -> Result<Desk> {
+    holding(&[])
+}
+
+/// The same with messages that people have written: the GUIDs of each one's chat, and its own.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
+    let written = written.iter().map(|(chat, guid)| {
+        (
+            json!(chat),
+            json!({"guid": guid, "text": "I say.", "isFromMe": false, "error": 0, "dateCreated": 0}),
+        )
+    });
     // What it has taken, as Messages keeps it.
-    let kept = Mutex::new(Vec::<(Value, Value)>::new());
+    let kept = Mutex::new(written.collect::<Vec<(Value, Value)>>());
     Desk::open(move |request| {
-        if request.query != format!("password={PASSWORD}") {
+        let mut query: Vec<&str> = request.query.split('&').collect();
+        let with = query.iter().position(|pair| *pair == "with=chats").map(|at| query.remove(at));
+        if query != [format!("password={PASSWORD}")] {
             return (
                 401,
                 json!({"status": 401, "message": "Unauthorized", "error": {"type": "Authentication Error"}}),
@@ -34,6 +50,16 @@ pub fn start() -> Result<Desk> {
             ("GET", ["server", "info"]) => {
                 let data = json!({"server_version": "1.9.9", "private_api": true, "helper_connected": true});
                 return (200, json!({"status": 200, "data": data}));
+            }
+            // `MessageRouter.find`; its chats are named where they are asked for.
+            ("GET", ["message", guid]) => {
+                let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some((chat, message)) = kept.iter().find(|(_, message)| message["guid"] == *guid) else {
+                    return (404, json!({"status": 404, "error": {"error": "Message does not exist!"}}));
+                };
+                let mut data = message.clone();
+                data["chats"] = if with.is_some() { json!([{"guid": chat}]) } else { json!([]) };
+                return (200, json!({"status": 200, "message": "Success", "data": data}));
             }
             ("POST", ["message", "text"]) => sent(&body),
             ("POST", ["message", "query"]) => {

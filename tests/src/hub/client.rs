@@ -200,6 +200,21 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Reports a message that somebody wrote to `agent` on another channel, by the platform's id of it; the context to answer
+    /// with. For a bridge or the operator.
+    ///
+    /// # Errors
+    /// The hub refused.
+    pub fn heard_there(&self, agent: &str, (channel, peer): (&str, &str), id: &str) -> Result<String> {
+        let report = json!({
+            "agent": agent, "channel": channel, "peer": peer, "sender": peer, "messageId": id, "text": "And?",
+        });
+        let answer = self.post("/v1/inbound", &report)?.taken()?;
+        Ok(answer["context"].as_str().context("an answer with a context")?.to_owned())
+    }
+}
+
 impl Answer {
     /// The body of a success.
     ///

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// One deed of each kind but a new message.
-fn deeds(contract: &Contract) -> [Deed; 11] {
+pub(super) fn deeds(contract: &Contract) -> [Deed; 11] {
     let (message, user) = (|| contract.message.to_owned(), || contract.user.to_owned());
     [
         Deed::Poll(Poll {
@@ -50,7 +50,7 @@ fn where_(contract: &Contract, deed: &Deed) -> &'static str {
     if matches!(deed, Deed::Presence { .. }) { "self" } else { contract.address }
 }
 
-fn nowhere(contract: &Contract) -> std::sync::Arc<dyn Adapter> {
+pub(super) fn nowhere(contract: &Contract) -> std::sync::Arc<dyn Adapter> {
     Stage::set(Script::Nobody).open(contract)
 }
 

@@ -7,12 +7,14 @@
 //! - [`stage`]: the platforms that stand on loopback;
 //! - `deliveries`: what becomes of a part, however its platform answers;
 //! - `secrets`: tokens that are refused, replaced, and in no error;
-//! - `claims`: what the capabilities say is what the adapter does.
+//! - `claims`: what the capabilities say is what the adapter does;
+//! - `located`: a message that is named is of the conversation that the request names, or it is asked for.
 //!
 //! What one platform alone has stands in its own dialogue.
 
 mod claims;
 mod deliveries;
+mod located;
 mod secrets;
 pub(super) mod small;
 pub(super) mod stage;
@@ -98,6 +100,10 @@ pub(super) enum Case {
     Replaced,
     /// It removes a message and its answer is lost, and is asked again. Then it refuses to remove another one.
     Removed,
+    /// It is asked where a message is that the account did not send: in the conversation, in the thread that the id says.
+    Located,
+    /// It is asked the same of a message that is not there.
+    Missing,
     /// It is asked whether it is ready, and is: as what the id says.
     Ready,
     /// It is asked whether it is ready, and is not.
@@ -130,6 +136,9 @@ pub(super) enum Ends {
 /// Why there is no such case where the capabilities have no such thing.
 pub(super) const UNCLAIMED: &str = "the way does not claim it";
 
+/// Why nobody is asked where a message is.
+pub(super) const NOT_TOLD: &str = "the platform answers no such question";
+
 /// What most platforms with an HTTP interface do alike: `before` the message's own answer it gives these, and `sent` is its
 /// yes, by which the message has the id `id`.
 pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case) -> Scene {
@@ -149,6 +158,7 @@ pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case)
         Case::Nameless => (vec![Reply::Says(200, "", "{}")], Ends::Unknown),
         Case::Endless => (vec![Reply::Endless], Ends::Unknown),
         Case::File | Case::Deed(_) | Case::Removed => return Scene::Never(UNCLAIMED),
+        Case::Located | Case::Missing => return Scene::Never(NOT_TOLD),
         Case::Refused | Case::Replaced | Case::Ready | Case::NotReady => {
             panic!("what the platform says in the case {case:?} is for its contract to say")
         }

@@ -45,7 +45,7 @@ use self::{
     wire::{Manners, Request, Wire},
 };
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
@@ -222,6 +222,12 @@ impl Adapter for Discord {
 
     fn resolve_person(&self, id: &str) -> Result<String, TargetError> {
         self.resolve(&format!("@{}", target::user(id)))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A thread is a channel, and a message is found in the channel that the request names alone
+        // (<https://docs.discord.com/developers/resources/message#get-channel-message>).
+        IdScope::Thread
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

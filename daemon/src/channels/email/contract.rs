@@ -49,5 +49,8 @@ fn scene(case: Case) -> Scene {
         Case::Nameless => Scene::Never("a mail has its id from the hub"),
         Case::Endless => Scene::Never("an answer that does not end is given up with its time, as silence is"),
         Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
+        Case::Located | Case::Missing => {
+            Scene::Never("a server that takes mail tells nothing of mail that it took")
+        }
     }
 }

@@ -31,7 +31,8 @@ use self::{
     wire::{Mail, Wire},
 };
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
+    TargetError,
     account::{OpenError, Opening},
     http::token::Token,
 };
@@ -170,6 +171,11 @@ impl Adapter for Email {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A header with the id that the call has: nothing of the answered mail goes along.
+        IdScope::Conversation
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

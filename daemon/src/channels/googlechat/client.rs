@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     channels::{
-        Failure, PartKey,
+        Failure, Located, PartKey,
         http::{Answer, Http, Silence, base::Base, granted::Granted, masked, token::Token},
         limits::Scope,
         removals::Removals,
@@ -187,6 +187,21 @@ impl Client {
                 "the answered message is in no thread: send it without a reply".into(),
             )),
         }
+    }
+
+    /// Whether a message is there, and in which thread: every one is in one.
+    pub(super) async fn locate(&self, message: &str) -> Result<Located, Failure> {
+        if let Way::Webhook { .. } = self.way {
+            return Ok(Located::NotTold);
+        }
+        let answer = self.send(Method::GET, message, &[], None).await.map_err(Failure::harmless)?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Ok(Located::Elsewhere);
+        }
+        if !answer.status.is_success() {
+            return Err(self.judge(&answer).await.harmless());
+        }
+        Ok(Located::Here { thread: answer.body["thread"]["name"].as_str().map(str::to_owned) })
     }
 
     /// Whether it could send, and as whom. A webhook cannot be asked; that it is well-formed was seen when it was opened.

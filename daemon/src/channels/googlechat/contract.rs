@@ -72,6 +72,8 @@ fn by_app(case: Case) -> Scene {
         Case::Removed => plays([GRANTED, Reply::Close, GONE, GONE], Ends::Sent(ID)),
         Case::Deed(Action::Thread) => plays([GRANTED, CREATED], Ends::Sent("spaces/AAAA/threads/M")),
         Case::Deed(_) => plays([GRANTED, CREATED], Ends::Sent(ID)),
+        Case::Located => plays([GRANTED, CREATED], Ends::Sent("spaces/AAAA/threads/M")),
+        Case::Missing => plays([GRANTED, GONE], Ends::Sent("")),
         _ => usual(&[GRANTED], CREATED, ID, case),
     }
 }

@@ -29,7 +29,8 @@ use self::{
     wire::Wire,
 };
 use super::{
-    Act, Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Act, Adapter, Capabilities, Failure, IdScope, Letter, Located, NotReady, PartKey, Redelivery,
+    TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
     http::{base::Base, token::Token},
@@ -180,6 +181,19 @@ impl Adapter for GoogleChat {
             }
             _ => Ok(space),
         }
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // Its name in the request is made of the space and its last part (see `wire`).
+        IdScope::Conversation
+    }
+
+    fn recorded_as(&self, address: &str, message: &str) -> Vec<String> {
+        vec![wire::within(address, "messages", message)]
+    }
+
+    async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
+        self.client.locate(&wire::within(address, "messages", message)).await
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

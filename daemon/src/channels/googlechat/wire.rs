@@ -137,7 +137,7 @@ fn create(space: &str, thread: Option<&str>, reply_to: Option<&str>, mut message
 }
 
 /// The name in this space of what is called so; of what can be no name, one that there is not.
-fn within(space: &str, kind: &str, name: &str) -> String {
+pub(super) fn within(space: &str, kind: &str, name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or_default();
     format!("{space}/{kind}/{}", if is_id(last) && last.contains(|c| c != '.') { last } else { "-" })
 }

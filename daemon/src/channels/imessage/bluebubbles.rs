@@ -18,9 +18,10 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
+use super::target;
 use crate::{
     channels::{
-        Failure, PartKey,
+        Failure, Located, PartKey,
         history::{History, since},
         http::{Answer, Http, Silence, base::Base, token::Token},
         limits::Scope,
@@ -139,6 +140,27 @@ impl Server {
                 return Ok(None);
             }
         }
+    }
+
+    /// Whether a message is in a chat (`MessageRouter.find`).
+    pub(super) async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
+        let mut url = self.at(&["message", message]);
+        url.query_pairs_mut().append_pair("with", "chats");
+        let asked = self.http.ask_within(self.http.client.get(url), LOOKING).await;
+        let answer = asked.map_err(Silence::harmless)?;
+        if answer.status.as_u16() == 404 {
+            return Ok(Located::Elsewhere);
+        }
+        if !answer.status.is_success() {
+            return Err(self.judge(&answer).harmless());
+        }
+        let chats = answer.body["data"]["chats"].as_array().map_or(&[][..], Vec::as_slice);
+        let here = |chat: &Value| chat["guid"].as_str().is_some_and(|guid| target::is_chat_of(guid, address));
+        // A message is in one chat; if Messages has it in several, nobody knows which one the server takes.
+        Ok(match !chats.is_empty() && chats.iter().all(here) {
+            true => Located::Here { thread: None },
+            false => Located::Elsewhere,
+        })
     }
 
     async fn post(

@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, UNCLAIMED, plays, stage::Script, usual},
+        contract::{Case, Contract, Ends, NOT_TOLD, Scene, UNCLAIMED, plays, stage::Script, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -51,11 +51,17 @@ fn by_bluebubbles(case: Case) -> Scene {
         "",
         r#"{"data":{"server_version":"1.9.9","private_api":true,"helper_connected":true}}"#,
     );
+    const HERE: Reply =
+        Reply::Says(200, "", r#"{"data":{"guid":"B-2","chats":[{"guid":"any;-;+4915112345679"}]}}"#);
+    const THERE: Reply =
+        Reply::Says(200, "", r#"{"data":{"guid":"B-2","chats":[{"guid":"any;-;+4915112345670"}]}}"#);
     match case {
         Case::Refused => plays([PASSWORD], Ends::Refused("replace the token")),
         Case::Replaced => plays([PASSWORD, SENT], Ends::Sent("A-1")),
         Case::Ready => plays([READY], Ends::Sent("BlueBubbles 1.9.9")),
         Case::NotReady => plays([PASSWORD], Ends::Refused("replace the token")),
+        Case::Located => plays([HERE], Ends::Sent("")),
+        Case::Missing => plays([THERE], Ends::Sent("")),
         Case::File => plays([SENT, SENT], Ends::Sent("A-1")),
         Case::Removed => {
             Scene::Never("what it says to a second one, it says to whatever goes wrong in Messages")
@@ -84,5 +90,6 @@ fn by_imsg(case: Case) -> Scene {
         Case::Unavailable => Scene::Never("a program that runs takes what it is given"),
         Case::Refused | Case::Replaced => Scene::Never("a program on this machine asks nobody who they are"),
         Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
+        Case::Located | Case::Missing => Scene::Never(NOT_TOLD),
     }
 }

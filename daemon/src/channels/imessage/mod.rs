@@ -24,8 +24,8 @@ use serde_json::Value;
 
 use self::{bluebubbles::Server, imsg::Imsg, program::Program};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady, PartKey,
+    Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::DeliveryMode,
     http::{base::Base, token::Token},
@@ -165,6 +165,19 @@ impl Adapter for IMessage {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(PLAIN.channel, address))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A GUID is the account's, and the server finds the chat by it (`MessageRouter.edit`, `MessageRouter.unsend` of
+        // `messageRouter.ts`, BlueBubbles 1.9.9).
+        IdScope::Account
+    }
+
+    async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
+        match &self.bridge {
+            Bridge::Server { server, .. } => server.locate(address, message).await,
+            Bridge::Program { .. } => Ok(Located::NotTold),
+        }
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

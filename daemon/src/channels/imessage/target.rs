@@ -49,6 +49,19 @@ pub(super) fn guid(address: &str) -> String {
     if address.contains(';') { address.to_owned() } else { format!("iMessage;-;{address}") }
 }
 
+/// Whether a chat's GUID, as Messages has it, is the one of an address. The service in it says how its last message went,
+/// and changes.
+pub(super) fn is_chat_of(chat: &str, address: &str) -> bool {
+    fn bare(guid: &str) -> (bool, String) {
+        match guid.splitn(3, ';').collect::<Vec<_>>().as_slice() {
+            [_, "+", id] => (true, (*id).to_owned()),
+            [_, "-", id] => (false, handle(id).unwrap_or_else(|| (*id).to_owned())),
+            _ => (false, guid.to_owned()),
+        }
+    }
+    bare(chat) == bare(address)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +91,17 @@ mod tests {
         ] {
             assert!(canonical(other).is_err(), "{other:?}");
         }
+        for (chat, address) in [
+            ("iMessage;-;+15551234567", "+15551234567"),
+            ("any;-;+15551234567", "+15551234567"),
+            ("SMS;-;+15551234567", "+15551234567"),
+            ("any;-;Anna@Example.org", "anna@example.org"),
+            ("any;+;chat1", "iMessage;+;chat1"),
+        ] {
+            assert!(is_chat_of(chat, address), "{chat} {address}");
+        }
+        assert!(!is_chat_of("any;-;+15551234568", "+15551234567"));
+        assert!(!is_chat_of("any;+;+15551234567", "+15551234567"));
         assert_eq!(guid("+15551234567"), "iMessage;-;+15551234567");
         assert_eq!(guid("iMessage;+;chat1"), "iMessage;+;chat1");
     }

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     channels::{
-        Failure, PartKey,
+        Failure, Located, PartKey,
         http::{Answer, Http, Silence, base::Base, quota, token::Token},
         limits::Scope,
         removals::Removals,
@@ -126,6 +126,24 @@ impl Client {
             return Ok(());
         }
         Err(self.judge(&answer).harmless())
+    }
+
+    /// Whether an event is in a room, and in which thread of it.
+    ///
+    /// <https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv3roomsroomideventeventid>
+    pub(super) async fn locate(&self, room: &str, event: &str) -> Result<Located, Failure> {
+        let asked = self.ask(Method::GET, &["rooms", room, "event", event], None).await;
+        let answer = asked.map_err(Silence::harmless)?;
+        if answer.status == StatusCode::NOT_FOUND && refusal(&answer).errcode == "M_NOT_FOUND" {
+            return Ok(Located::Elsewhere);
+        }
+        if !answer.status.is_success() {
+            return Err(self.judge(&answer).harmless());
+        }
+        // #mthread: what is beside the text is never encrypted.
+        let relates = &answer.body["content"]["m.relates_to"];
+        let root = relates["event_id"].as_str().filter(|_| relates["rel_type"] == "m.thread");
+        Ok(Located::Here { thread: root.map(str::to_owned) })
     }
 
     /// The account and its device, or why it cannot send.

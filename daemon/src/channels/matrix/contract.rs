@@ -48,6 +48,11 @@ fn scene(case: Case) -> Scene {
         Case::Deed(Action::Kick | Action::Ban) => plays([DONE], Ends::Sent("@ada:hub.test")),
         Case::Deed(Action::SetPresence) => plays([WHOAMI, DONE], Ends::Sent("@bot:hub.test")),
         Case::Deed(_) => plays([PLAIN_ROOM, SENT], Ends::Sent("$event")),
+        Case::Located => {
+            let event = r#"{"content":{"m.relates_to":{"rel_type":"m.thread","event_id":"$root"}}}"#;
+            plays([Reply::Says(200, "", event)], Ends::Sent("$root"))
+        }
+        Case::Missing => plays([PLAIN_ROOM], Ends::Sent("")),
         _ => usual(&[PLAIN_ROOM], SENT, "$event", case),
     }
 }

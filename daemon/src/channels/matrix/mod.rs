@@ -26,8 +26,8 @@ use serde_json::{Map, Value, json};
 
 use self::{acts::Stored, client::Client};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady, PartKey,
+    Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::PollRules,
     http::{base::Base, token::Token},
@@ -184,6 +184,16 @@ impl Adapter for Matrix {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // An event relates to events of its own room alone, and so does a redaction
+        // (<https://spec.matrix.org/v1.18/client-server-api/#forming-relationships-between-events>).
+        IdScope::Conversation
+    }
+
+    async fn locate(&self, room: &str, event: &str) -> Result<Located, Failure> {
+        self.client.locate(room, event).await
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use self::client::Client;
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
@@ -123,6 +123,16 @@ impl Adapter for Signal {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A message is its author and its time, and a device takes a removal from anywhere: Signal-Android finds what is to go by
+        // these two alone (`DataMessageProcessor.handleRemoteDelete`), in whichever conversation.
+        IdScope::Account
+    }
+
+    fn recorded_as(&self, _: &str, message: &str) -> Vec<String> {
+        target::recorded_as(&self.account, message)
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -86,6 +86,17 @@ impl MessageId {
     }
 }
 
+/// How a message may have been recorded: with its author before its time, or, as receipts and many bridges have it, without.
+pub(super) fn recorded_as(account: &str, id: &str) -> Vec<String> {
+    let mut names = vec![id.to_owned()];
+    if let Some(MessageId { author, time }) = MessageId::read(id) {
+        let author = author.unwrap_or_else(|| account.to_owned());
+        names.extend([format!("{author}/{time}"), time.to_string()]);
+    }
+    names.dedup();
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -115,6 +115,32 @@ impl Client {
 
     /// A request that changes nothing that anybody sees.
     pub(super) async fn question(&self, method: &str, arguments: &[(&str, &str)]) -> Result<Value, Failure> {
+        let answer = self.read(method, arguments).await?;
+        match self.outcome(&answer, Scope::Account) {
+            Ok(Outcome::Yes(said)) => Ok(said),
+            Ok(Outcome::Already) => Ok(Value::Null),
+            Err(Failure::Unknown(why)) => Err(Failure::Retry(why)),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The same about one thing: nothing, if Slack says that there is no such thing.
+    pub(super) async fn question_of(
+        &self,
+        method: &str,
+        arguments: &[(&str, &str)],
+    ) -> Result<Option<Value>, Failure> {
+        let answer = self.read(method, arguments).await?;
+        if Refusal::of(&answer).is_some_and(|said| said.is_missing()) {
+            return Ok(None);
+        }
+        match self.outcome(&answer, Scope::Account).map_err(Failure::harmless)? {
+            Outcome::Yes(said) => Ok(Some(said)),
+            Outcome::Already => Ok(None),
+        }
+    }
+
+    async fn read(&self, method: &str, arguments: &[(&str, &str)]) -> Result<Answer, Failure> {
         let mut form = Url::parse("form:").expect("it is a URL");
         form.query_pairs_mut().extend_pairs(arguments);
         let request = self
@@ -124,13 +150,7 @@ impl Client {
             .bearer_auth(self.http.token().expose())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form.query().unwrap_or_default().to_owned());
-        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
-        match self.outcome(&answer, Scope::Account) {
-            Ok(Outcome::Yes(said)) => Ok(said),
-            Ok(Outcome::Already) => Ok(Value::Null),
-            Err(Failure::Unknown(why)) => Err(Failure::Retry(why)),
-            Err(failure) => Err(failure),
-        }
+        self.http.ask(request).await.map_err(Silence::harmless)
     }
 
     /// The direct conversation with a person; it is opened if there is none yet, of which they are not told.

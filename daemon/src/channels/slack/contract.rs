@@ -60,6 +60,14 @@ fn scene(case: Case) -> Scene {
         Case::Deed(Action::Poll | Action::Thread) => plays([SENT], Ends::Sent(ID)),
         Case::Deed(Action::SetPresence) => plays([YES], Ends::Sent("auto")),
         Case::Deed(_) => plays([YES], Ends::Sent(ID)),
+        Case::Located => {
+            let message =
+                r#"{"ok":true,"messages":[{"ts":"1790000000.000100","thread_ts":"1780000000.000100"}]}"#;
+            plays([Reply::Says(200, "", message)], Ends::Sent("1780000000.000100"))
+        }
+        Case::Missing => {
+            plays([Reply::Says(200, "", r#"{"ok":false,"error":"thread_not_found"}"#)], Ends::Sent(""))
+        }
         _ => usual(&[], SENT, ID, case),
     }
 }

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 mod asked;
 mod files;
+mod located;
 
 const TOKEN: &str = "xoxb-secret";
 

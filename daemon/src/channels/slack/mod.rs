@@ -21,6 +21,7 @@ pub(super) mod contract;
 mod dialogue;
 mod emoji;
 mod files;
+mod located;
 mod refusal;
 mod target;
 mod wire;
@@ -33,8 +34,8 @@ use serde_json::Value;
 
 use self::{client::Client, wire::Wire};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady, PartKey,
+    Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
@@ -50,7 +51,7 @@ pub const KEYS: &[Key] = &[
     key(
         "token",
         "\"file:/run/credentials/slack\"",
-        "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer channels:history, groups:history and im:history; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
+        "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer, and in which thread a message is, channels:history, groups:history and im:history; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
     ),
     key(
         "base_url",
@@ -152,6 +153,15 @@ impl Adapter for Slack {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    fn scope(&self, message: &str) -> IdScope {
+        // A message's id is its time in the conversation that the request names; a file is the workspace's.
+        if wire::is_file(message) { IdScope::Account } else { IdScope::Conversation }
+    }
+
+    async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
+        located::ask(&self.client, address, message).await
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -155,6 +155,11 @@ impl Refusal {
         ["message_not_found", "file_not_found", "file_deleted"].contains(&self.error.as_str())
     }
 
+    /// Whether there is no such message or file as was asked for.
+    pub(super) fn is_missing(&self) -> bool {
+        self.is_gone() || self.error == "thread_not_found"
+    }
+
     /// What it means for the queue. `by` is whom a limit counts.
     pub(super) fn judge(&self, http: &Http, answer: &Answer, by: Scope) -> Failure {
         if self.error.is_empty() {

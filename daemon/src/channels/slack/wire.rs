@@ -23,7 +23,7 @@ const DELETE: &str = "chat.delete";
 const DELETE_FILE: &str = "files.delete";
 
 /// Whether an id is a file's: a message's is a time.
-fn is_file(id: &str) -> bool {
+pub(super) fn is_file(id: &str) -> bool {
     id.starts_with('F') && id.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
 }
 

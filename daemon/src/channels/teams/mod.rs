@@ -29,7 +29,7 @@ use serde_json::Value;
 
 use self::{believed::Believer, client::Client, consent::Answer, handing::Handing, wire::Wire};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
@@ -222,6 +222,12 @@ impl Adapter for Teams {
             false => target::canonical(address),
         };
         found.map_err(TargetError::at(BOT.channel, address))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // An activity's id is looked for in the conversation of the request's address
+        // (<https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference#conversations-object>).
+        IdScope::Conversation
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use self::{client::Client, wire::Wire};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, PollRules},
@@ -162,6 +162,11 @@ impl Adapter for Telegram {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // A message's number is its chat's (<https://core.telegram.org/bots/api#message>), and no method tells its topic.
+        IdScope::Conversation
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::signature::{MAX_OLD_SECRETS, Secrets};
 use super::{
-    Adapter, Capabilities, Failure, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     http::{Http, Silence, base::Base},
     limits::Scope,
@@ -94,6 +94,11 @@ impl Adapter for Webhook {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         super::plain_name(&CAPABILITIES, address, ".-_")
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // Whoever receives it is told the conversation with it.
+        IdScope::Conversation
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

@@ -103,6 +103,14 @@ fn by_evolution(case: Case) -> Scene {
         Case::NotReady => plays([KEY], Ends::Refused("replace the token")),
         Case::Removed => Scene::Never("it tells everybody a second time, and refuses nothing"),
         Case::File | Case::Deed(_) => plays([MADE], Ends::Sent("3EB0AA")),
+        Case::Located => {
+            let found = r#"{"messages":{"records":[{"key":{"id":"3EB0AA","remoteJid":"4915112345679@s.whatsapp.net"}}]}}"#;
+            plays([Reply::Says(200, "", found)], Ends::Sent(""))
+        }
+        Case::Missing => {
+            let other = r#"{"messages":{"records":[{"key":{"id":"3EB0AA","remoteJid":"4915112345670@s.whatsapp.net"}}]}}"#;
+            plays([Reply::Says(200, "", other)], Ends::Sent(""))
+        }
         _ => usual(&[], MADE, "3EB0AA", case),
     }
 }
@@ -110,7 +118,7 @@ fn by_evolution(case: Case) -> Scene {
 /// Texts go by the first way, what is done to a message by the way that it came: here, by the second.
 fn by_both(case: Case) -> Scene {
     match case {
-        Case::Deed(_) | Case::Removed => by_evolution(case),
+        Case::Deed(_) | Case::Removed | Case::Located | Case::Missing => by_evolution(case),
         // Neither is ready.
         Case::Refused | Case::NotReady => plays([EXPIRED, EXPIRED], Ends::Refused("replace the token")),
         _ => by_cloud(case),

@@ -35,8 +35,8 @@ use self::{
     wire::Ways,
 };
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady, PartKey,
+    Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, DeliveryMode, PollRules},
     http::{base::Base, token::Token},
@@ -297,6 +297,24 @@ impl Adapter for WhatsApp {
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address, self.graph.is_some(), self.instance.is_some())
             .map_err(TargetError::at(CLOUD.channel, address))
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // The Evolution API finds what is quoted by its id alone, and sends its text along (`whatsapp.baileys.service.ts`,
+        // `getMessage`); what the Cloud API does with one of another conversation it does not say.
+        IdScope::Account
+    }
+
+    fn recorded_as(&self, _: &str, message: &str) -> Vec<String> {
+        let bare = target::MessageId::read(message).map(|id| id.id.to_owned());
+        std::iter::once(message.to_owned()).chain(bare.filter(|bare| bare != message)).collect()
+    }
+
+    async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
+        match (&self.instance, target::MessageId::read(message)) {
+            (Some(instance), Some(id)) if id.way() == Way::Evolution => instance.locate(address, id.id).await,
+            _ => Ok(Located::NotTold),
+        }
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

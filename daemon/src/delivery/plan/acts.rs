@@ -54,7 +54,10 @@ pub(super) fn part(
     if let Some(why) = adapter.refusal(&wire) {
         return Err(never(why));
     }
-    let shown = shown::deed(&deed, text.as_ref().map(|part| part.shown.as_str()));
+    let mut shown = shown::deed(&deed, text.as_ref().map(|part| part.shown.as_str()));
+    for line in shown::locations(content) {
+        shown = format!("{line}\n{shown}");
+    }
     let route = adapter.route(&wire);
     Ok(Some(NewPart { key: new_part_key(), shown, wire: wire.to_string(), route }))
 }

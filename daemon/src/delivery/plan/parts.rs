@@ -17,7 +17,7 @@ use crate::{
         target::Target,
     },
     outbox::{row::MessageRow, transition::NewPart},
-    policy::{self, Origin},
+    policy::{self, Origin, Touched},
     render::{self, Document, Flavour, Part},
 };
 
@@ -46,6 +46,8 @@ pub struct Content<'a> {
     pub attachments: &'a [Attachment],
     /// The request that made the message which is edited, where it is one of the account's own.
     pub made_by: Option<&'a Value>,
+    /// The messages that it names, and where they are.
+    pub touched: &'a [Touched],
 }
 
 impl<'a> Content<'a> {
@@ -63,6 +65,7 @@ impl<'a> Content<'a> {
             text: &message.text,
             attachments: &message.attachments,
             made_by: None,
+            touched: &message.touched,
         }
     }
 }
@@ -82,7 +85,8 @@ pub fn parts(
     rules: &AgentRules,
     content: &Content<'_>,
 ) -> Result<Vec<NewPart>, Refusal> {
-    let prefix = whose(rules, content.agent, content.origin, content.account, content.target);
+    let prefix =
+        whose(rules, content.agent, content.origin, content.account, content.target, content.touched);
     let prefix = prefix.as_deref();
     match content.deed {
         Deed::Send(extras) => letters(adapter, content, extras, prefix),
@@ -103,8 +107,9 @@ pub(in crate::delivery) fn whose(
     origin: Option<&Origin>,
     account: &str,
     target: &Target,
+    touched: &[Touched],
 ) -> Option<String> {
-    (rules.decorate && policy::crosses(origin, account, target)).then(|| decoration(agent, origin))
+    (rules.decorate && policy::crosses(origin, account, target, touched)).then(|| decoration(agent, origin))
 }
 
 fn letters(
@@ -169,7 +174,10 @@ fn letters(
         };
         let text = Some(text).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
-        let shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
+        let mut shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
+        if letter.reply_to.is_some() {
+            shown.extend(shown::locations(content));
+        }
         let route = adapter.route(&wire);
         Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string(), route })
     };

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::parts::Content;
 use crate::message::{
     deed::{Button, Deed, Extras, Poll, Press, Select},
     form::Field,
@@ -18,6 +19,19 @@ pub(super) fn extras(extras: &Extras) -> impl Iterator<Item = String> {
         flatten("", card, &mut fields);
     }
     effect.chain(buttons).chain(selects).chain(fields)
+}
+
+/// Where the messages are that it names, if they are not where it says; also if it names no thread, and its turn has one.
+pub(super) fn locations(content: &Content<'_>) -> impl Iterator<Item = String> {
+    let thread = content.target.thread.as_deref();
+    let bound = content.origin.is_some_and(|origin| origin.place.thread.is_some());
+    let says = move |line: String| format!("[{line}]");
+    content
+        .touched
+        .iter()
+        .filter(move |_| thread.is_some() || bound)
+        .filter_map(move |touched| touched.described(thread))
+        .map(says)
 }
 
 /// What is done, and the text beside it.

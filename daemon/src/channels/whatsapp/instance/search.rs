@@ -1,6 +1,6 @@
-//! Looking for a text whose answer was lost, among the latest messages of its conversation.
+//! Looking for messages: for a text whose answer was lost, among the latest of its conversation, and for one by its id.
 //!
-//! [`history`] says how certain that is. A message that is kept with its preview or picture may be large, and an answer is
+//! Of the first, [`history`] says how certain that is. A message that is kept with its preview or picture may be large, and an answer is
 //! read up to a bound: so few are asked for at a time, and one by one where those are too much still.
 //!
 //! [`history`]: crate::channels::history
@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Instance;
-use crate::channels::{Failure, history::since, http::Silence, whatsapp::target::jid};
+use crate::channels::{Failure, Located, history::since, http::Silence, whatsapp::target::jid};
 
 /// Messages that are asked for at a time.
 const PAGE: usize = 5;
@@ -39,6 +39,32 @@ impl Instance {
                 Err(failure) => return Err(failure.harmless()),
             }
         }
+    }
+
+    /// Whether a message is in a conversation (`fetchMessages` of `channel.service.ts`, which finds by the key's id).
+    pub(in crate::channels::whatsapp) async fn locate(
+        &self,
+        address: &str,
+        message: &str,
+    ) -> Result<Located, Failure> {
+        let to = self.chat(&jid(address)).await.map_err(Failure::harmless)?;
+        let path = "chat/findMessages";
+        let query = json!({ "where": { "key": { "id": message } }, "page": 1, "offset": PAGE });
+        let request = self.request(Method::POST, path).json(&query);
+        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        if !answer.status.is_success() {
+            return Err(self.judge(path, &answer).harmless());
+        }
+        let records = answer.body["messages"]["records"].as_array().map_or(&[][..], Vec::as_slice);
+        // Whatever it makes of the question, another message is not this one.
+        let mut found =
+            records.iter().map(|record| &record["key"]).filter(|key| key["id"] == message).peekable();
+        let here =
+            |key: &Value| ["remoteJid", "remoteJidAlt"].iter().any(|member| key[member] == to.as_str());
+        Ok(match found.peek().is_some() && found.all(here) {
+            true => Located::Here { thread: None },
+            false => Located::Elsewhere,
+        })
     }
 
     /// A message of ours to `to` that says `text`, not older than `since`, in seconds since 1970.
