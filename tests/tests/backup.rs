@@ -164,12 +164,34 @@ async fn what_is_released_from_a_backup_goes_past_neither_hooks_nor_policy_nor_t
     house.audit_is_whole().await
 }
 
+#[test]
+fn the_first_backup_is_made_at_the_first_start_and_the_listing_says_when() -> Result<()> {
+    let folder = Arc::new(tempfile::tempdir()?);
+    let mut hub = SpawnedHub::at_rest(folder, &agents(""))?;
+    let none = hub.cli(&["restore", "--list"])?;
+    ensure!(none.status == 0 && none.stdout.is_empty(), "{none:?}");
+    ensure!(none.stderr.contains("no backup") && none.stderr.contains("as soon as the hub runs"), "{none:?}");
+    hub.run()?;
+    // A day lies between two by default.
+    let path = eventually("a backup", || newest(&hub))?;
+    let listed = hub.cli(&["restore", "--list"])?.well()?;
+    let row = listed.lines().last().context("a row")?;
+    let made = row.split_whitespace().next().context("a time")?;
+    ensure!(
+        made.len() == "2026-11-23T13:13:17Z".len() && made.ends_with('Z') && row.ends_with(&path),
+        "{listed}"
+    );
+    Ok(())
+}
+
 /// The request that a message was last held on.
 fn request(hub: &SpawnedHub, id: &str) -> Result<RequestId> {
     Ok(database::approval(&database::open(&hub.data_dir())?, id)?.request)
 }
 
+/// The newest backup in the listing, which has the time of each.
 fn newest(hub: &SpawnedHub) -> Result<Option<String>> {
-    let listed = hub.cli(&["restore", "--list"])?.well()?;
-    Ok(listed.lines().last().map(str::to_owned))
+    let listed = hub.cli(&["restore", "--list", "--json"])?.json()?;
+    let newest = listed.as_array().and_then(|listed| listed.last());
+    Ok(newest.map(|newest| text(newest, "path").to_owned()))
 }

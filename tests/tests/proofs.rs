@@ -1,14 +1,15 @@
 //! What `gatepost audit verify` says of decisions and approval documents, over what a hub and its companion left.
 
-use std::{ffi::OsStr, path::Path};
+use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use anyhow::{Result, ensure};
 use gatepost::random::to_hex;
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     hub::{
-        TestHub,
+        SpawnedHub, TestHub, agents,
         client::text,
+        database,
         program::{Ended, gatepost},
     },
     main_job::CONFIG,
@@ -79,6 +80,108 @@ async fn decisions_and_documents_are_verified_and_whatever_was_touched_is_named(
         ensure!(verified.status == 1 && verified.stdout.contains(&named), "{named}: {verified:?}");
         let verified = verify(&copy, &key, &["--json"])?;
         ensure!(verified.status == 1 && verified.stdout.contains("\"ok\":false"), "{verified:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_that_was_emptied_or_cut_and_messages_that_were_altered_are_named() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let mut ids = vec![];
+    for message in ["The first.", "The second."] {
+        let held = agent.send(&json!({"to": "local:team", "message": message}))?;
+        house.decide(Verdict::Approve).await?;
+        agent.ended(text(&held, "id"), "sent")?;
+        ids.push(text(&held, "id").to_owned());
+    }
+    let key = to_hex(&house.hub()?.key().0);
+    let database = house.data_dir().join("gatepost.db");
+    house.stop().await;
+    let whole = verify(&database, &key, &["--json"])?.json()?;
+    ensure!(whole["ok"] == true && whole["messages"] == 2 && whole["unhashed"] == 0, "{whole}");
+
+    // Whoever does this has no key, and has removed the checkpoint beside the database as well.
+    let (first, second) = (&ids[0], &ids[1]);
+    let from = |event: &str| {
+        let row = format!("(SELECT seq FROM audit WHERE message = '{second}' AND event = '{event}')");
+        format!("DELETE FROM checkpoints WHERE seq >= {row}; DELETE FROM audit WHERE seq >= {row}")
+    };
+    let copy = house.folder().path().join("copy.db");
+    for (sql, named) in [
+        (
+            "DELETE FROM audit; DELETE FROM checkpoints".to_owned(),
+            format!(
+                "2 messages are stored of whose acceptance the audit has no row, the first of them {first}"
+            ),
+        ),
+        (
+            from("message.accepted"),
+            format!("message {second} is stored, and the audit has no row of its acceptance"),
+        ),
+        (from("message.sent"), format!("message {second} is stored as sent, and by row")),
+        (
+            from("message.held"),
+            format!("message {second} is stored as decided, and the audit knows of no decision"),
+        ),
+        (
+            "UPDATE messages SET text = 'Forged.' WHERE seq = 2".to_owned(),
+            format!("message {second}: its text, target or files are not what row"),
+        ),
+        (
+            "UPDATE messages SET state = 'denied' WHERE seq = 1".to_owned(),
+            format!("message {first} is stored as denied, and by row"),
+        ),
+        (
+            "DELETE FROM checkpoints WHERE seq = (SELECT min(seq) FROM checkpoints)".to_owned(),
+            "the beginning is missing".to_owned(),
+        ),
+    ] {
+        std::fs::copy(&database, &copy)?;
+        Connection::open(&copy)?.execute_batch(&sql)?;
+        let verified = verify(&copy, &key, &[])?;
+        ensure!(verified.status == 1 && verified.stdout.contains(&named), "{named}: {verified:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_database_of_an_older_gatepost_is_verified_and_what_it_cannot_prove_is_said() -> Result<()> {
+    let mut hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &agents(""))?;
+    drop(database::old(&hub.data_dir())?);
+    let remark = "4 of them carry no hash of what was accepted";
+    let before = hub.cli(&["audit", "verify"])?;
+    ensure!(before.status == 0 && before.stdout.contains(remark), "{before:?}");
+    hub.run()?;
+    let courier = hub.agent("courier")?;
+    let sent = courier.send_and_wait(&json!({"to": "local:team", "message": "Of now."}))?;
+    hub.terminate()?;
+    let after = hub.cli(&["audit", "verify"])?;
+    ensure!(after.status == 0 && after.stdout.contains(remark), "{after:?}");
+    ensure!(after.stdout.contains("5 messages are stored"), "{after:?}");
+
+    let path = hub.data_dir().join("gatepost.db");
+    let whole = std::fs::read(&path)?;
+    for (sql, named) in [
+        (
+            "UPDATE messages SET state = 'failed' WHERE seq = 2".to_owned(),
+            "is stored as failed, and by row 11 it is sent".to_owned(),
+        ),
+        (
+            "UPDATE messages SET text = 'Forged.' WHERE seq = 5".to_owned(),
+            format!("message {}: its text, target or files are not what row", text(&sent, "id")),
+        ),
+        (
+            "UPDATE audit SET detail = json_remove(detail, '$.content') WHERE event = 'message.accepted'"
+                .to_owned(),
+            format!("has no hash of message {}", text(&sent, "id")),
+        ),
+        ("UPDATE hub SET hashed_after = 1000".to_owned(), "the beginning is missing".to_owned()),
+    ] {
+        Connection::open(&path)?.execute_batch(&sql)?;
+        let verified = hub.cli(&["audit", "verify"])?;
+        ensure!(verified.status == 1 && verified.stdout.contains(&named), "{named}: {verified:?}");
+        std::fs::write(&path, &whole)?;
     }
     Ok(())
 }

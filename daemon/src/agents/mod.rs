@@ -195,6 +195,13 @@ pub async fn stands(store: &Store, caller: &Caller) -> Result<bool, StoreError> 
     })
 }
 
+/// Whether an agent had a token and has none any more. One that never had one (the shell) speaks by another's.
+pub fn is_revoked(db: &Connection, agent: &str) -> Result<bool, StoreError> {
+    let sql =
+        "SELECT count(*) > 0 AND count(revoked_at) = count(*) FROM tokens WHERE name = ? AND role = 'agent'";
+    Ok(db.prepare_cached(sql)?.query_row([agent], |row| row.get(0))?)
+}
+
 fn find(tx: &Transaction<'_>, name: &str) -> Result<bool, rusqlite::Error> {
     exists(tx, "SELECT 1 FROM tokens WHERE name = ? AND revoked_at IS NULL", name)
 }
@@ -229,8 +236,10 @@ mod tests {
         }
 
         assert!(stands(&store, &caller).await.unwrap());
+        assert!(["engineer", "shell"].iter().all(|name| !store.look(|db| is_revoked(db, name)).unwrap()));
         revoke(&store, "engineer", "operator").await.unwrap();
         assert!(!stands(&store, &caller).await.unwrap());
+        assert!(store.look(|db| is_revoked(db, "engineer")).unwrap());
         assert_eq!(recognise(&store, &token).await.unwrap(), None);
         assert!(matches!(revoke(&store, "engineer", "operator").await, Err(AgentError::Missing(_))));
         assert!(list(&store).await.unwrap().is_empty());

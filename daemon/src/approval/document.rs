@@ -67,6 +67,7 @@ pub(super) fn write(
         wire_alt: None,
     });
     let origin = message.origin.as_ref().map(|origin| origin.place.to_string());
+    let whose = whose(message);
     let document = Document {
         request,
         audit_head,
@@ -79,7 +80,7 @@ pub(super) fn write(
         known_as: message.known_as.as_deref(),
         thread: message.thread.as_deref(),
         reply_to: message.reply_to.as_deref(),
-        options: options(message.silent, parts),
+        options: options(message, parts, &whose),
         parts: shown.collect(),
         attachments: message.attachments.iter().map(listed).collect(),
     };
@@ -87,9 +88,28 @@ pub(super) fn write(
     document.encode(&mut buffer).map(<[u8]>::to_vec).map_err(|_| DocumentRefused::Document)
 }
 
-/// Words for how it arrives: without a notification, by which ways.
-fn options(silent: bool, parts: &[NewPart]) -> heapless::Vec<&'static str, MAX_OPTIONS> {
-    let mut options: heapless::Vec<_, MAX_OPTIONS> = silent.then_some("silent").into_iter().collect();
+/// What is to be said of the address: how it was written, and that nobody knows whose it is.
+pub(super) fn whose(message: &MessageRow) -> Vec<String> {
+    let written = message.written_as.as_ref().map(|written| format!("written as {written}"));
+    let unknown = message.unidentified.as_ref().map(|why| {
+        let why: String = why.chars().take(MAX_REASON_CHARS).collect();
+        format!("nobody knows whose address this is: {why}")
+    });
+    written.into_iter().chain(unknown).collect()
+}
+
+/// Characters of a platform's words on why it cannot say whose address it is.
+const MAX_REASON_CHARS: usize = 160;
+
+/// Words for how it arrives: without a notification, by which ways; and what is to be said of the address.
+fn options<'a>(
+    message: &MessageRow,
+    parts: &[NewPart],
+    whose: &'a [String],
+) -> heapless::Vec<&'a str, MAX_OPTIONS> {
+    let silent = message.silent.then_some("silent");
+    let mut options: heapless::Vec<_, MAX_OPTIONS> =
+        silent.into_iter().chain(whose.iter().map(String::as_str)).collect();
     for route in parts.iter().filter_map(|part| part.route) {
         if !options.contains(&route) {
             // An account has two ways at most.

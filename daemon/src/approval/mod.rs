@@ -239,6 +239,11 @@ impl Approvals {
     }
 }
 
+/// Whether people were asked about a message. If it is ready then, they have approved it.
+pub(crate) fn was_held(db: &Connection, seq: i64) -> Result<bool, StoreError> {
+    Ok(db.prepare_cached("SELECT 1 FROM approvals WHERE message = ?")?.exists([seq])?)
+}
+
 /// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
 pub(crate) fn release(db: &Connection, message: &MessageRow) -> Result<Released, StoreError> {
     let approved: Option<(Vec<u8>, Option<String>)> = db

@@ -68,7 +68,12 @@ impl Signer {
         Ok(checkpoint)
     }
 
-    fn sign(&self, tx: &Transaction<'_>, seq: i64, purged: bool) -> Result<Checkpoint, StoreError> {
+    pub(super) fn sign(
+        &self,
+        tx: &Transaction<'_>,
+        seq: i64,
+        purged: bool,
+    ) -> Result<Checkpoint, StoreError> {
         let hash = tx.query_row("SELECT hash FROM audit WHERE seq = ?", [seq], |row| row.get(0))?;
         let epoch = tx.query_row("SELECT epoch FROM hub", [], |row| row.get(0))?;
         let mut signed = Checkpoint { seq, purged, at: now_ms(), epoch, hash, signature: [0; 64] };

@@ -41,6 +41,15 @@ pub enum Fault {
         /// The first signed row that does not.
         row: i64,
     },
+    /// A purge leaves a row, and there is none.
+    Emptied {
+        /// The last row that was purged.
+        purged: i64,
+    },
+    /// The row with which the hashes begin, or the first checkpoint, at that row, is not there.
+    Unbegun,
+    /// Messages were accepted, and there is no checkpoint at all.
+    Unsigned,
     /// The hub did not sign this checkpoint.
     Forged {
         /// The row that it speaks of.
@@ -65,6 +74,15 @@ impl fmt::Display for Fault {
             Self::Rewritten { after, row } => {
                 write!(f, "rows {} to {row} were written anew: they are not what was signed", after + 1)
             }
+            Self::Emptied { purged } => {
+                write!(f, "the end is cut off: a purge up to row {purged} left a row, and there is none")
+            }
+            Self::Unbegun => f.write_str(
+                "the beginning is missing: the row from which on messages have hashes, or the checkpoint that signs it",
+            ),
+            Self::Unsigned => f.write_str(
+                "the first checkpoint is missing: messages were accepted, and a hub signs the audit before that",
+            ),
             Self::Forged { row } => write!(f, "the checkpoint at row {row} was not signed by this hub"),
         }
     }

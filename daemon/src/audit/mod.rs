@@ -5,8 +5,10 @@
 //! companion's signature also vouches for everything before it.
 //!
 //! - [`checkpoint`]: the chain's hash, signed by the hub's key, and what stands for purged rows;
+//! - [`beginning`]: from where on the rows of messages have hashes of them;
 //! - [`mod@verify`]: reads all of it, and names what was removed, changed, reordered or cut off.
 
+pub mod beginning;
 pub mod checkpoint;
 mod fault;
 mod line;

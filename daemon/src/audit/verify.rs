@@ -2,13 +2,15 @@
 //!
 //! Whoever changes one row is named the row; whoever computes the rest of the chain anew is named the first signed
 //! checkpoint that it no longer meets. What this cannot see is an end that is cut off before the first checkpoint after
-//! it, and a whole directory that was exchanged for an older one.
+//! it, and a whole directory that was exchanged for an older one. The messages beside the audit tell of such an end where it
+//! was about them: [`crate::outbox::verify`], [`crate::approval::prove`].
 
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
 
 pub use super::fault::Fault;
 use super::{
+    beginning::Beginning,
     checkpoint::Checkpoint,
     line::{LINES, Line},
 };
@@ -16,6 +18,8 @@ use crate::store::StoreError;
 
 /// Faults that are listed; a chain that was computed anew has one in every row.
 const LISTED: usize = 50;
+/// Whether something was accepted.
+const ACCEPTED: &str = "SELECT 1 FROM audit WHERE event = 'message.accepted' LIMIT 1";
 /// How far from its place a row is looked for, in rows.
 const NEAR: i64 = 256;
 
@@ -65,6 +69,14 @@ pub fn verify(db: &Connection, hub: &[u8; 32], kept: Option<Checkpoint>) -> Resu
         }
     }
     faults.extend(rewritten.into_iter().chain(cut));
+    if rows == 0 && purged_to > 0 && cut.is_none() {
+        faults.push(Fault::Emptied { purged: purged_to });
+    }
+    if Beginning::of(db)?.map_or(Ok(false), |beginning| beginning.is_missing(db, &good, purged_to))? {
+        faults.push(Fault::Unbegun);
+    } else if good.is_empty() && db.prepare(ACCEPTED)?.exists([])? {
+        faults.push(Fault::Unsigned);
+    }
     faults.truncate(LISTED);
     Ok(Report { rows, purged_to, last, signed_to, checkpoints: good.len() as u64, faults })
 }
@@ -303,6 +315,52 @@ mod tests {
             .await;
         let expected = [Fault::Forged { row: 10 }, Fault::Removed { first: 1, last: 10 }];
         assert_eq!(house.faults().await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_beginning_that_was_taken_out_is_missed() {
+        for (sql, fault) in [
+            ("DELETE FROM checkpoints WHERE seq = 1", Fault::Unbegun),
+            ("UPDATE checkpoints SET at = at + 1 WHERE seq = 1", Fault::Unbegun),
+            ("UPDATE hub SET hashed_after = 12", Fault::Unbegun),
+            ("UPDATE hub SET audit_began = 2", Fault::Unbegun),
+            ("UPDATE hub SET audit_began = NULL", Fault::Unbegun),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let store = Store::open(directory.path()).unwrap();
+            let house = House { directory, store, signer: Signer::new(SigningKey::from_bytes(&KEY)) };
+            let signer = house.signer.clone();
+            let began = house.store.write(move |tx| signer.begin(tx)).await.unwrap();
+            assert_eq!(began.map(|began| began.seq), Some(1));
+            let signer = house.signer.clone();
+            assert_eq!(house.store.write(move |tx| signer.begin(tx)).await.unwrap(), None, "once");
+            let detail = json!({"content": "0"});
+            let accepted = Entry { actor: "hub", event: "message.accepted", message: Some("m"), detail };
+            house.store.write(move |tx| append(tx, &accepted)).await.unwrap();
+            assert_eq!(house.faults().await, []);
+            house.tamper(sql).await;
+            let faults = house.faults().await;
+            assert!(faults.contains(&fault), "{sql}: {faults:?}");
+            // With every row and checkpoint of that time purged, what is left is whole.
+            if sql.contains("DELETE") {
+                house.add(3).await;
+                house.purge(2).await;
+                assert_eq!(house.faults().await, []);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_audit_without_any_checkpoint_or_any_row_after_a_purge_is_missed() {
+        let house = House::new().await;
+        house.tamper("DELETE FROM checkpoints").await;
+        let unkept = house.store.read(|db| verify(db, &hub(), None)).await.unwrap();
+        assert_eq!(unkept.faults, [Fault::Unsigned]);
+        let house = House::new().await;
+        house.purge(12).await;
+        house.tamper("DELETE FROM audit; DELETE FROM checkpoints WHERE NOT purged").await;
+        let unkept = house.store.read(|db| verify(db, &hub(), None)).await.unwrap();
+        assert_eq!(unkept.faults, [Fault::Emptied { purged: 12 }]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::{
     Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
     TargetError,
     account::{OpenError, Opening},
+    identity::Spelling,
 };
 use crate::{
     files::kept::Kept,
@@ -143,6 +144,10 @@ impl Adapter for Local {
         let named = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         let is_one = (1..=64).contains(&address.len()) && address.bytes().all(named);
         is_one.then(|| address.to_owned()).ok_or_else(|| TargetError::of(&CAPABILITIES, address))
+    }
+
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
     }
 
     fn scope(&self, _: &str) -> IdScope {

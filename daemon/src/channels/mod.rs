@@ -21,6 +21,7 @@ pub mod heard;
 pub mod history;
 pub mod house;
 pub mod http;
+pub mod identity;
 pub mod imessage;
 pub mod limits;
 pub mod local;
@@ -46,6 +47,7 @@ use std::{collections::HashSet, time::Duration};
 use async_trait::async_trait;
 pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
 use house::House;
+use identity::{Identity, Spelling, Unidentified};
 pub use located::{IdScope, Located};
 use serde_json::Value;
 use told::{NotTold, Told};
@@ -61,7 +63,7 @@ use crate::{
 /// One rendered part and where it goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Letter<'a> {
-    /// The address, as [`Adapter::resolve`] returned it.
+    /// The address, as [`Adapter::recipient`] returned it.
     pub address: &'a str,
     /// The thread within the conversation.
     pub thread: Option<&'a str>,
@@ -101,7 +103,7 @@ pub struct Source<'a> {
 /// Something else than a new text, and where it is done. The [`Capabilities`] have it, and it keeps within their bounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Act<'a> {
-    /// The address, as [`Adapter::resolve`] returned it. Of [`Deed::Presence`], `self`.
+    /// The address, as [`Adapter::recipient`] returned it. Of [`Deed::Presence`], `self`.
     pub address: &'a str,
     /// The thread within the conversation.
     pub thread: Option<&'a str>,
@@ -236,7 +238,7 @@ pub trait Adapter: Send + Sync + 'static {
         formats::flavour(self.capabilities().channel)
     }
 
-    /// Checks an address and returns its one canonical spelling, under which it is stored, shown and compared.
+    /// Checks an address and returns its one canonical spelling. Who that is, [`identity`](Self::identity) tells.
     fn resolve(&self, address: &str) -> Result<String, TargetError>;
 
     /// The same for the id of a person, where that is told from a conversation's.
@@ -247,6 +249,26 @@ pub trait Adapter: Send + Sync + 'static {
     /// The canonical spelling of an address, or of the id of a person where it is known to be one.
     fn spell(&self, address: &str, person: bool) -> Result<String, TargetError> {
         if person { self.resolve_person(address) } else { self.resolve(address) }
+    }
+
+    /// What an address that [`resolve`](Self::resolve) returned tells of who it is: see [`identity`]. Asks nobody.
+    fn identity(&self, address: &str) -> Spelling;
+
+    /// Asks the platform who an address is whose spelling does not tell. Nobody sees the question, and it is answered soon or
+    /// given up: whoever asks waits for seconds.
+    async fn identify(&self, _address: &str) -> Result<Identity, Unidentified> {
+        Err(Unidentified::not_known("this platform cannot be asked whose address it is"))
+    }
+
+    /// Identities whose entry of a `hold` list holds what is sent to this one, too.
+    fn held_with(&self, _identity: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The address that a request names: the identity, unless the platform goes by an address as it was written. Only an
+    /// address whose identity is known by its spelling may be used so, for any other may be somebody else's by then.
+    fn recipient<'a>(&self, identity: &'a str, _written_as: Option<&'a str>) -> &'a str {
+        identity
     }
 
     /// Where the platform looks for a message that is named so by a request of [`act`](Self::act), or is answered by one of

@@ -13,6 +13,7 @@ use super::{
     Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, TargetError,
     account::{OpenError, Opening},
     http::{Http, base::Base, token::Token},
+    identity::Spelling,
     limits::Scope,
 };
 use crate::settings::{
@@ -82,6 +83,10 @@ impl Adapter for Ntfy {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         super::plain_name(&CAPABILITIES, address, "-_")
+    }
+
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
     }
 
     fn scope(&self, _: &str) -> IdScope {

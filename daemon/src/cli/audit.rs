@@ -18,13 +18,14 @@ use crate::{
     },
     config::Config,
     hub::public_key,
+    outbox,
     random::to_hex,
 };
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Follow the whole chain, check every signature of hub and companions, and compare approval documents with what is
-    /// stored; name what does not fit.
+    /// Follow the whole chain, check every signature of hub and companions, and compare approval documents and the stored
+    /// messages with it; name what does not fit.
     Verify {
         /// Another database, such as a backup.
         #[arg(long)]
@@ -75,15 +76,19 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
     let db = open(&database)?;
     let report = verify(&db, &key, kept).map_err(Failed::refused)?;
     let proof = prove(&db, PublicKey(key), report.purged_to).map_err(Failed::refused)?;
-    let whole = report.faults.is_empty() && proof.faults.is_empty();
+    let stored = outbox::verify::verify(&db, report.purged_to).map_err(Failed::refused)?;
+    let whole = report.faults.is_empty() && proof.faults.is_empty() && stored.faults.is_empty();
     if json {
         let mut shown = json!(report);
         if let Some(faults) = shown["faults"].as_array_mut() {
             faults.extend(proof.faults.iter().map(|fault| json!(fault)));
+            faults.extend(stored.faults.iter().map(|fault| json!(fault)));
         }
         shown["decisions"] = proof.decisions.into();
         shown["documents"] = proof.documents.into();
         shown["documents_gone"] = proof.documents_gone.into();
+        shown["messages"] = stored.messages.into();
+        shown["unhashed"] = stored.unhashed.into();
         shown["ok"] = whole.into();
         shown["key"] = to_hex(&key).into();
         println!("{shown}");
@@ -100,8 +105,17 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
             "{} decisions are their devices' own; {} approval documents are what is stored, {} went with their messages",
             proof.decisions, proof.documents, proof.documents_gone
         );
+        println!("{} messages are stored", stored.messages);
+        if stored.unhashed > 0 {
+            println!(
+                "{} of them carry no hash of what was accepted: they were accepted by a Gatepost from before there were any, or \
+                 the audit's retention took their row; only their states were compared",
+                stored.unhashed
+            );
+        }
         let faults = report.faults.iter().map(ToString::to_string);
-        for fault in faults.chain(proof.faults.iter().map(ToString::to_string)) {
+        let faults = faults.chain(proof.faults.iter().map(ToString::to_string));
+        for fault in faults.chain(stored.faults.iter().map(ToString::to_string)) {
             println!("{fault}");
         }
     }

@@ -2,10 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Failed;
+use serde_json::{Value, json};
+
+use super::{Failed, output};
 use crate::{
     config::Config,
-    store::backup::{self, BackupError},
+    store::{
+        backup::{self, BackupError, Copy},
+        restore::restore,
+    },
 };
 
 #[derive(Debug, clap::Args)]
@@ -15,19 +20,21 @@ pub(super) struct Arguments {
     /// List the backups in the data directory, oldest first, and change nothing.
     #[arg(long)]
     list: bool,
+    /// With --list: print JSON.
+    #[arg(long, requires = "list")]
+    json: bool,
 }
 
 pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
-    let directory = Config::load(path).map_err(Failed::refused)?.hub.data_dir;
+    let config = Config::load(path).map_err(Failed::refused)?;
+    let directory = &config.hub.data_dir;
     if arguments.list {
-        for backup in backup::list(&directory) {
-            println!("{}", backup.display());
-        }
+        list(&config, arguments.json);
         return Ok(());
     }
-    let newest = || backup::newest(&directory).ok_or_else(|| BackupError::None(backup::folder(&directory)));
+    let newest = || backup::newest(directory).ok_or_else(|| BackupError::None(backup::folder(directory)));
     let chosen = arguments.backup.map_or_else(newest, Ok).map_err(Failed::refused)?;
-    let kept = backup::restore(&directory, &chosen).map_err(Failed::refused)?;
+    let kept = restore(directory, &chosen).map_err(Failed::refused)?;
     println!("restored {}", chosen.display());
     if let Some(kept) = kept {
         eprintln!("what was there before is in {}", kept.display());
@@ -37,4 +44,39 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
          and release what did not arrive with gatepost queue retry --may-duplicate"
     );
     Ok(())
+}
+
+fn list(config: &Config, json: bool) {
+    let copies = backup::list(&config.hub.data_dir);
+    if json {
+        println!("{}", copies.iter().map(as_json).collect::<Value>());
+    } else if copies.is_empty() {
+        let folder = backup::folder(&config.hub.data_dir);
+        match config.queue.backups {
+            0 => eprintln!(
+                "there is no backup in {}, and none is made: [queue] backups is 0",
+                folder.display()
+            ),
+            _ => eprintln!(
+                "there is no backup in {} yet: the first is made as soon as the hub runs (gatepost run), and then one every {:?}",
+                folder.display(),
+                config.queue.backup_every.0
+            ),
+        }
+    } else {
+        let rows: Vec<Vec<String>> = copies
+            .iter()
+            .map(|copy| {
+                let kind =
+                    copy.schema.map_or_else(|| "daily".to_owned(), |n| format!("before schema {}", n + 1));
+                vec![copy.made.to_string(), kind, copy.path.display().to_string()]
+            })
+            .collect();
+        println!("{}", output::table(&["MADE", "KIND", "FILE"], &rows));
+    }
+}
+
+/// `schema`: of one from before a migration, the schema that it has.
+fn as_json(copy: &Copy) -> Value {
+    json!({"path": copy.path, "made": copy.made.to_string(), "schema": copy.schema})
 }

@@ -57,7 +57,7 @@ pub const QUEUE: &[Key] = &[
     key(
         "backup_every",
         "\"24h\"",
-        "Between two copies of the database, made in data_dir/backups while the hub runs.",
+        "Between two copies of the database, made in data_dir/backups while the hub runs; the first at its first start.",
     ),
     key("backups", "7", "Copies to keep. 0 makes none."),
     key(
@@ -126,12 +126,12 @@ pub const AGENT: &[Key] = &[
     key(
         "allow",
         "[\"slack:C0123ABC\", \"telegram:-100123\"]",
-        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send.",
+        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send. An entry means a person or place, by each of their addresses that the platform knows as the same one. Judged again when a message leaves.",
     ),
     key(
         "hold",
         "[\"email:*\"]",
-        "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says.",
+        "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says. With an entry on a channel, addresses there are held too while nobody can say whose they are. ada@example.org holds ada+shop@example.org.",
     ),
     key(
         "cross_context",

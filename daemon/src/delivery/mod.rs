@@ -2,7 +2,8 @@
 //!
 //! - [`submit`]: the checks at the door, and the write that precedes the answer;
 //! - [`locate`]: where the messages are that a call names;
-//! - [`plan`]: what a message becomes: target, verdict, parts. Pure;
+//! - [`plan`]: what a message becomes: target, parts. Pure;
+//! - [`identities`]: whose address it is, and [`judge`]: what policy says of that;
 //! - [`hooks`]: the house's own programs, which may change or cancel a message;
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
@@ -16,6 +17,8 @@
 pub mod dispatch;
 mod ending;
 pub mod hooks;
+pub mod identities;
+mod judge;
 mod lanes;
 mod listening;
 mod locate;
@@ -39,6 +42,7 @@ use std::{
 };
 
 use hooks::Hooks;
+use identities::Identities;
 use serde_json::Value;
 
 use crate::{
@@ -85,6 +89,8 @@ pub struct Shared {
     pub files: Files,
     /// What the platforms said of themselves.
     pub readiness: Readiness,
+    /// What the platforms said of addresses.
+    pub identities: Identities,
 }
 
 /// What the configuration says of one agent.
@@ -161,26 +167,28 @@ impl Pipeline {
 
     /// Where a call would go, and, where it names neither an account nor its turn's conversation, where it would go from each
     /// other account that its agent may use there. Nothing, where it would be refused.
-    pub fn places(&self, agent: &str, call: &Value, origin: Option<&Origin>) -> Vec<Place> {
+    pub async fn places(&self, agent: &str, call: &Value, origin: Option<&Origin>) -> Vec<Place> {
         let (Ok(call), Some(rules)) = (Call::parse(call, &registry::NAMES), self.0.agents.get(agent)) else {
             return vec![];
         };
-        let place = |call: &Call| {
+        let place = async |call: &Call| {
             let resolved = plan::resolve(call, origin, rules, &self.0.accounts, &self.0.book);
+            let resolved = self.identified(resolved.ok()?, &call.deed).await;
             let plan::Resolved { account, target, .. } = resolved.ok()?;
             let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).ok()?;
             let can = adapter.capabilities();
             let within_thread = target.thread.is_some() || call.destination == Destination::Current;
             Some(Place { account, target, within_thread, threads: can.threads, replies: can.replies })
         };
-        let mut places: Vec<Place> = place(&call).into_iter().collect();
+        let mut places: Vec<Place> = place(&call).await.into_iter().collect();
         if call.account.is_none() && call.destination != Destination::Current {
             let mut names: BTreeSet<&str> = self.0.accounts.iter().map(|(_, account, _)| account).collect();
             if let Some(first) = places.first() {
                 names.remove(first.account.as_str());
             }
-            let from = |name: &str| place(&Call { account: Some(name.to_owned()), ..call.clone() });
-            places.extend(names.into_iter().filter_map(from));
+            for name in names {
+                places.extend(place(&Call { account: Some(name.to_owned()), ..call.clone() }).await);
+            }
         }
         places
     }

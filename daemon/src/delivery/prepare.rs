@@ -28,7 +28,7 @@ use crate::{
         row::{Lane, MessageRow},
         transition::{self, Change, NewPart, TransitionError},
     },
-    policy::{self, Verdict},
+    policy::Verdict,
     store::StoreError,
 };
 
@@ -68,7 +68,7 @@ impl Pipeline {
 
     async fn try_to_prepare(&self, seq: i64) -> Result<(), TransitionError> {
         let judged = match self.through_hooks(self.0.outbox.get(seq).await?).await? {
-            Ok(message) => self.judge(&Content::of(&message, &message.target())),
+            Ok(message) => self.judge(&Content::of(&message, &message.target())).await,
             Err(refusal) => Judged::Refused(refusal),
         };
         let terms = self.0.approvals.terms();
@@ -99,8 +99,8 @@ impl Pipeline {
     }
 
     /// What is to become of a message, by the rules and its text alone.
-    pub(super) fn judge(&self, content: &Content<'_>) -> Judged {
-        self.verdict(content).unwrap_or_else(Judged::Refused)
+    pub(super) async fn judge(&self, content: &Content<'_>) -> Judged {
+        self.planned(content).await.unwrap_or_else(Judged::Refused)
     }
 
     /// The request that made the message which is edited, if the account sent it there.
@@ -118,10 +118,10 @@ impl Pipeline {
         }
     }
 
-    fn verdict(&self, content: &Content<'_>) -> Result<Judged, Refusal> {
+    async fn planned(&self, content: &Content<'_>) -> Result<Judged, Refusal> {
         let rules = self.rules(content.agent);
         let (target, account) = (content.target, content.account);
-        let verdict = match policy::judge(&rules.rights, content.origin, account, target, content.touched) {
+        let verdict = match self.verdict(content).await? {
             Verdict::Deny(refusal) => return Err(refusal),
             verdict => verdict,
         };

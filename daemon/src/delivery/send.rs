@@ -64,7 +64,8 @@ impl Pipeline {
     pub(super) async fn take(&self, seq: i64, lane: &Lane) -> Result<Turned, TransitionError> {
         let account = self.0.accounts.pick(&lane.channel, Some(&lane.account));
         let away = account.err().map(|error| error.to_string());
-        self.0.outbox.change(seq, move |tx| take(tx, seq, away)).await
+        let pipeline = self.clone();
+        self.0.outbox.change(seq, move |tx| take(tx, seq, away, &pipeline)).await
     }
 
     /// Sends a message that is taken as far as it goes now. Its first request's place in the pace is taken already.
@@ -205,13 +206,22 @@ struct Place {
     last: bool,
 }
 
-fn take(tx: &Transaction<'_>, seq: i64, away: Option<String>) -> Result<Turned, TransitionError> {
+fn take(
+    tx: &Transaction<'_>,
+    seq: i64,
+    away: Option<String>,
+    pipeline: &Pipeline,
+) -> Result<Turned, TransitionError> {
     let (message, now) = (MessageRow::get(tx, seq)?, now_ms());
     match message.state {
         State::Ready if message.deadline <= now => return Ok(Turned::Over(message)),
         State::Ready if message.due_at <= now => {}
         State::Sending => return Ok(Turned::Left(message)),
         _ => return Ok(Turned::NotNow),
+    }
+    if let Some(why) = pipeline.forbidden_now(tx, &message, approval::was_held(tx, seq)?)? {
+        end(tx, seq, Code::NotAllowed, &why)?;
+        return Ok(Turned::Ended);
     }
     let message = transition::apply_to(tx, message, &Change::hub(Event::Take, None))?;
     let why = match (away, approval::release(tx, &message)?) {

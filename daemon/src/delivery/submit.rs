@@ -32,7 +32,7 @@ use crate::{
         row::Lane,
         transition::NewPart,
     },
-    policy::{self, Origin, Touched, Verdict},
+    policy::{Origin, Touched, Verdict},
     sessions,
     store::{StoreError, now_ms},
 };
@@ -109,7 +109,7 @@ impl Pipeline {
         }
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
-        let resolved = self.admit(agent, &call, origin.as_ref())?;
+        let resolved = self.admit(agent, &call, origin.as_ref()).await?;
         let touched = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
         // Only for who may send it, and where it can go.
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
@@ -129,6 +129,8 @@ impl Pipeline {
             target: resolved.target,
             account: resolved.account,
             known_as: resolved.known_as,
+            written_as: resolved.written_as,
+            unidentified: resolved.unidentified,
             reply_to: call.reply_to,
             silent: call.silent,
             origin,
@@ -176,10 +178,12 @@ impl Pipeline {
 
     /// Takes a message that no hook changes: its verdict is written with it.
     async fn accept_judged(&self, new: NewMessage) -> Result<Receipt, Refusal> {
-        let judged = self.judge(&Content {
+        let content = Content {
             id: Some(&new.id.0),
             agent: &new.agent,
             target: &new.target,
+            written_as: new.written_as.as_deref(),
+            unidentified: new.unidentified.as_deref(),
             account: &new.account,
             reply_to: new.reply_to.as_deref(),
             silent: new.silent,
@@ -189,7 +193,8 @@ impl Pipeline {
             attachments: &new.attachments,
             made_by: None,
             touched: &new.touched,
-        });
+        };
+        let judged = self.judge(&content).await;
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
             Judged::Sent(parts) => {
@@ -278,20 +283,24 @@ impl Pipeline {
         Ok(staged)
     }
 
-    /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept.
+    /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept. A platform may be asked
+    /// whose address it is: the verdict depends on it.
     pub async fn dry_run(&self, agent: &str, mut call: Call) -> Result<DryRun, Refusal> {
         let origin = self.origin_of(agent, &call).await?;
         let rules = self.rules(agent);
-        let resolved = plan::resolve(&call, origin.as_ref(), rules, &self.0.accounts, &self.0.book)?;
-        let (target, account) = (&resolved.target, &resolved.account);
-        let judge =
-            |touched: &[Touched]| policy::judge(&rules.rights, origin.as_ref(), account, target, touched);
-        let touched = match judge(&[]) {
+        let resolved = self.resolved(agent, &call, origin.as_ref()).await?;
+        let Resolved { target, account, .. } = &resolved;
+        let judged = self.verdict(&resolved.content(agent, &call, origin.as_ref(), &[], &[])).await?;
+        let (judged, touched) = match judged {
             // Nobody is asked for what is refused anyway.
-            Verdict::Deny(_) => vec![],
-            _ => self.locate(origin.as_ref(), &resolved, &call).await?,
+            denied @ Verdict::Deny(_) => (denied, vec![]),
+            _ => {
+                let touched = self.locate(origin.as_ref(), &resolved, &call).await?;
+                let content = resolved.content(agent, &call, origin.as_ref(), &[], &touched);
+                (self.verdict(&content).await?, touched)
+            }
         };
-        let (verdict, reason, refusal) = match judge(&touched) {
+        let (verdict, reason, refusal) = match judged {
             Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
             Verdict::Hold(reason) => ("hold", reason, None),
             Verdict::Deny(refusal) => {
@@ -316,24 +325,11 @@ impl Pipeline {
         if !said.ok && !call.attachments.is_empty() {
             return Ok(said);
         }
+        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(account)).map_err(no_account)?;
+        plan::check(adapter.as_ref(), &call, &resolved)?;
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
-        let Resolved { target, account, .. } = resolved;
-        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).map_err(no_account)?;
-        let content = Content {
-            id: None,
-            agent,
-            target: &target,
-            account: &account,
-            reply_to: call.reply_to.as_deref(),
-            silent: call.silent,
-            origin: origin.as_ref(),
-            deed: &call.deed,
-            text: &call.text,
-            attachments: &attachments,
-            made_by: None,
-            touched: &touched,
-        };
+        let content = resolved.content(agent, &call, origin.as_ref(), &attachments, &touched);
         let made = self.made_by(&content);
         let content = Content { made_by: made.as_ref(), ..content };
         let parts = plan::parts(adapter.as_ref(), rules, &content)?;
@@ -373,21 +369,36 @@ impl Pipeline {
         })
     }
 
-    async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
+    pub(super) async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
         match &call.context {
-            Some(context) => self.origin(agent, context).await.map(Some),
+            Some(context) => self.identified_origin(self.origin(agent, context).await?).await.map(Some),
             None => Ok(None),
         }
     }
 
+    /// Where a call goes, as whom its platform knows.
+    pub(super) async fn resolved(
+        &self,
+        agent: &str,
+        call: &Call,
+        origin: Option<&Origin>,
+    ) -> Result<Resolved, Refusal> {
+        let resolved = plan::resolve(call, origin, self.rules(agent), &self.0.accounts, &self.0.book);
+        let resolved = resolved.map_err(|refusal| self.with_its_section(agent, refusal))?;
+        self.identified(resolved, &call.deed).await
+    }
+
     /// What is refused here leaves nothing in the queue.
-    fn admit(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
-        let rules = self.rules(agent);
-        let resolved = plan::resolve(call, origin, rules, &self.0.accounts, &self.0.book)?;
-        match policy::judge(&rules.rights, origin, &resolved.account, &resolved.target, &[]) {
-            Verdict::Deny(refusal) => Err(self.with_its_section(agent, refusal)),
-            Verdict::Allow(_) | Verdict::Hold(_) => Ok(resolved),
+    async fn admit(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
+        let resolved = self.resolved(agent, call, origin).await?;
+        if let Verdict::Deny(refusal) = self.verdict(&resolved.content(agent, call, origin, &[], &[])).await?
+        {
+            return Err(self.with_its_section(agent, refusal));
         }
+        let Resolved { target, account, .. } = &resolved;
+        let (_, adapter) = self.0.accounts.pick(&target.channel, Some(account)).map_err(no_account)?;
+        plan::check(adapter.as_ref(), call, &resolved)?;
+        Ok(resolved)
     }
 
     /// Where the messages are that an admitted call names, unless it is refused for that.
@@ -399,8 +410,7 @@ impl Pipeline {
         resolved: &Resolved,
     ) -> Result<Vec<Touched>, Refusal> {
         let touched = self.locate(origin, resolved, call).await?;
-        let (rights, account, target) = (&self.rules(agent).rights, &resolved.account, &resolved.target);
-        match policy::judge(rights, origin, account, target, &touched) {
+        match self.verdict(&resolved.content(agent, call, origin, &[], &touched)).await? {
             Verdict::Deny(refusal) => Err(self.with_its_section(agent, refusal)),
             Verdict::Allow(_) | Verdict::Hold(_) => Ok(touched),
         }
@@ -425,7 +435,7 @@ impl Pipeline {
 
     /// A refusal by the rules, which says so where there are none for this agent.
     fn with_its_section(&self, agent: &str, refusal: Refusal) -> Refusal {
-        if self.knows(agent) {
+        if self.knows(agent) || refusal.reason != Some("not_allowed") {
             return refusal;
         }
         let hint = format!(

@@ -1,6 +1,7 @@
 //! The whole pipeline, with platforms that answer as they are told.
 
 mod deeds;
+mod identities;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,8 +16,8 @@ use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    AgentRules, Hooks, Manners, Pipeline, Shared, lanes::AT_ONCE, pace::Pace, plan::Book,
-    readiness::Readiness, submit::Idempotency,
+    AgentRules, Hooks, Manners, Pipeline, Shared, identities::Identities, lanes::AT_ONCE, pace::Pace,
+    plan::Book, readiness::Readiness, submit::Idempotency,
 };
 use crate::{
     approval::Approvals,
@@ -26,6 +27,7 @@ use crate::{
         account::{Accounts, OnUnknown},
         capabilities::{ButtonRules, PollRules},
         formats, heard,
+        identity::{Identity, Spelling, Unidentified},
         limits::{Allowance, Scope},
         told::{Lost, NotTold, Told},
     },
@@ -125,6 +127,19 @@ impl Adapter for Platform {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         Ok(address.into())
+    }
+
+    /// `also-X` is `X`, as the platform knows; `whose` nobody knows.
+    fn identity(&self, address: &str) -> Spelling {
+        match address.starts_with("also-") || address == "whose" {
+            true => Spelling::Ask,
+            false => Spelling::known(address),
+        }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        let known = address.strip_prefix("also-").map(Identity::new);
+        known.ok_or_else(|| Unidentified::not_known("it has no name on its door"))
     }
 
     fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
@@ -232,6 +247,7 @@ impl House {
         };
         let pipeline = Pipeline::new(Shared {
             approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
+            identities: Identities::new(outbox.store().clone()),
             outbox,
             accounts,
             agents: [("courier", Crossing::Allow), ("asker", Crossing::Hold), ("homely", Crossing::Deny)]

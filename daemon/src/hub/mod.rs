@@ -30,6 +30,7 @@ use crate::{
     audit::checkpoint::Signer,
     channels::{
         account::{Accounts, NoAccount, OnUnknown, OpenError, Opening},
+        identity::Spelling,
         registry::kind,
     },
     companion::{
@@ -40,14 +41,17 @@ use crate::{
         tls::Trust,
     },
     config::Config,
-    delivery::{AgentRules, Manners, Pipeline, Shared, pace::Pace, plan::Book, readiness::Readiness},
+    delivery::{
+        AgentRules, Manners, Pipeline, Shared, identities::Identities, pace::Pace, plan::Book,
+        readiness::Readiness,
+    },
     events::Events,
     files::{Files, error::StageError},
     intake::http::{Behind, Door},
     message::target::Destination,
     metrics::Metrics,
     outbox::{Outbox, bounds::Bounds, transition::TransitionError},
-    policy::rate::Rates,
+    policy::{Allowlist, rate::Rates},
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };
@@ -197,6 +201,8 @@ impl Hub {
         let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
         let signing = identity::load_or_create(store.directory())?;
         let (key, signer) = (identity::public(&signing), Signer::new(signing));
+        // Before anything happens that the audit must tell.
+        upkeep::begin(&store, &signer).await?;
         let secret = identity::sealing(store.directory())?;
         let seal = secret.public();
         operator::ensure(&store).await?;
@@ -231,6 +237,7 @@ impl Hub {
             book: Book::new(config.book().expect("checked when the configuration was read")),
             files: files.clone(),
             readiness: Readiness::default(),
+            identities: Identities::new(store.clone()),
         });
         pipeline.recover().await.map_err(|error| match error {
             TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
@@ -377,10 +384,9 @@ fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, Agent
             accounts.pick(channel, Some(account)).map_err(|error| HubError::Account(name.clone(), error))?;
         }
         let mut rights = agent.rights().expect("checked when the configuration was read");
-        let spell = |channel: &str, address: &str| canonical(accounts, channel, address);
         let failed = |problem| HubError::Allowlist(name.clone(), problem);
-        rights.allow = rights.allow.respelt(spell).map_err(failed)?;
-        rights.hold = rights.hold.respelt(spell).map_err(failed)?;
+        rights.allow = spelt(rights.allow, accounts).map_err(failed)?;
+        rights.hold = spelt(rights.hold, accounts).map_err(failed)?;
         let sources = agent.sources().expect("checked when the configuration was read");
         let manners = Manners { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
         let rules = AgentRules {
@@ -396,6 +402,11 @@ fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, Agent
     Ok(agents)
 }
 
+/// A list with each address as the identity that its spelling tells, or as its channel spells it.
+pub(crate) fn spelt(list: Allowlist, accounts: &Accounts) -> Result<Allowlist, String> {
+    list.respelt(|channel, address| canonical(accounts, channel, address))
+}
+
 /// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,
 /// and sends nothing either.
 fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String, String> {
@@ -404,7 +415,12 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
     };
     match Destination::parse(address, &[]) {
         Ok(Destination::Address { address, thread: None, person, .. }) => {
-            adapter.spell(&address, person).map_err(|error| error.to_string())
+            let spelt = adapter.spell(&address, person).map_err(|error| error.to_string())?;
+            Ok(match adapter.identity(&spelt) {
+                Spelling::Known(identity) => identity.into(),
+                // Asked of the platform when a message is judged by it.
+                Spelling::Ask | Spelling::LookUp => spelt,
+            })
         }
         Ok(Destination::Address { thread: Some(_), .. }) => {
             Err(format!("{channel}:{address}: an entry names a whole conversation, without a thread"))

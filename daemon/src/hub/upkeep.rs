@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::{
-    audit::checkpoint::Signer,
+    audit::checkpoint::{Checkpoint, Signer},
     files::Files,
     outbox::{
         Outbox,
@@ -109,6 +109,9 @@ async fn let_go(outbox: &Outbox, files: &Files, signer: &Signer, plan: &Plan) ->
     }
     if gone > 0 {
         tracing::info!(rows = gone, "let go of what is past its retention");
+    }
+    // Also those of a hub that was killed in between.
+    if gone > 0 || outbox.has_free_pages().await? {
         while outbox.shrink().await? {
             tokio::time::sleep(STEP_PAUSE).await;
         }
@@ -116,22 +119,31 @@ async fn let_go(outbox: &Outbox, files: &Files, signer: &Signer, plan: &Plan) ->
     Ok(())
 }
 
+/// Begins the audit, with its first checkpoint.
+pub(super) async fn begin(store: &Store, signer: &Signer) -> Result<(), StoreError> {
+    let signer = signer.clone();
+    keep(store, store.write(move |tx| signer.begin(tx)).await?);
+    Ok(())
+}
+
 /// Signs the audit as it stands.
 pub(super) async fn sign(store: &Store, signer: &Signer) {
     let signer = signer.clone();
     match store.write(move |tx| signer.checkpoint(tx)).await {
-        Ok(None) => {}
-        Ok(Some(checkpoint)) => {
-            if let Err(error) = checkpoint.keep(store.directory()) {
-                tracing::error!(%error, "cannot keep the audit's checkpoint beside the database");
-            }
-        }
+        Ok(checkpoint) => keep(store, checkpoint),
         Err(error) => tracing::error!(%error, "cannot sign the audit"),
     }
 }
 
-/// Counted from the newest backup, also over restarts. A clock that was wrong puts it off by one interval at most.
+fn keep(store: &Store, checkpoint: Option<Checkpoint>) {
+    if let Some(Err(error)) = checkpoint.map(|checkpoint| checkpoint.keep(store.directory())) {
+        tracing::error!(%error, "cannot keep the audit's checkpoint beside the database");
+    }
+}
+
+/// At once where there is none; else counted from the newest, also over restarts. A clock that was wrong puts it off by one
+/// interval at most.
 fn due_in(store: &Store, every: Duration) -> Duration {
     let age = backup::made(store.directory()).map(|made| made.elapsed().unwrap_or_default());
-    age.map_or(every, |age| every.saturating_sub(age))
+    age.map_or(Duration::ZERO, |age| every.saturating_sub(age))
 }

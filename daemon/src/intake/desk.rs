@@ -224,6 +224,7 @@ impl Incoming<'_> {
             let receipt = submit(pipeline, agent, call, self.idempotency).await?;
             return wait(pipeline, receipt, Instant::now() + patience).await.map(Answer::One);
         }
+        pipeline.refuse_twice(agent, &calls).await?;
         let mut targets = Vec::with_capacity(calls.len());
         for call in calls {
             let to = named(&call);

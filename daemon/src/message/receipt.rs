@@ -30,6 +30,9 @@ pub struct Receipt {
     pub hint: Option<&'static str>,
     /// Where it goes, as `channel:address[#thread]`.
     pub to: String,
+    /// The address as the call wrote it, where that is another one of whoever it goes to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_as: Option<String>,
     /// `k of n` parts confirmed, once it is split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
@@ -76,6 +79,9 @@ impl Receipt {
                 if [Code::InputInvalid, Code::TooLarge].map(Code::word).map(Some).contains(&code) =>
             {
                 Some("nothing of it was sent; change it as the error says, and send it again")
+            }
+            State::Failed if code == Some(Code::NotAllowed.word()) => {
+                Some("do not send it again there; ask the operator if this agent should write there")
             }
             State::Failed => Some("the hub has given up on it; read the error before you send it again"),
             State::Unknown => Some("do not send it again without asking the person it was for"),

@@ -13,6 +13,8 @@ pub enum Code {
     Unauthorized,
     /// A valid token that may not do this.
     Forbidden,
+    /// Its agent may not write there any more: the end of a message that was taken before.
+    NotAllowed,
     /// There is no such thing, or none that this caller may see.
     NotFound,
     /// No adapter, or the adapter's refusal, in the platform's words.
@@ -41,7 +43,7 @@ impl Code {
         match self {
             Self::InputInvalid => 400,
             Self::Unauthorized => 401,
-            Self::Forbidden => 403,
+            Self::Forbidden | Self::NotAllowed => 403,
             Self::NotFound => 404,
             Self::ExecutionFailed => 502,
             Self::QueueFull => 503,
@@ -58,6 +60,7 @@ impl Code {
             Self::InputInvalid => "input_invalid",
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
+            Self::NotAllowed => "not_allowed",
             Self::NotFound => "not_found",
             Self::ExecutionFailed => "execution_failed",
             Self::QueueFull => "queue_full",

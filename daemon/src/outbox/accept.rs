@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{
     Outbox,
     bounds::{Bounds, Full},
+    digest,
     recent::Mark,
     row::{self, MessageRow},
     transition::{self, Change, NewPart, TransitionError},
@@ -35,8 +36,12 @@ pub struct NewMessage {
     pub action: &'static str,
     /// What is done.
     pub deed: Deed,
-    /// Where it goes.
+    /// Where it goes: its address is an identity, as far as that is known.
     pub target: Target,
+    /// The address as it was written, where that is another.
+    pub written_as: Option<String>,
+    /// Why nobody knows whose address it is.
+    pub unidentified: Option<String>,
     /// The account it goes from.
     pub account: String,
     /// The name in the house's address book under which the target was meant.
@@ -75,6 +80,8 @@ impl NewMessage {
             action: "send",
             deed: Deed::default(),
             target: Target { channel: "local".into(), address: "ann".into(), thread: None },
+            written_as: None,
+            unidentified: None,
             account: "home".into(),
             known_as: None,
             reply_to: None,
@@ -181,11 +188,10 @@ impl Outbox {
         let mark = self.recent.mark(&new);
         self.write(new.id.clone(), move |tx, bounds| {
             let change = Change::hub(Event::Allow, None);
-            Ok(match insert(tx, new, Some(&change), bounds, &mark)? {
+            Ok(match insert(tx, new, Some((&change, &parts)), bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
-                    transition::store_parts(tx, message.seq, &parts)?;
                     let seq = message.seq;
                     (Accepted::New(message), Some(seq))
                 }
@@ -258,7 +264,7 @@ fn before(
 fn insert(
     tx: &Transaction<'_>,
     new: NewMessage,
-    released: Option<&Change<'_>>,
+    released: Option<(&Change<'_>, &[NewPart])>,
     bounds: Bounds,
     mark: &Mark,
 ) -> Result<Accepted<MessageRow>, AcceptError> {
@@ -286,7 +292,7 @@ fn insert(
     let said = new.text.len() + deed.as_ref().map_or(0, String::len);
     bounds.check(tx, said)??;
     let state = match released {
-        Some(change) => next(State::Accepted, change.event, change.actor)?,
+        Some((change, _)) => next(State::Accepted, change.event, change.actor)?,
         None => State::Accepted,
     };
     // Its place in its lane is the number of the audit's row in which it is released, the one after that it was accepted.
@@ -294,8 +300,8 @@ fn insert(
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments, deed, known_as, touched)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed, known_as, touched, written_as, unidentified)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         new.id.0,
@@ -322,10 +328,17 @@ fn insert(
         deed,
         new.known_as,
         touched,
+        new.written_as,
+        new.unidentified,
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);
-    let mut detail = json!({"to": new.target.to_string(), "account": new.account, "origin": new.origin});
+    let mut detail = json!({
+        "to": new.target.to_string(), "account": new.account, "origin": new.origin, "content": digest::content(tx, seq)?,
+    });
+    if let Some(written_as) = &new.written_as {
+        detail["written_as"] = json!(written_as);
+    }
     if !new.attachments.is_empty() {
         files::refer(tx, seq, &new.attachments)?;
         // A caption is part of what is said, which goes with the message.
@@ -339,9 +352,11 @@ fn insert(
     let accepted = Entry { actor: &actor, event: &event, message: Some(&new.id.0), detail };
     match released {
         None => audit::append(tx, &accepted)?,
-        Some(change) => {
+        Some((change, parts)) => {
+            transition::store_parts(tx, seq, parts)?;
             let event = state.event();
-            let detail = change.detail();
+            let mut detail = change.detail();
+            detail["parts"] = digest::parts(tx, seq)?.into();
             let released = Entry { actor: change.by, event: &event, message: Some(&new.id.0), detail };
             audit::append_all(tx, &[accepted, released])?;
         }
@@ -356,6 +371,8 @@ fn insert(
         channel: new.target.channel,
         account: new.account,
         address: new.target.address,
+        written_as: new.written_as,
+        unidentified: new.unidentified,
         known_as: new.known_as,
         thread: new.target.thread,
         reply_to: new.reply_to,

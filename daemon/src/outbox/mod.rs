@@ -19,6 +19,7 @@
 
 pub mod accept;
 pub mod bounds;
+pub mod digest;
 pub mod heard;
 pub mod located;
 pub mod notices;
@@ -31,6 +32,7 @@ pub mod said;
 mod settled;
 pub mod told;
 pub mod transition;
+pub mod verify;
 
 use std::{
     collections::HashSet,
@@ -315,6 +317,7 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
     Receipt {
         ok: !message.state.is_final() || message.state == State::Sent,
         to: message.target().to_string(),
+        written_as: message.written_as,
         id: MessageId(message.id),
         state: message.state,
         hint: Receipt::hint(message.state, message.code.as_deref()),

@@ -103,7 +103,7 @@ mod tests {
             accept::NewMessage,
             transition::{self, Change, NewPart},
         },
-        store::{Store, backup},
+        store::{Store, restore},
     };
 
     #[tokio::test]
@@ -132,7 +132,7 @@ mod tests {
         let backup = store.back_up(1).await.unwrap();
         store.close();
         drop((store, outbox));
-        backup::restore(directory.path(), &backup).unwrap();
+        restore::restore(directory.path(), &backup).unwrap();
 
         let store = Store::open(directory.path()).unwrap();
         let outbox = Outbox::new(store.clone());

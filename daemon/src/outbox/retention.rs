@@ -74,6 +74,14 @@ impl Outbox {
             .await
     }
 
+    /// Whether there are free pages that are worth a step: of a purge now, or of one before a kill.
+    pub async fn has_free_pages(&self) -> Result<bool, StoreError> {
+        let free = "PRAGMA freelist_count";
+        let free: i64 =
+            self.store.read(move |db| Ok::<_, StoreError>(db.query_row(free, [], |row| row.get(0))?)).await?;
+        Ok(free > PAGES)
+    }
+
     /// One step of giving free pages back to the file system; whether there are more.
     pub async fn shrink(&self) -> Result<bool, StoreError> {
         self.store
@@ -130,6 +138,8 @@ mod tests {
     async fn outbox(messages: usize) -> (tempfile::TempDir, Outbox) {
         let directory = tempfile::tempdir().unwrap();
         let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        let signer = Signer::new(SigningKey::from_bytes(&[7; 32]));
+        outbox.store.write(move |tx| signer.begin(tx)).await.unwrap();
         for n in 0..messages {
             let new = NewMessage::example("A text that takes some room. ".repeat(100));
             let Accepted::New(seq) = outbox.accept(new).await.unwrap() else { panic!() };
@@ -199,12 +209,12 @@ mod tests {
         let (_directory, outbox) = outbox(10).await;
         let signer = Signer::new(SigningKey::from_bytes(&[7; 32]));
         assert_eq!(outbox.purge_audit(now_ms() - 60_000, signer.clone()).await.unwrap(), 0);
-        assert_eq!(outbox.purge_audit(now_ms() + 1, signer.clone()).await.unwrap(), 19);
+        assert_eq!(outbox.purge_audit(now_ms() + 1, signer.clone()).await.unwrap(), 20);
         assert_eq!(outbox.purge_audit(now_ms() + 1, signer).await.unwrap(), 0, "the newest row stays");
         assert!(outbox.purge(purge(now_ms() + 1)).await.unwrap() > 0);
         let hub = SigningKey::from_bytes(&[7; 32]).verifying_key().to_bytes();
         let report = outbox.store.read(move |db| verify(db, &hub, None)).await.unwrap();
-        assert_eq!((report.purged_to, report.rows, report.last), (19, 2, 21));
+        assert_eq!((report.purged_to, report.rows, report.last), (20, 2, 22));
         assert_eq!(report.faults, []);
         assert_eq!(outbox.store.read(crate::audit::first_broken).await.unwrap(), None);
     }

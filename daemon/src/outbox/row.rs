@@ -17,7 +17,7 @@ macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
          accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
-         best_effort, resend, attachments, deed, known_as, touched FROM messages "
+         best_effort, resend, attachments, deed, known_as, touched, written_as, unidentified FROM messages "
     };
 }
 
@@ -110,8 +110,12 @@ pub struct MessageRow {
     pub channel: String,
     /// The account it goes from.
     pub account: String,
-    /// The address it goes to.
+    /// The address it goes to: the identity of whoever it is, as far as that is known.
     pub address: String,
+    /// The address as it was written, where that is another.
+    pub written_as: Option<String>,
+    /// Why nobody knows whose address it is.
+    pub unidentified: Option<String>,
     /// The name in the house's address book under which that was meant.
     pub known_as: Option<String>,
     /// The thread it goes to.
@@ -183,6 +187,8 @@ impl MessageRow {
             deed: deed(row)?,
             known_as: row.get(27)?,
             touched: touched(row)?,
+            written_as: row.get(29)?,
+            unidentified: row.get(30)?,
         })
     }
 

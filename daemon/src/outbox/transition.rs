@@ -4,8 +4,9 @@ use rusqlite::{Transaction, params};
 use serde_json::{Value, json};
 
 use super::{
-    notices,
+    digest, notices,
     row::{MessageRow, PartRow},
+    verify::HOOKED,
 };
 use crate::{
     audit::{self, Entry},
@@ -139,6 +140,9 @@ pub(crate) fn apply_to(
         detail["sent"] = json!(receipt.sent);
         notices::tell(tx, &after, receipt)?;
     }
+    if released || after.state.is_final() {
+        detail["parts"] = digest::parts(tx, seq)?.into();
+    }
     audit::append(tx, &Entry { actor: change.by, event: &state.event(), message: Some(&after.id), detail })?;
     Ok(after)
 }
@@ -165,11 +169,12 @@ pub fn store_hooked(
          WHERE seq = ?3 AND hooked_at IS NULL",
     )?
     .execute(params![now_ms(), text, seq, attachments])?;
-    let mut detail = json!({"hooks": hooks, "rewritten": text.is_some()});
+    let content = digest::content(tx, seq)?;
+    let mut detail = json!({"hooks": hooks, "rewritten": text.is_some(), "content": content});
     if silenced > 0 {
         detail["voice_left_out"] = true.into();
     }
-    audit::append(tx, &Entry { actor: "hub", event: "message.hooked", message: Some(&before.id), detail })?;
+    audit::append(tx, &Entry { actor: "hub", event: HOOKED, message: Some(&before.id), detail })?;
     Ok(MessageRow::get(tx, seq)?)
 }
 

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::message::target::Target;
-
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
@@ -53,14 +51,6 @@ impl Pattern {
             other => Ok(other),
         }
     }
-
-    fn matches(&self, target: &Target) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Channel(channel) => *channel == target.channel,
-            Self::Address(channel, address) => *channel == target.channel && *address == target.address,
-        }
-    }
 }
 
 impl fmt::Display for Pattern {
@@ -88,22 +78,6 @@ impl Allowlist {
         entries.into_iter().map(|text| Pattern::parse(&text)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether an entry matches.
-    pub fn contains(&self, target: &Target) -> bool {
-        self.0.iter().any(|pattern| pattern.matches(target))
-    }
-
-    /// Whether an entry matches when upper and lower case are the same. For lists that ask: an agent must not get around
-    /// a question by another spelling of the same mailbox.
-    pub fn contains_in_any_case(&self, target: &Target) -> bool {
-        self.0.iter().any(|pattern| match pattern {
-            Pattern::Address(channel, address) => {
-                *channel == target.channel && address.eq_ignore_ascii_case(&target.address)
-            }
-            other => other.matches(target),
-        })
-    }
-
     /// The same list with every address spelt as `spell` has it, given its channel.
     pub fn respelt<E>(self, mut spell: impl FnMut(&str, &str) -> Result<String, E>) -> Result<Self, E> {
         self.0.into_iter().map(|pattern| pattern.respelt(&mut spell)).collect::<Result<_, _>>().map(Self)
@@ -118,28 +92,6 @@ impl Allowlist {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn entries_match_what_they_say() {
-        let list = Allowlist::parse(["slack:C1".to_owned(), "email:*".to_owned()]).unwrap();
-        let target = |channel: &str, address: &str| Target {
-            channel: channel.into(),
-            address: address.into(),
-            thread: Some("t".into()),
-        };
-        assert!(list.contains(&target("slack", "C1")));
-        assert!(!list.contains(&target("slack", "C12")));
-        assert!(list.contains(&target("email", "a@b.test")));
-        assert!(!list.contains(&target("telegram", "C1")));
-    }
-
-    #[test]
-    fn a_list_that_asks_is_not_evaded_by_another_spelling() {
-        let hold = Allowlist::parse(["email:boss@example.org".to_owned()]).unwrap();
-        let target = Target { channel: "email".into(), address: "Boss@example.org".into(), thread: None };
-        assert!(hold.contains_in_any_case(&target));
-        assert!(!hold.contains(&target));
-    }
 
     #[test]
     fn what_is_no_entry_is_refused() {

@@ -8,10 +8,12 @@
 mod allowlist;
 mod location;
 pub mod rate;
+mod subject;
 
 pub use allowlist::{Allowlist, Pattern, PatternError};
 pub use location::{Location, Touched};
 use serde::{Deserialize, Serialize};
+pub use subject::{Entries, Subject};
 
 use crate::message::{
     refusal::{Code, Refusal},
@@ -65,23 +67,18 @@ pub enum Verdict {
     Deny(Refusal),
 }
 
-/// Judges a message of an agent with `rights`, from `origin` to `account` and `target`; `touched` are the messages there that
-/// it names.
-pub fn judge(
-    rights: &Rights,
-    origin: Option<&Origin>,
-    account: &str,
-    target: &Target,
-    touched: &[Touched],
-) -> Verdict {
-    if !rights.permits(target) {
-        return Verdict::Deny(not_allowed(rights, target));
+/// Judges a message of an agent with `rights`, from `origin`, to whom `subject` is; `entries` are those of its lists that are
+/// not identities themselves.
+pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, entries: &Entries) -> Verdict {
+    let target = subject.target;
+    if !rights.permits(subject, entries) {
+        return Verdict::Deny(not_allowed(rights, &target.channel, subject.written()));
     }
-    let Some(leaves) = leaves(origin, account, target, touched) else {
+    let Some(leaves) = leaves(origin, subject.account, target, subject.touched) else {
         return Verdict::Allow("it stays in its own conversation");
     };
-    if rights.hold.contains_in_any_case(target) {
-        return Verdict::Hold(format!("{leaves}, and {target} is under `hold`"));
+    if let Some(why) = rights.hold.holds(subject, entries) {
+        return Verdict::Hold(format!("{leaves}, and {why}"));
     }
     match rights.cross_context {
         Crossing::Allow => Verdict::Allow("crossing is allowed to this agent"),
@@ -140,22 +137,30 @@ impl Rights {
     }
 
     /// Whether a target is on either list.
-    pub fn permits(&self, target: &Target) -> bool {
-        self.allow.contains(target) || self.hold.contains(target)
+    pub fn permits(&self, subject: &Subject<'_>, entries: &Entries) -> bool {
+        self.allow.permits(subject, entries) || self.hold.permits(subject, entries)
+    }
+
+    /// The addresses of the entries on a channel.
+    pub fn addresses(&self, channel: &str) -> impl Iterator<Item = &str> {
+        self.allow.iter().chain(self.hold.iter()).filter_map(move |pattern| match pattern {
+            Pattern::Address(named, address) if named == channel => Some(address.as_str()),
+            _ => None,
+        })
     }
 }
 
-fn not_allowed(rights: &Rights, target: &Target) -> Refusal {
-    let mut known: Vec<String> =
-        rights.allow.iter().chain(rights.hold.iter()).map(ToString::to_string).collect();
+/// The refusal of a target that is on no list of an agent.
+pub fn not_allowed(rights: &Rights, channel: &str, address: &str) -> Refusal {
+    let mut known: Vec<String> = rights.entries().collect();
     if known.is_empty() {
         known.push("(none)".into());
     }
     // The seed's words, which agents know.
     let error = format!(
         "Target \"{}:{}\" is not in the personality's allowed messaging targets. Allowed: {}",
-        target.channel,
-        target.address,
+        channel,
+        address,
         known.join(", ")
     );
     Refusal::input(error, "use one of the allowed targets, or ask the operator to allow this one")
@@ -184,8 +189,12 @@ mod tests {
         Some(Origin { account: "home".into(), place: target(place), session: None })
     }
 
+    fn judged(rights: &Rights, from: Option<&Origin>, to: &Target) -> Verdict {
+        judge(rights, from, &Subject::known("home", to), &Entries::new())
+    }
+
     fn verdict(rights: &Rights, from: Option<Origin>, to: &str) -> &'static str {
-        match judge(rights, from.as_ref(), "home", &target(to), &[]) {
+        match judged(rights, from.as_ref(), &target(to)) {
             Verdict::Allow(_) => "allow",
             Verdict::Hold(_) => "hold",
             Verdict::Deny(refusal) => refusal.reason.unwrap(),
@@ -202,7 +211,7 @@ mod tests {
     #[test]
     fn the_refusal_speaks_the_seeds_words() {
         let rights = rights(&["slack:C0123", "local:*"], &[], Crossing::Hold);
-        let Verdict::Deny(refusal) = judge(&rights, None, "home", &target("slack:C9"), &[]) else { panic!() };
+        let Verdict::Deny(refusal) = judged(&rights, None, &target("slack:C9")) else { panic!() };
         assert_eq!(
             refusal.error,
             "Target \"slack:C9\" is not in the personality's allowed messaging targets. Allowed: slack:C0123, local:*"
@@ -245,15 +254,16 @@ mod tests {
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann"), "local:ann#2"), "allow");
         let elsewhere = Origin { account: "work".into(), place: target("local:ann"), session: None };
-        let judged = judge(&rights, Some(&elsewhere), "home", &target("local:ann"), &[]);
-        assert!(matches!(judged, Verdict::Hold(_)));
+        assert!(matches!(judged(&rights, Some(&elsewhere), &target("local:ann")), Verdict::Hold(_)));
     }
 
     #[test]
     fn a_message_of_another_thread_is_touched_as_one_of_another_conversation() {
         let judged = |rights: &Rights, from: &str, to: &str, location: Location| {
             let touched = [Touched { message: "5".into(), location }];
-            match judge(rights, origin(from).as_ref(), "home", &target(to), &touched) {
+            let target = target(to);
+            let subject = Subject { touched: &touched, ..Subject::known("home", &target) };
+            match judge(rights, origin(from).as_ref(), &subject, &Entries::new()) {
                 Verdict::Allow(_) => "allow".to_owned(),
                 Verdict::Hold(reason) => reason,
                 Verdict::Deny(refusal) => refusal.reason.unwrap().to_owned(),

@@ -172,6 +172,21 @@ const LATEST: &str = "SELECT thread, platform_id, seq FROM inbound
              AND (?5 IS NULL OR contexts.session = ?5))
      ORDER BY seq DESC LIMIT 1";
 
+/// The account by which an agent's session last heard something on a channel.
+pub fn latest_account(
+    store: &Store,
+    agent: &str,
+    session: &str,
+    channel: &str,
+) -> Result<Option<String>, StoreError> {
+    store.look(|db| {
+        let sql = "SELECT account FROM inbound WHERE channel = ?1 AND EXISTS (SELECT 1 FROM contexts
+                WHERE contexts.inbound = inbound.seq AND contexts.agent = ?2 AND contexts.session = ?3)
+             ORDER BY seq DESC LIMIT 1";
+        Ok(db.prepare_cached(sql)?.query_row([channel, agent, session], |row| row.get(0)).optional()?)
+    })
+}
+
 /// The conversation that a context stands for, if it is this agent's and still valid.
 pub async fn origin(
     store: &Store,

@@ -1,7 +1,7 @@
 //! Which life of the database this is: a number in the database, and the same in a file beside it.
 //!
 //! Both rise together, at every start and after every backup, the database first. A database behind its file is an old
-//! copy: somebody put a backup in its place. What an old copy takes for unsent may long have arrived, so nothing of it is
+//! copy: somebody put a backup in its place; a backup says so of itself as well. What an old copy takes for unsent may long have arrived, so nothing of it is
 //! sent before a person says so; a copy that is moved without the file counts as old too. Only a copy of the whole
 //! directory cannot be told from the directory itself: whoever brings one back deletes the file `epoch` first.
 
@@ -35,30 +35,40 @@ pub(super) fn record(directory: &Path, epoch: i64) -> Result<(), StoreError> {
         .map_err(|error| StoreError::Epoch(path, error))
 }
 
+/// The number in the database.
+pub(super) fn own(db: &Connection) -> Result<i64, StoreError> {
+    Ok(db.query_row("SELECT epoch FROM hub", [], |row| row.get(0))?)
+}
+
 /// Begins a new life: compares both numbers, remembers in the database if it is an old copy, and raises them.
 pub(super) fn begin(db: &Connection, directory: &Path) -> Result<(), StoreError> {
-    let recorded = recorded(directory)?;
-    let own: i64 = db.query_row("SELECT epoch FROM hub", [], |row| row.get(0))?;
+    let mut recorded = recorded(directory)?;
+    let own = own(db)?;
+    if recorded.is_none() && own == 0 {
+        // A new one. Without this, whoever is killed between the two below had an old copy at the next start.
+        record(directory, 0)?;
+        recorded = Some(0);
+    }
     let old = match recorded {
         Some(recorded) => own < recorded,
         None => own > 0,
     };
     let next = own.max(recorded.unwrap_or(0)) + 1;
-    let raised = db.execute("UPDATE hub SET epoch = ?, restored = restored OR ?", (next, old));
-    match raised {
-        Ok(_) => {}
+    let sql = "UPDATE hub SET epoch = ?, restored = restored OR ? RETURNING restored";
+    let restored: bool = match db.query_row(sql, (next, old), |row| row.get(0)) {
+        Ok(restored) => restored,
         // A full disk is no reason not to start, as long as nothing of an old copy goes out.
         Err(error) if !old && Room::of(&error).is_some() => {
             tracing::warn!(%error, "cannot raise the database's epoch");
             return Ok(());
         }
         Err(error) => return Err(error.into()),
-    }
+    };
     match record(directory, next) {
         Err(error) if recorded.is_some() => tracing::warn!(%error, "cannot record the database's epoch"),
         recorded => recorded?,
     }
-    if old {
+    if restored {
         tracing::warn!(
             "the database is a restored copy: nothing of it is sent before an operator releases it"
         );

@@ -38,6 +38,9 @@ pub enum StoreError {
         /// The newest backup.
         newest: Option<PathBuf>,
     },
+    /// There is no copy from before a migration, so there is no migration.
+    #[error("the database is from an older gatepost, and is copied before it is changed: {0}")]
+    Uncopied(Box<backup::BackupError>),
     /// The file that says which life of the database this is.
     #[error("cannot use {}: {}", .0.display(), .1)]
     Epoch(PathBuf, std::io::Error),

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::private_file;
+
 /// Held as long as a process uses a data directory. The kernel frees it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct DirectoryLock {
@@ -28,7 +30,12 @@ impl DirectoryLock {
     /// Makes the directory (readable by its owner only) if need be, and locks it.
     pub fn take(directory: &Path) -> Result<Self, LockError> {
         let failed = |error| LockError::Directory(directory.into(), error);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+        if !directory.exists() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+            if let Some(parent) = directory.parent().filter(|parent| parent.is_dir()) {
+                private_file::sync(parent).map_err(failed)?;
+            }
+        }
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)

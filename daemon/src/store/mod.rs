@@ -6,22 +6,23 @@
 //! The data directory is locked for as long as the store is open: two hubs that drained one queue sent everything
 //! twice elsewhere.
 //!
-//! [`space`] watches over the room on the disk, [`backup`] copies the database, [`epoch`] knows an old copy for one,
-//! [`anchor`] keeps the time. [`schema`] holds the tables. What the rows mean is known by the modules that own them.
+//! [`fresh`] makes a new database, whole or not at all; [`space`] watches over the room on the disk, [`backup`] copies the
+//! database and [`restore`] puts a copy back, [`epoch`] knows an old copy for one, [`anchor`] keeps the time. [`schema`] holds
+//! the tables. What the rows mean is known by the modules that own them.
 
 mod anchor;
 pub mod backup;
 mod epoch;
 mod error;
+mod fresh;
 mod lock;
 pub(crate) mod private_file;
+pub mod restore;
 mod schema;
 mod space;
 mod writer;
 
 use std::{
-    fs::OpenOptions,
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -79,19 +80,17 @@ impl Store {
         let lock = DirectoryLock::take(directory)?;
         let space = Arc::new(Space::new(directory));
         let path = directory.join("gatepost.db");
-        let there = std::fs::metadata(&path).map_or(0, |file| file.len());
-        if there == 0 && epoch::recorded(directory)?.is_some() {
-            let what = "it is missing or empty, though this directory had one".into();
-            return Err(StoreError::Damaged { path, what, newest: backup::newest(directory) });
+        let unusable = |error| LockError::Directory(directory.into(), error);
+        restore::finish(directory).map_err(unusable)?;
+        let size = || std::fs::metadata(&path).map_or(0, |file| file.len());
+        if size() == 0 {
+            if epoch::recorded(directory)?.is_some() {
+                let what = "it is missing or empty, though this directory had one".into();
+                return Err(StoreError::Damaged { path, what, newest: backup::newest(directory) });
+            }
+            fresh::create(directory)?;
         }
-        // SQLite's own files take over its rights: messages are nobody else's to read.
-        OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| LockError::Directory(directory.into(), error))?;
-        let opened = connect(&path, directory, there).map_err(|error| error.explained(directory));
+        let opened = connect(&path, directory, size()).map_err(|error| error.explained(directory));
         let (mut writer, [reader, quick], clock) = opened?;
         let watched = Arc::clone(&space);
         let commits = Arc::<AtomicU64>::default();
@@ -250,17 +249,20 @@ fn connect(
     directory: &Path,
     size: u64,
 ) -> Result<(Connection, [Connection; 2], Clock), StoreError> {
-    // By a connection that cannot write, so that what is damaged stays as it was found.
-    let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    // First the one that may write: what a process left half done when it was killed is undone by whoever opens first,
+    // and who only reads cannot.
+    let mut writer = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // Until it is known for whole, nothing of the log goes into it: what is damaged stays as it was found.
+    writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     if (1..=READ_AT_START).contains(&size)
-        && let Some(what) = damage(&reader)?
+        && let Some(what) = damage(&writer)?
     {
         let newest = backup::newest(directory);
         return Err(StoreError::Damaged { path: path.into(), what, newest });
     }
-    schema::refuse_newer(schema::version(&reader)?)?;
-    let mut writer = Connection::open(path)?;
-    // Only a new database takes this; it lets go of room step by step.
+    let found = schema::version(&writer)?;
+    schema::refuse_newer(found)?;
+    // Only an empty database takes this.
     writer.pragma_update(None, "auto_vacuum", "incremental")?;
     writer.pragma_update(None, "journal_mode", "wal")?;
     writer.pragma_update(None, "synchronous", "full")?;
@@ -269,6 +271,14 @@ fn connect(
     writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
     // What undoes one piece of work alone need not outlive anything.
     writer.pragma_update(None, "temp_store", "memory")?;
+    if schema::is_old(found) {
+        let kept = backup::before_migration(&writer, directory, found)
+            .map_err(|error| StoreError::Uncopied(Box::new(error)))?;
+        tracing::info!(path = %kept.display(), schema = found, "copied the database before its tables change");
+    }
+    schema::migrate(&mut writer)?;
+    writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let quick = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     quick.pragma_update(None, "cache_size", LOOKED_UP)?;
     for connection in [&writer, &reader, &quick] {
@@ -277,7 +287,6 @@ fn connect(
         // as parts' numbers are (<https://www.sqlite.org/queryplanner-ng.html>, "query planner stability guarantee").
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     }
-    schema::migrate(&mut writer)?;
     epoch::begin(&writer, directory)?;
     let clock = anchor::resume(&writer)?;
     match anchor::save(&writer, &clock) {

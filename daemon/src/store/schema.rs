@@ -322,6 +322,25 @@ CREATE UNIQUE INDEX inbox_entries ON inbox (entry_id) WHERE entry_id IS NOT NULL
 ALTER TABLE messages ADD COLUMN touched TEXT;
 CREATE INDEX parts_platform_id ON parts (platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX inbound_platform_id ON inbound (platform_id) WHERE platform_id IS NOT NULL;
+","
+-- The last row of the audit without hashes of its message, for those of older programs have none, and the row that says so.
+ALTER TABLE hub ADD COLUMN hashed_after INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hub ADD COLUMN audit_began INTEGER;
+UPDATE hub SET hashed_after = (SELECT coalesce(max(seq), 0) FROM audit);
+","
+-- Whose address it is, as its platform said, for those whose spelling does not tell.
+CREATE TABLE identities (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    identity TEXT NOT NULL,
+    asked_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, address)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX identities_asked ON identities (asked_at);
+-- A message's address is an identity: what was written, where that is another spelling, and why nobody knew whose it is.
+ALTER TABLE messages ADD COLUMN written_as TEXT;
+ALTER TABLE messages ADD COLUMN unidentified TEXT;
 "];
 
 /// How many migrations a database has seen.
@@ -336,6 +355,11 @@ pub(super) fn refuse_newer(found: u32) -> Result<(), StoreError> {
         true => Err(StoreError::Newer { found, known }),
         false => Ok(()),
     }
+}
+
+/// Whether there is something in it that a migration would change.
+pub(super) fn is_old(found: u32) -> bool {
+    (1..MIGRATIONS.len()).contains(&(found as usize))
 }
 
 /// Brings the database to the newest version.

@@ -125,6 +125,8 @@ impl Space {
             looked: None,
         };
         let space = Self { directory: directory.into(), state: Mutex::new(state) };
+        // Of a process that was killed while it tried how much can be written. Where it cannot be removed, the next try says so.
+        let _ = fs::remove_file(directory.join("probe"));
         // SQLite's own files need room as well, before anything else can be done.
         if free(directory).is_ok_and(|free| free < RELEASE) && space.reserve().exists() {
             space.release(&mut space.lock());

@@ -1,5 +1,23 @@
 use super::*;
 
+pub(crate) async fn add(store: &Store, name: &'static str) {
+    let sql = "INSERT INTO devices (key, name, software, added_at) VALUES (randomblob(8), ?, 0, 0)";
+    store.write(move |tx| Ok::<_, StoreError>(tx.execute(sql, [name]).map(drop)?)).await.unwrap();
+}
+
+pub(crate) async fn look(store: &Store) -> (i64, bool) {
+    let sql = "SELECT (SELECT count(*) FROM devices), restored FROM hub";
+    store
+        .read(move |db| Ok::<_, StoreError>(db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?))
+        .await
+        .unwrap()
+}
+
+/// Also gives the lock back.
+pub(crate) fn close(store: Store) {
+    store.close();
+}
+
 #[tokio::test]
 async fn an_error_rolls_the_whole_transaction_back() {
     let directory = tempfile::tempdir().unwrap();
@@ -141,4 +159,27 @@ fn a_newer_database_is_refused_with_both_versions() {
     drop(db);
     let Err(error) = Store::open(directory.path()) else { panic!("opened") };
     assert!(error.to_string().contains("999"), "{error}");
+}
+
+#[tokio::test]
+async fn a_new_database_that_was_not_finished_is_begun_anew_and_is_no_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    // Of a process that was killed: half of a database beside its place, and one without a single table in its place.
+    std::fs::write(directory.path().join("gatepost.db.new"), [0xa5; 9_000]).unwrap();
+    std::fs::write(directory.path().join("gatepost.db.new-journal"), [0xa5; 9_000]).unwrap();
+    std::fs::write(directory.path().join("gatepost.db"), "").unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    assert_eq!(look(&store).await, (0, false));
+    store.close();
+    drop(store);
+    // Killed between the epoch in the database and the one beside it.
+    std::fs::write(directory.path().join("epoch"), "0\n").unwrap();
+    assert_eq!(look(&Store::open(directory.path()).unwrap()).await, (0, false));
+}
+
+#[tokio::test]
+async fn a_database_whose_epoch_was_never_recorded_beside_it_is_new_before_its_first_life() {
+    let directory = tempfile::tempdir().unwrap();
+    fresh::create(directory.path()).unwrap();
+    assert_eq!(look(&Store::open(directory.path()).unwrap()).await, (0, false));
 }

@@ -16,6 +16,9 @@ pub const ACCOUNT: &str = "+4915112345678";
 /// When the first message is sent, in milliseconds; each further one is a millisecond later.
 pub const BEGINS: u64 = 1_700_000_000_000;
 
+/// Somebody of whom it knows more than a number: that, the account's UUID, and the user name.
+pub const KNOWN: (&str, &str, &str) = ("+4915112345670", "aaaaaaaa-0000-4000-8000-00000000000b", "bob.01");
+
 /// Starts one.
 ///
 /// # Errors
@@ -47,6 +50,9 @@ fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
     let (method, params) = (call["method"].as_str().unwrap_or_default(), &call["params"]);
     if method == "listAccounts" {
         return Ok(json!([{ "number": ACCOUNT }]));
+    }
+    if ["listContacts", "getUserStatus"].contains(&method) {
+        return known(method, params).map_err(|why| (-1, why));
     }
     // <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>: the commands, in camel case; "requests for
     // a single account require an additional `account` param".
@@ -80,6 +86,39 @@ fn result(call: &Value, clock: &AtomicU64) -> Result<Value, (i64, String)> {
         "timestamp": time,
         "results": [{ "recipientAddress": { "uuid": null, "number": person }, "type": "SUCCESS" }],
     }))
+}
+
+/// `ListContactsCommand` and `GetUserStatusCommand`: contacts by what they are asked for by, and registered accounts, of which the UUID
+/// is told. Of strangers it knows that they are registered.
+fn known(method: &str, params: &Value) -> Result<Value, String> {
+    let (number, uuid, name) = KNOWN;
+    let asked = |member: &str| {
+        params[member]
+            .as_array()
+            .and_then(|list| list.first()?.as_str())
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    if method == "listContacts" {
+        members(params, &["account", "recipient", "allRecipients"], &[])?;
+        let is_known =
+            [number.to_owned(), uuid.to_owned(), format!("u:{name}")].contains(&asked("recipient"));
+        let contact = json!({"number": number, "uuid": uuid, "username": null, "name": "Bob"});
+        // By a user name a contact is not found that was never written to by it.
+        return Ok(if is_known && !asked("recipient").starts_with("u:") {
+            json!([contact])
+        } else {
+            json!([])
+        });
+    }
+    members(params, &["account"], &["recipient", "username"])?;
+    let (recipient, username) = (asked("recipient"), asked("username"));
+    let its = (recipient == number || username == name).then_some(uuid);
+    let told = if username.is_empty() { recipient.clone() } else { username.clone() };
+    Ok(json!([{
+        "recipient": told, "number": (!recipient.is_empty()).then_some(recipient),
+        "username": (!username.is_empty()).then_some(username), "uuid": its, "isRegistered": true,
+    }]))
 }
 
 /// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendPollCreateCommand.java>; the lengths are those beyond which Signal's applications drop a poll.

@@ -1,8 +1,13 @@
 //! What a hub wrote down, read behind its back.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
+use ed25519_dalek::SigningKey;
+use gatepost::audit::{
+    self, Entry,
+    checkpoint::{Signer, from_hex},
+};
 use gatepost_link::{
     Digest, RequestId,
     decision::{Decision as SignedDecision, PublicKey, SignatureBytes, Statement, Verdict},
@@ -60,6 +65,52 @@ struct Decision {
 /// SQLite's.
 pub fn open(data_dir: &Path) -> Result<Connection> {
     Ok(Connection::open_with_flags(data_dir.join("gatepost.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+}
+
+/// Every page of a database is read, and every index held against its table.
+///
+/// # Errors
+/// Something does not fit.
+pub fn is_whole(db: &Connection) -> Result<()> {
+    let said: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    ensure!(said == "ok", "{said}");
+    Ok(())
+}
+
+/// The schema that [`old`] has: the last one whose audit has no hashes of messages.
+pub const OLD_SCHEMA: u32 = 18;
+
+/// Makes the data directory of a hub of schema [`OLD_SCHEMA`]: four messages that were sent, a moment ago.
+///
+/// # Errors
+/// The file system's, SQLite's.
+pub fn old(data_dir: &Path) -> Result<Connection> {
+    const SQL: &str = include_str!("../../fixtures/schema-18.sql");
+    fs::create_dir_all(data_dir)?;
+    let mut db = Connection::open(data_dir.join("gatepost.db"))?;
+    db.execute_batch(SQL)?;
+    let key =
+        SQL.lines().find_map(|line| line.strip_prefix("-- Its hub's signing key: ")).context("a key")?;
+    let key = from_hex::<32>(key).context("a key of 32 bytes")?;
+    // What is past its retention goes, so all of it happens anew, now.
+    let lines = audit(&db)?;
+    let tx = db.transaction()?;
+    tx.execute_batch("DELETE FROM audit")?;
+    for Line { actor, event, message, detail } in lines {
+        audit::append(&tx, &Entry { actor: &actor, event: &event, message: message.as_deref(), detail })?;
+    }
+    tx.execute_batch(
+        "CREATE TEMP TABLE later AS SELECT (SELECT max(at) FROM audit) - (SELECT max(ended_at) FROM messages) AS ms;
+         UPDATE messages SET accepted_at = accepted_at + ms, deadline = deadline + ms, due_at = due_at + ms,
+            ended_at = ended_at + ms FROM later;
+         DROP TABLE later",
+    )?;
+    Signer::new(SigningKey::from_bytes(&key)).checkpoint(&tx)?;
+    tx.commit()?;
+    db.pragma_update(None, "journal_mode", "wal")?;
+    fs::write(data_dir.join("epoch"), "1\n")?;
+    fs::write(data_dir.join("hub.key"), key)?;
+    Ok(db)
 }
 
 /// The audit, oldest line first.

@@ -22,7 +22,7 @@ use gatepost::{
     audit,
     config::Config,
     hub::{Extras, Hub, HubError, operator_token_path},
-    random,
+    outbox, random,
     settings::secret::Secret,
     store::{LockError, StoreError},
 };
@@ -553,6 +553,8 @@ impl TestHub {
         let hub = self.hub()?.key();
         let proof = self.hub()?.store().read(move |db| prove(db, hub, 0)).await?;
         ensure!(proof.faults.is_empty(), "{proof:?}");
+        let stored = self.hub()?.store().read(|db| outbox::verify::verify(db, 0)).await?;
+        ensure!(stored.faults.is_empty() && stored.unhashed == 0, "{stored:?}");
         Ok(())
     }
 

@@ -7,6 +7,8 @@ use std::{
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::Arc,
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -136,8 +138,29 @@ impl SpawnedHub {
         let mut child = self.child.take().context("it does not run")?;
         child.kill()?;
         let status = child.wait()?;
-        ensure!(status.signal() == Some(KILLED), "the hub ended by itself, with {status}");
+        ensure!(status.signal() == Some(KILLED), "the hub ended by itself, with {status}:\n{}", self.log()?);
         Ok(())
+    }
+
+    /// Runs a command with this hub's configuration, and `kill -9`s it after so long; whether that was before its end.
+    ///
+    /// # Errors
+    /// It cannot be run, or failed.
+    pub fn cli_killed(&self, arguments: &[&str], after: Duration) -> Result<bool> {
+        let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
+        let mut child = bare()?
+            .arg("--config")
+            .arg(self.config())
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        thread::sleep(after);
+        child.kill()?;
+        let status = child.wait()?;
+        ensure!(status.success() || status.signal() == Some(KILLED), "{status}: {}", self.log()?);
+        Ok(!status.success())
     }
 
     /// Asks it to stop, as systemd does, and waits until it has.

@@ -48,6 +48,12 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
+    /// Other dice, for somebody who throws at the same time.
+    #[must_use]
+    pub fn fork(&mut self) -> Self {
+        Self(self.number())
+    }
+
     /// A number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.number() % end.max(1)

@@ -1,6 +1,8 @@
 //! The hub under torture: killed, starved of answers, flooded, and run for long.
 //!
 //! - [`kills`]: killed at random moments, and at the worst ones;
+//! - [`starts`]: killed in the first moments of a database, new, restored or of an older program;
+//! - [`retention`]: killed while it lets go of what is past its time;
 //! - [`storm`]: a platform that answers as badly as it can;
 //! - [`flood`]: a long queue, and one that does not end.
 //!
@@ -9,6 +11,8 @@
 
 mod flood;
 mod kills;
+mod retention;
+mod starts;
 mod storm;
 
 use std::{

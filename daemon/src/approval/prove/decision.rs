@@ -93,7 +93,7 @@ fn verdict(word: &str) -> Option<Verdict> {
 
 /// What [`Stored`] reads.
 pub(super) const APPROVALS: &str =
-    "SELECT request, document, verdict, device, counter, session, signature, seq, id, state, quorum
+    "SELECT request, document, verdict, device, counter, session, signature, seq, id, state, quorum, decided_at
      FROM approvals JOIN messages ON seq = message ORDER BY seq";
 
 /// What is stored of a request: its document and, once it is decided, the decision. Somebody may have put anything there.
@@ -110,6 +110,8 @@ pub(super) struct Stored {
     state: String,
     /// How many must approve.
     pub(super) quorum: u64,
+    /// When it was decided, in milliseconds since 1970.
+    pub(super) decided_at: Option<i64>,
 }
 
 impl Stored {
@@ -126,6 +128,7 @@ impl Stored {
             message: row.get(8)?,
             state: row.get(9)?,
             quorum: u64::try_from(row.get::<_, i64>(10)?).unwrap_or(0),
+            decided_at: row.get(11)?,
         })
     }
 

@@ -218,7 +218,7 @@ impl<'a> Proof<'a> {
                 }
                 None if stored.is_decided() => match stored.decision() {
                     // Its row was purged, and it proves itself.
-                    Some(decision) if self.purged_to > 0 && self.is_genuine(&decision) => {
+                    Some(decision) if self.is_purged(&stored)? && self.is_genuine(&decision) => {
                         self.report.decisions += 1;
                     }
                     _ => self.fault(Fault::Unrecorded { message: message.clone() }),
@@ -230,6 +230,16 @@ impl<'a> Proof<'a> {
             self.compare_document(stored)?;
         }
         self.miss_documents()
+    }
+
+    /// Whether the row of its decision can have gone with a purge: one that is younger than the oldest row left cannot.
+    fn is_purged(&self, stored: &Stored) -> Result<bool, StoreError> {
+        let oldest: Option<i64> = self
+            .db
+            .query_row("SELECT at FROM audit ORDER BY seq LIMIT 1", [], |row| row.get(0))
+            .optional()?;
+        Ok(self.purged_to > 0
+            && oldest.is_some_and(|oldest| stored.decided_at.is_some_and(|at| at <= oldest)))
     }
 
     fn is_genuine(&self, decision: &Decision) -> bool {
@@ -319,6 +329,7 @@ fn difference(shown: &Document<'_>, message: &MessageRow, parts: &[PartRow]) -> 
         ("channel", shown.channel == message.channel),
         ("account", shown.account == message.account),
         ("address", shown.address == message.address),
+        ("spelling", document::whose(message).iter().all(|line| shown.options.contains(&line.as_str()))),
         ("name", shown.known_as == message.known_as.as_deref()),
         ("thread", shown.thread == message.thread.as_deref()),
         ("reply id", shown.reply_to == message.reply_to.as_deref()),

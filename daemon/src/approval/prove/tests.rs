@@ -55,6 +55,18 @@ impl House {
         self.report().await.faults
     }
 
+    /// Purges every row but one that comes after them; up to which.
+    async fn purge(&self) -> i64 {
+        self.write(|tx| {
+            let last = audit::newest(tx)?;
+            let entry = audit::Entry { actor: "hub", event: "test.row", message: None, detail: Value::Null };
+            audit::append(tx, &entry)?;
+            tx.execute("DELETE FROM audit WHERE seq <= ?", [last])?;
+            Ok(last)
+        })
+        .await
+    }
+
     /// The row of the decision on a message.
     async fn row(&self, index: usize) -> i64 {
         let id = self.messages[index].clone();
@@ -182,9 +194,8 @@ async fn an_approval_that_nobody_gave_is_named_whether_it_is_pretended_or_not() 
 #[tokio::test]
 async fn a_decision_whose_row_was_purged_proves_itself_or_is_named() {
     let house = House::new().await;
-    let last: i64 = house.write(|tx| audit::newest(tx)).await;
+    let last = house.purge().await;
     let prove_purged = async || house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
-    house.tamper("DELETE FROM audit").await;
     let expected = Report { decisions: 2, documents: 3, documents_gone: 0, faults: vec![] };
     assert_eq!(prove_purged().await, expected);
     house.tamper("UPDATE approvals SET verdict = 'approve' WHERE verdict = 'deny'").await;
@@ -196,6 +207,16 @@ async fn a_decision_whose_row_was_purged_proves_itself_or_is_named() {
         )
         .await;
     assert_eq!(prove_purged().await.faults.len(), 2, "nobody knows the device");
+}
+
+#[tokio::test]
+async fn a_decision_that_is_younger_than_the_purge_has_its_row() {
+    let house = House::new().await;
+    let last = house.purge().await;
+    house.tamper("UPDATE audit SET at = at - 60000").await;
+    let faults = house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap().faults;
+    let expected = [0, 1].map(|n| Fault::Unrecorded { message: house.messages[n].clone() });
+    assert_eq!(faults, expected);
 }
 
 #[tokio::test]
@@ -369,9 +390,8 @@ async fn an_approval_that_was_exchanged_added_or_removed_is_named() {
 #[tokio::test]
 async fn approvals_whose_rows_were_purged_prove_themselves_or_are_named() {
     let house = House::of_two().await;
-    let last: i64 = house.write(|tx| audit::newest(tx)).await;
+    let last = house.purge().await;
     let prove_purged = async || house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
-    house.tamper("DELETE FROM audit").await;
     let expected = Report { decisions: 3, documents: 2, documents_gone: 0, faults: vec![] };
     assert_eq!(prove_purged().await, expected);
     house.tamper("DELETE FROM votes WHERE counter = 11").await;

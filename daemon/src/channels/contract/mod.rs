@@ -8,12 +8,14 @@
 //! - `deliveries`: what becomes of a part, however its platform answers;
 //! - `secrets`: tokens that are refused, replaced, and in no error;
 //! - `claims`: what the capabilities say is what the adapter does;
+//! - `identities`: addresses that are one person or place are known to be that;
 //! - `located`: a message that is named is of the conversation that the request names, or it is asked for.
 //!
 //! What one platform alone has stands in its own dialogue.
 
 mod claims;
 mod deliveries;
+pub(crate) mod identities;
 mod located;
 mod secrets;
 pub(super) mod small;
@@ -21,6 +23,7 @@ pub(super) mod stage;
 
 use std::sync::Arc;
 
+pub(super) use self::identities::Alike;
 use self::stage::{Script, Stage};
 use super::{Adapter, http::double::Reply};
 use crate::message::action::Action;
@@ -35,6 +38,10 @@ pub(super) struct Contract {
     pub(super) settings: fn(&Stage) -> String,
     /// A conversation, by its one spelling.
     pub(super) address: &'static str,
+    /// Addresses that are one person or place there, at least once.
+    pub(super) alike: &'static [Alike],
+    /// What the platform answers first, once, when it is asked who somebody is.
+    pub(super) acquainted: &'static [Reply],
     /// The id of a message there.
     pub(super) message: &'static str,
     /// The id of a person there.

@@ -1,6 +1,6 @@
 //! The contracts of the channels that have no folder.
 
-use super::{Case, Contract, Ends, Scene, UNCLAIMED, plays, stage::Script, usual};
+use super::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, plays, stage::Script, usual};
 use crate::channels::http::double::Reply;
 
 /// Of the hub's own inbox, of webhooks and of ntfy.
@@ -10,6 +10,8 @@ pub(super) const CONTRACTS: &[Contract] = &[
         way: "",
         settings: |_| "limit = 1500".into(),
         address: "kitchen",
+        alike: &[Alike { identity: "kitchen", spelt: &["kitchen"], asked: &[] }],
+        acquainted: &[],
         message: "local:1",
         user: "ada",
         file: ("a b.txt", "text/plain"),
@@ -25,6 +27,8 @@ pub(super) const CONTRACTS: &[Contract] = &[
             format!("url = \"http://127.0.0.1:{port}/hook\"\nsecret = \"file:{}\"", secret.display())
         },
         address: "kitchen",
+        alike: &[Alike { identity: "kitchen", spelt: &["kitchen"], asked: &[] }],
+        acquainted: &[],
         message: "7",
         user: "ada",
         file: ("", ""),
@@ -40,6 +44,8 @@ pub(super) const CONTRACTS: &[Contract] = &[
             format!("url = \"http://127.0.0.1:{port}\"\ntoken = \"file:{}\"", token.display())
         },
         address: "kitchen",
+        alike: &[Alike { identity: "kitchen", spelt: &["kitchen"], asked: &[] }],
+        acquainted: &[],
         message: "hwQ2YpKdmg",
         user: "ada",
         file: ("", ""),

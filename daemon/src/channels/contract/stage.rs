@@ -57,7 +57,7 @@ enum Platform {
 }
 
 /// The stage.
-pub(in crate::channels) struct Stage {
+pub(crate) struct Stage {
     /// Where the platform listens.
     pub(in crate::channels) port: u16,
     folder: TempDir,
@@ -162,7 +162,7 @@ impl Stage {
     }
 
     /// What the platform heard.
-    pub(super) fn heard(&self) -> Vec<String> {
+    pub(crate) fn heard(&self) -> Vec<String> {
         match &self.platform {
             Platform::Http(double, _) => double.heard(),
             Platform::Smtp(double) => double.heard(),

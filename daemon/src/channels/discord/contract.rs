@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, stage::Script, usual},
+        contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Script, usual},
         discord::Step,
         http::double::Reply,
     },
@@ -25,6 +25,22 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
     },
 ];
 
+const ALIKE: &[Alike] = &[
+    Alike {
+        identity: "@42",
+        spelt: &["@42", "<@42>", "<@!42>"],
+        asked: &[(
+            "1001",
+            &[Reply::Says(200, "", r#"{"id":"1001","type":1,"recipients":[{"id":"42","username":"ann"}]}"#)],
+        )],
+    },
+    Alike {
+        identity: "7",
+        spelt: &[],
+        asked: &[("007", &[Reply::Says(200, "", r#"{"id":"7","type":0,"guild_id":"9"}"#)])],
+    },
+];
+
 const CONNECTION: &[Step] = &[Step::Hello(41_250), Step::Ready, Step::Stay];
 
 const BOT: Contract = Contract {
@@ -35,6 +51,8 @@ const BOT: Contract = Contract {
         format!("token = \"file:{}\"\nbase_url = \"http://127.0.0.1:{port}/api/v10\"", token.display())
     },
     address: "42",
+    alike: ALIKE,
+    acquainted: &[],
     message: "1001",
     user: "99",
     file: ("a b.txt", "text/plain"),

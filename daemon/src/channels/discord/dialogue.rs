@@ -32,7 +32,7 @@ const TOKEN: &str = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.hush_hush";
 /// A bot that has asked about the channel 42 before.
 pub(super) fn discord(port: u16, token: impl Into<Token>) -> Discord {
     let discord = new(port, token);
-    let place = Place { kind: 0, guild: Some("77".into()), parent: None };
+    let place = Place { kind: 0, guild: Some("77".into()), parent: None, person: None };
     discord.client.places.learn("42", place);
     discord
 }

@@ -51,6 +51,7 @@ use super::{
     capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
     house::House,
     http::{base::Base, token::Token},
+    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -222,6 +223,18 @@ impl Adapter for Discord {
 
     fn resolve_person(&self, id: &str) -> Result<String, TargetError> {
         self.resolve(&format!("@{}", target::user(id)))
+    }
+
+    /// A number may be a channel's, a thread's, or that of the conversation with a person.
+    fn identity(&self, address: &str) -> Spelling {
+        match address.starts_with('@') {
+            true => Spelling::known(address),
+            false => Spelling::Ask,
+        }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        self.client.identify(address).await
     }
 
     fn scope(&self, _: &str) -> IdScope {

@@ -5,8 +5,8 @@
 //! with the same channel (<https://docs.discord.com/developers/resources/user#create-dm>). What is remembered never changes
 //! in a channel's life.
 //!
-//! Every conversation has one address, for the allowlist's sake: a thread is reached by its channel and its own id, a person
-//! by `@` and theirs. The ids of the channels that these also are count as no addresses.
+//! Every conversation has one identity, for the allowlist's sake: a thread is reached by its channel and its own id, a person
+//! by `@` and theirs. A conversation's own id is brought to its person's before it is judged; what was not is not sent.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,10 @@ use super::{
     client::{Client, id},
     wire::Wire,
 };
-use crate::channels::Failure;
+use crate::channels::{
+    Failure,
+    identity::{Identity, Unidentified},
+};
 
 /// How many channels are remembered at most; then it begins anew.
 const MOST: usize = 2048;
@@ -45,6 +48,8 @@ pub(super) struct Place {
     pub(super) guild: Option<String>,
     /// The channel that it is a thread of.
     pub(super) parent: Option<String>,
+    /// With whom it is a conversation.
+    pub(super) person: Option<String>,
 }
 
 /// What is known so far.
@@ -108,6 +113,20 @@ impl Client {
         Err(Failure::Permanent(format!("{why}; nothing was sent")))
     }
 
+    /// Whose number this is: a channel's own, or a person's with whom it is the conversation.
+    pub(super) async fn identify(&self, channel: &str) -> Result<Identity, Unidentified> {
+        match self.place(channel).await.map_err(Failure::harmless)? {
+            Place { parent: Some(parent), .. } => Err(Unidentified::not_known(format!(
+                "{channel} is a thread: send to discord:{parent} with threadId {channel}"
+            ))),
+            Place { kind: kind::DM, person: Some(person), .. } => Ok(Identity::new(format!("@{person}"))),
+            Place { kind: kind::DM, person: None, .. } => {
+                Err(Unidentified::not_known("Discord does not say with whom that conversation is"))
+            }
+            _ => Ok(Identity::new(channel)),
+        }
+    }
+
     /// What Discord knows of a channel.
     ///
     /// <https://docs.discord.com/developers/resources/channel#get-channel>
@@ -122,7 +141,9 @@ impl Client {
         };
         // A channel's parent is a category, a thread's is the channel that it is in.
         let is_thread = answer["thread_metadata"].is_object();
-        let place = Place { kind, guild: text("guild_id"), parent: text("parent_id").filter(|_| is_thread) };
+        let person = answer["recipients"][0]["id"].as_str().filter(|_| kind == kind::DM).map(str::to_owned);
+        let parent = text("parent_id").filter(|_| is_thread);
+        let place = Place { kind, guild: text("guild_id"), parent, person };
         remember(&self.places.channels, channel.to_owned(), place.clone());
         Ok(place)
     }

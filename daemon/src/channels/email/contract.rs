@@ -1,7 +1,7 @@
 //! What a mail server says in each case of the contract.
 
 use super::double::{AUTHORITY, Deed};
-use crate::channels::contract::{Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
+use crate::channels::contract::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
 
 /// Of an account.
 pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
@@ -18,6 +18,12 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
         )
     },
     address: "ada@example.org",
+    alike: &[Alike {
+        identity: "Ada@example.org",
+        spelt: &["Ada@example.org", "Ada@Example.ORG"],
+        asked: &[],
+    }],
+    acquainted: &[],
     message: "<00112233445566778899aabbccddeeff@hub.test>",
     user: "ada@example.org",
     file: ("a b.txt", "text/plain"),

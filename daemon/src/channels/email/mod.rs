@@ -35,6 +35,7 @@ use super::{
     TargetError,
     account::{OpenError, Opening},
     http::token::Token,
+    identity::Spelling,
 };
 use crate::{
     files::kept::Kept,
@@ -173,6 +174,17 @@ impl Adapter for Email {
         canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
+    }
+
+    /// A mailbox's tagged addresses, `ada+shop@example.org`, lead to it on most servers, and whoever has to be asked about
+    /// `ada@example.org` is asked about them. Other habits of single providers (dots that count for nothing) are not followed:
+    /// elsewhere such addresses are different people's.
+    fn held_with(&self, identity: &str) -> Vec<String> {
+        untagged(identity).into_iter().collect()
+    }
+
     fn scope(&self, _: &str) -> IdScope {
         // A header with the id that the call has: nothing of the answered mail goes along.
         IdScope::Conversation
@@ -240,6 +252,13 @@ fn canonical(address: &str) -> Result<String, &'static str> {
     Ok(format!("{local}@{}", domain.to_ascii_lowercase()))
 }
 
+/// The mailbox of a tagged address.
+fn untagged(address: &str) -> Option<String> {
+    let (local, domain) = address.rsplit_once('@')?;
+    let (mailbox, _) = local.split_once('+').filter(|(mailbox, _)| !mailbox.is_empty())?;
+    Some(format!("{mailbox}@{domain}"))
+}
+
 /// Labels of letters, digits and inner hyphens, RFC 5321 §4.1.2.
 fn is_domain(name: &str) -> bool {
     name.split('.').all(|label| {
@@ -259,6 +278,14 @@ mod tests {
     fn an_address_has_one_spelling() {
         assert_eq!(canonical("Ada.Lovelace+x@Example.ORG").unwrap(), "Ada.Lovelace+x@example.org");
         assert_eq!(canonical("root@localhost").unwrap(), "root@localhost");
+    }
+
+    #[test]
+    fn a_tagged_address_is_held_with_its_mailbox() {
+        assert_eq!(untagged("ada+shop+x@example.org").as_deref(), Some("ada@example.org"));
+        for other in ["ada@example.org", "+ada@example.org", "a.d.a@example.org"] {
+            assert_eq!(untagged(other), None, "{other}");
+        }
     }
 
     #[test]

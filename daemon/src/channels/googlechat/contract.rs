@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, usual},
+        contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -19,6 +19,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
             format!("key = \"file:{}\"\nbase_url = \"{base}\"\ntoken_url = \"{base}/token\"", key.display())
         },
         address: "spaces/AAAA",
+        alike: &[Alike { identity: "spaces/AAAA", spelt: &["spaces/AAAA"], asked: &[] }],
+        acquainted: &[],
         message: "spaces/AAAA/messages/M.M",
         user: "users/1",
         file: ("", ""),
@@ -34,6 +36,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         way: "by a webhook",
         settings: |stage| format!("webhook = \"file:{}\"", stage.secret().display()),
         address: "spaces/AAAA",
+        alike: &[Alike { identity: "spaces/AAAA", spelt: &["spaces/AAAA"], asked: &[] }],
+        acquainted: &[],
         message: "spaces/AAAA/messages/M.M",
         user: "users/1",
         file: ("", ""),

@@ -34,6 +34,7 @@ use super::{
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
     http::{base::Base, token::Token},
+    identity::Spelling,
 };
 use crate::{
     message::action::Action,
@@ -181,6 +182,11 @@ impl Adapter for GoogleChat {
             }
             _ => Ok(space),
         }
+    }
+
+    /// A space has one name, and a person is no address: the direct message with them is a space.
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
     }
 
     fn scope(&self, _: &str) -> IdScope {

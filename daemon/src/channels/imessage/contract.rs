@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, NOT_TOLD, Scene, UNCLAIMED, plays, stage::Script, usual},
+        contract::{Alike, Case, Contract, Ends, NOT_TOLD, Scene, UNCLAIMED, plays, stage::Script, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -18,6 +18,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
             format!("url = \"http://127.0.0.1:{port}\"\npassword = \"file:{}\"", password.display())
         },
         address: "+4915112345679",
+        alike: ALIKE,
+        acquainted: &[],
         message: "B-2",
         user: "+4915112345679",
         file: ("a b.txt", "text/plain"),
@@ -30,12 +32,41 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         way: "by imsg",
         settings: |stage| format!("kind = \"imsg\"\ncommand = [\"{}\"]", stage.program().display()),
         address: "+4915112345679",
+        alike: ALIKE,
+        acquainted: &[],
         message: "G-7",
         user: "+4915112345679",
         file: ("a b.txt", "text/plain"),
         card: "",
         secret: None,
         scene: by_imsg,
+    },
+];
+
+const ALIKE: &[Alike] = &[
+    Alike {
+        identity: "+4915112345679",
+        spelt: &[
+            "+4915112345679",
+            "+49 151 1234-5679",
+            "phone:+4915112345679",
+            "iMessage;-;+4915112345679",
+            "any;-;+4915112345679",
+            "SMS;-;+4915112345679",
+            "RCS;-;+4915112345679",
+            "iMessage;+;+4915112345679",
+        ],
+        asked: &[],
+    },
+    Alike {
+        identity: "anna@example.org",
+        spelt: &["anna@example.org", "Anna@Example.org", "any;-;ANNA@example.org"],
+        asked: &[],
+    },
+    Alike {
+        identity: "iMessage;+;chat123456",
+        spelt: &["iMessage;+;chat123456", "any;+;chat123456", "SMS;+;chat123456"],
+        asked: &[],
     },
 ];
 

@@ -29,6 +29,7 @@ use super::{
     account::{OpenError, Opening},
     capabilities::DeliveryMode,
     http::{base::Base, token::Token},
+    identity::Spelling,
 };
 use crate::{
     files::kept::Kept,
@@ -165,6 +166,15 @@ impl Adapter for IMessage {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(PLAIN.channel, address))
+    }
+
+    /// By which service a message goes is not who it goes to: all conversations with one handle are one.
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(target::identity(address))
+    }
+
+    fn recipient<'a>(&self, identity: &'a str, written_as: Option<&'a str>) -> &'a str {
+        written_as.unwrap_or(identity)
     }
 
     fn scope(&self, _: &str) -> IdScope {

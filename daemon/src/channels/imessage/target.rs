@@ -27,6 +27,18 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Who a canonical address is: a person by their handle, a group by its GUID with the service it was first made by.
+///
+/// Messages writes one conversation down under several GUIDs: by its service (`iMessage`, `SMS`, `RCS`), and since macOS 26 as
+/// `any`. A `+` before a handle makes no group of it. What writes by SMS and has no number (a short code) is nowhere else.
+pub(super) fn identity(address: &str) -> String {
+    match address.split(';').collect::<Vec<_>>().as_slice() {
+        [_, "-", id] => handle(id).unwrap_or_else(|| format!("SMS;-;{id}")),
+        [_, "+", id] => handle(id).unwrap_or_else(|| format!("iMessage;+;{id}")),
+        _ => address.to_owned(),
+    }
+}
+
 fn handle(text: &str) -> Option<String> {
     if let Some(number) = text.strip_prefix('+') {
         let digits: String = number.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();
@@ -90,6 +102,19 @@ mod tests {
             "a\n@b.c",
         ] {
             assert!(canonical(other).is_err(), "{other:?}");
+        }
+        for (given, who) in [
+            ("+4915112345678", "+4915112345678"),
+            ("any;-;+4915112345678", "+4915112345678"),
+            ("RCS;-;+4915112345678", "+4915112345678"),
+            ("iMessage;-;+4915112345678", "+4915112345678"),
+            ("iMessage;+;+4915112345678", "+4915112345678"),
+            ("any;-;Anna@Example.org", "anna@example.org"),
+            ("any;+;chat1", "iMessage;+;chat1"),
+            ("SMS;+;chat1", "iMessage;+;chat1"),
+            ("any;-;22395", "SMS;-;22395"),
+        ] {
+            assert_eq!(identity(&canonical(given).unwrap()), who, "{given}");
         }
         for (chat, address) in [
             ("iMessage;-;+15551234567", "+15551234567"),

@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, usual},
+        contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -17,12 +17,37 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
         format!("token = \"file:{}\"\nhomeserver = \"http://127.0.0.1:{port}\"", token.display())
     },
     address: "!room:hub.test",
+    alike: ALIKE,
+    acquainted: &[],
     message: "$event",
     user: "@ada:hub.test",
     file: ("a b.txt", "text/plain"),
     card: "",
     secret: Some(|_, age| format!("syt_hush_{age:?}")),
     scene,
+}];
+
+const ALIKE: &[Alike] = &[Alike {
+    identity: "!room:hub.test",
+    spelt: &["!room:hub.test"],
+    asked: &[
+        (
+            "#kitchen:hub.test",
+            &[Reply::Says(200, "", r#"{"room_id":"!room:hub.test","servers":["hub.test"]}"#)],
+        ),
+        (
+            "@ada:hub.test",
+            &[
+                Reply::Says(200, "", r#"{"user_id":"@hub:hub.test","device_id":"D"}"#),
+                Reply::Says(
+                    200,
+                    "",
+                    r#"{"@ada:hub.test":["!left:hub.test","!room:hub.test"],"@bob:hub.test":["!b:c"]}"#,
+                ),
+                Reply::Says(200, "", r#"{"joined_rooms":["!b:c","!room:hub.test"]}"#),
+            ],
+        ),
+    ],
 }];
 
 const PLAIN_ROOM: Reply = Reply::Says(404, "", r#"{"errcode":"M_NOT_FOUND","error":"Event not found."}"#);

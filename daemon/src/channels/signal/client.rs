@@ -59,6 +59,16 @@ impl Client {
         Self { http: Http::new(http, "signal-cli", Secret::from("")), url, account, serves_all }
     }
 
+    /// The account, as its requests name it.
+    pub(super) fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The way to the daemon.
+    pub(super) fn http(&self) -> &Http {
+        &self.http
+    }
+
     /// Performs a request; the result, or what became of it.
     pub(super) async fn perform(&self, id: &str, wire: &Value, kept: &Kept) -> Result<Value, Failure> {
         if let Some(why) = wire["refused"].as_str() {
@@ -98,7 +108,7 @@ impl Client {
     }
 
     /// Fails where the daemon was started for one account.
-    async fn serves_all(&self) -> Result<(), Failure> {
+    pub(super) async fn serves_all(&self) -> Result<(), Failure> {
         let since = *self.serves_all.lock().unwrap_or_else(PoisonError::into_inner);
         if since.is_some_and(|since| since.elapsed() < BELIEVED) {
             return Ok(());
@@ -127,7 +137,7 @@ impl Client {
         )
     }
 
-    async fn ask(&self, json: Value, file: Option<Checked>) -> Result<Answer, Silence> {
+    pub(super) async fn ask(&self, json: Value, file: Option<Checked>) -> Result<Answer, Silence> {
         let request = self.http.client.post(self.url.at(&["api", "v1", "rpc"]));
         let longest = (2 * Http::longest(file.as_ref().map_or(0, |file| file.size))).min(LONGEST);
         let request = match file {
@@ -139,7 +149,7 @@ impl Client {
     }
 
     /// What an error means for the message.
-    fn judge(&self, error: &Value, method: &str) -> Failure {
+    pub(super) fn judge(&self, error: &Value, method: &str) -> Failure {
         let number = error["code"].as_i64().unwrap_or(0);
         let message = error["message"].as_str().unwrap_or("it gave no reason");
         let said = format!("signal-cli said {number}, {}", self.http.words(message));

@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, usual},
+        contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -14,6 +14,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     way: "",
     settings: |stage| format!("url = \"http://127.0.0.1:{}\"\naccount = \"+4915112345678\"", stage.port),
     address: "+4915112345679",
+    alike: ALIKE,
+    acquainted: &[ACCOUNTS],
     message: "1700000000000",
     user: "+4915112345679",
     file: ("a b.txt", "text/plain"),
@@ -21,6 +23,31 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     secret: None,
     scene,
 }];
+
+const ALIKE: &[Alike] = &[
+    Alike {
+        identity: "aaaaaaaa-0000-4000-8000-00000000000b",
+        spelt: &[
+            "aaaaaaaa-0000-4000-8000-00000000000b",
+            "AAAAAAAA-0000-4000-8000-00000000000B",
+            "uuid:aaaaaaaa-0000-4000-8000-00000000000b",
+        ],
+        asked: &[("+49 151 1234-5679", &[KNOWN]), ("u:Anna.01", &[NOBODY, KNOWN])],
+    },
+    Alike {
+        identity: "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=",
+        spelt: &[
+            "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=",
+            "group:Pmpi-EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI",
+        ],
+        asked: &[],
+    },
+];
+const KNOWN: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"jsonrpc":"2.0","result":[{"number":"+4915112345679","uuid":"aaaaaaaa-0000-4000-8000-00000000000b","username":"anna.01"}],"id":"r"}"#,
+);
 
 const ID: &str = "1700000000000";
 const SENT: Reply = Reply::Says(

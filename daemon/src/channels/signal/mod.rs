@@ -12,6 +12,7 @@ mod client;
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
+mod lookup;
 mod target;
 mod wire;
 
@@ -28,6 +29,7 @@ use super::{
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
     http::base::Base,
+    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -123,6 +125,18 @@ impl Adapter for Signal {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    /// A person is their account's UUID (ACI): a number may be given to somebody else, and a user name be taken by one.
+    fn identity(&self, address: &str) -> Spelling {
+        match address.starts_with('+') || address.starts_with("u:") {
+            true => Spelling::Ask,
+            false => Spelling::known(address),
+        }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        self.client.account_of(address).await
     }
 
     fn scope(&self, _: &str) -> IdScope {

@@ -21,6 +21,7 @@ use super::{
 use crate::channels::{
     Failure, PartKey,
     http::{Answer, Http, Silence, base::Base, token::Token},
+    identity::{Identity, Unidentified},
     limits::Scope,
     removals::Removals,
 };
@@ -165,11 +166,32 @@ impl Client {
         let Some(conversation) = said["channel"]["id"].as_str() else {
             return Err(Failure::Retry("Slack opened a conversation, but did not say which".into()));
         };
+        self.remember(person, conversation);
+        Ok(conversation.to_owned())
+    }
+
+    fn remember(&self, person: &str, conversation: &str) {
         let mut direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
         if direct.len() < MAX_PEOPLE {
             direct.insert(person.to_owned(), conversation.to_owned());
         }
-        Ok(conversation.to_owned())
+    }
+
+    /// The person whose direct conversation this is.
+    ///
+    /// <https://docs.slack.dev/reference/methods/conversations.info>, `user` of
+    /// <https://docs.slack.dev/reference/objects/conversation-object>
+    pub(super) async fn person_of(&self, conversation: &str) -> Result<Identity, Unidentified> {
+        let said = self.question("conversations.info", &[("channel", conversation)]).await?;
+        let channel = &said["channel"];
+        let is_it = channel["id"] == conversation && channel["is_im"] == true;
+        match channel["user"].as_str().filter(|user| is_it && is_person(user)) {
+            Some(person) => {
+                self.remember(person, conversation);
+                Ok(Identity::new(person))
+            }
+            None => Err(Unidentified::not_known("Slack does not say whose direct conversation that is")),
+        }
     }
 
     /// As whom it would send, or why it cannot.

@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, usual},
+        contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -17,6 +17,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
         format!("token = \"file:{}\"\nbase_url = \"http://127.0.0.1:{port}/api\"", token.display())
     },
     address: "C012AB3CD",
+    alike: ALIKE,
+    acquainted: &[],
     message: "1790000000.000100",
     user: "U012AB3CD",
     file: ("a b.txt", "text/plain"),
@@ -24,6 +26,22 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     secret: Some(|_, age| format!("xoxb-hush-{age:?}")),
     scene,
 }];
+
+const ALIKE: &[Alike] = &[
+    Alike {
+        identity: "U012AB3CD",
+        spelt: &["U012AB3CD"],
+        asked: &[(
+            "D012AB3CDEF",
+            &[Reply::Says(
+                200,
+                "",
+                r#"{"ok":true,"channel":{"id":"D012AB3CDEF","is_im":true,"user":"U012AB3CD"}}"#,
+            )],
+        )],
+    },
+    Alike { identity: "C012AB3CD", spelt: &["C012AB3CD"], asked: &[] },
+];
 
 const ID: &str = "1790000000.000100";
 const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"channel":"C012AB3CD","ts":"1790000000.000100"}"#);

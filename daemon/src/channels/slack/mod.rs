@@ -39,6 +39,7 @@ use super::{
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
+    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -51,7 +52,7 @@ pub const KEYS: &[Key] = &[
     key(
         "token",
         "\"file:/run/credentials/slack\"",
-        "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer, and in which thread a message is, channels:history, groups:history and im:history; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
+        "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer, and in which thread a message is, channels:history, groups:history and im:history; im:read to know whose a direct conversation (D…) is, which is held where an agent has a `hold` entry and nobody knows; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
     ),
     key(
         "base_url",
@@ -153,6 +154,18 @@ impl Adapter for Slack {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    /// A direct conversation is the person's.
+    fn identity(&self, address: &str) -> Spelling {
+        match target::is_direct(address) {
+            false => Spelling::known(address),
+            true => Spelling::Ask,
+        }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        self.client.person_of(address).await
     }
 
     fn scope(&self, message: &str) -> IdScope {

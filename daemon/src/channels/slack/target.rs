@@ -13,6 +13,11 @@ pub(super) fn is_person(address: &str) -> bool {
     address.starts_with(['U', 'W'])
 }
 
+/// Whether an id is a direct conversation's with one person. One with several (`G…`, or `C…`) is a place of its own.
+pub(super) fn is_direct(address: &str) -> bool {
+    address.starts_with('D')
+}
+
 /// Why a request can never be done, if it names a message by what is no message's id: two numbers, with a dot between them
 /// (<https://docs.slack.dev/messaging/retrieving-messages#individual_messages>).
 pub(super) fn unfit(body: &Value) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, usual},
+        contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -25,6 +25,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
             )
         },
         address: "19:abc@thread.tacv2",
+        alike: &[Alike { identity: "19:abc@thread.tacv2", spelt: &["19:abc@thread.tacv2"], asked: &[] }],
+        acquainted: &[],
         message: "1700000000000",
         user: "29:1",
         file: ("a b.png", "image/png"),
@@ -37,6 +39,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         way: "by a workflow",
         settings: |stage| format!("webhook = \"file:{}\"", stage.secret().display()),
         address: "webhook",
+        alike: &[Alike { identity: "webhook", spelt: &["webhook"], asked: &[] }],
+        acquainted: &[],
         message: "1",
         user: "29:1",
         file: ("", ""),

@@ -35,6 +35,7 @@ use super::{
     capabilities::{ButtonRules, CardRules, PollRules},
     house::House,
     http::{base::Base, token::Token},
+    identity::Spelling,
     told::{NotTold, Told},
 };
 use crate::{
@@ -222,6 +223,12 @@ impl Adapter for Teams {
             false => target::canonical(address),
         };
         found.map_err(TargetError::at(BOT.channel, address))
+    }
+
+    /// A conversation has one id, and a person is no address: what is written to them goes to the one conversation that the
+    /// bot has with them.
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
     }
 
     fn scope(&self, _: &str) -> IdScope {

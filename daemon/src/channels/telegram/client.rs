@@ -7,7 +7,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::RequestBuilder;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     media,
@@ -17,6 +17,7 @@ use crate::{
     channels::{
         Failure, PartKey,
         http::{Answer, Http, Silence, TIMEOUT, base::Base, quota, token::Token},
+        identity::{Identity, Unidentified},
         limits::Scope,
         removals::Removals,
     },
@@ -155,6 +156,34 @@ impl Client {
         }
         let said = answer.body["description"].as_str().unwrap_or_default().to_owned();
         Ok(Err(Refused { answer, said }))
+    }
+
+    /// Whose address a public name or a basic group's number is.
+    ///
+    /// `getChat` knows a chat by its public name. Of a group that was upgraded it still tells the old number; the new one comes as
+    /// `migrate_to_chat_id` (<https://core.telegram.org/bots/api#responseparameters>) with the refusal of what is asked about
+    /// its members, such as the bot itself, whose number its token begins with.
+    pub(super) async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        let (method, body) = match address.parse::<i64>() {
+            Ok(group) => {
+                let token = self.http.token();
+                let bot = token.expose().split(':').next().and_then(|id| id.parse::<i64>().ok());
+                ("getChatMember", json!({ "chat_id": group, "user_id": bot }))
+            }
+            Err(_) => ("getChat", json!({ "chat_id": address })),
+        };
+        let request = self.http.client.post(self.address(method)).json(&body);
+        match self.ask(request, TIMEOUT).await.map_err(Silence::harmless)? {
+            Ok(member) if member["status"].is_string() => Ok(Identity::new(address)),
+            Ok(chat) => match chat["id"].as_i64() {
+                Some(id) => Ok(Identity::new(id.to_string())),
+                None => Err(Unidentified::not_known("Telegram does not say which chat that is")),
+            },
+            Err(refused) => match refused.answer.body["parameters"]["migrate_to_chat_id"].as_i64() {
+                Some(moved) => Ok(Identity::new(moved.to_string())),
+                None => Err(self.judge(&refused).harmless().into()),
+            },
+        }
     }
 
     /// Who the bot is, or why it cannot send.

@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, usual},
+        contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -17,6 +17,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
         format!("token = \"file:{}\"\nbase_url = \"http://127.0.0.1:{port}\"", token.display())
     },
     address: "-1001234567890",
+    alike: ALIKE,
+    acquainted: &[],
     message: "42",
     user: "99",
     file: ("a b.png", "image/png"),
@@ -24,6 +26,32 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     secret: Some(|_, age| format!("123456:hush_{age:?}")),
     scene,
 }];
+
+const ALIKE: &[Alike] = &[
+    Alike {
+        identity: "-1001234567890",
+        spelt: &["-1001234567890", "tg:-1001234567890"],
+        asked: &[
+            (
+                "@Gatepost_News",
+                &[Reply::Says(200, "", r#"{"ok":true,"result":{"id":-1001234567890,"type":"channel"}}"#)],
+            ),
+            (
+                "-123",
+                &[Reply::Says(
+                    400,
+                    "",
+                    r#"{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-1001234567890}}"#,
+                )],
+            ),
+        ],
+    },
+    Alike {
+        identity: "-5",
+        spelt: &[],
+        asked: &[("-5", &[Reply::Says(200, "", r#"{"ok":true,"result":{"status":"member"}}"#)])],
+    },
+];
 
 const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"result":{"message_id":42}}"#);
 const GONE: Reply = Reply::Says(

@@ -31,6 +31,7 @@ use super::{
     account::{OpenError, Opening},
     capabilities::{ButtonRules, PollRules},
     http::{base::Base, token::Token},
+    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -162,6 +163,18 @@ impl Adapter for Telegram {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+    }
+
+    /// A public name can be given to another chat, and a basic group's number is another one once it is a supergroup.
+    fn identity(&self, address: &str) -> Spelling {
+        match target::tells(address) {
+            true => Spelling::known(address),
+            false => Spelling::Ask,
+        }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        self.client.identify(address).await
     }
 
     fn scope(&self, _: &str) -> IdScope {

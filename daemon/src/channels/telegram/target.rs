@@ -31,6 +31,14 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Numbers of basic groups are not below this (<https://core.telegram.org/api/bots/ids>); those of supergroups and channels are.
+const BASIC_GROUPS: i64 = -999_999_999_999;
+
+/// Whether an address is its chat's for good: a person's, a supergroup's or a channel's number.
+pub(super) fn tells(address: &str) -> bool {
+    address.parse::<i64>().is_ok_and(|number| number > 0 || number < BASIC_GROUPS)
+}
+
 /// Why a request can never be done, if something that it names by an id is no id. What is a number stands in it as one.
 pub(super) fn unfit(body: &Map<String, Value>) -> Option<String> {
     let answered =
@@ -91,6 +99,16 @@ mod tests {
             ("@Gatepost_News", "@gatepost_news"),
         ] {
             assert_eq!(canonical(address).as_deref(), Ok(spelling), "{address}");
+        }
+    }
+
+    #[test]
+    fn names_and_basic_groups_do_not_tell_whose_they_are() {
+        for tells_it in ["5", "-1001234567890"] {
+            assert!(tells(tells_it), "{tells_it}");
+        }
+        for other in ["@news", "-5", "-999999999999"] {
+            assert!(!tells(other), "{other}");
         }
     }
 

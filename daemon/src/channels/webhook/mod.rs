@@ -21,6 +21,7 @@ use super::{
     Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     http::{Http, Silence, base::Base},
+    identity::Spelling,
     limits::Scope,
 };
 use crate::{
@@ -94,6 +95,10 @@ impl Adapter for Webhook {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         super::plain_name(&CAPABILITIES, address, ".-_")
+    }
+
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
     }
 
     fn scope(&self, _: &str) -> IdScope {

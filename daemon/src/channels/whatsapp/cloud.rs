@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Template,
-    target::{MessageId, is_user_id},
+    target::{MessageId, is_user},
     wire::{NO_MESSAGE, refused},
 };
 use crate::{
@@ -128,7 +128,7 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
 /// A user id stands in `recipient`, a number in `to`
 /// (<https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>).
 fn envelope(to: &str) -> Value {
-    let place = if is_user_id(to) { "recipient" } else { "to" };
+    let place = if is_user(to) { "recipient" } else { "to" };
     json!({ "messaging_product": "whatsapp", "recipient_type": "individual", place: to })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     channels::{
-        contract::{Case, Contract, Ends, Scene, plays, stage::Stage, usual},
+        contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Stage, usual},
         http::double::Reply,
     },
     message::action::Action,
@@ -15,6 +15,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         way: "by the Cloud API",
         settings: |stage| format!("kind = \"cloud\"\n{}", cloud(stage)),
         address: ANNA,
+        alike: ALIKE,
+        acquainted: &[],
         message: "wamid.1",
         user: ANNA,
         file: ("a b.txt", "text/plain"),
@@ -27,6 +29,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         way: "by an Evolution API",
         settings: |stage| format!("kind = \"evolution\"\n{}", evolution(stage)),
         address: ANNA,
+        alike: ALIKE,
+        acquainted: &[],
         message: "3EB0AA",
         user: ANNA,
         file: ("a b.txt", "text/plain"),
@@ -39,6 +43,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         way: "by both",
         settings: |stage| format!("kind = \"hybrid\"\n{}\n{}", cloud(stage), evolution(stage)),
         address: ANNA,
+        alike: ALIKE,
+        acquainted: &[],
         message: "3EB0AA",
         user: ANNA,
         file: ("a b.txt", "text/plain"),
@@ -46,6 +52,16 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         secret: Some(|_, age| format!("EAAhush{age:?}")),
         scene: by_both,
     },
+];
+
+const ALIKE: &[Alike] = &[
+    Alike {
+        identity: "5511987654321",
+        spelt: &["5511987654321", "+55 11 98765-4321", "+55 11 8765-4321", "551187654321@s.whatsapp.net"],
+        asked: &[],
+    },
+    Alike { identity: "525512345678", spelt: &["525512345678", "+52 1 55 1234 5678"], asked: &[] },
+    Alike { identity: "541112345678", spelt: &["541112345678", "phone:+54 9 11 1234-5678"], asked: &[] },
 ];
 
 const ANNA: &str = "4915112345679";

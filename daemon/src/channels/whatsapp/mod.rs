@@ -40,6 +40,7 @@ use super::{
     account::{OpenError, Opening},
     capabilities::{ButtonRules, DeliveryMode, PollRules},
     http::{base::Base, token::Token},
+    identity::{Identity, Spelling, Unidentified},
     told::{NotTold, Told},
 };
 use crate::{
@@ -295,8 +296,25 @@ impl Adapter for WhatsApp {
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        target::canonical(address, self.graph.is_some(), self.instance.is_some())
-            .map_err(TargetError::at(CLOUD.channel, address))
+        let ways = target::Takes { groups: self.instance.is_some(), users: self.graph.is_some() };
+        target::canonical(address, ways).map_err(TargetError::at(CLOUD.channel, address))
+    }
+
+    /// A number is one however it is dialled. Whose number is behind a user's id, nobody is told.
+    fn identity(&self, address: &str) -> Spelling {
+        match target::is_user(address) {
+            true => Spelling::Ask,
+            false => Spelling::known(target::identity(address)),
+        }
+    }
+
+    async fn identify(&self, _address: &str) -> Result<Identity, Unidentified> {
+        Err(Unidentified::not_known("WhatsApp does not say which number is behind a user's id"))
+    }
+
+    /// As it was written: WhatsApp itself knows which of a number's forms is registered.
+    fn recipient<'a>(&self, identity: &'a str, written_as: Option<&'a str>) -> &'a str {
+        written_as.unwrap_or(identity)
     }
 
     fn scope(&self, _: &str) -> IdScope {

@@ -22,28 +22,36 @@ const MAX_USER_ID: usize = 128;
 /// The longest number (ITU-T E.164: 15 digits), and the shortest that is one with its country.
 const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
-/// The one spelling of an address, by the ways that there are: the Cloud API alone takes user ids, the Evolution API alone
-/// takes groups.
-pub(super) fn canonical(address: &str, users: bool, groups: bool) -> Result<String, &'static str> {
-    let hint = match (users, groups) {
+/// What an account can write to beside numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Takes {
+    /// Groups, by the Evolution API.
+    pub(super) groups: bool,
+    /// People by the id that the Cloud API has for them.
+    pub(super) users: bool,
+}
+
+/// The one spelling of an address.
+pub(super) fn canonical(address: &str, takes: Takes) -> Result<String, &'static str> {
+    let hint = match (takes.users, takes.groups) {
         (true, true) => EVERY_HINT,
-        (_, false) => HINT,
         (false, true) => GROUP_HINT,
+        (_, false) => HINT,
     };
-    if is_user_id(address) {
-        return match users {
-            true => Ok(address.to_owned()),
-            false => Err("user ids are reached by the Cloud API only; write to a number"),
-        };
-    }
     if let Some(group) = address.strip_suffix("@g.us") {
         let id = (10..=64).contains(&group.len())
             && group.bytes().all(|b| b.is_ascii_digit() || b == b'-')
             && group.starts_with(|c: char| c.is_ascii_digit());
-        return match (id, groups) {
+        return match (id, takes.groups) {
             (true, true) => Ok(address.to_owned()),
             (true, false) => Err("groups are reached by the Evolution API only; write to a number"),
             _ => Err(hint),
+        };
+    }
+    if is_user(address) {
+        return match takes.users {
+            true => Ok(address.to_owned()),
+            false => Err("a user's id is known to the Cloud API only; write to a number"),
         };
     }
     let bare = address.strip_prefix("phone:").unwrap_or(address);
@@ -51,15 +59,36 @@ pub(super) fn canonical(address: &str, users: bool, groups: bool) -> Result<Stri
     number(bare.strip_prefix('+').unwrap_or(bare)).ok_or(hint)
 }
 
-/// Whether it is a business-scoped user id: two letters for the country, `ENT` where it is of several businesses that belong
-/// together, and letters and digits. They are taken as they came.
-pub(super) fn is_user_id(address: &str) -> bool {
+/// Whether an address is the id that Meta has for a person towards one business (a business-scoped user id): a country's two
+/// letters, `ENT` where it is for several businesses that belong together, and letters and digits
+/// (<https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>).
+pub(super) fn is_user(address: &str) -> bool {
     let Some((country, id)) = address.split_once('.') else { return false };
     let id = id.strip_prefix("ENT.").unwrap_or(id);
     country.len() == 2
         && country.bytes().all(|b| b.is_ascii_uppercase())
         && (1..=MAX_USER_ID).contains(&id.len())
         && id.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+/// Who a canonical address is: a number in the one form of those that people dial it in.
+///
+/// In three countries a mobile number has a digit that is dialled from some places and left out in others, and WhatsApp knows
+/// people by either form. The Evolution API brings some of them together (`createJid`, `formatMXOrARNumber` and `formatBRNumber`
+/// of <https://github.com/EvolutionAPI/evolution-api/blob/2.3.6/src/utils/createJid.ts>), the Cloud API all: Mexico's 1 after 52
+/// and Argentina's 9 after 54 are left out, before ten digits. Brazil's 9 is put before eight digits of which the first is 6 to 9:
+/// such were mobile numbers before they got it, and 2 to 5 are landlines (<https://arquivo.jmais.com.br/?p=38805>).
+pub(super) fn identity(address: &str) -> String {
+    let Some(country) = address.get(..2).filter(|_| address.bytes().all(|b| b.is_ascii_digit())) else {
+        return address.to_owned();
+    };
+    let rest = &address[2..];
+    match (country, rest.len()) {
+        ("52", 11) if rest.starts_with('1') => format!("52{}", &rest[1..]),
+        ("54", 11) if rest.starts_with('9') => format!("54{}", &rest[1..]),
+        ("55", 10) if matches!(rest.as_bytes()[2], b'6'..=b'9') => format!("55{}9{}", &rest[..2], &rest[2..]),
+        _ => address.to_owned(),
+    }
 }
 
 fn number(text: &str) -> Option<String> {
@@ -91,7 +120,7 @@ impl<'a> MessageId<'a> {
     pub(super) fn read(text: &'a str) -> Option<Self> {
         // An id of the Cloud API is base64, and may have a slash in it.
         let (author, id) = match text.split_once('/').filter(|_| !text.starts_with(WAMID)) {
-            Some((author, id)) => (Some(canonical(author, false, false).ok()?), id),
+            Some((author, id)) => (Some(canonical(author, Takes::default()).ok()?), id),
             None => (None, text),
         };
         let is_one = (1..=256).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
@@ -121,15 +150,22 @@ mod tests {
             "phone:+4915112345678",
             "4915112345678@s.whatsapp.net",
         ] {
-            assert_eq!(canonical(given, true, false).unwrap(), "4915112345678", "{given}");
+            assert_eq!(canonical(given, Takes::default()).unwrap(), "4915112345678", "{given}");
         }
         let group = "120363012345678901@g.us";
-        assert_eq!(canonical(group, false, true).unwrap(), group);
-        assert!(canonical(group, true, false).unwrap_err().contains("Evolution"));
+        assert_eq!(canonical(group, Takes { groups: true, users: false }).unwrap(), group);
+        assert!(canonical(group, Takes::default()).unwrap_err().contains("Evolution"));
         for other in
             ["", "anna", "015112345678", "12345", "x@g.us", "1234567890123456", "+", "-1@g.us", "a\n1"]
         {
-            assert!(canonical(other, true, true).is_err(), "{other}");
+            assert!(canonical(other, Takes { groups: true, users: true }).is_err(), "{other}");
+        }
+        let users = Takes { groups: false, users: true };
+        let user = "US.13491208655302741918";
+        assert_eq!(canonical(user, users).unwrap(), user);
+        assert!(canonical(user, Takes::default()).unwrap_err().contains("Cloud"));
+        for other in ["us.1349", "USA.1349", "US.", "US.a b", "U1.5"] {
+            assert!(canonical(other, users).is_err(), "{other}");
         }
         assert_eq!(jid("4915112345678"), "4915112345678@s.whatsapp.net");
         assert_eq!(jid(group), group);
@@ -137,14 +173,37 @@ mod tests {
 
     #[test]
     fn a_user_id_is_an_identity_of_its_own_and_the_cloud_apis() {
+        let users = Takes { groups: false, users: true };
         for id in ["US.13491208655302741918", "US.ENT.11815799212886844830", "DE.aB9"] {
-            assert_eq!(canonical(id, true, false).as_deref(), Ok(id));
-            assert!(canonical(id, false, true).unwrap_err().contains("Cloud API"), "{id}");
+            assert_eq!(canonical(id, users).as_deref(), Ok(id));
+            assert!(
+                canonical(id, Takes { groups: true, users: false }).unwrap_err().contains("Cloud API"),
+                "{id}"
+            );
         }
         for other in
             ["us.134", "USA.134", "US.", "US.ENT.", "US.1 2", "US.1/2", &format!("US.{}", "1".repeat(129))]
         {
-            assert!(canonical(other, true, true).is_err(), "{other}");
+            assert!(canonical(other, Takes { groups: true, users: true }).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_one_with_and_without_the_digit_that_not_everybody_dials() {
+        for (one, other) in [
+            ("5511987654321", "551187654321"),
+            ("5551987654321", "555187654321"),
+            ("5215512345678", "525512345678"),
+            ("5491112345678", "541112345678"),
+        ] {
+            assert_eq!(identity(one), identity(other), "{one}");
+        }
+        // A landline in Brazil, with and without a 9 before it, is two people's.
+        assert_ne!(identity("551123456789"), identity("5511923456789"));
+        for other in
+            ["4915112345678", "120363012345678901@g.us", "5511923456789", "525512345678", "52551234567"]
+        {
+            assert_eq!(identity(other), other);
         }
     }
 

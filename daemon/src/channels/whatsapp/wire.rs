@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Template, Way, cloud, evolution,
-    target::{MessageId, is_user_id},
+    target::{MessageId, is_user},
 };
 pub(super) use crate::channels::refused;
 use crate::{
@@ -48,7 +48,7 @@ pub(super) fn compose(ways: Ways, letter: &Letter<'_>, previews: bool, template:
     let foreign = ways.evolution && letter.files.iter().any(|file| !cloud::takes(file));
     let wanted = if group {
         Some(Way::Evolution)
-    } else if is_user_id(letter.address) {
+    } else if is_user(letter.address) {
         // The other way knows numbers alone; what it alone takes is refused.
         Some(Way::Cloud)
     } else if letter.extras.buttons.is_empty() {
@@ -74,7 +74,7 @@ pub(super) fn compose(ways: Ways, letter: &Letter<'_>, previews: bool, template:
 
 /// Anything else.
 pub(super) fn act(ways: Ways, act: &Act<'_>) -> Option<Value> {
-    let user = is_user_id(act.address);
+    let user = is_user(act.address);
     let wanted = match act.deed {
         Deed::Poll(_) | Deed::Delete { .. } if user => {
             return Some(refused("by the Cloud API, which alone reaches a user id, there is no such thing"));

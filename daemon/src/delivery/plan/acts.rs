@@ -37,7 +37,7 @@ pub(super) fn part(
         (deed, _) => deed.clone(),
     };
     let act = Act {
-        address: &content.target.address,
+        address: content.recipient(adapter),
         thread: content.target.thread.as_deref(),
         reply_to: content.reply_to,
         silent: content.silent,

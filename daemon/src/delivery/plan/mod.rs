@@ -27,15 +27,17 @@ use crate::{
     channels::{
         Adapter, TargetError,
         account::{Accounts, NoAccount},
+        identity::Spelling,
     },
     message::{
         action::Action,
+        attachment::Attachment,
         call::Call,
         deed::Deed,
         refusal::{Code, NO_ACCOUNT, Refusal},
         target::{Destination, Target},
     },
-    policy::Origin,
+    policy::{self, Entries, Origin, Subject, Touched},
     spelling::nearest,
 };
 
@@ -47,6 +49,17 @@ impl Book {
     /// A book of these names.
     pub fn new(names: BTreeMap<String, Destination>) -> Self {
         Self(names)
+    }
+
+    /// What a call means by a name in it. A channel that the call names comes first: what is an address there is that.
+    fn meant(&self, call: &Call, is_address: impl FnOnce(&str, &str) -> bool) -> Option<(Destination, &str)> {
+        let (meant, name) = self.look(&call.destination)?;
+        let Destination::Address { channel: Some(channel), .. } = &meant else { return None };
+        let own = match &call.channel {
+            None => true,
+            Some(named) => named == channel && !is_address(channel, name),
+        };
+        own.then_some((meant, name))
     }
 
     /// What a destination means that is nothing but a name in it, and that name.
@@ -74,9 +87,43 @@ pub struct Resolved {
     pub account: String,
     /// The name in the address book by which it was meant.
     pub known_as: Option<String>,
+    /// The address as it was written, where its identity is another.
+    pub written_as: Option<String>,
+    /// Why nobody knows whose address it is.
+    pub unidentified: Option<String>,
 }
 
-/// Finds the target and account that a call means.
+impl Resolved {
+    /// What a call becomes there, with these files; `touched` are the messages there that it names.
+    pub(super) fn content<'a>(
+        &'a self,
+        agent: &'a str,
+        call: &'a Call,
+        origin: Option<&'a Origin>,
+        attachments: &'a [Attachment],
+        touched: &'a [Touched],
+    ) -> Content<'a> {
+        Content {
+            id: None,
+            agent,
+            target: &self.target,
+            written_as: self.written_as.as_deref(),
+            unidentified: self.unidentified.as_deref(),
+            account: &self.account,
+            reply_to: call.reply_to.as_deref(),
+            silent: call.silent,
+            origin,
+            deed: &call.deed,
+            text: &call.text,
+            attachments,
+            made_by: None,
+            touched,
+        }
+    }
+}
+
+/// Finds the target and account that a call means, its address as its channel spells it. What an agent may not write to anyway is
+/// refused before anything is said of the accounts that there are.
 pub fn resolve(
     call: &Call,
     origin: Option<&Origin>,
@@ -84,7 +131,8 @@ pub fn resolve(
     accounts: &Accounts,
     book: &Book,
 ) -> Result<Resolved, Refusal> {
-    let (destination, known_as) = match book.look(&call.destination) {
+    let is_address = |channel: &str, name: &str| spelt(accounts, channel, name, false).is_some();
+    let (destination, known_as) = match book.meant(call, is_address) {
         Some((destination, name)) => (destination, Some(name)),
         None => (call.destination.clone(), None),
     };
@@ -106,6 +154,10 @@ pub fn resolve(
             (channel, address.clone(), thread.as_ref())
         }
     };
+    let is_person = matches!(destination, Destination::Address { person: true, .. });
+    // To whom a channel is closed, nothing is said of what there is on it.
+    let closed =
+        (!rules.rights.reach(&channel)).then(|| policy::not_allowed(&rules.rights, &channel, &address));
     let current = destination == Destination::Current;
     let inherited = origin.filter(|_| current);
     let bound = rules.accounts.get(&channel).map(String::as_str);
@@ -115,35 +167,62 @@ pub fn resolve(
         && inherited_account != Some(named)
     {
         let error = format!("this agent writes on {channel} from the account {bound:?} only, not {named:?}");
-        return Err(Refusal::new(Code::Forbidden, error, "leave accountId out").because("not_its_account"));
+        let refusal = Refusal::new(Code::Forbidden, error, "leave accountId out").because("not_its_account");
+        return Err(closed.unwrap_or(refusal));
     }
     // On the channel of its turn, an agent goes on by the account that was written to.
     let of_turn =
         origin.filter(|origin| origin.place.channel == channel).map(|origin| origin.account.as_str());
     let account = call.account.as_deref().or(inherited_account).or(bound).or(of_turn);
-    let (account, adapter) = accounts.pick(&channel, account).map_err(no_account)?;
+    let (account, adapter) = accounts.pick(&channel, account).map_err(|error| {
+        let address = spelt(accounts, &channel, &address, is_person).unwrap_or_else(|| address.clone());
+        let target = Target { channel: channel.clone(), address, thread: None };
+        match rules.rights.permits(&Subject::known("", &target), &Entries::new()) {
+            true => no_account(error),
+            false => policy::not_allowed(&rules.rights, &channel, &target.address),
+        }
+    })?;
     let address = match call.deed {
         // It is done to the account itself.
         Deed::Presence { .. } => address,
-        _ => adapter
-            .spell(&address, matches!(destination, Destination::Address { person: true, .. }))
-            .map_err(|error| bad_address(&error, adapter.capabilities().address_hint))?,
+        _ => adapter.spell(&address, is_person).map_err(|error| {
+            closed.unwrap_or_else(|| bad_address(&error, adapter.capabilities().address_hint))
+        })?,
     };
 
     let can = adapter.capabilities();
     let asked_thread = agree("threadId", asked_thread, call.thread.as_ref())?;
     let thread = match asked_thread {
-        Some(_) if !can.threads => return Err(able::without(&channel, "threads", "leave threadId out")),
         Some(thread) => Some(thread.clone()),
         // Inherited, and dropped where the channel has none.
         None => inherited.and_then(|origin| origin.place.thread.clone()).filter(|_| can.threads),
     };
-    able::check(can, call)?;
     Ok(Resolved {
         target: Target { channel, address, thread },
         account: account.to_owned(),
         known_as: known_as.map(str::to_owned),
+        written_as: None,
+        unidentified: None,
     })
+}
+
+/// Whether the platform can do what a call asks for where it goes. Only for who may write there.
+pub(super) fn check(adapter: &dyn Adapter, call: &Call, resolved: &Resolved) -> Result<(), Refusal> {
+    let can = adapter.capabilities();
+    if resolved.target.thread.is_some() && !can.threads {
+        return Err(able::without(&resolved.target.channel, "threads", "leave threadId out"));
+    }
+    able::check(can, call)
+}
+
+/// An address as the identity that its spelling tells on a channel, or else as the channel spells it, if it is one there.
+fn spelt(accounts: &Accounts, channel: &str, address: &str, person: bool) -> Option<String> {
+    let (.., adapter) = accounts.iter().find(|(open, ..)| *open == channel)?;
+    let spelt = adapter.spell(address, person).ok()?;
+    match adapter.identity(&spelt) {
+        Spelling::Known(identity) => Some(identity.into()),
+        Spelling::Ask | Spelling::LookUp => Some(spelt),
+    }
 }
 
 /// An address without a channel, with what it may have meant: a name of the address book that is near, or the same on a

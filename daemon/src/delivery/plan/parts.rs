@@ -30,6 +30,10 @@ pub struct Content<'a> {
     pub agent: &'a str,
     /// Where it goes.
     pub target: &'a Target,
+    /// The address as it was written, where that is another.
+    pub written_as: Option<&'a str>,
+    /// Why nobody knows whose address it is.
+    pub unidentified: Option<&'a str>,
     /// From which account.
     pub account: &'a str,
     /// What it answers.
@@ -57,6 +61,8 @@ impl<'a> Content<'a> {
             id: Some(&message.id),
             agent: &message.agent,
             target,
+            written_as: message.written_as.as_deref(),
+            unidentified: message.unidentified.as_deref(),
             account: &message.account,
             reply_to: message.reply_to.as_deref(),
             silent: message.silent,
@@ -67,6 +73,12 @@ impl<'a> Content<'a> {
             made_by: None,
             touched: &message.touched,
         }
+    }
+
+    /// The address that its requests name.
+    pub(super) fn recipient(&self, adapter: &dyn Adapter) -> &'a str {
+        // What nobody could identify goes nowhere but to the address that was judged.
+        adapter.recipient(&self.target.address, self.written_as.filter(|_| self.unidentified.is_none()))
     }
 }
 
@@ -146,7 +158,7 @@ fn letters(
     let part = |(index, Piece { part, files, words }): (usize, &Piece<'_>)| {
         let extras = if index == dressed { extras } else { Extras::NONE };
         let letter = Letter {
-            address: &content.target.address,
+            address: content.recipient(adapter),
             thread: content.target.thread.as_deref(),
             reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
             silent: content.silent,

@@ -78,7 +78,9 @@ struct Issued {
 pub(super) async fn receive(State(door): State<Door>, request: Request) -> Response {
     door.serve(&[Role::Bridge, Role::Operator], request, async |caller, request| {
         let report: Report = door.json(request).await?;
-        let inbound = checked(&door, report)?;
+        let mut inbound = checked(&door, report)?;
+        let Inbound { channel, account, peer, .. } = &inbound;
+        inbound.peer = door.0.pipeline.identity_of(channel, account, peer).await?;
         let format = formats::tool_result_format(&inbound.channel);
         let room = door.0.store.space().look();
         if !room.accepts() {

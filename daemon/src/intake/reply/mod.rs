@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::desk::{Answer, Incoming};
 use crate::{
     agents::Caller,
-    delivery::{Pipeline, submit::Idempotency},
+    delivery::{Pipeline, Place, submit::Idempotency},
     message::{
         call::MAX_TEXT,
         refusal::{Code, Refusal},
@@ -65,6 +65,7 @@ impl Reply<'_> {
     /// Takes what a turn says; what became of each message of it.
     pub(super) async fn take(&self, turn: Turn) -> Result<Value, Refusal> {
         let origin = self.pipeline.origin(self.caller.agent(), &turn.context).await?;
+        let origin = self.pipeline.identified_origin(origin).await?;
         // A turn that goes on elsewhere says there what it has to say.
         if turn
             .skill_transition
@@ -180,7 +181,8 @@ impl Reply<'_> {
     async fn addressed(&self, to: &str, text: String, context: &str, origin: &Origin) -> Value {
         let mut call = json!({"to": to, "message": text, "context": context});
         let mut found = Vec::new();
-        for place in self.pipeline.places(self.caller.agent(), &call, Some(origin)) {
+        let places = self.pipeline.places(self.caller.agent(), &call, Some(origin)).await;
+        for place in &places {
             let heard = sessions::Heard {
                 agent: self.caller.agent().to_owned(),
                 session: origin.session.clone(),
@@ -194,8 +196,13 @@ impl Reply<'_> {
             }
         }
         let newest = found.into_iter().max_by_key(|(latest, _)| (latest.own, latest.seq));
-        let Some((latest, place)) = newest else { return call };
-        call["accountId"] = place.account.into();
+        let Some((latest, place)) = newest else {
+            if let Some(account) = self.account_of_session(&places, origin).await {
+                call["accountId"] = account.into();
+            }
+            return call;
+        };
+        call["accountId"] = place.account.as_str().into();
         if let Some(thread) = latest.thread.filter(|_| place.threads && !place.within_thread) {
             call["threadId"] = thread.into();
         }
@@ -203,6 +210,26 @@ impl Reply<'_> {
             call["replyToId"] = id.into();
         }
         call
+    }
+}
+
+impl Reply<'_> {
+    /// Of a destination that nobody has written from, the session's own route tells the account: the one by which the session last
+    /// heard something on that channel, if the call may go from it. Its thread and the message to answer belong to the conversation
+    /// that they were heard in, and to no other.
+    async fn account_of_session(&self, places: &[Place], origin: &Origin) -> Option<String> {
+        let (first, session) = (places.first()?, origin.session.as_ref()?);
+        let heard = sessions::latest_account(
+            self.pipeline.outbox().store(),
+            self.caller.agent(),
+            session,
+            &first.target.channel,
+        );
+        let account = heard.unwrap_or_else(|error| {
+            tracing::error!(%error, "cannot look for the account of a session");
+            None
+        })?;
+        places.iter().find(|place| place.account == account).map(|place| place.account.clone())
     }
 }
 

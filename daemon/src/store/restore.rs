@@ -1,0 +1,129 @@
+//! Putting a copy in the place of the database of a hub that does not run.
+//!
+//! A database in WAL mode is several files: what is committed may lie in its log alone, and SQLite rolls a journal that
+//! lies beside a database back into it, whosesoever it was. So a copy never goes beside the files of another database, and
+//! these never part. The copy is made ready under a name of its own, whole, checked and synced; from the moment that it has
+//! the name [`READY`] it is the database to be. The old files are moved away, the database itself first, and the copy takes
+//! its name. Whatever stops that half-way, the next who locks the directory goes on with it ([`finish`]).
+//!
+//! What a restored copy may do is said in [`super::epoch`].
+
+use std::{
+    fs, io,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{
+    DirectoryLock,
+    backup::{self, BackupError},
+    epoch, fresh, private_file, schema,
+};
+
+/// A copy that is whole, and is to be the database.
+const READY: &str = "gatepost.db.restored";
+/// Where the files go that it replaces, until all are there.
+const AWAY: &str = "replaced.part";
+/// What SQLite keeps beside a database.
+const BESIDE: [&str; 3] = ["gatepost.db-wal", "gatepost.db-shm", "gatepost.db-journal"];
+
+/// Puts a copy in the place of the database of a hub that does not run; returns where the old one is now.
+pub fn restore(directory: &Path, copy: &Path) -> Result<Option<PathBuf>, BackupError> {
+    let _lock = DirectoryLock::take(directory)?;
+    let failed = |error| BackupError::File(directory.into(), error);
+    finish(directory).map_err(failed)?;
+    let beside = directory.join("gatepost.db.new");
+    fresh::clear(&beside).map_err(failed)?;
+    private_file::create(&beside).map_err(failed)?;
+    let damaged = |error: &dyn std::fmt::Display| BackupError::Damaged(copy.into(), error.to_string());
+    // By SQLite, because what is in a log beside it belongs to it.
+    let source = open(copy).map_err(|error| damaged(&error))?;
+    schema::refuse_newer(schema::version(&source).map_err(|error| damaged(&error))?)?;
+    backup::copy_to(&source, &beside, || Ok(())).map_err(|error| damaged(&error))?;
+    fault_in(&beside).map_err(|error| damaged(&error))?.map_or(Ok(()), |said| Err(damaged(&said)))?;
+    let mut database = Connection::open(&beside)?;
+    schema::migrate(&mut database)?;
+    let known = [epoch::recorded(directory)?.unwrap_or(0), own_epoch(&directory.join("gatepost.db"))];
+    let next = known.into_iter().fold(epoch::own(&database)?, i64::max) + 1;
+    database.execute("UPDATE hub SET epoch = ?, restored = 1", [next])?;
+    fresh::seal(database, &beside)?;
+    fs::rename(&beside, directory.join(READY))
+        .and_then(|()| private_file::sync(directory))
+        .and_then(|()| finish(directory))
+        .map_err(failed)
+}
+
+/// Goes on with a restore that was stopped half-way; returns where the files are that were replaced, if there were any.
+pub(super) fn finish(directory: &Path) -> io::Result<Option<PathBuf>> {
+    let (ready, database) = (directory.join(READY), directory.join("gatepost.db"));
+    if ready.exists() {
+        move_away(directory, &["gatepost.db"])?;
+        move_away(directory, &BESIDE)?;
+        fs::rename(&ready, &database)?;
+        private_file::sync(directory)?;
+    }
+    settle_away(directory)
+}
+
+/// Moves what lies beside a database that is not there out of the way of a new one.
+pub(super) fn set_aside(directory: &Path) -> io::Result<Option<PathBuf>> {
+    move_away(directory, &BESIDE)?;
+    settle_away(directory)
+}
+
+fn move_away(directory: &Path, names: &[&str]) -> io::Result<()> {
+    let away = directory.join(AWAY);
+    for name in names {
+        let file = directory.join(name);
+        if !file.exists() {
+            continue;
+        }
+        // Somebody else's, who began anew in between.
+        if away.join(name).exists() {
+            settle_away(directory)?;
+        }
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&away)?;
+        fs::rename(&file, away.join(name))?;
+        private_file::sync(&away)?;
+    }
+    private_file::sync(directory)
+}
+
+/// Gives the folder of what was replaced its name for good.
+fn settle_away(directory: &Path) -> io::Result<Option<PathBuf>> {
+    let away = directory.join(AWAY);
+    if !away.exists() {
+        return Ok(None);
+    }
+    let named = format!("replaced-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+    let mut kept = directory.join(&named);
+    for again in 2_u32.. {
+        if !kept.exists() {
+            break;
+        }
+        kept = directory.join(format!("{named}-{again}"));
+    }
+    fs::rename(&away, &kept)?;
+    private_file::sync(directory)?;
+    Ok(Some(kept))
+}
+
+fn open(database: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// What is wrong with it, if anything. By a connection of its own: one that has checked holds on to the database.
+fn fault_in(database: &Path) -> rusqlite::Result<Option<String>> {
+    let said: String = open(database)?.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    Ok((said != "ok").then_some(said))
+}
+
+/// A database that is gone, damaged or from before there were epochs has none.
+fn own_epoch(database: &Path) -> i64 {
+    open(database).map_err(Into::into).and_then(|db| epoch::own(&db)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

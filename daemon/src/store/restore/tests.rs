@@ -1,0 +1,237 @@
+use std::fs::File;
+
+use super::*;
+use crate::store::{
+    Store, StoreError,
+    tests::{add, close, look},
+};
+
+#[tokio::test]
+async fn a_backup_that_is_put_back_by_hand_or_by_command_is_known_for_one() {
+    for by_hand in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        add(&store, "one").await;
+        let backup = store.back_up(7).await.unwrap();
+        add(&store, "two").await;
+        assert_eq!(look(&store).await, (2, false));
+        close(store);
+        if by_hand {
+            fs::copy(&backup, directory.path().join("gatepost.db")).unwrap();
+            for beside in ["gatepost.db-wal", "gatepost.db-shm"] {
+                private_file::remove(&directory.path().join(beside)).unwrap();
+            }
+        } else {
+            let kept = restore(directory.path(), &backup).unwrap().unwrap();
+            assert!(kept.join("gatepost.db").exists(), "what was there is kept");
+        }
+        let store = Store::open(directory.path()).unwrap();
+        assert_eq!(look(&store).await, (1, true));
+        close(store);
+        // Until somebody has settled it, however often it is opened.
+        let store = Store::open(directory.path()).unwrap();
+        assert_eq!(look(&store).await, (1, true));
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_refused_kept_and_answered_with_the_newest_backup() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gatepost.db");
+    let store = Store::open(directory.path()).unwrap();
+    for _ in 0..200 {
+        add(&store, "a device with a name that is not short at all, so that there are some pages").await;
+    }
+    let backup = store.back_up(7).await.unwrap();
+    close(store);
+    let whole = fs::read(&path).unwrap();
+    let mut scribbled = whole.clone();
+    let middle = whole.len() / 2 / 4096 * 4096;
+    scribbled[middle..middle + 8192].fill(0xa5);
+    let cut = whole[..whole.len() - 20_000].to_vec();
+    for damaged in [scribbled, cut, b"this is no database".repeat(300), vec![]] {
+        fs::write(&path, &damaged).unwrap();
+        let error = Store::open(directory.path()).err().expect("refused").to_string();
+        assert!(error.contains("gatepost restore"), "{error}");
+        assert!(error.contains(&backup.display().to_string()), "{error}");
+        assert!(fs::read(&path).unwrap() == damaged, "it is kept as it is");
+    }
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(Store::open(directory.path()), Err(StoreError::Damaged { .. })), "it is gone");
+    restore(directory.path(), &backup).unwrap();
+    assert_eq!(look(&Store::open(directory.path()).unwrap()).await, (200, true));
+}
+
+#[tokio::test]
+async fn a_damaged_backup_is_not_put_in_place_of_anything() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let backup = store.back_up(7).await.unwrap();
+    assert!(matches!(restore(directory.path(), &backup), Err(BackupError::Lock(_))), "a hub runs");
+    close(store);
+    drop(fs::OpenOptions::new().write(true).open(&backup).unwrap().set_len(5_000));
+    assert!(matches!(restore(directory.path(), &backup), Err(BackupError::Damaged(..))));
+    assert!(!look(&Store::open(directory.path()).unwrap()).await.1);
+}
+
+#[tokio::test]
+async fn a_copy_of_a_stopped_hubs_database_is_known_for_one_after_the_next_start() {
+    let directory = tempfile::tempdir().unwrap();
+    close(Store::open(directory.path()).unwrap());
+    let copy = directory.path().join("copy");
+    fs::copy(directory.path().join("gatepost.db"), &copy).unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    assert!(!look(&store).await.1, "its own database is no copy");
+    close(store);
+    fs::copy(&copy, directory.path().join("gatepost.db")).unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    assert!(look(&store).await.1);
+    close(store);
+    // In another house, without the file beside it.
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::copy(&copy, elsewhere.path().join("gatepost.db")).unwrap();
+    assert!(look(&Store::open(elsewhere.path()).unwrap()).await.1);
+}
+
+/// A directory whose hub was killed: what was written last is in the log alone. And a backup from before that.
+async fn killed() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    add(&store, "one").await;
+    let backup = store.back_up(7).await.unwrap();
+    add(&store, "two").await;
+    let killed = tempfile::tempdir().unwrap();
+    for name in ["gatepost.db", "gatepost.db-wal", "gatepost.db-shm", "epoch"] {
+        fs::copy(directory.path().join(name), killed.path().join(name)).unwrap();
+    }
+    fs::create_dir(killed.path().join("backups")).unwrap();
+    let copy = killed.path().join("backups").join(backup.file_name().unwrap());
+    fs::copy(backup, &copy).unwrap();
+    (killed, copy)
+}
+
+fn devices(database: &Path) -> i64 {
+    let db = Connection::open(database).unwrap();
+    let whole: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(whole, "ok", "{}", database.display());
+    db.query_row("SELECT count(*) FROM devices", [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_replaced_is_kept_with_its_log_and_can_be_put_back() {
+    let (house, backup) = killed().await;
+    let kept = restore(house.path(), &backup).unwrap().unwrap();
+    assert!(BESIDE.iter().all(|name| !house.path().join(name).exists()), "nothing lies beside the copy");
+    assert_eq!(devices(&house.path().join("gatepost.db")), 1);
+    let replaced = kept.join("gatepost.db");
+    restore(house.path(), &replaced).unwrap();
+    assert_eq!(look(&Store::open(house.path()).unwrap()).await, (2, true), "with what was in its log");
+}
+
+#[tokio::test]
+async fn a_journal_of_another_database_is_never_rolled_into_the_copy() {
+    let (house, backup) = killed().await;
+    fs::copy(house.path().join("gatepost.db-wal"), house.path().join("gatepost.db-journal")).unwrap();
+    hot_journal(house.path());
+    assert!(fs::metadata(house.path().join("gatepost.db-journal")).unwrap().len() > 0);
+    let kept = restore(house.path(), &backup).unwrap().unwrap();
+    assert!(kept.join("gatepost.db-journal").exists(), "it went with its database");
+    assert_eq!(devices(&house.path().join("gatepost.db")), 1);
+}
+
+#[tokio::test]
+async fn a_restore_that_is_stopped_anywhere_leaves_one_or_the_other_whole() {
+    // What it moves, in its order; it is stopped before each of them, and after the last.
+    let moves = ["gatepost.db", "gatepost.db-wal", "gatepost.db-shm", "gatepost.db-journal"];
+    for stopped in 0..=moves.len() + 1 {
+        let (house, backup) = killed().await;
+        let path = |name: &str| house.path().join(name);
+        fs::write(path("gatepost.db-journal"), "").unwrap();
+        let ready = tempfile::tempdir().unwrap();
+        fs::copy(&backup, ready.path().join("gatepost.db")).unwrap();
+        let made = Connection::open(ready.path().join("gatepost.db")).unwrap();
+        fresh::seal(made, &ready.path().join("gatepost.db")).unwrap();
+        fs::copy(ready.path().join("gatepost.db"), path(READY)).unwrap();
+        fs::create_dir(path(AWAY)).unwrap();
+        for name in &moves[..stopped.min(moves.len())] {
+            fs::rename(path(name), path(AWAY).join(name)).unwrap();
+        }
+        if stopped > moves.len() {
+            fs::rename(path(READY), path("gatepost.db")).unwrap();
+        }
+        let store = Store::open(house.path()).unwrap();
+        assert_eq!(look(&store).await, (1, true), "stopped before move {stopped}");
+        store.close();
+        drop(store);
+        let away: Vec<_> = fs::read_dir(house.path())
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("replaced-"))
+            .collect();
+        assert_eq!(away.len(), 1, "{away:?}");
+        assert_eq!(devices(&away[0].join("gatepost.db")), 2, "what was there is whole as well");
+        assert_eq!(devices(&path("gatepost.db")), 1);
+    }
+    // Before it is ready, nothing of it counts.
+    let (house, backup) = killed().await;
+    fs::copy(&backup, house.path().join("gatepost.db.new")).unwrap();
+    File::options().write(true).open(house.path().join("gatepost.db.new")).unwrap().set_len(9_000).unwrap();
+    let store = Store::open(house.path()).unwrap();
+    assert_eq!(look(&store).await, (2, false));
+}
+
+/// Leaves a journal that somebody has to roll back beside the database, which is not in WAL mode any more.
+fn hot_journal(directory: &Path) {
+    let work = tempfile::tempdir().unwrap();
+    let path = |name: &str| work.path().join(name);
+    for name in ["gatepost.db", "gatepost.db-wal"] {
+        fs::copy(directory.join(name), path(name)).unwrap();
+    }
+    let db = Connection::open(path("gatepost.db")).unwrap();
+    db.pragma_update(None, "journal_mode", "delete").unwrap();
+    // Few pages fit into memory, so that the journal is synced and the database half written.
+    db.pragma_update(None, "cache_size", 2).unwrap();
+    db.execute_batch(
+        "BEGIN; CREATE TABLE half (n INTEGER, filler BLOB);
+         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 500)
+         INSERT INTO half SELECT n, randomblob(1000) FROM n;
+         UPDATE devices SET name = name || ' half'",
+    )
+    .unwrap();
+    for name in ["gatepost.db", "gatepost.db-journal"] {
+        fs::copy(path(name), directory.join(name)).unwrap();
+    }
+    for name in ["gatepost.db-wal", "gatepost.db-shm"] {
+        private_file::remove(&directory.join(name)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_start_rolls_back_what_a_killed_process_left_half_done() {
+    let (house, _) = killed().await;
+    hot_journal(house.path());
+    let reads =
+        Connection::open_with_flags(house.path().join("gatepost.db"), OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let refused = reads.unwrap().query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    assert!(refused.is_err(), "the journal is hot: {refused:?}");
+    let store = Store::open(house.path()).unwrap();
+    let count = "SELECT count(*) FROM sqlite_schema WHERE name = 'half'";
+    let half: i64 =
+        store.read(move |db| Ok::<_, StoreError>(db.query_row(count, [], |row| row.get(0))?)).await.unwrap();
+    assert_eq!((look(&store).await.0, half), (2, 0));
+}
+
+#[test]
+fn the_log_of_a_database_that_is_not_there_is_moved_away_from_a_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in BESIDE {
+        fs::write(directory.path().join(name), "somebody else's").unwrap();
+    }
+    Store::open(directory.path()).unwrap().close();
+    assert_eq!(devices(&directory.path().join("gatepost.db")), 0);
+    let kept = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .find(|path| path.to_str().unwrap().contains("replaced-"));
+    assert_eq!(fs::read_dir(kept.unwrap()).unwrap().count(), 3);
+}

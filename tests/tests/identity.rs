@@ -1,0 +1,229 @@
+//! Whoever is on a `hold` list is that by every address they have; and what is not allowed any more is not sent.
+//!
+//! By the running program, with doubles of the platforms.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_tests::{
+    doubles::{Answer, Desk, bluebubbles, signal, whatsapp},
+    hub::{Client, SpawnedHub, client::text},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn courier(channel: &str, hold: &[&str]) -> String {
+    let hold: Vec<String> = hold.iter().map(|address| format!("{channel}:{address}")).collect();
+    format!(
+        "[agents.courier]\nallow = [\"{channel}:*\"]\nhold = {hold:?}\ncross_context = \"allow\"\ndecorate = false\n"
+    )
+}
+
+fn secret(folder: &TempDir, content: &str) -> Result<String> {
+    let path = folder.path().join("secret");
+    fs::write(&path, content)?;
+    Ok(format!("file:{}", path.display()))
+}
+
+/// Each of these addresses is held, and what is said of it names the entry.
+fn all_held(agent: &Client, channel: &str, addresses: &[&str]) -> Result<()> {
+    for address in addresses {
+        let call = json!({"to": format!("{channel}:{address}"), "message": format!("To {address}")});
+        let held = agent.send(&call)?;
+        ensure!(held["state"] == "held", "{address} is not held: {held}");
+        ensure!(text(&held, "error").contains("hold"), "{address}: {held}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_hold_on_a_number_holds_every_conversation_with_it_on_imessage() -> Result<()> {
+    let (desk, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
+    let password = secret(&secrets, bluebubbles::PASSWORD)?;
+    let channel = format!("[channels.imessage.mac]\nurl = \"{}\"\npassword = \"{password}\"\n", desk.url());
+    let rules = courier("imessage", &["+49 151 1234-5679", "any;+;chat1", "Anna@Example.org"]);
+    let hub = SpawnedHub::start(&format!("{rules}{channel}"))?;
+    let agent = hub.agent("courier")?;
+    let addresses = [
+        "+4915112345679",
+        "any;-;+4915112345679",
+        "SMS;-;+4915112345679",
+        "RCS;-;+4915112345679",
+        "iMessage;-;+4915112345679",
+        "iMessage;+;+4915112345679",
+        "iMessage;+;chat1",
+        "SMS;+;chat1",
+        "anna@example.org",
+    ];
+    all_held(&agent, "imessage", &addresses)?;
+    ensure!(desk.heard().is_empty(), "something was sent");
+    let free = agent.send_and_wait(&json!({"to": "imessage:any;-;+4915112345670", "message": "Hello"}))?;
+    ensure!(free["to"] == "imessage:+4915112345670", "{free}");
+    ensure!(free["written_as"] == "any;-;+4915112345670" && free["state"] == "sent", "{free}");
+    Ok(())
+}
+
+#[test]
+fn a_hold_on_a_number_holds_it_without_the_digit_that_not_everybody_dials_on_whatsapp() -> Result<()> {
+    let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
+    let channel = format!(
+        "[channels.whatsapp.home]\nphone_number_id = \"{}\"\ntoken = \"{}\"\ngraph_url = \"{}/v24.0\"\n",
+        whatsapp::NUMBER,
+        secret(&secrets, whatsapp::TOKEN)?,
+        desk.url()
+    );
+    let rules = courier("whatsapp", &["+55 11 98765-4321", "+52 55 1234 5678", "+54 11 1234-5678"]);
+    let hub = SpawnedHub::start(&format!("{rules}{channel}"))?;
+    let agent = hub.agent("courier")?;
+    let addresses = [
+        "+551187654321",
+        "551187654321@s.whatsapp.net",
+        "+5215512345678",
+        "5491112345678",
+        // Whose number is behind it nobody is told.
+        "US.13491208655302741918",
+    ];
+    all_held(&agent, "whatsapp", &addresses)?;
+    let sent = |request: &gatepost_tests::doubles::Request| request.path.ends_with("/messages");
+    ensure!(!desk.heard().iter().any(sent), "something was sent");
+    Ok(())
+}
+
+#[test]
+fn a_hold_on_a_number_holds_its_account_and_its_user_name_on_signal() -> Result<()> {
+    let desk = signal::start()?;
+    let (number, uuid, name) = signal::KNOWN;
+    let channel =
+        format!("[channels.signal.home]\nurl = \"{}\"\naccount = \"{}\"\n", desk.url(), signal::ACCOUNT);
+    let hub = SpawnedHub::start(&format!("{}{channel}", courier("signal", &[number])))?;
+    let agent = hub.agent("courier")?;
+    // The last one nobody knows.
+    all_held(&agent, "signal", &[number, uuid, &format!("u:{name}"), "+4915112345679"])?;
+    let send = |request: &gatepost_tests::doubles::Request| request.json()["method"] == "send";
+    ensure!(!desk.heard().iter().any(send), "something was sent");
+    let asked = desk.heard().len();
+    all_held(&agent, "signal", &[number, &format!("u:{name}")])?;
+    ensure!(desk.heard().len() == asked, "it was asked again");
+    Ok(())
+}
+
+/// A workspace in which `D012AB3CDEF` is the direct conversation with `U012AB3CD`.
+fn slack() -> Result<Desk> {
+    Desk::open(|request| match request.path.as_str() {
+        "/api/conversations.info" => {
+            let direct = String::from_utf8_lossy(&request.body).contains("D012AB3CDEF");
+            match direct {
+                true => (
+                    200,
+                    json!({"ok": true, "channel": {"id": "D012AB3CDEF", "is_im": true, "user": "U012AB3CD"}}),
+                ),
+                false => (200, json!({"ok": false, "error": "channel_not_found"})),
+            }
+        }
+        "/api/chat.postMessage" => {
+            (200, json!({"ok": true, "ts": "1700000000.000100", "channel": "D012AB3CDEF"}))
+        }
+        _ => (200, json!({"ok": false, "error": "unknown_method"})),
+    })
+}
+
+#[test]
+fn a_direct_conversation_on_slack_is_its_persons_and_held_while_slack_cannot_say_whose_it_is() -> Result<()> {
+    let (desk, secrets) = (slack()?, tempfile::tempdir()?);
+    let token = secret(&secrets, "xoxb-1")?;
+    let channel = format!("[channels.slack.home]\ntoken = \"{token}\"\nbase_url = \"{}/api\"\n", desk.url());
+    let (person, direct) = ("U012AB3CD", "D012AB3CDEF");
+    let hub = SpawnedHub::start(&format!("{}{channel}", courier("slack", &[person])))?;
+    let agent = hub.agent("courier")?;
+    let held = agent.send(&json!({"to": format!("slack:{direct}"), "message": "Hello"}))?;
+    ensure!(held["state"] == "held" && held["to"] == format!("slack:{person}"), "{held}");
+    ensure!(held["written_as"] == direct, "{held}");
+    // One that Slack does not know may be anybody's.
+    all_held(&agent, "slack", &["D999999999"])?;
+    let free = agent.send_and_wait(&json!({"to": "slack:C012AB3CD", "message": "Hello"}))?;
+    ensure!(free["state"] == "sent", "{free}");
+
+    // Slack says nothing at all: the caller does not wait for long, and a person is asked.
+    let hub = SpawnedHub::start(&format!("{}{channel}", courier("slack", &["U999999999"])))?;
+    let agent = hub.agent("courier")?;
+    desk.next((0..3).map(|_| Answer::Nothing));
+    let before = std::time::Instant::now();
+    let held = agent.send(&json!({"to": format!("slack:{direct}"), "message": "Hello"}))?;
+    ensure!(held["state"] == "held" && text(&held, "error").contains("nobody knows whose"), "{held}");
+    ensure!(before.elapsed().as_secs() < 20, "the caller waited {:?}", before.elapsed());
+    Ok(())
+}
+
+const WEBHOOK: &str =
+    "[agents.courier]\nallow = [\"webhook:*\"]\ncross_context = \"allow\"\ndecorate = false\n";
+
+/// A hub whose message to `webhook:kitchen` waits, because the receiver takes nothing now.
+fn waiting(desk: &Desk, secrets: &TempDir) -> Result<(SpawnedHub, Client, String)> {
+    let channel = format!(
+        "[channels.webhook.home]\nurl = \"{}/hook\"\nsecret = \"{}\"\n",
+        desk.url(),
+        secret(secrets, "a secret that is long enough for anybody")?
+    );
+    let hub = SpawnedHub::start(&format!("{WEBHOOK}{channel}"))?;
+    let agent = hub.agent("courier")?;
+    desk.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
+    let sent = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
+    let id = text(&sent, "id").to_owned();
+    gatepost_tests::hub::eventually("the first attempt", || Ok((desk.heard().len() == 1).then_some(())))?;
+    Ok((hub, agent, id))
+}
+
+fn told(agent: &Client, id: &str) -> Result<Value> {
+    let inbox = agent.get("/v1/inbox")?.body;
+    let notices = inbox["notices"].as_array().or(inbox.as_array()).context("notices")?.clone();
+    let of = |notice: &&Value| notice.to_string().contains(id);
+    notices.iter().find(of).cloned().with_context(|| format!("nothing of {id} in {inbox}"))
+}
+
+#[test]
+fn a_message_whose_entry_was_removed_while_it_waited_is_not_sent() -> Result<()> {
+    let (desk, secrets) = (Desk::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
+    let (mut hub, agent, id) = waiting(&desk, &secrets)?;
+    hub.kill()?;
+    let config = fs::read_to_string(hub.config())?.replace("webhook:*", "webhook:cellar");
+    fs::write(hub.config(), config)?;
+    hub.run()?;
+    let failed = agent.ended(&id, "failed")?;
+    ensure!(failed["code"] == "not_allowed", "{failed}");
+    ensure!(desk.heard().len() == 1, "it was sent after all");
+    ensure!(told(&agent, &id)?.to_string().contains("not_allowed"), "the agent was told something else");
+    Ok(())
+}
+
+#[test]
+fn a_message_whose_agent_lost_its_token_while_it_waited_is_not_sent() -> Result<()> {
+    let (desk, secrets) = (Desk::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
+    let (hub, _, id) = waiting(&desk, &secrets)?;
+    let revoked = hub.cli(&["agent", "revoke", "courier"])?;
+    ensure!(revoked.status == 0, "{revoked:?}");
+    let failed = hub.operator()?.ended(&id, "failed")?;
+    ensure!(failed["code"] == "not_allowed" && text(&failed, "error").contains("revoked"), "{failed}");
+    ensure!(desk.heard().len() == 1, "it was sent after all");
+    Ok(())
+}
+
+#[test]
+fn the_allowlist_answers_before_anything_is_said_of_accounts() -> Result<()> {
+    let config = "[agents.courier]\nallow = [\"local:ann\", \"telegram:5\"]\n[book]\nann = \"telegram:5\"\n\
+                  [channels.local.upstairs]\n[channels.local.cellar]\n";
+    let hub = SpawnedHub::start(config)?;
+    let agent = hub.agent("courier")?;
+    for (to, account) in [("slack:C012AB3CD", None), ("telegram:6", None), ("local:bob", Some("attic"))] {
+        let refused = agent.post("/v1/messages", &json!({"to": to, "message": "x", "accountId": account}))?;
+        ensure!(refused.body["reason"] == "not_allowed", "{to}: {refused:?}");
+        ensure!(!refused.body.to_string().contains("cellar"), "{to} tells of accounts: {refused:?}");
+    }
+    let allowed = agent.post("/v1/messages", &json!({"to": "telegram:5", "message": "x"}))?;
+    ensure!(text(&allowed.body, "error").contains("No adapter registered"), "{allowed:?}");
+    // The platform that a call names comes before a name of the book.
+    let call =
+        json!({"channel": "local", "to": "ann", "accountId": "cellar", "message": "x", "dryRun": true});
+    let looked = agent.send(&call)?;
+    ensure!(looked["to"] == "local:ann", "{looked}");
+    Ok(())
+}
