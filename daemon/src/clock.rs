@@ -32,6 +32,11 @@ pub fn now_ms() -> i64 {
     boot() + offset
 }
 
+/// A time of [`now_ms`] as RFC 3339, UTC, always to the millisecond: so written, times sort as texts.
+pub fn rfc3339(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.3}"))
+}
+
 /// The time of day where the hub stands, in seconds since midnight: for people's eyes, nothing is judged by it.
 pub fn local_s() -> u32 {
     let time = jiff::Zoned::now().time();

@@ -112,12 +112,11 @@ async fn who_has_no_valid_token_or_the_wrong_role_is_refused() -> Result<()> {
         door.refuses_for("nobody", "a wrong token", &wrong, || guesser.post("/v1/messages", &message()))?;
     }
     let ghost = door.house.agent("ghost").await?;
-    // In the words that agents know, and the operator is told where to write it.
-    for says in [
-        "Target \"local:team\" is not in the personality's allowed messaging targets. Allowed: (none)",
-        "[agents.ghost]",
-    ] {
-        let nothing = wanted(400, "input_invalid", "not_allowed", says);
+    // The simple tool speaks in the words that agents of other houses know; the operator is told where to write it.
+    let plain = "target \"local:team\" is not among this agent's allowed targets. Allowed: (none)";
+    let known =
+        "Target \"local:team\" is not in the personality's allowed messaging targets. Allowed: (none)";
+    for of_what in ["the error", "the hint"] {
         for (door_is, path, call) in [
             ("HTTP", "/v1/messages", message()),
             ("the tool", "/v1/tools/message", message()),
@@ -127,7 +126,13 @@ async fn who_has_no_valid_token_or_the_wrong_role_is_refused() -> Result<()> {
                 json!({"platform": "local", "target": "team", "body": "Hello"}),
             ),
         ] {
-            let what = format!("an agent without a section, by {door_is}");
+            let what = format!("{of_what} of an agent without a section, by {door_is}");
+            let says = match (of_what, door_is) {
+                ("the hint", _) => "[agents.ghost]",
+                (_, "the simple tool") => known,
+                _ => plain,
+            };
+            let nothing = wanted(400, "input_invalid", "not_allowed", says);
             door.refuses_for("agent:ghost", &what, &nothing, || ghost.post(path, &call))?;
         }
     }
@@ -151,10 +156,9 @@ async fn who_has_no_valid_token_or_the_wrong_role_is_refused() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_target_that_is_not_allowed_is_refused_in_the_words_that_agents_know() -> Result<()> {
+async fn a_target_that_is_not_allowed_is_refused_with_those_that_are() -> Result<()> {
     let door = Door::open().await?;
-    let words =
-        "Target \"local:boss\" is not in the personality's allowed messaging targets. Allowed: local:team";
+    let words = "target \"local:boss\" is not among this agent's allowed targets. Allowed: local:team";
     let call = json!({"to": "local:boss", "message": "Hello"});
     door.refuses_call("not allowed", &wanted(400, "input_invalid", "not_allowed", words), &call)?;
     let answer = door.engineer.post("/v1/messages", &call)?;
@@ -171,11 +175,12 @@ async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
     let words = "No adapter registered for platform \"pigeon\"";
     let call = json!({"channel": "pigeon", "to": "ann", "message": "Hello"});
     door.refuses_call("unknown", &wanted(422, "execution_failed", "no_account", words), &call)?;
-    let words = "No adapter registered for platform \"email\"";
+    // What is configured is nobody's business who may not write there.
+    let words = "Target \"email:ann@hub.test\" is not in the personality's allowed messaging targets";
     let call = json!({"to": "email:ann@hub.test", "message": "Hello"});
     door.refuses_call(
-        "known and not configured",
-        &wanted(422, "execution_failed", "no_account", words),
+        "known, not allowed and not configured",
+        &wanted(400, "input_invalid", "not_allowed", words),
         &call,
     )?;
     let words = "No adapter registered for platform \"pigeon\"";
@@ -220,12 +225,12 @@ async fn a_body_that_is_no_call_is_refused() -> Result<()> {
         door.engineer.raw("POST", "/v1/messages", &[], deep.as_bytes())
     })?;
 
-    let required = "platform, target, and body are required";
-    let empty = wanted(400, "input_invalid", "missing", required);
-    door.refuses_call("no members", &empty, &json!({}))?;
+    let empty = wanted(400, "input_invalid", "missing", "\"message\" is missing or empty");
+    let nowhere = wanted(400, "input_invalid", "missing", "\"to\" is missing or empty");
+    door.refuses_call("no members", &nowhere, &json!({}))?;
     door.refuses_call("no text", &empty, &json!({"to": "local:team"}))?;
     door.refuses_call("an empty text", &empty, &json!({"to": "local:team", "message": " \n"}))?;
-    door.refuses_call("no target", &empty, &json!({"message": "Hello"}))?;
+    door.refuses_call("no target", &nowhere, &json!({"message": "Hello"}))?;
     let unknown = wanted(400, "input_invalid", "unknown_parameter", "did you mean \"message\"?");
     door.refuses_call("a misspelt parameter", &unknown, &json!({"to": "local:team", "mesage": "Hello"}))?;
     let both = wanted(400, "input_invalid", "contradictory", "differ");

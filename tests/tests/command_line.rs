@@ -233,7 +233,7 @@ fn messages_go_out_from_the_shell_and_can_be_looked_at() -> Result<()> {
         1,
         "No adapter registered",
     )?;
-    fails(&hub.cli(&["send", "--as-operator", "--to", "local:team", ""])?, 1, "body are required")?;
+    fails(&hub.cli(&["send", "--as-operator", "--to", "local:team", ""])?, 1, "is missing or empty")?;
 
     let listed = hub.cli(&["queue", "list", "--json"])?.json()?;
     let ids: Vec<&str> =

@@ -34,7 +34,7 @@ async fn the_list_says_who_is_here_and_when_they_decided() -> Result<()> {
     let agent = house.agent("engineer").await?;
     let mut hall = house.join("the hall, upstairs").await?;
     let here = listed_when(&house, "the hall, upstairs", true)?;
-    ensure!(text(&here, "key").len() == 16 && here["kind"] == "program" && here["counter"] == 0, "{here}");
+    ensure!(text(&here, "key").len() == 16 && here["kind"] == "software" && here["counter"] == 0, "{here}");
     ensure!(here["decided_at"] == Value::Null && here["revoked_at"] == Value::Null, "{here}");
     ensure!(text(&here, "seen_at") >= text(&here, "added_at"), "{here}");
 
@@ -55,7 +55,7 @@ async fn the_list_says_who_is_here_and_when_they_decided() -> Result<()> {
     let table = house.cli(&["companion", "list"])?.well()?;
     let row = table.lines().find(|line| line.starts_with("the hall")).context("a row")?;
     ensure!(text(&listed(&house, "the hall, upstairs")?, "seen_at") >= text(&gone, "seen_at"), "{table}");
-    ensure!(row.contains("program  offline  20") && !table.contains("  revoked"), "{table}");
+    ensure!(row.contains("software  offline  20") && !table.contains("  revoked"), "{table}");
     ensure!(
         table.lines().next().is_some_and(|head| head.contains("NAME") && head.contains("COUNTER")),
         "{table}"

@@ -126,13 +126,7 @@ async fn what_the_policy_refuses_is_shown_with_its_verdict_and_why() -> Result<(
     let (careful, ghost) = (house.agent("careful").await?, house.agent("ghost").await?);
     let says = |agent: &Client, to: &str| dry(agent, &json!({"to": to, "message": "The **oven** is on."}));
     for (agent, to, code, why, hint) in [
-        (
-            &careful,
-            "telegram:9",
-            "input_invalid",
-            "is not in the personality's allowed messaging targets",
-            "operator",
-        ),
+        (&careful, "telegram:9", "input_invalid", "is not among this agent's allowed targets", "operator"),
         (&careful, "telegram:5", "forbidden", "its turn is in no conversation", "cross_context"),
         (&ghost, "telegram:5", "input_invalid", "Allowed: (none)", "[agents.ghost]"),
     ] {

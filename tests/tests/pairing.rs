@@ -46,7 +46,7 @@ async fn paired(house: &TestHub) -> Result<Companion> {
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(hold(&newcomer)))?;
         anyhow::Ok((shell.join().expect("it does not panic")?, shown?))
     })?;
-    ensure!(paired.status == 0 && paired.stderr.contains("paired: shelf (program "), "{paired:?}");
+    ensure!(paired.status == 0 && paired.stderr.contains("paired: shelf (software "), "{paired:?}");
     let said: u32 = paired.stdout.replace([' ', '\n'], "").parse()?;
     ensure!(said == shown, "{said} at the hub, {shown} at the device");
     shows(&newcomer, "it is in a session", |view| *view == View::Idle)?;

@@ -24,7 +24,7 @@ async fn a_message_for_two_goes_when_both_approved_it_also_over_a_restart_betwee
     hall.decide(Verdict::Approve).await?;
     ensure!(house.arrived("team")?.is_empty() && agent.message(id)?["state"] == "held");
     let shown = house.cli(&["queue", "show", id])?.well()?;
-    ensure!(shown.contains("approvals: 1 of 2 (hall)"), "{shown}");
+    ensure!(shown.contains("approvals: 1 of 2 (hall [software])"), "{shown}");
     let told = agent.message(id)?;
     ensure!(told["approvals"] == "1 of 2" && told["approved_by"] == Value::Null, "{told}");
     // Who has voted is done with it; who has not still reads.
@@ -40,7 +40,7 @@ async fn a_message_for_two_goes_when_both_approved_it_also_over_a_restart_betwee
     let sent = agent.ended(id, "sent")?;
     main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
     let shown = house.cli(&["queue", "show", id])?.well()?;
-    ensure!(shown.contains("approvals: 2 of 2 (hall, test)"), "{shown}");
+    ensure!(shown.contains("approvals: 2 of 2 (hall [software], test [software])"), "{shown}");
     let events: Vec<String> = database::audit(&house.database()?)?
         .into_iter()
         .filter(|line| line.message.as_deref() == Some(id))

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::Terms;
 use crate::{
     audit::{self, Entry},
+    clock,
     random::to_hex,
     store::StoreError,
 };
@@ -130,7 +131,9 @@ pub(super) fn put(tx: &Transaction<'_>, later: &Later, terms: Terms, now: i64) -
         params![later.why, later.message],
     )?;
     let waited = now.saturating_sub(later.accepted_at).max(0);
-    let detail = json!({"request": to_hex(&later.request), "waited_ms": waited});
+    let detail = json!({
+        "request": to_hex(&later.request), "waited_ms": waited, "deadline": clock::rfc3339(deadline),
+    });
     let event = "decision.asked";
     audit::append(tx, &Entry { actor: "hub", event, message: Some(&later.id), detail })
 }
@@ -175,7 +178,7 @@ mod tests {
         assert_eq!((third.ok, third.state, third.code.as_deref()), (true, State::Held, Some("rate_limited")));
         let why = "it crosses; nobody is asked yet, since a has had its 2 cards of the hour";
         assert_eq!(third.error.as_deref(), Some(why));
-        assert!(third.hint.is_some_and(|hint| hint.contains("waits for its turn")), "{third:?}");
+        assert!(third.hint.as_ref().is_some_and(|hint| hint.contains("waits for its turn")), "{third:?}");
         let first = house.outbox.receipt(1).await.unwrap();
         assert_eq!((first.code, first.error.as_deref()), (None, Some("it crosses")));
 

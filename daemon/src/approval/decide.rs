@@ -201,6 +201,9 @@ fn consume(
         "device": crate::random::to_hex(&device.0), "counter": given,
         "session": crate::random::to_hex(&session.0), "signature": crate::random::to_hex(&decision.signature.0),
     });
+    if software {
+        facts["software"] = true.into();
+    }
     let approved = votes.others + 1;
     if decision.verdict == Verdict::Approve && asked.quorum > 1 {
         (facts["votes"], facts["of"]) = (approved.into(), asked.quorum.into());

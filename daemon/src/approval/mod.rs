@@ -5,15 +5,17 @@
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
 //! means no send. Afterwards [`prove`] shows that this is what happened.
 //!
-//! [`device`] says who may decide, and [`registry`] what becomes of them; [`quorum`] counts where one is not enough, and
-//! [`cards`] keeps an agent from asking too often.
+//! [`device`] says who may decide, and [`registry`] what becomes of them; [`presence`] who of them is here, and [`reach`] who
+//! can be asked now; [`quorum`] counts where one is not enough, and [`cards`] keeps an agent from asking too often.
 
 pub mod cards;
 pub mod decide;
 pub mod device;
 pub mod document;
+pub mod presence;
 pub mod prove;
 pub mod quorum;
+pub mod reach;
 pub mod registry;
 #[cfg(test)]
 mod testing;
@@ -25,6 +27,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
 use crate::{
+    clock,
     message::{
         refusal::Code,
         state::{Event, State},
@@ -38,6 +41,7 @@ use crate::{
 };
 use device::Device;
 use document::DocumentRefused;
+use presence::Presence;
 use quorum::Standing;
 
 /// All that people are asked now, oldest first. A request is open exactly as long as its message is held.
@@ -51,6 +55,7 @@ pub struct Approvals {
     hub: PublicKey,
     software: bool,
     terms: Terms,
+    presence: Presence,
 }
 
 /// On which terms people are asked.
@@ -113,7 +118,7 @@ impl From<StoreError> for HoldError {
 impl Approvals {
     /// The approvals of the hub with this key. `software`: whether a program's decision counts.
     pub fn new(outbox: Outbox, hub: PublicKey, software: bool) -> Self {
-        Self { outbox, hub, software, terms: Terms::default() }
+        Self { outbox, hub, software, terms: Terms::default(), presence: Presence::default() }
     }
 
     /// The same on these terms.
@@ -124,6 +129,11 @@ impl Approvals {
     /// On which terms people are asked.
     pub fn terms(&self) -> Terms {
         self.terms
+    }
+
+    /// Which companions are here.
+    pub fn presence(&self) -> &Presence {
+        &self.presence
     }
 
     /// The queue that they are about.
@@ -223,7 +233,8 @@ impl Approvals {
         let (due, later): (Vec<_>, Vec<_>) =
             deadlines.into_iter().partition(|(_, deadline)| *deadline <= now);
         for (seq, _) in due {
-            let expired = self.outbox.change(seq, move |tx| expire(tx, seq)).await;
+            let approvals = self.clone();
+            let expired = self.outbox.change(seq, move |tx| approvals.end(tx, seq)).await;
             match expired {
                 // Somebody decided between the look and the write.
                 Err(TransitionError::Illegal(_)) => {}
@@ -231,6 +242,23 @@ impl Approvals {
             }
         }
         Ok(later.into_iter().map(|(_, deadline)| deadline).min())
+    }
+
+    /// Ends a hold whose deadline has passed; its reason says whether anybody could be asked at the end.
+    fn end(&self, tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
+        let sql =
+            "SELECT card_at IS NOT NULL, id FROM approvals JOIN messages ON seq = message WHERE message = ?";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let (carded, id): (bool, String) = tx.prepare_cached(sql)?.query_row([seq], read)?;
+        let problem = self.asked_about(tx, &id)?.and_then(|asked| asked.problem);
+        let why = match (carded, problem) {
+            (true, Some(problem)) => format!("nobody decided in time: {problem}"),
+            (true, None) => "nobody decided in time".into(),
+            (false, _) => "nobody was asked in time, because its agent had asked too often".into(),
+        };
+        let change = Change::hub(Event::Expire, Some(&why)).code(Code::Expired);
+        transition::apply(tx, seq, &change)?;
+        Ok(())
     }
 
     /// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
@@ -288,7 +316,10 @@ pub(crate) fn hold(
     .map_err(StoreError::from)?;
     transition::store_parts(tx, seq, parts)?;
     // So that a document cannot be exchanged before anybody has signed it.
-    let mut facts = json!({"request": request.to_string(), "document": Digest::of(&document).to_string()});
+    let mut facts = json!({
+        "request": request.to_string(), "document": Digest::of(&document).to_string(),
+        "deadline": clock::rfc3339(deadline),
+    });
     if terms.quorum > 1 {
         facts["quorum"] = terms.quorum.into();
     }
@@ -308,16 +339,4 @@ pub enum Released {
     Parts(Vec<PartRow>),
     /// Nothing: the stored requests are not the ones that were approved.
     Changed,
-}
-
-fn expire(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
-    let sql = "SELECT card_at IS NOT NULL FROM approvals WHERE message = ?";
-    let asked: bool = tx.prepare_cached(sql)?.query_row([seq], |row| row.get(0))?;
-    let why = match asked {
-        true => "nobody decided in time",
-        false => "nobody was asked in time, because its agent had asked too often",
-    };
-    let change = Change::hub(Event::Expire, Some(why)).code(Code::Expired);
-    transition::apply(tx, seq, &change)?;
-    Ok(())
 }

@@ -19,7 +19,7 @@ use crate::{
 pub struct Standing {
     /// How many must approve it.
     pub quorum: u32,
-    /// What those are called who have, in their order.
+    /// What those are called who have, in their order; software is marked.
     pub by: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn standing(db: &Connection, message: i64) -> Result<Option<Standing>
     let Some((request, quorum)) = found.optional()? else { return Ok(None) };
     // In the order in which they came; those of one millisecond by their names.
     let mut names = db.prepare_cached(
-        "SELECT name FROM (
+        "SELECT name || CASE software WHEN 1 THEN ' [software]' ELSE '' END FROM (
             SELECT device, at FROM votes WHERE request = ?1
             UNION SELECT device, decided_at FROM approvals WHERE request = ?1 AND verdict = 'approve'
          ) JOIN devices ON key = device ORDER BY at, name",

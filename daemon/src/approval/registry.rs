@@ -41,6 +41,8 @@ pub struct Registered {
     pub decided_at: Option<i64>,
     /// When it was revoked.
     pub revoked_at: Option<i64>,
+    /// Whether the hub has its key for sealed sessions; one from before those must be paired anew.
+    pub sealed: bool,
 }
 
 impl Registered {
@@ -90,13 +92,6 @@ impl From<rusqlite::Error> for DeviceError {
 /// All devices that were ever registered: those that may decide first, then those that were revoked.
 pub async fn list(store: &Store) -> Result<Vec<Registered>, StoreError> {
     store.read(all).await
-}
-
-/// How many devices may decide now. `software`: whether programs may.
-pub fn deciding(db: &Connection, software: bool) -> Result<usize, StoreError> {
-    let sql = "SELECT count(*) FROM devices WHERE revoked_at IS NULL AND (? OR NOT software)";
-    let count: i64 = db.query_row(sql, [software], |row| row.get(0))?;
-    Ok(usize::try_from(count).unwrap_or(0))
 }
 
 /// Gives a device another name. `which`: its name, or its key's short name.
@@ -233,9 +228,10 @@ fn find(db: &Connection, which: &str) -> Result<Registered, DeviceError> {
     }
 }
 
-fn all(db: &Connection) -> Result<Vec<Registered>, StoreError> {
+pub(super) fn all(db: &Connection) -> Result<Vec<Registered>, StoreError> {
     let mut rows = db.prepare_cached(
-        "SELECT key, name, software, counter, added_at, seen_at, decided_at, revoked_at FROM devices
+        "SELECT key, name, software, counter, added_at, seen_at, decided_at, revoked_at,
+         seal IS NOT NULL FROM devices
          ORDER BY revoked_at IS NOT NULL, added_at, key",
     )?;
     let rows = rows.query_map([], read)?;
@@ -252,6 +248,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Registered> {
         seen_at: row.get(5)?,
         decided_at: row.get(6)?,
         revoked_at: row.get(7)?,
+        sealed: row.get(8)?,
     })
 }
 

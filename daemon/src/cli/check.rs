@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::{Failed, audit, output};
 use crate::{
-    approval::registry,
+    approval::reach::Paired,
     channels::{self, DeliveryMode, account::Accounts},
-    config::Config,
+    config::{Agent, Config},
     hub::{broker_elsewhere, open_accounts, voice},
     store::{Store, StoreError},
 };
@@ -36,13 +36,8 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     );
     eprintln!("voice: {}", voice(&config).map_err(Failed::refused)?.describe());
     let broker = broker_elsewhere(&config).map_err(Failed::refused)?;
-    if let Some(deciding) = deciding(&config)
-        && deciding < config.approval.quorum as usize
-    {
-        let quorum = config.approval.quorum;
-        eprintln!(
-            "approval.quorum: {quorum} must approve, and companions that may: {deciding}; what is held will expire"
-        );
+    for warning in nobody_decides(&config) {
+        eprintln!("warning: {warning}");
     }
     if arguments.offline {
         return Ok(());
@@ -93,11 +88,24 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     }
 }
 
-/// How many companions the hub knows that may decide; nothing, where there is no database yet.
-fn deciding(config: &Config) -> Option<usize> {
+/// Why nobody could decide on what needs a person; nothing if nothing does.
+fn nobody_decides(config: &Config) -> Vec<String> {
+    if !config.agents.values().any(Agent::needs_people) {
+        return vec![];
+    }
     let path = config.hub.data_dir.join("gatepost.db");
-    let db = path.exists().then(|| audit::open(&path).ok())??;
-    registry::deciding(&db, config.approval.allow_software_companion).ok()
+    // Before the hub's first start nobody is paired.
+    let paired = match path.exists() {
+        false => Paired::default(),
+        true => match audit::open(&path)
+            .map_err(|error| error.to_string())
+            .and_then(|db| Paired::read(&db).map_err(|error| error.to_string()))
+        {
+            Ok(paired) => paired,
+            Err(error) => return vec![format!("cannot see which companions are paired: {error}")],
+        },
+    };
+    paired.warnings(config.approval.allow_software_companion, config.approval.quorum)
 }
 
 /// What is ready, as whom; or is not, and why.

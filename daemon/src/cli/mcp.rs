@@ -119,17 +119,28 @@ fn answered(answer: Result<(StatusCode, Value), ClientError>) -> Result<Value, V
     }
 }
 
-/// The seed's words, which agents know.
-const AWAY: &str = "Gateway not active — send_message requires gateway mode";
+/// The reason of every answer while no hub runs.
+const AWAY: &str = "hub_away";
+/// What the simple tool says then, in the words that agents of other houses know.
+const NO_GATEWAY: &str = "Gateway not active — send_message requires gateway mode";
 
 /// What is answered while no hub runs.
 fn away(error: &str) -> Value {
     json!({
         "ok": false,
         "code": "execution_failed",
-        "error": AWAY,
+        "reason": AWAY,
+        "error": "the hub does not run",
         "hint": error,
     })
+}
+
+/// The same in the words of the tool that was called.
+fn for_tool(tool: &str, mut answer: Value) -> Value {
+    if tool == "send_message" && answer["reason"] == AWAY {
+        answer["error"] = NO_GATEWAY.into();
+    }
+    answer
 }
 
 fn other_version() -> Value {
@@ -165,7 +176,7 @@ impl Hands for There {
                     }
                 }
             }
-            Err(why) if why["error"] == AWAY => Ok(None),
+            Err(why) if why["reason"] == AWAY => Ok(None),
             Err(why) => Err(why),
         }
     }
@@ -181,7 +192,7 @@ impl Hands for There {
                 Ok(InHand { tools, format, stand_in: false })
             }
             // A client that starts before its hub must not believe that there are no tools.
-            Err(why) if why["error"] == AWAY => Ok(self.stand_in()),
+            Err(why) if why["reason"] == AWAY => Ok(self.stand_in()),
             Err(why) => Err(why),
         }
     }
@@ -193,7 +204,7 @@ impl Hands for There {
                 continue;
             }
             match self.ask(Method::GET, "/v1/tools", vec![], None).await {
-                Err(why) if why["error"] == AWAY => {}
+                Err(why) if why["reason"] == AWAY => {}
                 // What it says, the client hears when it asks.
                 _ => {
                     self.stands_in.store(false, Ordering::Relaxed);
@@ -210,12 +221,12 @@ impl Hands for There {
         }
         let client = match self.client() {
             Ok(client) => client,
-            Err(error) => return away(&error),
+            Err(error) => return for_tool(tool, away(&error)),
         };
         let path = format!("/v1/tools/{tool}");
         let wait = Duration::from_secs(LONGEST_WAIT);
         let answer = client.ask_step_by_step(&path, &self.session, &arguments, wait, &told).await;
-        answered(answer).unwrap_or_else(|why| why)
+        for_tool(tool, answered(answer).unwrap_or_else(|why| why))
     }
 
     async fn take_back(&self, (): &(), id: &str) {

@@ -1,6 +1,7 @@
 //! The command line.
 //!
-//! Results go to stdout, progress and errors to stderr; exit status 0 is done, 1 refused or failed, 2 usage. Commands
+//! Results go to stdout, progress and errors to stderr; exit status 0 is done, 1 refused or failed, 2 usage, 3 undecided when
+//! the time to wait is over. Commands
 //! that need a running hub speak to its HTTP door ([`crate::client`]), the same as agents do.
 
 mod agent;
@@ -69,7 +70,7 @@ enum Command {
     /// See what waits, what failed and why.
     #[command(subcommand)]
     Queue(queue::Command),
-    /// Pair, list, rename and revoke companions: the devices that decide on what is held.
+    /// Pair, list, rename and revoke companions, which decide on what is held; or be one, in this terminal.
     #[command(subcommand)]
     Companion(companion::Command),
     /// Check the audit, or show it.
@@ -86,6 +87,9 @@ enum Command {
     Chunk(text::ChunkArguments),
 }
 
+/// The exit status where a message's end was waited for and has not come.
+const UNDECIDED: u8 = 3;
+
 /// What a command cannot do, by exit status.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
@@ -95,6 +99,9 @@ pub enum Failed {
     /// Wrong arguments or unusable input: exit status 2.
     #[error("{0}")]
     Usage(String),
+    /// It was waited for, it has not come to its end, and all has been said: exit status 3.
+    #[error("")]
+    Undecided,
     /// Failed, and all has been said: exit status 1.
     #[error("")]
     Said,
@@ -128,7 +135,9 @@ pub fn main() -> ExitCode {
     log_to_stderr(&arguments.command);
     // The hub has work for more than one thread; a command that asks it something has not.
     let mut runtime = match arguments.command {
-        Command::Run | Command::Demo(_) => tokio::runtime::Builder::new_multi_thread(),
+        Command::Run | Command::Demo(_) | Command::Companion(companion::Command::Run(_)) => {
+            tokio::runtime::Builder::new_multi_thread()
+        }
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = match runtime.worker_threads(2).enable_all().build() {
@@ -144,6 +153,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failed::Said) => ExitCode::FAILURE,
+        Err(Failed::Undecided) => ExitCode::from(UNDECIDED),
         Err(Failed::Refused(text)) => {
             eprintln!("gatepost: {text}");
             ExitCode::FAILURE
@@ -195,4 +205,14 @@ fn log_to_stderr(command: &Command) {
     let bridge = tracing_log::LogTracer::builder().ignore_crate("tungstenite");
     tracing::subscriber::set_global_default(log).expect("nobody has set up a log before");
     bridge.with_max_level(LevelFilter::current().as_log()).init().expect("nobody has set up a log before");
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_one_that_can_be_parsed() {
+        super::Arguments::command().debug_assert();
+    }
 }

@@ -27,6 +27,14 @@ pub(super) fn receipt(receipt: &Value) -> String {
             lines.push_str(&format!("\n  {}", text(receipt, name)));
         }
     }
+    // Where nobody can be asked, the hint has said it.
+    let asked = receipt.get("asked").is_none_or(|asked| asked.get("problem").is_none());
+    if text(receipt, "state") == "held" && asked {
+        lines.push_str(&format!("\n  waits until {}", moment(text(receipt, "deadline"))));
+    }
+    if receipt.get("decided_by_software") == Some(&Value::Bool(true)) {
+        lines.push_str("\n  decided by a software companion");
+    }
     let parts = receipt.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for (number, part) in (1..).zip(parts) {
         lines.push_str(&format!("\n  part {number}: {}", text(part, "state")));

@@ -12,12 +12,17 @@ use serde_json::{Map, Value, json};
 
 use super::{Failed, output};
 use crate::client::{Client, Place, Request, Token};
-use crate::message::{call::MAX_TEXT, parameters::LONGEST_WAIT};
+use crate::message::{call::MAX_TEXT, parameters::LONGEST_WAIT, state::State};
 
 /// How long a hub may take to fetch files, beyond its usual work.
 const FETCH: Duration = Duration::from_mins(5);
 
+/// Exit statuses, below the options in `--help`.
+const STATUSES: &str = "Exit status: 0 done (sent, or without --wait: taken); 1 refused or failed; 2 wrong usage; \
+    3 with --wait: not decided or not sent when the time was over.";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = STATUSES)]
 pub(super) struct Arguments {
     /// The channel, such as `local`, `email`, `matrix`.
     #[arg(long)]
@@ -28,7 +33,8 @@ pub(super) struct Arguments {
     /// The account, on a channel with several.
     #[arg(long)]
     account: Option<String>,
-    /// Wait for the message's end, at most so many seconds.
+    /// Wait for the message's end, at most so many seconds. If it is still held, or on its way, when they are over, the exit
+    /// status is 3.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     wait: u64,
     /// Say what would be sent, and send nothing.
@@ -52,8 +58,10 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = STATUSES)]
 pub(super) struct MessageArguments {
-    /// Wait for the message's end, at most so many seconds.
+    /// Wait for the message's end, at most so many seconds. If it is still held, or on its way, when they are over, the exit
+    /// status is 3.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     wait: u64,
     /// Use the operator's token: messages go out as the agent `shell`. A program has a token of its own in GATEPOST_TOKEN.
@@ -98,20 +106,22 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
     } else {
         println!("{}", output::receipt(&answer));
     }
-    ended_well(&answer)
+    ended_well(&answer, arguments.wait)
 }
 
 pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Result<(), Failed> {
     let text = stdin()?;
-    let call =
+    let call: Value =
         serde_json::from_str(&text).map_err(|error| Failed::Usage(format!("stdin is not JSON: {error}")))?;
+    // The call may say it too.
+    let waited = arguments.wait.max(call.get("wait").and_then(Value::as_u64).unwrap_or(0));
     let client = sender(place, arguments.as_operator)?;
     let mut request = request(call, arguments.wait);
     // The hub may have to fetch a file first.
     request.wait += FETCH;
     let (_, answer) = client.ask(Method::POST, "/v1/messages", request).await?;
     println!("{answer}");
-    ended_well(&answer)
+    ended_well(&answer, waited)
 }
 
 fn sender(place: &Place, as_operator: bool) -> Result<Client, Failed> {
@@ -141,10 +151,18 @@ fn request(call: Value, wait: u64) -> Request<'static> {
     Request { query, body: Some(call), wait: Duration::from_secs(wait) }
 }
 
-fn ended_well(answer: &Value) -> Result<(), Failed> {
+/// `waited`: for how many seconds its end was waited for.
+fn ended_well(answer: &Value, waited: u64) -> Result<(), Failed> {
+    let targets = answer.get("targets").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let open = |receipt: &Value| {
+        let state = receipt.get("state").and_then(Value::as_str).and_then(State::from_word);
+        state.is_some_and(|state| !state.is_final())
+    };
     match answer.get("ok") {
-        Some(ok) if *ok == json!(true) => Ok(()),
-        _ => Err(Failed::Said),
+        Some(ok) if *ok != json!(true) => Err(Failed::Said),
+        None => Err(Failed::Said),
+        Some(_) if waited > 0 && std::iter::once(answer).chain(targets).any(open) => Err(Failed::Undecided),
+        Some(_) => Ok(()),
     }
 }
 

@@ -36,7 +36,6 @@ use super::{
     broker::Address,
     logins::Logins,
     pairing::{Order, PairError, Window},
-    presence::Presence,
     register::{self, Companions},
     sealed::Fault,
     session::{Asked, Session},
@@ -46,6 +45,7 @@ use crate::{
         Approvals,
         decide::{DecisionError, Outcome},
         device::{self, Device},
+        presence::Presence,
     },
     audit::{self, Entry},
     outbox::Outbox,
@@ -87,9 +87,9 @@ pub fn start(
     approvals: Approvals,
     logins: Option<Logins>,
 ) -> Link {
-    let (presence, changed) = (Presence::default(), Arc::<Notify>::default());
+    let (presence, changed) = (approvals.presence().clone(), Arc::<Notify>::default());
     let (order, orders) = mpsc::channel(ORDERS);
-    let handle = Companions::new(approvals.clone(), presence.clone(), Arc::clone(&changed), order);
+    let handle = Companions::new(approvals.clone(), Arc::clone(&changed), order);
     if let Some(logins) = &logins {
         logins.set(&devices);
     }
@@ -127,7 +127,8 @@ impl Companion {
     /// Hands over what is to be said to it.
     fn flush(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         while let Some(payload) = self.session.next_payload() {
-            client.try_publish(self.topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
+            // An acknowledgement would say that the broker has it; the session numbers its frames itself.
+            client.try_publish(self.topics.down.as_str(), QoS::AtMostOnce, false, payload)?;
         }
         Ok(())
     }
@@ -175,6 +176,7 @@ impl Serving {
         let mut anew = tokio::time::interval(TELL_ANEW);
         anew.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let probe = self.companions.values().filter_map(|companion| companion.session.next_tick()).min();
             tokio::select! {
                 packet = connection.packets.recv() => match packet {
                     None => return,
@@ -224,6 +226,10 @@ impl Serving {
                     if let Some(window) = &mut self.window {
                         window.tick(Instant::now());
                     }
+                }
+                () = sleep_until(probe) => {
+                    let now = Instant::now();
+                    self.companions.values_mut().for_each(|companion| companion.session.tick(now));
                 }
                 _ = anew.tick() => {
                     self.update().await;
@@ -331,7 +337,7 @@ impl Serving {
             Ok(Asked::Decide(session, decision)) => {
                 let taken = self.approvals.decide(companion.device.key, session, decision).await;
                 match taken {
-                    Ok(Outcome::Consumed) => companion.session.consumed(decision.request),
+                    Ok(Outcome::Consumed) => companion.session.consumed(Instant::now(), decision.request),
                     Ok(Outcome::Over(state)) => {
                         companion.session.withdraw(decision.request, telling::withdrawal(state));
                     }
@@ -403,9 +409,17 @@ impl Serving {
     fn flush(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         while let Some((attempt, payload)) = self.window.as_mut().and_then(Window::next_payload) {
             let topics = PairingTopics::new(attempt);
-            client.try_publish(topics.down.as_str(), QoS::AtLeastOnce, false, payload)?;
+            client.try_publish(topics.down.as_str(), QoS::AtMostOnce, false, payload)?;
         }
         self.companions.values_mut().try_for_each(|companion| companion.flush(client))
+    }
+}
+
+/// Returns at this time; never without one.
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
     }
 }
 

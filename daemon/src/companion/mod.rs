@@ -5,14 +5,12 @@
 //! - [`session`]: what is said in them;
 //! - [`link`]: the hub's connection to the broker, and the loop that joins sessions and approvals;
 //! - [`pairing`]: how a new one is taken in, without I/O, and [`logins`]: who may connect to the embedded broker;
-//! - [`presence`]: which of them are here;
 //! - [`register`]: what their owner does to them.
 
 pub mod broker;
 pub mod link;
 pub mod logins;
 pub mod pairing;
-pub mod presence;
 pub mod register;
 pub mod sealed;
 pub mod session;

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::{
-    pairing::{Order, PairError, Shown},
-    presence::{Ability, Presence},
-};
+use super::pairing::{Order, PairError, Shown};
 use crate::{
     approval::{
         Approvals,
         device::{self, Device},
+        presence::Presence,
+        reach::Unable,
         registry::{self, DeviceError, Registered},
     },
     store::{Store, StoreError},
@@ -27,15 +26,14 @@ pub struct Listed {
     pub device: Registered,
     /// Whether it is connected now, as the broker says.
     pub online: bool,
-    /// Whether somebody can be asked at it now.
-    pub ability: Ability,
+    /// Why nobody can be asked at it now, if it is not revoked.
+    pub unable: Option<Unable>,
 }
 
 /// A handle on the companions. Clones share it.
 #[derive(Clone)]
 pub struct Companions {
     approvals: Approvals,
-    presence: Presence,
     changed: Arc<Notify>,
     orders: mpsc::Sender<Order>,
 }
@@ -65,13 +63,8 @@ pub(super) async fn keep(presence: &Presence, store: &Store) {
 
 impl Companions {
     /// The companions whose link waits for `changed` and takes `orders`.
-    pub(super) fn new(
-        approvals: Approvals,
-        presence: Presence,
-        changed: Arc<Notify>,
-        orders: mpsc::Sender<Order>,
-    ) -> Self {
-        Self { approvals, presence, changed, orders }
+    pub(super) fn new(approvals: Approvals, changed: Arc<Notify>, orders: mpsc::Sender<Order>) -> Self {
+        Self { approvals, changed, orders }
     }
 
     fn store(&self) -> &Store {
@@ -80,21 +73,21 @@ impl Companions {
 
     /// Who is here.
     pub fn presence(&self) -> &Presence {
-        &self.presence
+        self.approvals.presence()
     }
 
     /// Writes down who came and went: the hub stops.
     pub async fn keep(&self) {
-        keep(&self.presence, self.store()).await;
+        keep(self.presence(), self.store()).await;
     }
 
     /// All that were ever registered: those that may decide first, then those that were revoked.
     pub async fn list(&self) -> Result<Vec<Listed>, StoreError> {
         let devices = registry::list(self.store()).await?.into_iter();
         let listed = devices.map(|mut device| {
-            device.seen_at = device.seen_at.max(self.presence.seen_at(device.key));
-            let (online, ability) = (self.presence.is_online(device.key), self.presence.ability(device.key));
-            Listed { online, ability, device }
+            device.seen_at = device.seen_at.max(self.presence().seen_at(device.key));
+            let unable = self.approvals.unable(&device).filter(|_| device.revoked_at.is_none());
+            Listed { online: self.presence().is_online(device.key), unable, device }
         });
         Ok(listed.collect())
     }

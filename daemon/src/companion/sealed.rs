@@ -168,8 +168,8 @@ impl Sealed {
                     let text = text.to_vec();
                     return Ok(self.begin(now, text));
                 }
+                // It is kept, so that whatever else is sealed in it is known for that, and asks for another session again.
                 Err(SealError::Gap) => {
-                    self.candidate = None;
                     self.greet(now);
                     return Err(Fault::Gap);
                 }

@@ -1,5 +1,9 @@
 //! One companion's session: what it was offered, and what it may ask for. No I/O.
 //!
+//! What is lost on its way shows itself by the frame after it, and then a new session begins. So nothing stays the last frame
+//! for long that somebody waits for: the companion asks again for what it was not answered, and the hub says how it is after
+//! what it offered, until the companion fetches it.
+//!
 //! A session begins with the first frame that arrives in it. Nothing that was said before counts in it: all that waits is
 //! offered again. A companion that sends nonsense is answered with silence, and after [`MAX_FAULTS`] faults in a minute it
 //! is not listened to until that minute is over. Those are its own, for they were sealed. What somebody else says in its
@@ -23,6 +27,14 @@ use crate::approval::Waiting;
 
 /// Faults in a minute after which a companion is not listened to.
 pub const MAX_FAULTS: u32 = 20;
+/// After an offer or a withdrawal the companion is told how the hub is once more after so long, then after twice as long,
+/// until it fetches, at most [`PROBES`] times: a frame that was lost shows itself by the next one only.
+const PROBE: Duration = Duration::from_millis(300);
+const PROBES: u32 = 3;
+/// A companion that says in a new session what it decided so shortly before has not heard that it counts.
+const REMEMBERED: Duration = Duration::from_secs(60);
+/// How the hub is is told when a figure has changed, and otherwise no more often than this: clocks drift.
+const TELL_ANEW: Duration = Duration::from_secs(45);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Requests that a companion is offered at once; the others wait here.
 pub const MAX_OFFERED: usize = 8;
@@ -40,6 +52,23 @@ pub struct Session {
     displays: Budget,
     offered: HashMap<RequestId, Vec<u8>>,
     unshown: Vec<RequestId>,
+    /// How the hub is, as it was told last in this session, and when.
+    told: Option<(Instant, Report)>,
+    /// Something was said since whose loss nothing would show.
+    unproven: bool,
+    probe: Option<Probe>,
+    /// The decision that was taken last, and when: the word of it may have been lost with its session.
+    consumed: Option<(Instant, RequestId)>,
+}
+
+/// What was offered or withdrawn may not have arrived.
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    /// The offer whose fetching proves it; `None` for a withdrawal.
+    offer: Option<RequestId>,
+    at: Instant,
+    pause: Duration,
+    left: u32,
 }
 
 /// So many a minute.
@@ -93,6 +122,10 @@ impl Session {
             displays: Budget::default(),
             offered: HashMap::new(),
             unshown: Vec::new(),
+            told: None,
+            unproven: false,
+            probe: None,
+            consumed: None,
         }
     }
 
@@ -105,8 +138,13 @@ impl Session {
             Ok(Heard::Frame { session, begins, text }) => {
                 if begins {
                     self.forget();
+                    if let Some((at, request)) = self.consumed
+                        && now.duration_since(at) < REMEMBERED
+                    {
+                        self.push(&Down::Consumed { request });
+                    }
                 }
-                let asked = self.heard(now, session, &text)?;
+                let asked = self.heard(now, session, begins, &text)?;
                 // The first frame says nothing more than that.
                 Ok(if begins && asked == Asked::Nothing { Asked::Begun } else { asked })
             }
@@ -121,13 +159,24 @@ impl Session {
         }
     }
 
-    fn heard(&mut self, now: Instant, session: SessionHash, text: &[u8]) -> Result<Asked, Fault> {
+    fn heard(
+        &mut self,
+        now: Instant,
+        session: SessionHash,
+        begins: bool,
+        text: &[u8],
+    ) -> Result<Asked, Fault> {
         if !self.faults.is_left(now) && !matches!(frame::decode(text), Ok(Up::Ready)) {
             return Ok(Asked::Nothing);
         }
         let up = frame::decode(text).inspect_err(|_| self.faults.spend())?;
         Ok(match up {
-            Up::Ready => Asked::Nothing,
+            Up::Ready => {
+                if !begins {
+                    self.tell_again(now);
+                }
+                Asked::Nothing
+            }
             Up::Fetch { request, piece } => {
                 self.fetch(request, piece);
                 Asked::Nothing
@@ -136,6 +185,7 @@ impl Session {
             Up::Display { works } => {
                 let tell = self.displays.is_left(now);
                 self.displays.spend();
+                self.tell_again(now);
                 Asked::Display { works, tell }
             }
             Up::Refuse { request, reason } => {
@@ -164,6 +214,8 @@ impl Session {
     fn forget(&mut self) {
         self.offered.clear();
         self.unshown.clear();
+        self.told = None;
+        self.probe = None;
     }
 
     fn fetch(&mut self, request: RequestId, piece: u16) {
@@ -174,6 +226,7 @@ impl Session {
             return;
         };
         let start = usize::from(piece) * PIECE;
+        self.probe.take_if(|probe| probe.offer == Some(request));
         match document.get(start..document.len().min(start + PIECE)) {
             Some(bytes) if !bytes.is_empty() => {
                 let bytes = bytes.to_vec();
@@ -186,7 +239,13 @@ impl Session {
     /// Brings the companion up to date with what waits: withdraws what is over, offers what is new.
     ///
     /// `over` says why a request that was offered does not wait any more.
-    pub fn update(&mut self, now_ms: i64, waiting: &[Waiting], over: impl Fn(RequestId) -> Withdrawal) {
+    pub fn update(
+        &mut self,
+        now: Instant,
+        now_ms: i64,
+        waiting: &[Waiting],
+        over: impl Fn(RequestId) -> Withdrawal,
+    ) {
         if !self.sealed.is_open() {
             return;
         }
@@ -199,6 +258,7 @@ impl Session {
         for request in gone {
             self.offered.remove(&request);
             self.push(&Down::Withdraw { request, reason: over(request) });
+            self.probe = Some(Probe { offer: None, at: now + PROBE, pause: PROBE, left: PROBES });
         }
         for waiting in waiting {
             let known =
@@ -214,6 +274,8 @@ impl Session {
                 expires_ms: u32::try_from(left.max(0)).unwrap_or(u32::MAX),
             }));
             self.offered.insert(waiting.request, waiting.document.clone());
+            let offer = Some(waiting.request);
+            self.probe = Some(Probe { offer, at: now + PROBE, pause: PROBE, left: PROBES });
         }
     }
 
@@ -223,7 +285,8 @@ impl Session {
     }
 
     /// Tells the companion that its decision counts.
-    pub fn consumed(&mut self, request: RequestId) {
+    pub fn consumed(&mut self, now: Instant, request: RequestId) {
+        self.consumed = Some((now, request));
         self.offered.remove(&request);
         self.push(&Down::Consumed { request });
     }
@@ -240,9 +303,44 @@ impl Session {
         self.withdraw(request, Withdrawal::Rejected);
     }
 
-    /// Tells the companion how the hub is.
-    pub fn status(&mut self, report: Report) {
+    /// Tells the companion how the hub is, unless it knows and there is nothing else whose loss this would show.
+    pub fn status(&mut self, now: Instant, report: Report) {
+        if !self.sealed.is_open() {
+            return;
+        }
+        let figures = |report: Report| (report.held, report.queued, report.sent, report.clock_s.is_some());
+        let known = self
+            .told
+            .is_some_and(|(at, told)| figures(told) == figures(report) && now.duration_since(at) < TELL_ANEW);
+        if known && !self.unproven {
+            return;
+        }
+        self.told = Some((now, report));
         self.push(&Down::Status(report));
+        self.unproven = false;
+    }
+
+    /// The same again: any answer will do.
+    fn tell_again(&mut self, now: Instant) {
+        if let Some((_, report)) = self.told {
+            self.unproven = true;
+            self.status(now, report);
+        }
+    }
+
+    /// Lets time pass. Call it when [`Session::next_tick`] says.
+    pub fn tick(&mut self, now: Instant) {
+        let Some(probe) = self.probe.as_mut().filter(|probe| now >= probe.at) else { return };
+        probe.pause *= 2;
+        probe.at = now + probe.pause;
+        probe.left -= 1;
+        self.probe.take_if(|probe| probe.left == 0);
+        self.tell_again(now);
+    }
+
+    /// When [`Session::tick`] has something to do.
+    pub fn next_tick(&self) -> Option<Instant> {
+        self.probe.map(|probe| probe.at)
     }
 
     /// Tells the companion that the hub does not know it any more: it forgets the hub.
@@ -261,9 +359,13 @@ impl Session {
     }
 
     fn push(&mut self, down: &Down<'_>) {
+        // A piece is asked for again.
+        self.unproven |= !matches!(down, Down::Piece { .. });
         self.sealed.say(down);
     }
 }
 
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod tests;

@@ -213,7 +213,9 @@ pub const APPROVAL: &[Key] = &[
     key(
         "allow_software_companion",
         "false",
-        "Accepts decisions from a companion that is a program on a computer, not a device with buttons of its own.",
+        "Pairs a companion that is a program on a computer (gatepost companion run), not a device with buttons of its own, and accepts its \
+         decisions. Whoever can read its keys there can approve: set it only if no agent runs as that user. When it is off again, \
+         those that are paired stay so, and decide nothing.",
     ),
     key(
         "quorum",

@@ -266,6 +266,12 @@ impl Agent {
         })
     }
 
+    /// Whether some of its messages wait for a person.
+    pub fn needs_people(&self) -> bool {
+        let crosses = !self.allow.is_empty() && self.cross_context == Crossing::Hold;
+        crosses || !self.hold.is_empty()
+    }
+
     /// Where its files may come from, or what is wrong with the list.
     pub fn sources(&self) -> Result<Sources, String> {
         Ok(Sources { folder: self.attach_from.clone(), hosts: Hosts::parse(&self.attach_urls)? })

@@ -94,7 +94,7 @@ impl Pipeline {
 
     async fn answer<T>(&self, seq: i64, done: Result<T, TransitionError>) -> Result<Receipt, Refusal> {
         match done {
-            Ok(_) => self.0.outbox.receipt(seq).await.map_err(super::submit::unavailable),
+            Ok(_) => self.receipt(seq).await.map_err(super::submit::unavailable),
             Err(TransitionError::Illegal(error)) => {
                 let hint = match error.state {
                     State::Sending => "it is leaving the house; ask for its receipt",

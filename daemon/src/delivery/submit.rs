@@ -171,7 +171,7 @@ impl Pipeline {
         let Some(key) = key else { return Ok(None) };
         let before = self.0.outbox.accepted_before(agent, key, *fingerprint).await.map_err(not_accepted)?;
         match before {
-            Some(seq) => self.0.outbox.receipt(seq).await.map(Some).map_err(unavailable),
+            Some(seq) => self.receipt(seq).await.map(Some).map_err(unavailable),
             None => Ok(None),
         }
     }
@@ -215,9 +215,9 @@ impl Pipeline {
         match accepted {
             Accepted::New((message, receipt)) => {
                 tell(&message);
-                Ok(receipt)
+                self.0.approvals.explain(receipt).map_err(unavailable)
             }
-            Accepted::Before(seq) => outbox.receipt(seq).await.map_err(unavailable),
+            Accepted::Before(seq) => self.receipt(seq).await.map_err(unavailable),
             Accepted::Same(seq) => self.same(seq).await,
         }
     }
@@ -251,12 +251,12 @@ impl Pipeline {
         };
         // It goes on after this; the receipt then says `accepted`.
         let _ = tokio::time::timeout(PREPARED, prepared).await;
-        self.0.outbox.receipt(seq).await.map_err(unavailable)
+        self.receipt(seq).await.map_err(unavailable)
     }
 
     /// The receipt of a message, for a call that repeats it.
     async fn same(&self, seq: i64) -> Result<Receipt, Refusal> {
-        let receipt = self.0.outbox.receipt(seq).await.map_err(unavailable)?;
+        let receipt = self.receipt(seq).await.map_err(unavailable)?;
         Ok(Receipt { deduplicated: true, ..receipt })
     }
 
@@ -345,12 +345,17 @@ impl Pipeline {
         Ok(said)
     }
 
+    /// What a caller is told of a message now.
+    pub async fn receipt(&self, seq: i64) -> Result<Receipt, StoreError> {
+        self.0.approvals.explain(self.0.outbox.receipt(seq).await?)
+    }
+
     /// Waits for a message's end, at most `wait`; the receipt says how far it has come by then.
     pub async fn wait(&self, seq: i64, wait: Duration) -> Result<Receipt, StoreError> {
         let mut changes = self.0.outbox.changes();
         let until = Instant::now() + wait.min(MAX_WAIT);
         loop {
-            let receipt = self.0.outbox.receipt(seq).await?;
+            let receipt = self.receipt(seq).await?;
             if receipt.state.is_final() || Instant::now() >= until {
                 return Ok(receipt);
             }

@@ -12,13 +12,14 @@ use std::{
     time::Duration,
 };
 
+use rusqlite::Connection;
 use serde_json::Value;
 use tokio::{
     sync::{broadcast::Receiver, broadcast::error::TryRecvError, watch},
     time::Instant,
 };
 
-use crate::{audit, outbox::Outbox, store::StoreError};
+use crate::{approval::Approvals, audit, outbox::Outbox, store::StoreError};
 
 /// Streams that one caller may have open at once.
 const STREAMS: u32 = 8;
@@ -67,6 +68,7 @@ pub struct TooMany;
 #[derive(Clone)]
 pub struct Events {
     outbox: Outbox,
+    approvals: Approvals,
     open: Arc<Mutex<HashMap<String, u32>>>,
     closed: Arc<watch::Sender<bool>>,
 }
@@ -82,9 +84,14 @@ pub struct Watch {
 }
 
 impl Events {
-    /// What happens in this outbox and around it.
-    pub fn new(outbox: Outbox) -> Self {
-        Self { outbox, open: Arc::default(), closed: Arc::new(watch::channel(false).0) }
+    /// What happens in the outbox that these approvals are about, and around it.
+    pub fn new(approvals: Approvals) -> Self {
+        Self {
+            outbox: approvals.outbox().clone(),
+            approvals,
+            open: Arc::default(),
+            closed: Arc::new(watch::channel(false).0),
+        }
     }
 
     /// A stream for `caller` of what `watcher` may see: after the event numbered `after`, or from now on.
@@ -145,8 +152,10 @@ impl Watch {
                 return Ok(None);
             }
             while !matches!(self.changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
-            let (watcher, after) = (self.watcher.clone(), self.read_to);
-            let page = self.events.outbox.store().read(move |db| view::page(db, &watcher, after)).await?;
+            let (approvals, watcher, after) =
+                (self.events.approvals.clone(), self.watcher.clone(), self.read_to);
+            let look = move |db: &Connection| view::page(db, &approvals, &watcher, after);
+            let page = self.events.outbox.store().read(look).await?;
             self.read_to = page.read_to;
             if !page.events.is_empty() || (!page.more && Instant::now() >= until) {
                 return Ok(Some(page));

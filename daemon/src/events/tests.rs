@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn house() -> (tempfile::TempDir, Events) {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
-    (directory, Events::new(Outbox::new(store)))
+    let hub = gatepost_link::decision::PublicKey([1; 32]);
+    (directory, Events::new(Approvals::new(Outbox::new(store), hub, false)))
 }
 
 async fn accept(events: &Events, agent: &str) -> i64 {

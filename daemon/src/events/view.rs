@@ -5,8 +5,13 @@ use serde_json::{Value, json};
 
 use super::{Event, Page, Watcher};
 use crate::{
+    approval::Approvals,
     audit,
-    message::{receipt::Receipt, state::State, target::Target},
+    message::{
+        receipt::{Asked, Receipt, nobody},
+        state::State,
+        target::Target,
+    },
     outbox::heard::ENTERED,
     store::StoreError,
 };
@@ -19,9 +24,17 @@ const PAGE: &str = "SELECT audit.seq, audit.at, audit.actor, audit.event, audit.
      WHERE audit.seq > ? ORDER BY audit.seq LIMIT ?";
 
 /// What comes after the row numbered `after`.
-pub(super) fn page(db: &Connection, watcher: &Watcher, after: i64) -> Result<Page, StoreError> {
+pub(super) fn page(
+    db: &Connection,
+    approvals: &Approvals,
+    watcher: &Watcher,
+    after: i64,
+) -> Result<Page, StoreError> {
     let mut rows = db.prepare_cached(PAGE)?;
-    let rows: Vec<Line> = rows.query_map([after, ROWS], Line::read)?.collect::<Result<_, _>>()?;
+    let mut rows: Vec<Line> = rows.query_map([after, ROWS], Line::read)?.collect::<Result<_, _>>()?;
+    for line in rows.iter_mut().filter(|line| watcher.may_see(line) && line.state() == Some(State::Held)) {
+        line.asked = approvals.asked_about(db, line.message.as_deref().unwrap_or_default())?;
+    }
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
         let newest = audit::newest(db)?;
         let lost = (after > newest).then(|| {
@@ -55,6 +68,15 @@ pub(super) fn page(db: &Connection, watcher: &Watcher, after: i64) -> Result<Pag
     Ok(Page { events, read_to, more })
 }
 
+impl Watcher {
+    fn may_see(&self, line: &Line) -> bool {
+        match self {
+            Self::Operator => true,
+            Self::Agent(name) => line.agent.as_ref() == Some(name),
+        }
+    }
+}
+
 fn missed(seq: i64, what: &str) -> Event {
     let data = json!({"seq": seq, "missed": what, "hint": "see GET /v1/messages and GET /v1/inbox for how things stand"});
     Event { seq, name: "missed".into(), data }
@@ -69,6 +91,8 @@ struct Line {
     detail: Value,
     agent: Option<String>,
     to: Option<Target>,
+    /// Who can be asked now about a message that is held.
+    asked: Option<Asked>,
 }
 
 impl Line {
@@ -88,6 +112,7 @@ impl Line {
             detail: serde_json::from_str(&detail).unwrap_or(Value::Null),
             agent,
             to,
+            asked: None,
         })
     }
 
@@ -116,7 +141,17 @@ impl Line {
         for (member, fact) in told.into_iter().filter(|(_, fact)| !self.detail[*fact].is_null()) {
             data[member] = self.detail[fact].clone();
         }
-        if let Some(hint) = Receipt::hint(state, self.detail["code"].as_str()) {
+        let deadline = self.detail["facts"]["deadline"].as_str().filter(|_| state == State::Held);
+        if let Some(deadline) = deadline {
+            data["deadline"] = deadline.into();
+        }
+        let problem = self.asked.as_ref().and_then(|asked| asked.problem.as_deref());
+        if let Some(asked) = &self.asked {
+            data["asked"] = json!(asked);
+        }
+        if let Some(problem) = problem {
+            data["hint"] = nobody(problem, deadline).into();
+        } else if let Some(hint) = Receipt::hint(state, self.detail["code"].as_str()) {
             data["hint"] = hint.into();
         }
         Some(Event { seq: self.seq, name: self.event.clone(), data })

@@ -25,6 +25,7 @@ use crate::{
     approval::{
         Approvals,
         device::{self, Device},
+        reach::Paired,
         registry::{self, DeviceError},
     },
     audit::checkpoint::Signer,
@@ -246,18 +247,10 @@ impl Hub {
 
         let (broker, logins) = meet(config, &extras.broker_users)?;
         let devices = approvals.devices().await?;
-        match (devices.len(), terms.quorum) {
-            (0, _) => tracing::warn!(
-                "no companion is registered: messages that need a person will expire (pair one: gatepost companion pair)"
-            ),
-            (few, quorum) if few < quorum as usize => tracing::warn!(
-                companions = few,
-                quorum,
-                "fewer companions than must approve: messages that need a person will expire"
-            ),
-            _ => {}
+        for warning in store.read(Paired::read).await?.warnings(software, terms.quorum) {
+            tracing::warn!("{warning}");
         }
-        let link = link::start(broker, key, secret, devices, approvals, logins);
+        let link = link::start(broker, key, secret, devices, approvals.clone(), logins);
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
         let listening = pipeline.listen();
@@ -269,7 +262,7 @@ impl Hub {
             audit_retention: config.queue.audit_retention.0,
         };
         let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), files, signer.clone(), plan));
-        let events = Events::new(outbox.clone());
+        let events = Events::new(approvals);
         let companions = link.companions().clone();
         let door = Door::new(Behind {
             pipeline: pipeline.clone(),

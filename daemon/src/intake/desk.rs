@@ -67,14 +67,18 @@ pub(super) enum Answer {
     /// It has one target, and was only looked at.
     Looked(DryRun),
     /// It has several.
-    Several {
-        /// Whether all were taken, and none of them has ended other than sent.
-        ok: bool,
-        /// How many were not, or have.
-        failed: usize,
-        /// Each, in the order in which the call names them.
-        targets: Vec<Told>,
-    },
+    Several(Broadcast),
+}
+
+/// What became of a call with several targets. A type of its own, for generators of clients need its name.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Broadcast {
+    /// Whether all were taken, and none of them has ended other than sent.
+    pub ok: bool,
+    /// How many were not, or have.
+    pub failed: usize,
+    /// Each, in the order in which the call names them.
+    pub targets: Vec<Told>,
 }
 
 /// What became of a call at one of several targets.
@@ -86,15 +90,19 @@ pub(super) enum Told {
     /// It was only looked at.
     Looked(DryRun),
     /// It was refused.
-    Refused {
-        /// Always false.
-        ok: bool,
-        /// The target as the call has it.
-        to: String,
-        /// Why.
-        #[serde(flatten)]
-        refusal: Refusal,
-    },
+    Refused(RefusedTarget),
+}
+
+/// A target of several that was refused.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RefusedTarget {
+    /// Always false.
+    pub ok: bool,
+    /// The target as the call has it.
+    pub to: String,
+    /// Why.
+    #[serde(flatten)]
+    pub refusal: Refusal,
 }
 
 impl Answer {
@@ -104,7 +112,7 @@ impl Answer {
         match self {
             Self::One(receipt) => receipt.state.is_final(),
             Self::Looked(_) => true,
-            Self::Several { targets, .. } => targets.iter().all(over),
+            Self::Several(all) => all.targets.iter().all(over),
         }
     }
 }
@@ -115,7 +123,7 @@ impl Told {
         match self {
             Self::Taken(receipt) => receipt.ok,
             Self::Looked(looked) => looked.ok,
-            Self::Refused { .. } => false,
+            Self::Refused(_) => false,
         }
     }
 }
@@ -232,7 +240,9 @@ impl Incoming<'_> {
                 true => pipeline.dry_run(agent, call).await.map(Told::Looked),
                 false => submit(pipeline, agent, call, self.idempotency.at(&to)).await.map(Told::Taken),
             };
-            targets.push(taken.unwrap_or_else(|refusal| Told::Refused { ok: false, to, refusal }));
+            targets.push(
+                taken.unwrap_or_else(|refusal| Told::Refused(RefusedTarget { ok: false, to, refusal })),
+            );
         }
         let until = Instant::now() + patience;
         for told in &mut targets {
@@ -241,7 +251,7 @@ impl Incoming<'_> {
             }
         }
         let failed = targets.iter().filter(|told| !told.is_ok()).count();
-        Ok(Answer::Several { ok: failed == 0, failed, targets })
+        Ok(Answer::Several(Broadcast { ok: failed == 0, failed, targets }))
     }
 }
 

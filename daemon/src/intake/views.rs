@@ -67,8 +67,6 @@ pub(super) struct Whole {
     written: Option<String>,
     /// When it was accepted.
     accepted_at: String,
-    /// After this it is not sent any more.
-    deadline: String,
     /// Before this it is not sent again.
     due_at: Option<String>,
     /// When it came to its end.
@@ -89,6 +87,8 @@ impl Whole {
         for (part, row) in receipt.parts.iter_mut().zip(parts) {
             part.text = Some(row.shown);
         }
+        // Of a held one the approval's, which is earlier.
+        receipt.deadline.get_or_insert_with(|| time(message.deadline));
         Self {
             receipt,
             agent: message.agent,
@@ -100,7 +100,6 @@ impl Whole {
             message: message.text,
             written: message.written,
             accepted_at: time(message.accepted_at),
-            deadline: time(message.deadline),
             due_at: (!message.state.is_final()).then(|| time(message.due_at)),
             ended_at: message.ended_at.map(time),
             attempts: message.attempts,
@@ -110,10 +109,7 @@ impl Whole {
     }
 }
 
-/// RFC 3339, UTC, always to the millisecond: so written, times sort as texts.
-pub(super) fn time(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.3}"))
-}
+pub(super) use crate::clock::rfc3339 as time;
 
 #[cfg(test)]
 mod tests {

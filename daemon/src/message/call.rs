@@ -125,15 +125,14 @@ impl Call {
         };
         if !shows || target.is_empty() {
             let missing = if target.is_empty() { "to" } else { "message" };
-            // The words of the tool that agents know.
-            let error = "platform, target, and body are required";
-            let mut hint = format!("{missing} is missing or empty");
-            if missing == "to" {
-                hint.push_str(": write \"channel:address\"");
-                if given.value("context")?.is_some() {
-                    hint.push_str("; \"current\" is the conversation of the turn");
+            let error = format!("{missing:?} is missing or empty");
+            let hint = match missing {
+                "message" => "write the text, in Markdown",
+                _ if given.value("context")?.is_some() => {
+                    "write \"channel:address\"; \"current\" is the conversation of the turn"
                 }
-            }
+                _ => "write \"channel:address\"",
+            };
             return Err(Refusal::input(error, hint).because("missing"));
         }
         if let Some(channel) = unknown_channel(target, channels) {
@@ -349,13 +348,12 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         for (call, missing) in [
-            (json!({"message": "hi"}), "to is"),
-            (json!({"to": "local:ann", "message": " \n"}), "message is"),
-            (json!({"to": "local:ann"}), "message is"),
+            (json!({"message": "hi"}), "to"),
+            (json!({"to": "local:ann", "message": " \n"}), "message"),
+            (json!({"to": "local:ann"}), "message"),
         ] {
             let refusal = parse(call).unwrap_err();
-            assert_eq!(refusal.error, "platform, target, and body are required");
-            assert!(refusal.hint.starts_with(missing), "{}", refusal.hint);
+            assert_eq!(refusal.error, format!("{missing:?} is missing or empty"));
         }
     }
 

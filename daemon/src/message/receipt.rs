@@ -1,5 +1,7 @@
 //! Receipts: what a caller is told of a message.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,6 +11,9 @@ use super::{
     refusal::Code,
     state::{PartState, State},
 };
+
+/// What an agent can do about a message that people are asked about.
+const ASKED: &str = "a person is being asked; ask again later, and do not send it a second time";
 
 /// A message's state, and how far it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -27,7 +32,16 @@ pub struct Receipt {
     pub error: Option<String>,
     /// What the caller can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<&'static str>,
+    pub hint: Option<Cow<'static, str>>,
+    /// While it is held: until when a person can decide; it expires then. RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// While it is held: who can be asked now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+    /// Whether a software companion decided on it, or approved it with others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub decided_by_software: bool,
     /// Where it goes, as `channel:address[#thread]`.
     pub to: String,
     /// The address as the call wrote it, where that is another one of whoever it goes to.
@@ -49,6 +63,18 @@ pub struct Receipt {
     pub attachments: Vec<Attachment>,
 }
 
+/// Who can be asked about a message that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Asked {
+    /// How many companions must still approve it.
+    pub needed: u32,
+    /// How many can be asked now.
+    pub able: u32,
+    /// If these are too few: why. Nobody can let the message go then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
 /// One part's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PartReceipt {
@@ -66,13 +92,23 @@ pub struct PartReceipt {
 }
 
 impl Receipt {
+    /// The same with who can be asked about it now.
+    pub fn asked(self, asked: Option<Asked>) -> Self {
+        let problem = asked.as_ref().and_then(|asked| asked.problem.as_deref());
+        let hint = match problem {
+            Some(problem) => Some(Cow::Owned(nobody(problem, self.deadline.as_deref()))),
+            None => self.hint,
+        };
+        Self { asked, hint, ..self }
+    }
+
     /// What an agent can do about a message in this state, with this kind of error.
     pub fn hint(state: State, code: Option<&str>) -> Option<&'static str> {
         match state {
             State::Held if code == Some(Code::RateLimited.word()) => Some(
                 "it waits for its turn to be asked about; do not send it a second time, and ask for less that leaves its conversation",
             ),
-            State::Held => Some("a person is being asked; ask again later, and do not send it a second time"),
+            State::Held => Some(ASKED),
             State::Denied => Some("do not send it again unchanged"),
             State::Expired => Some("send it again if it still matters"),
             State::Failed
@@ -94,4 +130,14 @@ impl Receipt {
             State::Sent => None,
         }
     }
+}
+
+/// What an agent can do about a held message that nobody can be asked about, for this reason.
+pub(crate) fn nobody(problem: &str, deadline: Option<&str>) -> String {
+    // To the second, as people read times.
+    let until =
+        deadline.map_or("", |deadline| deadline.split_once('.').map_or(deadline, |(seconds, _)| seconds));
+    format!(
+        "nobody can be asked: {problem}. It waits until {until}Z, then expires; do not send it a second time"
+    )
 }

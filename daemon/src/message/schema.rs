@@ -1,8 +1,8 @@
 //! The JSON Schema of a call, from the table of its parameters.
 //!
-//! [`of`] is how a parameter is to be written; a tool's description has that. [`Message`] is all that is taken, every alias
-//! too: what it does not allow is refused, though not all that it allows is taken, for what goes with which action only the
-//! parser knows.
+//! [`of`] is how a parameter is to be written: a tool's description has that, and so has the OpenAPI document, since clients are
+//! generated from it and choose one type for each parameter. [`Message::taken`] is all that is taken, every alias too: what it does not
+//! allow is refused, though not all that it allows is taken, for what goes with which action only the parser knows.
 
 use serde_json::{Map, Value, json};
 use utoipa::{
@@ -98,6 +98,25 @@ fn object(members: &[(&str, Value)], required: &[&str]) -> Value {
 pub struct Message;
 
 impl Message {
+    /// How it is to be written.
+    pub fn written() -> Value {
+        let properties: Map<String, Value> = PARAMETERS
+            .iter()
+            .map(|parameter| {
+                let mut schema = match parameter.holds {
+                    Holds::File => as_object(of(Holds::File)),
+                    Holds::Files => {
+                        json!({"type": "array", "items": as_object(file()), "maxItems": asked::MOST})
+                    }
+                    holds => of(holds),
+                };
+                schema["description"] = parameter.about.into();
+                (parameter.names[0].to_owned(), schema)
+            })
+            .collect();
+        described(properties)
+    }
+
     /// All that is taken of it.
     pub fn taken() -> Value {
         let mut properties = Map::new();
@@ -111,13 +130,26 @@ impl Message {
             }
             properties.insert(parameter.names[0].to_owned(), schema);
         }
-        json!({
-            "type": "object",
-            "description": "The parameters of the `message` tool. Which of them go together, the tool's own description says.",
-            "properties": properties,
-            "additionalProperties": false,
-        })
+        described(properties)
     }
+}
+
+fn described(properties: Map<String, Value>) -> Value {
+    json!({
+        "type": "object",
+        "description": "The parameters of the `message` tool. Which of them go together, the tool's own description says.",
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+/// A file, written as an object with texts.
+fn as_object(mut file: Value) -> Value {
+    file["type"] = "object".into();
+    for property in file["properties"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        property["type"] = "string".into();
+    }
+    file
 }
 
 /// All that is taken for a parameter: null is as good as nothing, a number as its digits, and one file as a list of it.
@@ -150,7 +182,7 @@ fn taken(holds: Holds) -> Value {
 
 impl PartialSchema for Message {
     fn schema() -> RefOr<Schema> {
-        serde_json::from_value(Self::taken()).expect("a schema reads as one")
+        serde_json::from_value(Self::written()).expect("a schema reads as one")
     }
 }
 
@@ -166,6 +198,13 @@ mod tests {
         for name in PARAMETERS.iter().flat_map(|parameter| parameter.names) {
             assert!(taken["properties"][name]["description"].is_string(), "{name}");
         }
-        assert_eq!(serde_json::to_value(Message::schema()).unwrap(), taken);
+        assert_eq!(serde_json::to_value(Message::schema()).unwrap(), Message::written());
+    }
+
+    #[test]
+    fn a_generated_client_has_one_type_for_each_parameter() {
+        for (name, schema) in Message::written()["properties"].as_object().unwrap() {
+            assert!(schema["type"].is_string(), "{name}: {schema}");
+        }
     }
 }

@@ -15,8 +15,8 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::{
+    approval::presence::Presence,
     audit,
-    companion::presence::Presence,
     message::state::State,
     outbox::{Outbox, row},
     store::{Room, StoreError, now_ms},

@@ -35,6 +35,7 @@ pub mod transition;
 pub mod verify;
 
 use std::{
+    borrow::Cow,
     collections::HashSet,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -44,6 +45,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use tokio::sync::broadcast;
 
 use crate::{
+    clock,
     message::{
         MessageId,
         receipt::{PartReceipt, Receipt},
@@ -303,12 +305,24 @@ impl Outbox {
     }
 }
 
+/// Until when a held message waits for a person, and whether software has decided on it.
+const APPROVAL: &str = "SELECT deadline,
+    EXISTS (SELECT 1 FROM devices WHERE key = approvals.device AND software)
+    OR EXISTS (SELECT 1 FROM votes JOIN devices ON key = votes.device WHERE votes.request = approvals.request AND software)
+    FROM approvals WHERE message = ?";
+
 /// What a caller is told of a message.
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
     let parts = PartRow::all(db, message.seq)?.into_iter();
     let told =
         |PartRow { state, platform_id, error, .. }| PartReceipt { state, platform_id, error, text: None };
-    Ok(receipt_of(message, parts.map(told).collect()))
+    let (seq, state) = (message.seq, message.state);
+    let receipt = receipt_of(message, parts.map(told).collect());
+    let waits: Option<(i64, bool)> =
+        db.prepare_cached(APPROVAL)?.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let Some((deadline, decided_by_software)) = waits else { return Ok(receipt) };
+    let deadline = (state == State::Held).then(|| clock::rfc3339(deadline));
+    Ok(Receipt { deadline, decided_by_software, ..receipt })
 }
 
 /// The same of a message with these parts.
@@ -320,7 +334,10 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         written_as: message.written_as,
         id: MessageId(message.id),
         state: message.state,
-        hint: Receipt::hint(message.state, message.code.as_deref()),
+        hint: Receipt::hint(message.state, message.code.as_deref()).map(Cow::Borrowed),
+        deadline: None,
+        asked: None,
+        decided_by_software: false,
         code: message.code,
         deduplicated: false,
         stand_in: None,

@@ -150,19 +150,16 @@ impl Rights {
     }
 }
 
+/// What is said of a target that is on neither list of an agent.
+pub const NOT_ALLOWED: &str = "is not among this agent's allowed targets";
+
 /// The refusal of a target that is on no list of an agent.
 pub fn not_allowed(rights: &Rights, channel: &str, address: &str) -> Refusal {
     let mut known: Vec<String> = rights.entries().collect();
     if known.is_empty() {
         known.push("(none)".into());
     }
-    // The seed's words, which agents know.
-    let error = format!(
-        "Target \"{}:{}\" is not in the personality's allowed messaging targets. Allowed: {}",
-        channel,
-        address,
-        known.join(", ")
-    );
+    let error = format!("target \"{channel}:{address}\" {NOT_ALLOWED}. Allowed: {}", known.join(", "));
     Refusal::input(error, "use one of the allowed targets, or ask the operator to allow this one")
         .because("not_allowed")
 }
@@ -209,12 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn the_refusal_speaks_the_seeds_words() {
+    fn the_refusal_names_the_allowed_targets() {
         let rights = rights(&["slack:C0123", "local:*"], &[], Crossing::Hold);
         let Verdict::Deny(refusal) = judged(&rights, None, &target("slack:C9")) else { panic!() };
         assert_eq!(
             refusal.error,
-            "Target \"slack:C9\" is not in the personality's allowed messaging targets. Allowed: slack:C0123, local:*"
+            "target \"slack:C9\" is not among this agent's allowed targets. Allowed: slack:C0123, local:*"
         );
     }
 

@@ -22,6 +22,7 @@ use crate::{
     fetch::{self, Fetch, Progress},
     outbound::Outbound,
     pending::Pending,
+    retry::Retry,
     screen::{Ended, Geometry, Screen, View},
     status::Status,
     waiting::{Queue, Waiting},
@@ -104,6 +105,8 @@ pub struct App<C: Counter> {
     pub(crate) status: Option<Status>,
     /// The display did not take what was drawn last.
     display_out: bool,
+    /// What was said to the hub last that it answers with anything: [`Up::Ready`], or [`Up::Display`].
+    unanswered: Option<(Up, Retry)>,
     /// The request decided last; a late copy of its offer opens no card.
     done: Option<RequestId>,
     ignored: u32,
@@ -126,6 +129,7 @@ impl<C: Counter> App<C> {
             buttons: Buttons::default(),
             status: None,
             display_out: false,
+            unanswered: None,
             done: None,
             ignored: 0,
         }
@@ -148,9 +152,9 @@ impl<C: Counter> App<C> {
     pub fn connected(&mut self, now: Millis, hub: PublicKey, session: SessionHash) {
         self.link = Link::Ready { hub, session };
         self.end_session(Standing::Awaited { until: now.after(OFFER_AGAIN) });
-        self.outbound.push(Up::Ready);
+        self.ask(now, Up::Ready);
         if self.display_out {
-            self.outbound.push(Up::Display { works: false });
+            self.ask(now, Up::Display { works: false });
         }
         self.tick(now);
     }
@@ -165,7 +169,10 @@ impl<C: Counter> App<C> {
     /// A frame that the hub sealed in this session. It may hold anything.
     pub fn received(&mut self, now: Millis, bytes: &[u8]) {
         let taken = match frame::decode::<Down<'_>>(bytes) {
-            Ok(frame) => self.accept(now, frame),
+            Ok(frame) => {
+                self.unanswered = None;
+                self.accept(now, frame)
+            }
             Err(_) => false,
         };
         if !taken {
@@ -189,7 +196,7 @@ impl<C: Counter> App<C> {
         if self.display_out == taken {
             self.display_out = !taken;
             if self.ready() {
-                self.outbound.push(Up::Display { works: taken });
+                self.ask(now, Up::Display { works: taken });
             }
         }
         if !taken {
@@ -229,7 +236,9 @@ impl<C: Counter> App<C> {
             Stage::Deciding(pending) => pending.tick(now),
             _ => None,
         };
-        if let Some(frame) = again {
+        let unanswered = self.unanswered.as_mut();
+        let unanswered = unanswered.and_then(|(frame, retry)| retry.is_due(now).then_some(*frame));
+        for frame in [unanswered, again].into_iter().flatten() {
             self.outbound.push(frame);
         }
         self.open_next(now);
@@ -248,8 +257,9 @@ impl<C: Counter> App<C> {
             Stage::Deciding(pending) => Some(now.next_second(pending.deadline)),
             Stage::Notice { until, .. } => Some(*until),
         };
+        let unanswered = self.unanswered.map(|(_, retry)| retry.at());
         let redraw = self.display_out.then(|| now.after(REDRAW));
-        [press, hold, stage, redraw].into_iter().flatten().min()
+        [press, hold, stage, unanswered, redraw].into_iter().flatten().min()
     }
 
     /// The next frame to seal and to send.
@@ -323,10 +333,17 @@ impl<C: Counter> App<C> {
         }
     }
 
+    /// Says what the hub answers, and says it again until it does.
+    fn ask(&mut self, now: Millis, frame: Up) {
+        self.outbound.push(frame);
+        self.unanswered = Some((frame, Retry::new(now)));
+    }
+
     /// Forgets what the session that is over gave; what a person is busy with stays, in `standing`.
     fn end_session(&mut self, standing: Standing) {
         self.waiting.clear();
         self.outbound.clear();
+        self.unanswered = None;
         self.buttons.spend();
         match &mut self.stage {
             Stage::Fetching(_) => self.stage = Stage::Idle,

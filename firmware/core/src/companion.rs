@@ -38,7 +38,7 @@ pub struct Access {
     pub password: String<MAX_LOGIN>,
     /// To subscribe to, at QoS 1.
     pub down: Topic,
-    /// Where [`Companion::next_payload`] is published, at QoS 1 and not retained.
+    /// Where [`Companion::next_payload`] is published, at QoS 0 and not retained.
     pub up: Topic,
     /// Where `1` is published after subscribing, and the last will, `0`.
     pub presence: Option<Topic>,

@@ -9,13 +9,10 @@ use gatepost_link::{
 };
 use heapless::Vec;
 
-use crate::Millis;
+use crate::{Millis, retry::Retry};
 
 /// The document's bytes; the application has room for one.
 pub type Buffer = Vec<u8, MAX_DOCUMENT>;
-
-/// After this many milliseconds without an answer the piece is asked for again.
-pub const ASK_AGAIN: u64 = 2_000;
 
 /// A document on its way.
 #[derive(Debug)]
@@ -24,7 +21,7 @@ pub struct Fetch {
     pub offer: Offer,
     /// When it expires.
     pub deadline: Millis,
-    asked: Millis,
+    retry: Retry,
 }
 
 /// What a piece led to.
@@ -51,7 +48,7 @@ impl Fetch {
     /// Starts over an emptied `buffer`; send the returned question. The offer must be [`admissible`].
     pub fn start(now: Millis, offer: Offer, deadline: Millis, buffer: &mut Buffer) -> (Self, Up) {
         buffer.clear();
-        let fetch = Self { offer, deadline, asked: now };
+        let fetch = Self { offer, deadline, retry: Retry::new(now) };
         let first = fetch.question(buffer);
         (fetch, first)
     }
@@ -69,22 +66,18 @@ impl Fetch {
         if buffer.len() == length {
             return Progress::Complete;
         }
-        self.asked = now;
+        self.retry = Retry::new(now);
         Progress::Ask(self.question(buffer))
     }
 
     /// Asks again if it is time to.
     pub fn tick(&mut self, now: Millis, buffer: &Buffer) -> Option<Up> {
-        if now < self.next_tick() {
-            return None;
-        }
-        self.asked = now;
-        Some(self.question(buffer))
+        self.retry.is_due(now).then(|| self.question(buffer))
     }
 
     /// When [`Fetch::tick`] will ask again.
     pub fn next_tick(&self) -> Millis {
-        self.asked.after(ASK_AGAIN)
+        self.retry.at()
     }
 
     fn question(&self, buffer: &Buffer) -> Up {
@@ -142,10 +135,10 @@ mod tests {
     fn a_question_without_an_answer_is_asked_again() {
         let mut buffer = Buffer::new();
         let (mut fetch, _) = Fetch::start(Millis(0), offer(10), Millis(9), &mut buffer);
-        assert_eq!(fetch.tick(Millis(1_999), &buffer), None);
-        assert_eq!(fetch.tick(Millis(2_000), &buffer), Some(ask(0)));
-        assert_eq!(fetch.tick(Millis(3_999), &buffer), None);
-        assert_eq!(fetch.tick(Millis(4_000), &buffer), Some(ask(0)));
+        assert_eq!(fetch.tick(Millis(299), &buffer), None);
+        assert_eq!(fetch.tick(Millis(300), &buffer), Some(ask(0)));
+        assert_eq!(fetch.tick(Millis(899), &buffer), None);
+        assert_eq!(fetch.tick(Millis(900), &buffer), Some(ask(0)));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! - [`fetch`]: a document put together piece by piece;
 //! - [`card`]: what an open card has shown and what it may decide;
 //! - [`pending`]: a decision that the hub has not confirmed yet;
+//! - [`retry`]: when something that was not answered is said again;
 //! - [`waiting`], [`outbound`]: the offers that wait, the frames that leave, both bounded;
 //! - [`pages`]: a document as pages of text cells;
 //! - [`escape`]: characters that the screen cannot show honestly, made visible;
@@ -53,6 +54,7 @@ pub mod paint;
 pub mod pair;
 pub mod panel;
 pub mod pending;
+pub mod retry;
 pub mod row;
 pub mod screen;
 pub mod sealed;

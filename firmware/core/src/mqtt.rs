@@ -1,7 +1,8 @@
 //! The device at an MQTT broker: one connection after the other, for ever.
 //!
 //! MQTT 3.1.1, because the hub's own broker speaks that and nothing later, and every other broker does too. Only what
-//! a companion needs: a login, a last will, one subscription, QoS 1 both ways. Nothing is kept from one connection to
+//! a companion needs: a login, a last will, one subscription; QoS 1 for what the broker itself acts on, QoS 0 for frames, which
+//! hub and companion number themselves. Nothing is kept from one connection to
 //! the next: what matters is said again by the application, and what a broker kept for an earlier session would be
 //! void in this one. The broker is not trusted with anything, its packets may be any bytes.
 //!

@@ -9,10 +9,8 @@ use gatepost_link::{
     frame::{Offer, Up},
 };
 
-use crate::{Millis, card::Standing};
+use crate::{Millis, card::Standing, retry::Retry};
 
-/// After this many milliseconds without an answer the decision is sent again.
-pub const SEND_AGAIN: u64 = 2_000;
 /// So many milliseconds past the deadline an unconfirmed decision is given up: the hub's clock may be behind.
 pub const PAST_DEADLINE: u64 = 30_000;
 
@@ -26,13 +24,13 @@ pub struct Pending {
     /// Whether the hub stands by it.
     pub standing: Standing,
     decision: Decision,
-    sent: Millis,
+    retry: Retry,
 }
 
 impl Pending {
     /// A decision that is being sent now.
     pub fn new(now: Millis, offer: Offer, deadline: Millis, decision: Decision) -> Self {
-        Self { offer, deadline, standing: Standing::Offered, decision, sent: now }
+        Self { offer, deadline, standing: Standing::Offered, decision, retry: Retry::new(now) }
     }
 
     /// What was decided.
@@ -42,16 +40,13 @@ impl Pending {
 
     /// Sends again if it is time to.
     pub fn tick(&mut self, now: Millis) -> Option<Up> {
-        if self.standing != Standing::Offered || now < self.next_tick() {
-            return None;
-        }
-        self.sent = now;
-        Some(Up::Decision(self.decision))
+        let again = self.standing == Standing::Offered && self.retry.is_due(now);
+        again.then_some(Up::Decision(self.decision))
     }
 
     /// When [`Pending::tick`] will send again.
     pub fn next_tick(&self) -> Millis {
-        self.sent.after(SEND_AGAIN)
+        self.retry.at()
     }
 
     /// When it is given up.

@@ -18,9 +18,12 @@ use serde::Serialize;
 
 use crate::Millis;
 
-/// After this many milliseconds without an answer the handshake's message is said again.
-pub const OPEN_AGAIN: u64 = 5_000;
-/// At least so many milliseconds lie between two handshakes, or two of the same message.
+/// After this many milliseconds without an answer the handshake's message is said again, then after twice as many each time.
+pub const OPEN_AGAIN: u64 = 300;
+/// The longest pause before it is said again.
+pub const OPEN_AGAIN_LAST: u64 = 5_000;
+/// At least so many milliseconds lie between two handshakes. The same message may be said again sooner: it costs neither
+/// side another.
 pub const BETWEEN: u64 = 1_000;
 /// A hub that has been silent for this long is gone, or has another session in mind: it reports every minute.
 pub const SILENCE: u64 = 150_000;
@@ -38,6 +41,8 @@ pub struct Sealed {
     said: Option<Millis>,
     /// When it is to be said next.
     due: Option<Millis>,
+    /// The pause before it is said again then.
+    pause: u64,
 }
 
 // Exists once, where it is; a box would cost more than it saves.
@@ -66,7 +71,7 @@ pub enum Heard<'b> {
 impl Sealed {
     /// No session yet with the hub that has this key, for a device with this secret.
     pub fn new(ends: Ends, secret: SealSecret, hub: SealKey) -> Self {
-        Self { ends, secret, hub, state: State::Down, said: None, due: None }
+        Self { ends, secret, hub, state: State::Down, said: None, due: None, pause: OPEN_AGAIN }
     }
 
     /// There is a connection.
@@ -148,7 +153,8 @@ impl Sealed {
         let State::Opening(opening) = &self.state else { return None };
         self.due.filter(|due| now >= *due)?;
         self.said = Some(now);
-        self.due = Some(now.after(OPEN_AGAIN));
+        self.due = Some(now.after(self.pause));
+        self.pause = OPEN_AGAIN_LAST.min(self.pause * 2);
         Some(payload(&Up::Open { noise: opening.message() }))
     }
 
@@ -168,6 +174,7 @@ impl Sealed {
     }
 
     fn begin(&mut self, random: &mut impl Random) {
+        self.pause = OPEN_AGAIN;
         self.state = State::Opening(Opening::start(&self.ends, &self.secret, &self.hub, random));
     }
 

@@ -23,6 +23,9 @@ use packet::{Command, Error, MAX_PACKET, Packet, State};
 pub const PORT: u16 = 1883;
 /// A packet or a line that has not gone on for so many milliseconds is given up.
 const STALLED: u64 = 2_000;
+/// A try that nobody has told the end of after so many milliseconds has failed: longer than a radio may take for whatever it
+/// does before, and for the try itself.
+const GIVEN_UP: u64 = 60_000;
 /// Answers that wait to be written: one for each network that is seen, and some.
 const ANSWERS: usize = 24;
 
@@ -53,8 +56,8 @@ pub type Answer = Vec<u8, MAX_PACKET>;
 pub struct SetUp {
     about: About,
     network: Network,
-    /// What is being joined.
-    trying: Option<Network>,
+    /// What is being joined, and since when.
+    trying: Option<(Network, Millis)>,
     online: bool,
     reader: Vec<u8, { packet::MAX_FRAME }>,
     heard: Millis,
@@ -78,6 +81,9 @@ impl SetUp {
 
     /// A byte came over the serial line.
     pub fn received(&mut self, now: Millis, byte: u8) -> Option<Wish> {
+        if self.trying.as_ref().is_some_and(|(_, since)| now.since(*since) > GIVEN_UP) {
+            self.joined(false);
+        }
         if now.since(self.heard) > STALLED {
             self.reader.clear();
         }
@@ -93,7 +99,7 @@ impl SetUp {
             Ok(Packet::Other) => {}
             Ok(Packet::Command(command)) => {
                 self.tell(packet::error(Error::None));
-                return self.obey(command);
+                return self.obey(now, command);
             }
             Err(error) => self.tell(packet::error(error)),
         }
@@ -102,14 +108,16 @@ impl SetUp {
 
     /// The network that was to be joined is, or is not. What to store then.
     pub fn joined(&mut self, joined: bool) -> Option<Network> {
-        let tried = self.trying.take()?;
+        let (tried, _) = self.trying.take()?;
         if !joined {
             self.tell(packet::error(Error::CannotConnect));
             self.tell(packet::state(self.state()));
             return None;
         }
         self.online = true;
-        self.network = tried;
+        // Where the hub is may have been said meanwhile.
+        let Network { host, port, .. } = self.network.clone();
+        self.network = Network { host, port, ..tried };
         self.tell(packet::state(State::Provisioned));
         self.tell(packet::result(packet::SET_WIFI, &[]));
         if self.network.host.is_empty() {
@@ -118,7 +126,7 @@ impl SetUp {
         Some(self.network.clone())
     }
 
-    /// Whether the device is in its network now.
+    /// Whether the device is in its network now, as the radio says.
     pub fn online(&mut self, online: bool) {
         self.online = online;
     }
@@ -152,9 +160,9 @@ impl SetUp {
         }
     }
 
-    fn obey(&mut self, command: Command<'_>) -> Option<Wish> {
+    fn obey(&mut self, now: Millis, command: Command<'_>) -> Option<Wish> {
         match command {
-            Command::SetWifi { ssid, password } => return self.join(ssid, password),
+            Command::SetWifi { ssid, password } => return self.join(now, ssid, password),
             Command::State => {
                 self.tell(packet::state(self.state()));
                 if self.state() == State::Provisioned {
@@ -170,7 +178,7 @@ impl SetUp {
         None
     }
 
-    fn join(&mut self, ssid: &str, password: &str) -> Option<Wish> {
+    fn join(&mut self, now: Millis, ssid: &str, password: &str) -> Option<Wish> {
         let (Ok(ssid), Ok(password)) = (String::try_from(ssid), String::try_from(password)) else {
             self.tell(packet::error(Error::Invalid));
             return None;
@@ -180,7 +188,7 @@ impl SetUp {
             self.tell(packet::error(Error::Invalid));
             return None;
         }
-        self.trying = Some(network.clone());
+        self.trying = Some((network.clone(), now));
         self.tell(packet::state(State::Provisioning));
         Some(Wish::Join(network))
     }

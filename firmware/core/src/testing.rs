@@ -205,6 +205,8 @@ impl Bench {
         self.flush();
         assert_eq!(self.sent.get(said), Some(&Up::Ready));
         self.session = Some(session);
+        // Any answer will do; the application has no use for this one.
+        self.down(&Down::Revoked);
     }
 
     pub(crate) fn disconnect(&mut self) {
@@ -232,6 +234,9 @@ impl Bench {
     pub(crate) fn flush(&mut self) {
         while let Some(up) = self.app.next_frame() {
             self.sent.push(up);
+            if let (Up::Display { .. }, false) = (up, self.silent) {
+                self.down(&Down::Revoked);
+            }
             let Up::Fetch { request, piece } = up else { continue };
             if self.silent {
                 continue;

@@ -3,6 +3,9 @@
 //! A terminal that speaks the kitty keyboard protocol tells when a key comes up. Any other repeats a key that stays
 //! down and says nothing when it comes up, so there a key counts as released when its repeats stay out. What is only
 //! guessed must never make a hold longer than it was by more than [`AFTER_REPEAT`].
+//!
+//! Nor does silence: over ssh a release may come long after the finger, so in either kind of terminal a key counts as down
+//! only as long as its repeats come. Where one repeats no keys at all, nothing can be approved.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +60,7 @@ pub fn button(key: char) -> Option<Button> {
 #[derive(Debug)]
 pub struct Keys {
     protocol: Protocol,
-    /// The buttons that are down; and when each counts as released, where that is guessed.
+    /// The buttons that are down; and when each counts as released, if nothing more is heard of it.
     down: Vec<(Button, Instant)>,
 }
 
@@ -77,10 +80,7 @@ impl Keys {
             }
             (Stroke::Release, None) => None,
             (_, Some(index)) => {
-                self.down[index].1 = self.down[index].1.max(now + AFTER_REPEAT);
-                if self.protocol == Protocol::Repeats {
-                    self.down[index].1 = now + AFTER_REPEAT;
-                }
+                self.down[index].1 = now + AFTER_REPEAT;
                 None
             }
             // A repeat of a press that was never seen began before anybody looked.
@@ -94,19 +94,25 @@ impl Keys {
 
     /// Releases what counts as released by now.
     pub fn tick(&mut self, now: Instant) -> Vec<(Button, Edge)> {
-        if self.protocol == Protocol::Releases {
-            return Vec::new();
-        }
         let over = self.down.extract_if(.., |(_, until)| *until <= now);
-        over.map(|(button, _)| (button, Edge::Released)).collect()
+        match self.protocol {
+            Protocol::Repeats => over.map(|(button, _)| (button, Edge::Released)).collect(),
+            // Its release has been told, or will be: what it was is not known, so it counts for nothing.
+            Protocol::Releases => over.flat_map(|(button, _)| spent(button)).collect(),
+        }
     }
 
     /// The keyboard went to another window, and with it the word of any release: what is down is pressed once more,
     /// which spends the press, and released.
     pub fn lost(&mut self) -> Vec<(Button, Edge)> {
         let down = self.down.drain(..);
-        down.flat_map(|(button, _)| [(button, Edge::Pressed), (button, Edge::Released)]).collect()
+        down.flat_map(|(button, _)| spent(button)).collect()
     }
+}
+
+/// A press that does not count, whatever it was.
+fn spent(button: Button) -> [(Button, Edge); 2] {
+    [(button, Edge::Pressed), (button, Edge::Released)]
 }
 
 #[cfg(test)]
@@ -124,11 +130,29 @@ mod tests {
         let start = Instant::now();
         let mut keys = Keys::new(Protocol::Releases);
         assert_eq!(keys.stroke(start, Approve, Stroke::Press), Some((Approve, Pressed)));
-        assert_eq!(keys.stroke(at(start, 500), Approve, Stroke::Repeat), None);
-        assert_eq!(keys.tick(at(start, 5_000)), []);
+        for now in (500..5_000).step_by(40) {
+            assert_eq!(keys.tick(at(start, now)), []);
+            assert_eq!(keys.stroke(at(start, now), Approve, Stroke::Repeat), None);
+        }
         assert_eq!(keys.stroke(at(start, 5_000), Approve, Stroke::Release), Some((Approve, Released)));
         assert_eq!(keys.stroke(at(start, 5_001), Approve, Stroke::Release), None);
         assert_eq!(keys.stroke(at(start, 5_002), Approve, Stroke::Repeat), None, "not a press");
+    }
+
+    /// A tap, and a connection that stands still before it brings the release.
+    #[test]
+    fn a_key_that_nothing_is_heard_of_is_no_hold_however_late_its_release_comes() {
+        let start = Instant::now();
+        let mut keys = Keys::new(Protocol::Releases);
+        assert_eq!(keys.stroke(start, Approve, Stroke::Press), Some((Approve, Pressed)));
+        assert_eq!(keys.tick(at(start, 699)), []);
+        assert_eq!(keys.tick(at(start, 700)), [(Approve, Pressed), (Approve, Released)], "spent");
+        assert_eq!(keys.stroke(at(start, 2_000), Approve, Stroke::Repeat), None, "too late");
+        assert_eq!(keys.stroke(at(start, 2_000), Approve, Stroke::Release), None);
+        // In the middle of a hold as well.
+        keys.stroke(at(start, 3_000), Approve, Stroke::Press);
+        keys.stroke(at(start, 3_500), Approve, Stroke::Repeat);
+        assert_eq!(keys.tick(at(start, 3_650)), [(Approve, Pressed), (Approve, Released)]);
     }
 
     #[test]

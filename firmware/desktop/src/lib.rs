@@ -2,9 +2,10 @@
 //! and two keys for buttons.
 //!
 //! - [`link`]: connects to the broker and runs the application, read it first;
-//! - [`store`]: what it keeps, in memory or in files;
+//! - [`store`]: what it keeps, in memory or in files, and [`vault`]: how those lie under a passphrase;
 //! - [`keys`]: key events as button edges;
-//! - [`terminal`]: the screen in place, lines above it, the terminal as it was before;
+//! - [`terminal`]: the screen in place, lines above it, the terminal as it was before, and [`prompt`]: what is typed there
+//!   without being shown;
 //! - [`person`]: a scripted person, for unattended demos and tests.
 //!
 //! Nothing here decides anything: what a press means is `gatepost_companion`'s business. A hub marks a companion like
@@ -15,8 +16,10 @@
 pub mod keys;
 pub mod link;
 pub mod person;
+pub mod prompt;
 pub mod store;
 pub mod terminal;
+pub mod vault;
 
-pub use link::{Companion, Display, Settings};
+pub use link::{Companion, Contact, Display, Settings};
 pub use store::{Store, StoreError};

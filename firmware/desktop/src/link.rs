@@ -3,13 +3,13 @@
 //! Every connection starts with an empty queue of its own. Frames of an earlier session that a client library kept
 //! for delivery would arrive in the next one and be rejected there.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use gatepost_companion::{Access, Button, Companion as Core, Edge, Geometry, Millis, NotShown, Screen, mqtt};
 use gatepost_link::seal::Random;
 use rumqttc::{
     AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, LastWill, MqttOptions, Packet, QoS,
-    SubscribeReasonCode,
+    SubscribeReasonCode, Transport,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -23,6 +23,8 @@ use crate::store::{Store, StoreError};
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two attempts.
 const LAST_PAUSE: Duration = Duration::from_secs(10);
+/// The same for one that is to be paired: the hub waits a minute for it.
+const LAST_PAUSE_UNPAIRED: Duration = Duration::from_secs(2);
 /// How soon a broken connection is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// How long an application sleeps that has nothing to do.
@@ -36,7 +38,7 @@ const IN_FLIGHT: usize = 64;
 pub struct Settings {
     /// The broker's host.
     pub host: String,
-    /// The broker's port, without TLS.
+    /// The broker's port.
     pub port: u16,
     /// What it keeps: its keys, the hub that it is paired with, its counter.
     pub store: Store,
@@ -46,6 +48,19 @@ pub struct Settings {
     pub app: gatepost_companion::Settings,
     /// Who says whether a screen was shown.
     pub display: Display,
+}
+
+/// How it stands with the broker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Contact {
+    /// Nothing is known yet.
+    Trying,
+    /// There is a connection.
+    Up,
+    /// There is none, for this reason; it is tried again.
+    Away(String),
+    /// The broker does not take the login; it is tried again.
+    Refused,
 }
 
 /// Who says whether a screen was shown. Nothing can be approved that was not.
@@ -64,6 +79,7 @@ pub type Drawn = (Screen, Result<(), NotShown>);
 pub struct Companion {
     buttons: mpsc::Sender<(Button, Edge)>,
     screens: watch::Receiver<Screen>,
+    contacts: watch::Receiver<Contact>,
     drawings: mpsc::Sender<Drawn>,
     task: JoinHandle<()>,
 }
@@ -79,25 +95,41 @@ impl Companion {
     ///
     /// Outside a tokio runtime.
     pub fn start(settings: Settings) -> Result<Self, StoreError> {
+        Self::start_over(settings, Transport::Tcp)
+    }
+
+    /// The same over another transport, such as TLS.
+    ///
+    /// # Errors
+    ///
+    /// As [`Companion::start`].
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn start_over(settings: Settings, transport: Transport) -> Result<Self, StoreError> {
         let app = gatepost_companion::Settings { program: true, ..settings.app };
         let core = Core::new(settings.store, System, settings.geometry, app)?;
         let (buttons, pressed) = mpsc::channel(IN_FLIGHT);
         let (shown, screens) = watch::channel(core.screen(Millis(0)));
+        let (contact, contacts) = watch::channel(Contact::Trying);
         let (drawings, drawn) = mpsc::channel(IN_FLIGHT);
         let now = Instant::now();
         let runner = Runner {
             core,
             host: settings.host,
             port: settings.port,
+            transport,
             display: settings.display,
             pressed,
             shown,
             drawn,
             redrawn: now,
+            contact,
             start: now,
             hung_up: 0,
         };
-        Ok(Self { buttons, screens, drawings, task: tokio::spawn(runner.run()) })
+        Ok(Self { buttons, screens, contacts, drawings, task: tokio::spawn(runner.run()) })
     }
 
     /// Where button edges go. Time counts from when they are taken out, so send them as they happen.
@@ -114,6 +146,11 @@ impl Companion {
     /// What the screen shows now, and every change of it.
     pub fn screens(&self) -> watch::Receiver<Screen> {
         self.screens.clone()
+    }
+
+    /// How it stands with the broker now, and every change of it.
+    pub fn contacts(&self) -> watch::Receiver<Contact> {
+        self.contacts.clone()
     }
 }
 
@@ -153,6 +190,8 @@ enum Report {
     Refused,
     /// It hung up instead of an answer to the login.
     HungUp,
+    /// The connection could not be made, or broke.
+    Broken(String),
     Subscribed,
     Payload {
         topic: String,
@@ -161,7 +200,7 @@ enum Report {
 }
 
 /// Works the socket until it breaks.
-async fn pump(mut events: EventLoop, report: mpsc::Sender<Report>) {
+async fn pump(mut events: EventLoop, place: String, report: mpsc::Sender<Report>) {
     let mut accepted = false;
     loop {
         let event = match events.poll().await {
@@ -172,7 +211,8 @@ async fn pump(mut events: EventLoop, report: mpsc::Sender<Report>) {
             Ok(Event::Incoming(Packet::SubAck(ack)))
                 if ack.return_codes.contains(&SubscribeReasonCode::Failure) =>
             {
-                tracing::warn!("the broker refuses the companion's subscription; check its access rules");
+                let why = "the broker refuses the companion's subscription; check its access rules";
+                let _ = report.send(Report::Broken(why.into())).await;
                 return;
             }
             Ok(Event::Incoming(Packet::SubAck(_))) => Report::Subscribed,
@@ -190,9 +230,11 @@ async fn pump(mut events: EventLoop, report: mpsc::Sender<Report>) {
             Err(error) => {
                 tracing::debug!(%error, "the companion's connection ended");
                 // What is wrong with the socket itself is another error.
-                if !accepted && matches!(error, ConnectionError::MqttState(_)) {
-                    let _ = report.send(Report::HungUp).await;
-                }
+                let broken = match error {
+                    ConnectionError::MqttState(_) if !accepted => Report::HungUp,
+                    error => Report::Broken(explain(&error, &place)),
+                };
+                let _ = report.send(broken).await;
                 return;
             }
         };
@@ -202,16 +244,30 @@ async fn pump(mut events: EventLoop, report: mpsc::Sender<Report>) {
     }
 }
 
+/// Why there is no connection, as a sentence without an end.
+fn explain(error: &ConnectionError, place: &str) -> String {
+    match error {
+        ConnectionError::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            format!("nothing listens at {place}")
+        }
+        ConnectionError::NetworkTimeout | ConnectionError::FlushTimeout => format!("{place} does not answer"),
+        ConnectionError::MqttState(_) => format!("the connection to {place} broke"),
+        error => format!("no connection to {place}: {error}"),
+    }
+}
+
 struct Runner {
     core: Core<Store, System>,
     host: String,
     port: u16,
+    transport: Transport,
     display: Display,
     pressed: mpsc::Receiver<(Button, Edge)>,
     shown: watch::Sender<Screen>,
     drawn: mpsc::Receiver<Drawn>,
     /// When a screen that was not shown was last to be drawn again.
     redrawn: Instant,
+    contact: watch::Sender<Contact>,
     start: Instant,
     /// How often the broker hung up at the login, one time after the other.
     hung_up: u32,
@@ -234,7 +290,8 @@ impl Runner {
                 continue;
             }
             self.wait(pause).await;
-            pause = LAST_PAUSE.min(pause * 2);
+            let last = if self.core.is_paired() { LAST_PAUSE } else { LAST_PAUSE_UNPAIRED };
+            pause = last.min(pause * 2);
         }
     }
 
@@ -243,12 +300,14 @@ impl Runner {
         options.set_credentials(access.user.as_str(), access.password.as_str());
         options.set_keep_alive(KEEP_ALIVE);
         options.set_clean_session(true);
+        options.set_transport(self.transport.clone());
         if let Some(presence) = &access.presence {
             options.set_last_will(LastWill::new(presence.as_str(), "0", QoS::AtLeastOnce, false));
         }
         let (client, events) = AsyncClient::new(options, IN_FLIGHT);
         let (report, reports) = mpsc::channel(IN_FLIGHT);
-        let pump = tokio::spawn(pump(events, report)).abort_handle();
+        let place = format!("{}:{}", self.host, self.port);
+        let pump = tokio::spawn(pump(events, place, report)).abort_handle();
         Connection { client, reports, pump }
     }
 
@@ -265,7 +324,8 @@ impl Runner {
                 report = connection.reports.recv() => match report {
                     None => return connected,
                     Some(report) => {
-                        connected |= !matches!(report, Report::Refused | Report::HungUp);
+                        connected |=
+                            !matches!(report, Report::Refused | Report::HungUp | Report::Broken(_));
                         if !self.report(&connection.client, access, report) {
                             return connected;
                         }
@@ -275,7 +335,7 @@ impl Runner {
             }
             while let Some(payload) = self.core.next_payload(self.now()) {
                 let (up, payload) = (access.up.as_str(), payload.as_slice());
-                if connection.client.try_publish(up, QoS::AtLeastOnce, false, payload).is_err() {
+                if connection.client.try_publish(up, QoS::AtMostOnce, false, payload).is_err() {
                     // A number that is left out ends the session; a new connection has another.
                     tracing::debug!("the connection takes no more");
                     return connected;
@@ -296,23 +356,33 @@ impl Runner {
                 return subscribed && access.presence.as_deref().is_none_or(here);
             }
             Report::Refused => {
-                self.core.refused();
+                self.refused();
+                return false;
+            }
+            Report::Broken(why) => {
+                self.contact.send_replace(Contact::Away(why));
                 return false;
             }
             Report::HungUp => {
                 self.hung_up = self.hung_up.saturating_add(1);
                 if self.hung_up >= mqtt::HANG_UPS {
-                    self.core.refused();
+                    self.refused();
                 }
                 return false;
             }
             Report::Subscribed => {
                 self.hung_up = 0;
+                self.contact.send_replace(Contact::Up);
                 self.core.connected(self.now());
             }
             Report::Payload { topic, bytes } => self.core.received(self.now(), &topic, &bytes),
         }
         true
+    }
+
+    fn refused(&mut self) {
+        self.core.refused();
+        self.contact.send_replace(Contact::Refused);
     }
 
     /// Lets time pass without a connection.

@@ -132,7 +132,9 @@ impl Person {
                 return Ok(false);
             }
             match verdict {
-                Verdict::Approve => self.hold(request).await?,
+                Verdict::Approve if self.hold(request).await? => {}
+                // The hold was spent: the session was another one, or the machine too slow.
+                Verdict::Approve => continue,
                 Verdict::Deny => {
                     sleep(LOOK).await;
                     self.press(Deny, TAP).await?;
@@ -163,12 +165,20 @@ impl Person {
         }
     }
 
-    async fn hold(&mut self, request: RequestId) -> Result<(), PersonError> {
+    /// Holds Approve until the card is gone, or the hold counts no more, as its bar shows; whether it counted.
+    async fn hold(&mut self, request: RequestId) -> Result<bool, PersonError> {
         self.edge(Approve, Edge::Pressed).await?;
         let left = |screen: &Screen| !matches!(screen.view, View::Card(card) if card.request == request);
-        // Too slow a machine spoils a hold; the caller sees it on the screen.
-        let _ = timeout(HOLD, self.until(left)).await;
-        self.edge(Approve, Edge::Released).await
+        let begun = timeout(PATIENCE, self.until(|screen| left(screen) || screen.hold.is_some())).await;
+        let over = |screen: &Screen| left(screen) || screen.hold.is_none();
+        let counted = match begun {
+            Ok(_) => {
+                timeout(HOLD, self.until(over)).await.ok().transpose()?.is_some_and(|screen| left(&screen))
+            }
+            Err(_) => false,
+        };
+        self.edge(Approve, Edge::Released).await?;
+        Ok(counted)
     }
 
     async fn press(&mut self, button: Button, length: Duration) -> Result<(), PersonError> {

@@ -2,6 +2,9 @@
 //!
 //! Whatever happens, the terminal is given back as it was: on drop, and on a panic before its message is printed.
 //! The alternate screen is left alone, so that what was said stays there to be read afterwards.
+//!
+//! A page that nobody sees is not approved: a screen that the window is too small for, or that could not be drawn, is reported
+//! as not shown.
 
 use std::{
     fmt::Write as _,
@@ -24,7 +27,7 @@ use crossterm::{
     style::Print,
     terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate},
 };
-use gatepost_companion::{Button, Edge, NotShown, Screen};
+use gatepost_companion::{Button, Edge, Geometry, NotShown, Screen};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
@@ -34,6 +37,9 @@ use crate::{
 
 /// How often the keyboard is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Cells around a screen: the frame, and below it the line of the cursor.
+const AROUND: (usize, usize) = (2, 3);
 
 /// Whether the terminal is in raw mode, and whether releases are reported.
 static RAW: AtomicBool = AtomicBool::new(false);
@@ -53,24 +59,84 @@ pub fn plain(screen: &Screen) -> String {
     text
 }
 
+/// Whether there is a terminal to draw in, and to press keys at.
+///
+/// # Errors
+///
+/// There is none.
+pub fn required() -> io::Result<()> {
+    match io::stdout().is_terminal() && io::stdin().is_terminal() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::Unsupported, "a companion's screen needs a terminal")),
+    }
+}
+
+/// The largest screen that fits into this terminal.
+///
+/// # Errors
+///
+/// None does, or it does not say how large it is.
+pub fn geometry() -> io::Result<Geometry> {
+    let (columns, rows) = terminal::size()?;
+    // One that does not know its size is believed to have one.
+    if columns == 0 || rows == 0 {
+        return Ok(Geometry::LARGE);
+    }
+    largest(columns, rows).ok_or_else(|| {
+        let least = Geometry::new(0, 0);
+        let (columns, rows) = (least.columns() + AROUND.0, least.rows() + AROUND.1);
+        let why = format!("the window is too small: it needs {columns} columns and {rows} rows");
+        io::Error::new(io::ErrorKind::Unsupported, why)
+    })
+}
+
+fn largest(columns: u16, rows: u16) -> Option<Geometry> {
+    let cells =
+        |all: u16, around: usize| u8::try_from(usize::from(all).saturating_sub(around)).unwrap_or(u8::MAX);
+    let geometry = Geometry::new(cells(columns, AROUND.0), cells(rows, AROUND.1));
+    let fits = |cells: usize, all: u16, around| cells + around <= usize::from(all);
+    let both = fits(geometry.columns(), columns, AROUND.0) && fits(geometry.rows(), rows, AROUND.1);
+    both.then_some(geometry)
+}
+
+/// A line of words as lines of at most so many characters. A word that is longer stays whole.
+fn wrapped(line: &str, columns: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = line;
+    while rest.chars().count() > columns {
+        let limit = rest.char_indices().nth(columns + 1).map_or(rest.len(), |(at, _)| at);
+        // The space may stand just behind the last column.
+        let Some(at) = rest[..limit].rfind(' ').or_else(|| rest.find(' ')) else { break };
+        lines.push(&rest[..at]);
+        rest = &rest[at + 1..];
+    }
+    lines.push(rest);
+    lines
+}
+
 /// The terminal while the companion's screen is on it.
 pub struct Stage {
     out: Stdout,
     protocol: Protocol,
     /// The frame on the terminal; empty when there is none.
     drawn: String,
+    /// The window's size when it was drawn.
+    window: Option<(u16, u16)>,
 }
 
 impl Stage {
     /// Takes the terminal. Fails where the standard output is none.
     pub fn open() -> io::Result<Self> {
-        if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a companion's screen needs a terminal"));
-        }
+        required()?;
         give_back_on_panic();
         terminal::enable_raw_mode()?;
         RAW.store(true, Ordering::SeqCst);
-        let mut stage = Self { out: io::stdout(), protocol: Protocol::Repeats, drawn: String::new() };
+        let mut stage = Self {
+            out: io::stdout(),
+            protocol: Protocol::Repeats,
+            drawn: String::new(),
+            window: terminal::size().ok(),
+        };
         if terminal::supports_keyboard_enhancement().unwrap_or(false) {
             let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
                 | KeyboardEnhancementFlags::REPORT_EVENT_TYPES
@@ -95,14 +161,35 @@ impl Stage {
     }
 
     /// Draws the screen in place of the one before. An error where the terminal does not take it, or has no room for all of
-    /// it: nobody can have read it then.
+    /// it, which it says then: nobody can have read it.
     pub fn show(&mut self, screen: &Screen) -> io::Result<()> {
+        let window = terminal::size().ok();
+        if window != self.window {
+            // Lines were wrapped anew: where the frame stood nobody knows.
+            queue!(self.out, Clear(ClearType::All), cursor::MoveTo(0, 0))?;
+            self.drawn.clear();
+            self.window = window;
+        }
         let frame = plain(screen);
-        fits(&frame, terminal::size().ok())?;
+        if let Err(error) = fits(&frame, window) {
+            let (columns, rows) = needed(&frame);
+            self.draw(&format!("too small: make it\n{columns} x {rows}\n"))?;
+            return Err(error);
+        }
+        self.draw(&frame)
+    }
+
+    fn draw(&mut self, frame: &str) -> io::Result<()> {
         if frame == self.drawn {
             return Ok(());
         }
-        self.redraw("", &frame)
+        self.redraw("", frame)
+    }
+
+    /// Rings the terminal's bell.
+    pub fn ring(&mut self) -> io::Result<()> {
+        queue!(self.out, Print('\u{7}'))?;
+        self.out.flush()
     }
 
     /// Draws a companion's screens from now on, and tells it what became of each. `stage` is shared with whoever says lines;
@@ -151,7 +238,10 @@ impl Stage {
         }
         queue!(self.out, Clear(ClearType::FromCursorDown))?;
         // In raw mode a line feed alone does not return the carriage.
-        for line in said.lines().chain(frame.lines()) {
+        let said = said.lines().flat_map(|line| {
+            wrapped(line, self.window.map_or(usize::MAX, |(columns, _)| usize::from(columns.max(1))))
+        });
+        for line in said.chain(frame.lines()) {
             queue!(self.out, Print(line), Print("\r\n"))?;
         }
         self.drawn.clear();
@@ -161,14 +251,18 @@ impl Stage {
     }
 }
 
+/// Columns and rows that a frame needs: one row below it is the cursor's.
+fn needed(frame: &str) -> (usize, usize) {
+    let columns = frame.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    (columns, frame.lines().count() + 1)
+}
+
 /// Whether a terminal of so many columns and rows has room for all of a frame. One that does not know its size is believed.
 fn fits(frame: &str, size: Option<(u16, u16)>) -> io::Result<()> {
     let Some((columns, rows)) = size.filter(|(columns, rows)| *columns > 0 && *rows > 0) else {
         return Ok(());
     };
-    let wide = frame.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    // One row below the frame is the cursor's.
-    let high = frame.lines().count() + 1;
+    let (wide, high) = needed(frame);
     if usize::from(columns) < wide || usize::from(rows) < high {
         return Err(io::Error::other(format!(
             "the terminal has {columns} columns and {rows} rows, and the companion's screen needs {wide} and {high}: \
@@ -310,6 +404,26 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() == geometry.columns() + 2), "{text}");
             assert!(text.lines().last().unwrap().starts_with("└[a]"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_screen_is_as_large_as_its_window_lets_it_and_one_too_small_has_none() {
+        assert_eq!(largest(200, 100), Some(Geometry::LARGE));
+        assert_eq!(largest(42, 18), Some(Geometry::LARGE));
+        assert_eq!(largest(41, 17), Some(Geometry::new(39, 14)));
+        assert_eq!(largest(23, 11), Some(Geometry::SMALL));
+        for (columns, rows) in [(21, 100), (100, 7), (1, 1)] {
+            assert_eq!(largest(columns, rows), None, "{columns} x {rows}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("one two three", 6), ["one", "two", "three"]);
+        assert_eq!(wrapped("größer als erlaubt", 10), ["größer als", "erlaubt"]);
+        assert_eq!(wrapped("unbreakable or so", 4), ["unbreakable", "or", "so"]);
+        assert_eq!((wrapped("", 4), wrapped("abcdef", 4)), (vec![""], vec!["abcdef"]));
     }
 
     #[test]

@@ -396,15 +396,20 @@ impl Scripted {
         self.0.write_all(bytes).await.unwrap();
     }
 
-    /// Everything up to the presence.
+    /// Everything up to the presence, and that it has arrived.
     async fn welcomes(&mut self) {
+        self.welcomes_silently().await;
+        self.says(&packet::acknowledge(2)).await;
+    }
+
+    /// Everything up to the presence.
+    async fn welcomes_silently(&mut self) {
         self.hears(&packet::connect(&access("word"), 10)).await;
         self.says(&[0x20, 2, 0, 0]).await;
         self.hears(&packet::subscribe(1, DOWN)).await;
         self.says(&[0x90, 3, 0, 1, 1]).await;
         self.hears(&packet::publish(2, PRESENCE, 1)).await;
         self.hears(b"1").await;
-        self.says(&packet::acknowledge(2)).await;
     }
 }
 
@@ -451,17 +456,17 @@ async fn a_quiet_broker_is_asked_for_a_sign_every_five_seconds_and_given_up_afte
 async fn a_broker_that_acknowledges_nothing_is_given_up_though_it_shows_life() {
     with_scripted_brokers(async |mut hands, connections| {
         let mut broker = Scripted::offer(&connections, 10_000);
-        broker.welcomes().await;
+        broker.welcomes_silently().await;
         hands.online().await;
+        // Frames wait for nobody.
         hands.publish((0..40).map(|n| vec![n])).await;
-        for n in 0..MAX_IN_FLIGHT {
-            broker.hears(&packet::publish(3 + u16::from(n), UP, 1)).await;
+        for n in 0..40 {
+            broker.hears(&packet::publish_once(UP, 1)).await;
             broker.hears(&[n]).await;
         }
         broker.hears(&PING).await;
         broker.says(&[0xd0, 0]).await;
         hands.ended(Some(MqttError::Silent)).await;
-        assert_eq!(hands.script.borrow().outbound.len(), 40 - usize::from(MAX_IN_FLIGHT));
     })
     .await;
 }

@@ -55,7 +55,8 @@ fuzz_target!(|events: Vec<Event>| {
             // Two fingers may make it forget; nothing that arrives may.
             forgets |= down == [true; 2];
             while companion.next_payload(Millis(now)).is_some() {}
-            let _ = companion.screen(Millis(now));
+            let screen = companion.screen(Millis(now));
+            companion.drawn(Millis(now), &screen, Ok(()));
             let _ = companion.next_tick(Millis(now));
             assert!(companion.is_paired() == paired || forgets && !companion.is_paired());
             assert_eq!(companion.storage().counter, 0, "no card was ever opened");

@@ -45,7 +45,7 @@ use super::{
     eventually,
     program::{Ended, gatepost},
 };
-use crate::peers::{Mosquitto, free_port};
+use crate::peers::{Man, Mosquitto, free_port};
 
 /// The embedded broker's name for companions.
 const COMPANION: &str = "companion";
@@ -372,6 +372,17 @@ impl TestHub {
             self.running.as_mut().context("it runs")?.companion = Some(companion);
         }
         Ok(())
+    }
+
+    /// Starts the companion over a man who stands before the broker.
+    ///
+    /// # Errors
+    /// The hub is stopped, or there is no port for him.
+    pub fn switch_on_before(&mut self) -> Result<Man> {
+        let man = Man::before(self.broker_port()?)?;
+        let companion = self.companion_at(man.port(), self.hub()?)?;
+        self.running.as_mut().context("it runs")?.companion = Some(companion);
+        Ok(man)
     }
 
     pub(super) fn broker_port(&self) -> Result<u16> {

@@ -92,18 +92,31 @@ impl Drop for Forwarder {
 /// Whether it ended well, and all that it said. What a program leaves behind goes with its folder.
 pub(super) fn run(command: &mut Command) -> Result<(bool, String)> {
     let folder = tempfile::tempdir()?;
-    let log = folder.path().join("log");
-    let output = std::fs::File::create(&log)?;
+    run_within(command.current_dir(folder.path()), LONGEST)
+}
+
+/// Runs a step of a longer work, which must succeed within this time; what it said.
+///
+/// # Errors
+/// It did not; the error has what it said. Or it is not installed.
+pub fn step(command: &mut Command, longest: Duration) -> Result<String> {
+    let (well, said) = run_within(command, longest)?;
+    ensure!(well, "{command:?}:\n{said}");
+    Ok(said)
+}
+
+fn run_within(command: &mut Command, longest: Duration) -> Result<(bool, String)> {
+    let log = tempfile::NamedTempFile::new()?;
+    let output = log.reopen()?;
     let mut child = command
-        .current_dir(folder.path())
         .env("NO_PROXY", "*")
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
         .spawn()
-        .context("cannot start node: run `tests/run --setup-only`")?;
-    let Some(status) = ended(&mut child, LONGEST)? else {
-        bail!("it did not end within {LONGEST:?}:\n{}", std::fs::read_to_string(&log)?);
+        .with_context(|| format!("cannot start {command:?}: run `tests/run --setup-only`"))?;
+    let Some(status) = ended(&mut child, longest)? else {
+        bail!("it did not end within {longest:?}:\n{}", std::fs::read_to_string(log.path())?);
     };
-    Ok((status.success(), std::fs::read_to_string(&log)?))
+    Ok((status.success(), std::fs::read_to_string(log.path())?))
 }

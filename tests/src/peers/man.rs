@@ -2,7 +2,8 @@
 //! were said.
 //!
 //! Whoever listens on a broker can only say things again; whoever runs it can also keep one back and let the next go
-//! first. That is what he does: of every two messages, the second goes first, and none is lost.
+//! first: of every two messages, the second goes first, and none is lost. Or he spoils one in so many frames: loses it, says
+//! it twice, cuts it short, or flips a bit of it.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -33,7 +34,13 @@ pub struct Man {
 struct Hand {
     swaps: AtomicBool,
     swapped: AtomicUsize,
+    /// One in so many frames is spoilt; none where this is 0.
+    one_in: AtomicUsize,
+    spoilt: [AtomicUsize; FAULTS],
 }
+
+/// Lost, said twice, cut short, a bit of it flipped.
+const FAULTS: usize = 4;
 
 impl Man {
     /// One before the broker on this port of loopback, who carries everything as it comes until he is told otherwise.
@@ -70,7 +77,20 @@ impl Man {
         self.down.swaps.store(swaps, Ordering::SeqCst);
     }
 
-    /// How often he has done so, up and down.
+    /// Spoils one in so many frames, of either direction, from now on; none with 0.
+    pub fn spoils_one_in(&self, frames: usize) {
+        self.up.one_in.store(frames, Ordering::SeqCst);
+        self.down.one_in.store(frames, Ordering::SeqCst);
+    }
+
+    /// How many frames he has lost, said twice, cut short and flipped.
+    pub fn spoilt(&self) -> [usize; FAULTS] {
+        std::array::from_fn(|fault| {
+            [&self.up, &self.down].iter().map(|hand| hand.spoilt[fault].load(Ordering::SeqCst)).sum()
+        })
+    }
+
+    /// How often he has turned two round, up and down.
     pub fn swapped(&self) -> (usize, usize) {
         (self.up.swapped.load(Ordering::SeqCst), self.down.swapped.load(Ordering::SeqCst))
     }
@@ -104,9 +124,63 @@ fn carry(from: &mut TcpStream, to: &mut TcpStream, hand: &Hand) -> io::Result<()
         } else if hand.swaps.load(Ordering::SeqCst) {
             kept = Some(packet);
         } else {
-            to.write_all(&packet)?;
+            for packet in spoil(packet, hand)? {
+                to.write_all(&packet)?;
+            }
         }
     }
+}
+
+/// What becomes of a message: one, none, or two.
+fn spoil(packet: Vec<u8>, hand: &Hand) -> io::Result<Vec<Vec<u8>>> {
+    let one_in = hand.one_in.load(Ordering::SeqCst);
+    let payload = payload(&packet).ok_or(io::ErrorKind::InvalidData)?;
+    let dice = |below: usize| u64::from_le_bytes(gatepost::random::bytes()) as usize % below;
+    // Presence is no frame, and what is empty cannot be spoilt.
+    if one_in == 0 || payload < 2 || dice(one_in) != 0 {
+        return Ok(vec![packet]);
+    }
+    let fault = dice(FAULTS);
+    hand.spoilt[fault].fetch_add(1, Ordering::SeqCst);
+    let mut packet = packet;
+    Ok(match fault {
+        0 => vec![],
+        1 => vec![packet.clone(), packet],
+        2 => {
+            let body = packet.len() - head(&packet);
+            let cut = 1 + dice(payload);
+            let mut shorter = vec![packet[0]];
+            let mut length = body - cut;
+            loop {
+                let more = if length > 0x7f { 0x80 } else { 0 };
+                shorter.push((length & 0x7f) as u8 | more);
+                length >>= 7;
+                if more == 0 {
+                    break;
+                }
+            }
+            shorter.extend(&packet[head(&packet)..packet.len() - cut]);
+            vec![shorter]
+        }
+        _ => {
+            let at = packet.len() - 1 - dice(payload);
+            packet[at] ^= 1 << dice(8);
+            vec![packet]
+        }
+    })
+}
+
+/// Bytes of a packet's fixed header.
+fn head(packet: &[u8]) -> usize {
+    1 + packet.iter().skip(1).position(|byte| byte & 0x80 == 0).map_or(0, |at| at + 1)
+}
+
+/// Bytes of a message's payload: what is behind its topic and, above QoS 0, its identifier (section 3.3).
+fn payload(packet: &[u8]) -> Option<usize> {
+    let body = packet.get(head(packet)..)?;
+    let topic = usize::from(u16::from_be_bytes([*body.first()?, *body.get(1)?]));
+    let id = if packet[0] & 0x06 == 0 { 0 } else { 2 };
+    body.len().checked_sub(2 + topic + id)
 }
 
 /// The next packet, whole.
@@ -140,6 +214,26 @@ fn packet(from: &mut TcpStream) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_spoilt_message_is_a_packet_all_the_same() {
+        let hand = Hand::default();
+        hand.one_in.store(1, Ordering::SeqCst);
+        let whole = [&[0x30, 0x86, 1, 0, 4][..], b"a/up", &[7; 128]].concat();
+        assert_eq!((head(&whole), payload(&whole)), (3, Some(128)));
+        for _ in 0..200 {
+            for packet in spoil(whole.clone(), &hand).unwrap() {
+                let length = packet.len() - head(&packet);
+                let said = usize::from(packet[1] & 0x7f)
+                    + usize::from(if head(&packet) == 3 { packet[2] } else { 0 }) * 128;
+                assert_eq!(said, length);
+                assert_eq!(&packet[head(&packet)..][..6], &whole[3..9], "the topic stays");
+            }
+        }
+        assert!(hand.spoilt.iter().all(|count| count.load(Ordering::SeqCst) > 0), "all of it was done");
+        hand.one_in.store(0, Ordering::SeqCst);
+        assert_eq!(spoil(whole.clone(), &hand).unwrap(), [whole]);
+    }
 
     #[test]
     fn of_two_messages_the_second_goes_first_and_nothing_else_is_touched() {

@@ -31,12 +31,13 @@ mod schemathesis;
 mod signal_cli;
 mod slack;
 mod synapse;
+mod terminal;
 mod webhooks;
 
 pub use cable::Cable;
 pub use double::Double;
 pub use html::html_check;
-pub use judged::{mcp_conformance, mcp_inspect};
+pub use judged::{mcp_conformance, mcp_inspect, step};
 pub use judges::{JUDGED, Verdict, judge};
 pub use mail::Mail;
 pub use man::Man;
@@ -49,6 +50,7 @@ pub use schemathesis::schemathesis;
 pub use signal_cli::SignalCli;
 pub use slack::Slack;
 pub use synapse::{Account, Synapse};
+pub use terminal::{Left, Terminal};
 pub use webhooks::WebhookReceiver;
 
 use std::{
@@ -60,7 +62,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 
 /// A file below `tests/peers`.
-pub(crate) fn file(name: &str) -> PathBuf {
+pub fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
 }
 

@@ -126,6 +126,12 @@ impl Story {
         let mut rest = text;
         while let Some(at) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
             let (before, word) = rest.split_at(at);
+            if let Some(after) = behind_a_time(word) {
+                out.push_str(before);
+                out.push_str("TIME");
+                rest = after;
+                continue;
+            }
             let end = word.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(word.len());
             let (word, after) = word.split_at(end);
             out.push_str(before);
@@ -155,6 +161,14 @@ impl Story {
         write!(name, "{kind}-{count}").expect("a String takes everything");
         Some(self.names.entry(word.to_owned()).or_insert(name).clone())
     }
+}
+
+/// What comes behind a time (RFC 3339, UTC, to the millisecond), if the text begins with one.
+fn behind_a_time(text: &str) -> Option<&str> {
+    const FORM: &[u8] = b"0000-00-00T00:00:00.000Z";
+    let (time, after) = text.split_at_checked(FORM.len())?;
+    let fits = |(byte, form): (u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == *form };
+    time.bytes().zip(FORM).all(fits).then_some(after)
 }
 
 fn pretty(value: &Value) -> String {

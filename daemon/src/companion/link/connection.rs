@@ -6,7 +6,10 @@ use gatepost_link::envelope::MAX_FRAME;
 use rumqttc::{AsyncClient, Event, EventLoop, Packet};
 use tokio::{sync::mpsc, task::AbortHandle};
 
-use crate::companion::{broker::Address, presence::Presence, tls};
+use crate::{
+    approval::presence::Presence,
+    companion::{broker::Address, tls},
+};
 
 /// MQTT's keep-alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);

@@ -1,6 +1,6 @@
 //! What companions are told without being asked: what waits for them, and how the hub is.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::HashMap, time::Instant};
 
 use gatepost_link::{
     RequestId,
@@ -25,14 +25,14 @@ impl Serving {
         }
         match self.facts().await {
             Ok((waiting, over, totals)) => {
-                let now = now_ms();
+                let (now, now_ms) = (Instant::now(), now_ms());
                 let report = self.report(waiting.len(), totals);
                 for companion in self.companions.values_mut() {
                     let asked = asked_of(companion.device.key, &waiting);
-                    companion.session.update(now, &asked, |request| {
+                    companion.session.update(now, now_ms, &asked, |request| {
                         over.get(&request).copied().unwrap_or(Withdrawal::DecidedElsewhere)
                     });
-                    companion.session.status(report);
+                    companion.session.status(now, report);
                 }
             }
             Err(error) => tracing::error!(%error, "cannot read what waits"),
@@ -69,7 +69,7 @@ pub(super) async fn remind(approvals: &Approvals, companion: &mut Companion) {
     match approvals.waiting().await {
         Ok(waiting) => {
             let voted = waiting.iter().filter(|waiting| waiting.voted.contains(&companion.device.key));
-            voted.for_each(|waiting| companion.session.consumed(waiting.request));
+            voted.for_each(|waiting| companion.session.consumed(Instant::now(), waiting.request));
         }
         Err(error) => tracing::error!(%error, "cannot read what waits"),
     }

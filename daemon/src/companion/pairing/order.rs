@@ -48,7 +48,9 @@ pub enum PairError {
     )]
     Disturbed,
     /// It is a program, and those may not decide here.
-    #[error("this is a program and not a device: set [approval] allow_software_companion if it may decide")]
+    #[error(
+        "this companion is software: set [approval] allow_software_companion = true and restart the hub, if it may decide"
+    )]
     Program,
     /// It cannot be registered.
     #[error(transparent)]

@@ -9,6 +9,8 @@ use tokio::sync::oneshot;
 
 use super::*;
 
+mod man;
+
 const HUB: PublicKey = PublicKey([1; 32]);
 
 struct Table {

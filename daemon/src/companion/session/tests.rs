@@ -56,27 +56,27 @@ fn waiting(id: u8) -> Waiting {
 #[test]
 fn nothing_is_offered_before_there_is_a_session() {
     let mut table = Table::new();
-    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(1)], |_| Withdrawal::Expired);
     assert_eq!(table.session.next_payload(), None);
 }
 
 #[test]
 fn what_waits_is_offered_once_and_withdrawn_when_it_is_over() {
     let mut table = Table::open();
-    table.session.update(0, &[waiting(1), waiting(2)], |_| Withdrawal::Expired);
-    table.session.update(0, &[waiting(1), waiting(2)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(1), waiting(2)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(1), waiting(2)], |_| Withdrawal::Expired);
     assert_eq!(table.frames(), ["Offer", "Offer"]);
-    table.session.update(0, &[waiting(2)], |_| Withdrawal::Cancelled);
+    table.session.update(table.now, 0, &[waiting(2)], |_| Withdrawal::Cancelled);
     assert_eq!(table.frames(), ["Withdraw"]);
     assert_eq!(table.begin(), Ok(Asked::Begun));
-    table.session.update(0, &[waiting(2)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(2)], |_| Withdrawal::Expired);
     assert_eq!(table.frames(), ["Offer"], "in another session it is offered again");
 }
 
 #[test]
 fn only_offered_documents_can_be_fetched_and_only_in_their_bounds() {
     let mut table = Table::open();
-    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(1)], |_| Withdrawal::Expired);
     table.frames();
     let (piece, withdraw): (&[&str], &[&str]) = (&["Piece"], &["Withdraw"]);
     for (request, number, answers) in
@@ -92,10 +92,10 @@ fn only_offered_documents_can_be_fetched_and_only_in_their_bounds() {
 fn how_the_hub_is_is_told_in_a_session_only() {
     let mut table = Table::new();
     let report = Report { held: 1, queued: 2, sent: 3, last_s: None, clock_s: Some(50_700) };
-    table.session.status(report);
+    table.session.status(table.now, report);
     assert_eq!(table.session.next_payload(), None);
     table.begin().unwrap();
-    table.session.status(report);
+    table.session.status(table.now, report);
     let told = table.session.next_payload().unwrap();
     let text = table.device.hear(&told).unwrap();
     assert_eq!(frame::decode(&text), Ok(Down::Status(report)));
@@ -105,14 +105,14 @@ fn how_the_hub_is_is_told_in_a_session_only() {
 fn no_more_is_offered_than_a_companion_keeps() {
     let mut table = Table::open();
     let all: Vec<Waiting> = (1..=12).map(waiting).collect();
-    table.session.update(0, &all, |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &all, |_| Withdrawal::Expired);
     assert_eq!(table.frames().len(), MAX_OFFERED);
 }
 
 #[test]
 fn a_companions_nonsense_is_heard_a_bounded_number_of_times() {
     let mut table = Table::open();
-    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(1)], |_| Withdrawal::Expired);
     table.frames();
     let nonsense = Up::Refuse { request: RequestId([9; 16]), reason: Refusal::Busy };
     let fetch = Up::Fetch { request: RequestId([1; 16]), piece: 0 };
@@ -122,7 +122,7 @@ fn a_companions_nonsense_is_heard_a_bounded_number_of_times() {
     table.say(&fetch).unwrap();
     assert_eq!(table.frames(), [] as [&str; 0]);
     assert_eq!(table.begin(), Ok(Asked::Begun), "a new session is heard");
-    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(1)], |_| Withdrawal::Expired);
     table.frames();
     table.say(&fetch).unwrap();
     assert_eq!(table.frames(), [] as [&str; 0], "and forgives nothing");
@@ -134,7 +134,7 @@ fn a_companions_nonsense_is_heard_a_bounded_number_of_times() {
 #[test]
 fn somebody_elses_nonsense_is_told_a_bounded_number_of_times_and_silences_nobody() {
     let mut table = Table::open();
-    table.session.update(0, &[waiting(1)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(1)], |_| Withdrawal::Expired);
     table.frames();
     let mut told = 0;
     for _ in 0..1_000 {

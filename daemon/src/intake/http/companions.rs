@@ -11,11 +11,11 @@ use utoipa::ToSchema;
 use super::{Door, caller, problem::Refused};
 use crate::{
     agents::Role,
-    approval::registry::{DeviceError, Registered},
-    companion::{
-        presence::{Ability, Broker},
-        register::Listed,
+    approval::{
+        presence::Broker,
+        registry::{DeviceError, Registered},
     },
+    companion::register::Listed,
     intake::{desk, views::time},
     message::refusal::{Code, Refusal},
     random::to_hex,
@@ -36,7 +36,7 @@ struct Companion {
     /// Its key's short name.
     key: String,
     public_key: String,
-    /// `device` or `program`.
+    /// `device` or `software`.
     kind: &'static str,
     added_at: String,
     seen_at: Option<String>,
@@ -76,12 +76,11 @@ impl From<&Registered> for Companion {
 
 impl From<&Listed> for Companion {
     fn from(listed: &Listed) -> Self {
-        let able = listed.ability == Ability::Able;
-        let waits = !able && listed.device.revoked_at.is_none();
+        let able = listed.unable.is_none() && listed.device.revoked_at.is_none();
         Self {
             online: Some(listed.online),
             able: Some(able),
-            unable_because: waits.then(|| listed.ability.to_string()),
+            unable_because: listed.unable.map(|why| why.to_string()),
             ..Self::from(&listed.device)
         }
     }
@@ -192,7 +191,7 @@ pub(super) async fn revoke(
 }
 
 pub(super) fn kind(is_program: bool) -> &'static str {
-    if is_program { "program" } else { "device" }
+    if is_program { "software" } else { "device" }
 }
 
 pub(super) fn refused(error: DeviceError) -> Refusal {

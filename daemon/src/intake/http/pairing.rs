@@ -29,7 +29,7 @@ struct Offered {
     code: String,
     /// Its key's short name.
     key: String,
-    /// `device` or `program`.
+    /// `device` or `software`.
     kind: &'static str,
     /// For how many seconds the other call is waited for.
     expires_in_s: u64,
@@ -49,7 +49,7 @@ struct Newcomer {
     name: String,
     /// Its key's short name.
     key: String,
-    /// `device` or `program`.
+    /// `device` or `software`.
     kind: &'static str,
 }
 

@@ -70,19 +70,32 @@ fn note(own: &mut Vec<String>, under_way: UnderWay) -> Option<&str> {
     own.last().map(String::as_str)
 }
 
-fn words(state: &str) -> &'static str {
-    match state {
-        "held" => "a person is being asked",
-        "sending" => "it is leaving",
-        _ => "it waits for its turn",
+fn words(state: &str, problem: Option<&str>) -> String {
+    match (state, problem) {
+        ("held", Some(problem)) => format!("nobody can be asked: {problem}"),
+        ("held", None) => "a person is being asked".into(),
+        ("sending", _) => "it is leaving".into(),
+        _ => "it waits for its turn".into(),
     }
 }
 
-async fn say(context: &RequestContext<RoleServer>, step: f64, UnderWay { state, .. }: &UnderWay) {
+async fn say(context: &RequestContext<RoleServer>, step: f64, UnderWay { state, problem, .. }: &UnderWay) {
     let Some(token) = context.meta.get_progress_token() else { return };
-    let message = format!("{state}: {}", words(state));
+    let message = format!("{state}: {}", words(state, problem.as_deref()));
     let progress = ProgressNotificationParam::new(token, step).with_message(message);
     if let Err(error) = context.peer.notify_progress(progress).await {
         tracing::debug!(%error, "nobody listens to how a call is getting on");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn a_person_is_said_to_be_asked_only_if_one_can_be() {
+        assert_eq!(words("held", None), "a person is being asked");
+        let nobody = words("held", Some("no companion is paired"));
+        assert_eq!(nobody, "nobody can be asked: no companion is paired");
     }
 }

@@ -29,6 +29,9 @@ pub struct UnderWay {
     /// Whether it was another call that sent it, which this one repeats.
     #[serde(default)]
     pub deduplicated: bool,
+    /// Why nobody can be asked about it, while it waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// To whom a call says how things stand.
@@ -73,9 +76,9 @@ pub(super) async fn to_its_end(
             renew(pipeline, receipt, Duration::ZERO).await?;
         }
     }
-    if let Answer::Several { ok, failed, targets } = answer {
-        *failed = targets.iter().filter(|told| !told.is_ok()).count();
-        *ok = *failed == 0;
+    if let Answer::Several(all) = answer {
+        all.failed = all.targets.iter().filter(|told| !told.is_ok()).count();
+        all.ok = all.failed == 0;
     }
     Ok(())
 }
@@ -85,11 +88,11 @@ fn open(answer: &mut Answer) -> impl Iterator<Item = &mut Receipt> {
     let (one, several) = match answer {
         Answer::One(receipt) => (Some(receipt), None),
         Answer::Looked(_) => (None, None),
-        Answer::Several { targets, .. } => (None, Some(targets)),
+        Answer::Several(all) => (None, Some(&mut all.targets)),
     };
     let several = several.into_iter().flatten().filter_map(|told| match told {
         Told::Taken(receipt) => Some(receipt),
-        Told::Looked(_) | Told::Refused { .. } => None,
+        Told::Looked(_) | Told::Refused(_) => None,
     });
     one.into_iter().chain(several).filter(|receipt| !receipt.state.is_final())
 }
@@ -108,8 +111,9 @@ async fn renew(pipeline: &Pipeline, receipt: &mut Receipt, wait: Duration) -> Re
 async fn tell(told: Option<&Telling>, receipt: &Receipt) {
     let Some(told) = told.filter(|_| !receipt.state.is_final()) else { return };
     let (id, state) = (receipt.id.0.clone(), receipt.state.word().to_owned());
+    let problem = receipt.asked.as_ref().and_then(|asked| asked.problem.clone());
     // Who asked may have gone: what is under way goes on.
-    let _ = told.send(UnderWay { id, state, deduplicated: receipt.deduplicated }).await;
+    let _ = told.send(UnderWay { id, state, deduplicated: receipt.deduplicated, problem }).await;
 }
 
 #[cfg(test)]

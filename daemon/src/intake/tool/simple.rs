@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{message::refusal::Refusal, spelling::nearest};
+use crate::{message::refusal::Refusal, policy::NOT_ALLOWED, spelling::nearest};
 
 /// The longest result of `send_message`, in characters: what agents are promised of it.
 const MAX_SIMPLE: usize = 1024;
@@ -90,7 +90,7 @@ pub(super) fn call(arguments: &Value) -> Result<Value, Refusal> {
 /// An answer of `message` as this one gives it: what matters of it, within its bound.
 pub(super) fn answer(answer: &Value) -> Value {
     let mut short = json!({"ok": answer["ok"] == true});
-    for member in ["id", "state", "deduplicated", "code", "error", "hint", "notes", "guide"] {
+    for member in ["id", "state", "deduplicated", "code", "error", "hint", "deadline", "notes", "guide"] {
         let Some(value) = answer.get(member).filter(|value| !value.is_null()) else { continue };
         short[member] = match (member, value) {
             ("error", Value::String(error)) => shortened(error, MAX_ERROR).into(),
@@ -116,8 +116,12 @@ pub(super) fn refusal(refusal: Refusal) -> Refusal {
     Refusal { error, hint, guide, ..refusal }
 }
 
-/// An error in the words of this tool, whose parameters have other names.
+/// An error in the words of this tool, which agents of other houses know, and whose parameters have other names.
 fn own_names(error: &str) -> String {
+    if let Some((target, allowed)) = error.split_once(NOT_ALLOWED) {
+        let target = target.strip_prefix("target").unwrap_or(target);
+        return format!("Target{target}is not in the personality's allowed messaging targets{allowed}");
+    }
     [("\"to\"", "\"target\""), ("\"channel\"", "\"platform\""), ("\"message\"", "\"body\"")]
         .into_iter()
         .find_map(|(theirs, own)| error.strip_prefix(theirs).map(|rest| format!("{own}{rest}")))

@@ -178,7 +178,7 @@ fn a_decision_is_sent_again_until_it_is_consumed() {
     bench.press(Deny, 100);
     bench.wait(6_000);
     let decisions = bench.decisions();
-    assert!((3..=4).contains(&decisions.len()), "{}", decisions.len());
+    assert!((4..=5).contains(&decisions.len()), "{}", decisions.len());
     assert!(decisions.iter().all(|again| *again == decisions[0]), "the same bytes each time");
     bench.down(&Down::Consumed { request: offer.request });
     bench.wait(6_000);
@@ -308,7 +308,7 @@ fn a_lost_piece_is_asked_for_again() {
     bench.down(&Down::Offer(offer));
     bench.wait(4_000);
     let asked = Up::Fetch { request: offer.request, piece: 0 };
-    assert_eq!(bench.sent.iter().filter(|up| **up == asked).count(), 3);
+    assert_eq!(bench.sent.iter().filter(|up| **up == asked).count(), 4, "at once, after 0.3, 0.9 and 2.1 s");
 }
 
 #[test]

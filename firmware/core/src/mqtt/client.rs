@@ -130,6 +130,12 @@ impl<S: Read + Write> Client<S> {
         self.write(&[&packet::publish(self.last_id, topic, payload.len()), payload]).await
     }
 
+    /// Publishes with QoS 0: a frame. An acknowledgement would say that the broker has it, and not that the hub does; what the
+    /// hub does not answer is said again, and what is lost ends the session by itself.
+    pub async fn say(&mut self, topic: &str, payload: &[u8]) -> Result<(), MqttError> {
+        self.write(&[&packet::publish_once(topic, payload.len()), payload]).await
+    }
+
     /// Messages that the broker has not acknowledged yet.
     pub fn in_flight(&self) -> u8 {
         self.in_flight

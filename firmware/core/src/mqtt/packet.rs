@@ -83,6 +83,15 @@ pub fn publish(id: u16, topic: &str, length: usize) -> Head {
     head
 }
 
+/// PUBLISH (3.3) with QoS 0, up to its payload of `length` bytes.
+pub fn publish_once(topic: &str, length: usize) -> Head {
+    let mut head = Head::new();
+    put(&mut head, &[0x30]);
+    remaining(&mut head, 2 + topic.len() + length);
+    text(&mut head, topic);
+    head
+}
+
 /// PUBACK (3.4).
 pub fn acknowledge(id: u16) -> [u8; 4] {
     let [high, low] = id.to_be_bytes();

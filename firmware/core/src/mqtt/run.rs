@@ -253,7 +253,7 @@ impl<P: Peer, B: Board> House<'_, P, B> {
                 && self.peer.turn() == turn
                 && let Some(payload) = self.peer.next_payload(self.board.now())
             {
-                self.patiently(client.publish(&access.up, &payload)).await?;
+                self.patiently(client.say(&access.up, &payload)).await?;
                 said = self.board.now();
             }
             if self.peer.turn() != turn {

@@ -106,7 +106,15 @@ fn a_beginning_without_an_answer_is_said_again_in_the_same_words() {
     assert_eq!(table.sealed.opening(Millis(OPEN_AGAIN - 1)), None);
     assert_eq!(table.sealed.next_tick(), Some(Millis(OPEN_AGAIN)));
     assert_eq!(table.sealed.opening(Millis(OPEN_AGAIN)), Some(first.clone()));
-    table.answer(Millis(OPEN_AGAIN), &first);
+    let mut said = std::vec![];
+    for now in OPEN_AGAIN + 1..30_000 {
+        if let Some(again) = table.sealed.opening(Millis(now)) {
+            assert_eq!(again, first);
+            said.push(now);
+        }
+    }
+    assert_eq!(said, [900, 2_100, 4_500, 9_300, 14_300, 19_300, 24_300, 29_300], "ever more seldom");
+    table.answer(Millis(30_000), &first);
     assert_eq!(table.sealed.opening(Millis(60_000)), None);
 }
 
@@ -149,8 +157,10 @@ fn a_greeting_while_a_session_is_being_opened_begins_no_other() {
     for now in 1..=100 {
         assert_eq!(table.hear(Millis(now), &Down::Greet), Told::Again);
     }
-    assert_eq!(table.sealed.next_tick(), Some(Millis(BETWEEN)));
-    assert_eq!(table.sealed.opening(Millis(BETWEEN)), Some(first), "said again, and sooner");
+    assert_eq!(table.sealed.next_tick(), Some(Millis(OPEN_AGAIN)));
+    assert_eq!(table.sealed.opening(Millis(OPEN_AGAIN)), Some(first.clone()));
+    (1_000..2_000).for_each(|now| assert_eq!(table.hear(Millis(now), &Down::Greet), Told::Again));
+    assert_eq!(table.sealed.opening(Millis(2_000)), Some(first), "the same again");
 }
 
 #[test]

@@ -36,15 +36,17 @@ pub enum Done {
     Joined(bool),
     /// These are in reach.
     Scanned(Vec<Seen, MAX_SEEN>),
+    /// Nobody wished for it: the radio is in a network now, or in none.
+    Online(bool),
 }
 
 /// What sees to wishes.
 #[allow(async_fn_in_trait, reason = "one task runs it: it need not be Send")]
 pub trait Radio {
-    /// Sees to this from now on; a wish before it is given up.
-    fn wish(&mut self, wish: Wish);
+    /// Sees to this in its turn; the wish comes back if too many wait.
+    fn wish(&mut self, wish: Wish) -> Result<(), Wish>;
 
-    /// Waits for what becomes of the last wish. Can be given up.
+    /// Waits for what becomes of the next wish, or for other news. Can be given up.
     async fn done(&mut self) -> Done;
 }
 
@@ -68,7 +70,11 @@ pub async fn serve<L: Read + Write, S: Storage>(
                     if let Wish::Keep(network) = &wish {
                         keep(storage, network, &mut lost);
                     }
-                    radio.wish(wish);
+                    match radio.wish(wish) {
+                        Ok(()) | Err(Wish::Keep(_)) => {}
+                        Err(Wish::Join(_)) => _ = set_up.joined(false),
+                        Err(Wish::Scan) => set_up.scanned(),
+                    }
                 }
             }
             // Bytes that were lost: their packet is sent again.
@@ -78,6 +84,7 @@ pub async fn serve<L: Read + Write, S: Storage>(
                     keep(storage, &network, &mut lost);
                 }
             }
+            Either::Second(Done::Online(online)) => set_up.online(online),
             Either::Second(Done::Scanned(seen)) => {
                 seen.iter().for_each(|seen| set_up.seen(&seen.ssid, seen.rssi, seen.is_open));
                 set_up.scanned();
@@ -154,8 +161,9 @@ mod tests {
     }
 
     impl Radio for Double {
-        fn wish(&mut self, wish: Wish) {
+        fn wish(&mut self, wish: Wish) -> Result<(), Wish> {
             self.wishes.borrow_mut().push(wish);
+            Ok(())
         }
 
         async fn done(&mut self) -> Done {

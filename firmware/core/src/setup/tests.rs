@@ -165,6 +165,28 @@ fn a_packet_is_found_behind_a_line_and_behind_one_that_broke_off() {
     assert_eq!(wishes, [Wish::Scan]);
 }
 
+#[test]
+fn a_try_that_nobody_tells_the_end_of_does_not_keep_the_next_one_away() {
+    let mut set_up = set_up();
+    send(&mut set_up, &wifi("home", "tigertiger"));
+    assert!(send(&mut set_up, &wifi("work", "tigertiger")).is_empty(), "one at a time");
+    answers(&mut set_up);
+    let later = Millis(GIVEN_UP + 1);
+    let wishes: Many<_> =
+        wifi("work", "tigertiger").iter().filter_map(|byte| set_up.received(later, *byte)).collect();
+    assert!(matches!(&wishes[..], [Wish::Join(network)] if network.ssid == "work"), "{wishes:?}");
+    assert_eq!(answers(&mut set_up)[0][7..10], [2, 1, 3], "the first could not be joined");
+}
+
+#[test]
+fn a_hub_that_is_typed_while_a_network_is_joined_is_not_lost() {
+    let mut set_up = set_up();
+    send(&mut set_up, &wifi("home", "tigertiger"));
+    send(&mut set_up, b"hub 10.0.0.7\n");
+    let kept = set_up.joined(true).unwrap();
+    assert_eq!((kept.ssid.as_str(), kept.host.as_str()), ("home", "10.0.0.7"));
+}
+
 proptest! {
     #[test]
     fn no_bytes_stop_it(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'I'), Just(b'\n')], 0..800)) {

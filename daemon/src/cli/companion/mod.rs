@@ -1,4 +1,8 @@
-//! `gatepost companion`.
+//! `gatepost companion`: the operator's side of companions, and a companion in this terminal ([`run`]).
+
+mod passphrase;
+pub(super) mod run;
+mod told;
 
 use std::time::Duration;
 
@@ -19,6 +23,9 @@ pub(super) enum Command {
         #[arg(long)]
         name: Option<String>,
     },
+    /// Be a companion, in this terminal: show what waits, page by page, and decide on it with two keys. For a hub on this machine or
+    /// elsewhere; it must allow software companions. Pair it with: gatepost companion pair, at the hub.
+    Run(run::Arguments),
     /// List companions: which are here and whether their display works, when they were last seen, when they last decided.
     List {
         /// Print JSON.
@@ -40,8 +47,14 @@ pub(super) enum Command {
 }
 
 pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
+    let command = match command {
+        // Of the hub it needs to know no more than where its broker is.
+        Command::Run(arguments) => return run::run(place, arguments).await,
+        command => command,
+    };
     let client = Client::at(place)?;
     match command {
+        Command::Run(_) => {}
         Command::Pair { name } => pair(&client, name).await?,
         Command::List { json } => {
             let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;
@@ -88,6 +101,12 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     let wait = Request { wait: MINUTE, ..Request::default() };
     let shown = client.call(Method::POST, "/v1/pairing", wait).await?;
     let code = text(&shown, "code").to_owned();
+    if text(&shown, "kind") == "software" {
+        eprintln!(
+            "It is software, not a device: its key lies on the computer that runs it, and whoever has that key can approve. This hub \
+             takes its decisions, because of [approval] allow_software_companion."
+        );
+    }
     println!("{} {}", code.get(..3).unwrap_or(&code), code.get(3..).unwrap_or_default());
     eprintln!(
         "If the companion shows this number, hold its Approve button and type yes. Or type the number that it shows:"
@@ -131,6 +150,7 @@ fn list(companions: &[Value]) -> String {
         .map(|companion| {
             let is = |member: &str| companion.get(member) == Some(&Value::Bool(true));
             let state = match (text(companion, "revoked_at"), is("online"), is("able")) {
+                ("", ..) if text(companion, "unable_because").starts_with("not allowed") => "not allowed",
                 ("", true, true) => "online",
                 ("", true, false) => "no display",
                 ("", false, _) => "offline",

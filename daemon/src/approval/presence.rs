@@ -42,17 +42,6 @@ pub enum Ability {
     DisplayOut,
 }
 
-/// Why not, as the end of a sentence.
-impl std::fmt::Display for Ability {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Able => "it is here",
-            Self::Away => "it is not connected",
-            Self::DisplayOut => "its display does not answer",
-        })
-    }
-}
-
 #[derive(Debug, Clone, Copy, Default)]
 struct Here {
     online: bool,
@@ -110,7 +99,7 @@ impl Presence {
     }
 
     /// The broker is here, or of no use for this reason. Said in the log once, and not with every attempt of a night.
-    pub(super) fn broker_is(&self, away: Option<String>) {
+    pub(crate) fn broker_is(&self, away: Option<String>) {
         let now = Broker { connected: away.is_none(), error: away };
         let mut known = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
         if *known == now {
@@ -124,17 +113,17 @@ impl Presence {
     }
 
     /// A companion may decide from now on; it is not here yet.
-    pub(super) fn expect(&self, device: PublicKey) {
+    pub(crate) fn expect(&self, device: PublicKey) {
         self.all().entry(device).or_default();
     }
 
     /// A companion may not decide any more.
-    pub(super) fn forget(&self, device: PublicKey) {
+    pub(crate) fn forget(&self, device: PublicKey) {
         self.all().remove(&device);
     }
 
     /// A companion came, or went.
-    pub(super) fn note(&self, device: PublicKey, online: bool) {
+    pub(crate) fn note(&self, device: PublicKey, online: bool) {
         if let Some(here) = self.all().get_mut(&device)
             && here.online != online
         {
@@ -143,20 +132,20 @@ impl Presence {
     }
 
     /// Whether a companion's display works; whether that is news.
-    pub(super) fn display(&self, device: PublicKey, works: bool) -> bool {
+    pub(crate) fn display(&self, device: PublicKey, works: bool) -> bool {
         let mut all = self.all();
         let Some(here) = all.get_mut(&device) else { return false };
         std::mem::replace(&mut here.display_out, !works) == works
     }
 
     /// Nobody can be heard.
-    pub(super) fn all_gone(&self) {
+    pub(crate) fn all_gone(&self) {
         let here: Vec<PublicKey> = self.all().keys().copied().collect();
         here.into_iter().for_each(|device| self.note(device, false));
     }
 
     /// Who came or went since this was last asked, and when.
-    pub(super) fn take_unsaved(&self) -> Vec<(PublicKey, i64)> {
+    pub(crate) fn take_unsaved(&self) -> Vec<(PublicKey, i64)> {
         let mut all = self.all();
         let unsaved = all.iter_mut().filter_map(|(device, here)| {
             let changed = std::mem::take(&mut here.unsaved);
