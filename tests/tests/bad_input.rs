@@ -176,7 +176,7 @@ async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
     let call = json!({"channel": "pigeon", "to": "ann", "message": "Hello"});
     door.refuses_call("unknown", &wanted(422, "execution_failed", "no_account", words), &call)?;
     // What is configured is nobody's business who may not write there.
-    let words = "Target \"email:ann@hub.test\" is not in the personality's allowed messaging targets";
+    let words = "target \"email:ann@hub.test\" is not among this agent's allowed targets";
     let call = json!({"to": "email:ann@hub.test", "message": "Hello"});
     door.refuses_call(
         "known, not allowed and not configured",

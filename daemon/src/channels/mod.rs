@@ -346,6 +346,15 @@ pub trait Adapter: Send + Sync + 'static {
         None
     }
 
+    /// Whether a notification with this signature may be one of the platform's, as far as can be said before its body is read:
+    /// the account takes some, and the signature has the form of one, or is a token that holds by itself.
+    ///
+    /// # Errors
+    /// It is none, or the account takes none.
+    async fn admits(&self, _signature: &str) -> Result<(), NotTold> {
+        Err(NotTold::Nobody)
+    }
+
     /// Reads what the platform tells of its own accord, with its signature: what became of parts. What it asks beside that is
     /// for [`listen`](Self::listen).
     ///
