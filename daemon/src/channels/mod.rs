@@ -45,7 +45,7 @@ pub mod whatsapp;
 use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
-pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
+pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
 use house::House;
 use identity::{Identity, Spelling, Unidentified};
 pub use located::{IdScope, Located};
@@ -303,6 +303,12 @@ pub trait Adapter: Send + Sync + 'static {
     /// request that made the message.
     fn keeping(&self, edit: Value, _made: &Value) -> Value {
         edit
+    }
+
+    /// The same request for the newest revision of the message that it names: what leaves where an edit is an
+    /// [`EditForm::Revision`]. Like a transport key it is filled in then, for nobody knows it before.
+    fn revise(&self, wire: Value, _newest: &str) -> Value {
+        wire
     }
 
     /// Why a composed request can never be sent, where the adapter knows it already: it is told to whoever asks for it, and

@@ -128,6 +128,7 @@ const TABLE: &[(&str, Make)] = &[
     ("messages", || routes!(messages::show)),
     ("messages", || routes!(messages::cancel)),
     ("messages", || routes!(operate::retry)),
+    ("messages", || routes!(operate::settle)),
     ("messages", || routes!(operate::purge)),
     ("files", || routes!(files::upload)),
     ("tools", || routes!(tools::list)),
