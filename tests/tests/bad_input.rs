@@ -175,11 +175,12 @@ async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
     let words = "No adapter registered for platform \"pigeon\"";
     let call = json!({"channel": "pigeon", "to": "ann", "message": "Hello"});
     door.refuses_call("unknown", &wanted(422, "execution_failed", "no_account", words), &call)?;
-    let words = "No adapter registered for platform \"email\"";
+    // What is configured is nobody's business who may not write there.
+    let words = "target \"email:ann@hub.test\" is not among this agent's allowed targets";
     let call = json!({"to": "email:ann@hub.test", "message": "Hello"});
     door.refuses_call(
-        "known and not configured",
-        &wanted(422, "execution_failed", "no_account", words),
+        "known, not allowed and not configured",
+        &wanted(400, "input_invalid", "not_allowed", words),
         &call,
     )?;
     let words = "No adapter registered for platform \"pigeon\"";

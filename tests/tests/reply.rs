@@ -317,3 +317,34 @@ fn scratch_paper_is_logged_without_what_is_internal() -> Result<()> {
     ensure!(!log.contains("And not aloud"), "{log}");
     Ok(())
 }
+
+/// Of a destination that nobody has written from, the session's own route says by which account.
+#[test]
+fn a_block_to_a_place_that_was_never_heard_goes_by_the_account_of_its_session() -> Result<()> {
+    let config = "[agents.engineer]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\
+                  [channels.local.cellar]\n[channels.local.upstairs]\n[channels.webhook.porch]\n\
+                  url = \"http://127.0.0.1:9/hook\"\nsecret = \"env:PATH\"\n";
+    let hub = SpawnedHub::start(config)?;
+    let (agent, operator) = (hub.agent("engineer")?, hub.operator()?);
+    let heard = |channel: &str, account: &str, peer: &str, session: &str| {
+        let report = json!({
+            "agent": "engineer", "channel": channel, "accountId": account, "peer": peer, "session": session, "text": "And?",
+        });
+        let issued = operator.post("/v1/inbound", &report)?.taken()?;
+        Ok::<_, anyhow::Error>(text(&issued, "context").to_owned())
+    };
+    heard("local", "upstairs", "ann", "main")?;
+    heard("local", "cellar", "cat", "other")?;
+    let context = heard("webhook", "porch", "bell", "main")?;
+    let turn = json!({"context": context, "text": "<message to=\"local:bob\">Tea?</message>"});
+    let answer = agent.post("/v1/reply", &turn)?.taken()?;
+    let sent = agent.ended(text(&answer["sent"][0], "id"), "sent")?;
+    ensure!(sent["to"] == "local:bob" && sent["account"] == "upstairs", "{sent}");
+
+    // A session that has heard nothing on that channel has no route there: the call has to say by which account.
+    let context = heard("webhook", "porch", "bell", "third")?;
+    let turn = json!({"context": context, "text": "<message to=\"local:bob\">Milk?</message>"});
+    let answer = agent.post("/v1/reply", &turn)?.taken()?;
+    ensure!(text(&answer["sent"][0], "error").contains("several accounts"), "{answer}");
+    Ok(())
+}

@@ -45,7 +45,7 @@ pub mod whatsapp;
 use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
-pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
+pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
 use house::House;
 use identity::{Identity, Spelling, Unidentified};
 pub use located::{IdScope, Located};
@@ -285,6 +285,12 @@ pub trait Adapter: Send + Sync + 'static {
         None
     }
 
+    /// The same request for the newest revision of the message that it names: what leaves where an edit is an
+    /// [`EditForm::Revision`]. Like a transport key it is filled in then, for nobody knows it before.
+    fn revise(&self, wire: Value, _newest: &str) -> Value {
+        wire
+    }
+
     /// Why a composed request can never be sent, where the adapter knows it already: it is told to whoever asks for it, and
     /// nothing is stored. For bounds that are no data, such as one that two kinds of things share.
     fn refusal(&self, wire: &Value) -> Option<String> {
@@ -324,6 +330,15 @@ pub trait Adapter: Send + Sync + 'static {
     /// What is to be said of a composed request that arrived, where that is not the end of it.
     fn remark(&self, _wire: &Value) -> Option<&'static str> {
         None
+    }
+
+    /// Whether a notification with this signature may be one of the platform's, as far as can be said before its body is read:
+    /// the account takes some, and the signature has the form of one, or is a token that holds by itself.
+    ///
+    /// # Errors
+    /// It is none, or the account takes none.
+    async fn admits(&self, _signature: &str) -> Result<(), NotTold> {
+        Err(NotTold::Nobody)
     }
 
     /// Reads what the platform tells of its own accord, with its signature: what became of parts. What it asks beside that is

@@ -54,8 +54,8 @@ pub(super) enum Found {
         why: String,
         /// Whose it was when the platform last said so.
         last: Option<Identity>,
-        /// Nothing can be sent there while nobody knows.
-        needed: bool,
+        /// What the platform's answer is worth, if nothing can be sent there while nobody knows.
+        needed: Option<Again>,
     },
 }
 
@@ -114,7 +114,7 @@ impl Identities {
                 }
                 Ok(Found::Known(identity))
             }
-            Err(unidentified) => self.last(at, address, unidentified.why, needed),
+            Err(Unidentified { why, again }) => self.last(at, address, why, needed.then_some(again)),
         }
     }
 
@@ -124,7 +124,7 @@ impl Identities {
             Spelling::Known(identity) => return Ok(Found::Known(identity)),
             spelling => spelling == Spelling::LookUp,
         };
-        self.last(at, address, "the platform was not asked".into(), needed)
+        self.last(at, address, "the platform was not asked".into(), needed.then_some(Again::Away(None)))
     }
 
     /// Those of these addresses whose spelling does not tell whose they are.
@@ -145,7 +145,13 @@ impl Identities {
     }
 
     /// What stands while the platform gives no answer.
-    fn last(&self, at: Account<'_>, address: &str, why: String, needed: bool) -> Result<Found, StoreError> {
+    fn last(
+        &self,
+        at: Account<'_>,
+        address: &str,
+        why: String,
+        needed: Option<Again>,
+    ) -> Result<Found, StoreError> {
         if let Some(known) = self.still_counts(at, address, COUNTS)? {
             return Ok(Found::Known(known));
         }
@@ -161,8 +167,10 @@ impl Identities {
             let mut refused = lock(&self.refused);
             refused.away.retain(|_, (until, _)| *until > now);
             refused.not_known.retain(|_, (until, _)| *until > now);
-            let why = refused.away.get(&account).or_else(|| refused.not_known.get(&key));
-            if let Some((_, why)) = why {
+            if let Some((_, why)) = refused.not_known.get(&key) {
+                return Err(Unidentified::not_known(why.clone()));
+            }
+            if let Some((_, why)) = refused.away.get(&account) {
                 return Err(Unidentified { why: why.clone(), again: Again::Away(None) });
             }
         }

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     agents,
+    channels::identity::Again,
     message::{
         call::Call,
         deed::Deed,
@@ -44,7 +45,12 @@ impl Pipeline {
         let (identity, unidentified) = match found {
             None => return Ok(resolved),
             Some(Found::Known(identity)) => (Some(identity), None),
-            Some(Found::Unknown { why, needed: true, .. }) => {
+            Some(Found::Unknown { why, needed: Some(Again::NotKnown), .. }) => {
+                let error = format!("{written} leads nowhere on {}: {why}", resolved.target.channel);
+                let hint = "use an address that is somebody's, such as the room id that an alias stands for";
+                return Err(Refusal::input(error, hint).because("bad_address"));
+            }
+            Some(Found::Unknown { why, needed: Some(Again::Away(_)), .. }) => {
                 let error = format!("nobody can say now where {written} leads: {why}");
                 let hint = "try again later, or use the address that it stands for";
                 return Err(Refusal::new(Code::ExecutionFailed, error, hint).because("no_identity"));

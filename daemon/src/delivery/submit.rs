@@ -109,7 +109,12 @@ impl Pipeline {
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref()).await?;
+        self.name_edited(&resolved, &mut call)?;
         let touched = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
+        // It was judged with the message that it is of.
+        if call.reply_to.is_none() {
+            call.reply_to = self.quoted_again(&resolved, &call)?;
+        }
         // Only for who may send it, and where it can go.
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let Target { channel, address, .. } = resolved.target.clone();
@@ -291,11 +296,15 @@ impl Pipeline {
             // Nobody is asked for what is refused anyway.
             denied @ Verdict::Deny(_) => (denied, vec![]),
             _ => {
+                self.name_edited(&resolved, &mut call)?;
                 let touched = self.locate(origin.as_ref(), &resolved, &call).await?;
                 let content = resolved.content(agent, &call, origin.as_ref(), &[], &touched);
                 (self.verdict(&content).await?, touched)
             }
         };
+        if call.reply_to.is_none() {
+            call.reply_to = self.quoted_again(&resolved, &call)?;
+        }
         let (verdict, reason, refusal) = match judged {
             Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
             Verdict::Hold(reason) => ("hold", reason, None),

@@ -389,6 +389,7 @@ fn insert(
         resend: new.resend,
         attachments: new.attachments,
         touched: new.touched,
+        history: vec![],
     };
     mark.note(seq, now);
     Ok(Accepted::New(message))

@@ -131,7 +131,7 @@ pub(crate) fn apply_to(
     // Of an end that its agent was told it is told again when it turns out to be another; and whoever had to hear "held"
     // hears what came of it.
     let told = match state {
-        State::Sent => was_unknown || notices::has_waited_for_a_person(tx, seq)?,
+        State::Sent => was_unknown || !after.history.is_empty() || notices::has_waited_for_a_person(tx, seq)?,
         state => state.is_final(),
     };
     let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;

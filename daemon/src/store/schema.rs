@@ -341,6 +341,11 @@ CREATE INDEX identities_asked ON identities (asked_at);
 -- A message's address is an identity: what was written, where that is another spelling, and why nobody knew whose it is.
 ALTER TABLE messages ADD COLUMN written_as TEXT;
 ALTER TABLE messages ADD COLUMN unidentified TEXT;
+","
+-- What an operator has said or done about parts of which nobody knew whether they arrived; it stays with the message.
+ALTER TABLE messages ADD COLUMN history TEXT;
+-- The edits of a message, for the newest.
+CREATE INDEX messages_edits ON messages (deed ->> '$.message') WHERE deed ->> '$.do' = 'edit';
 "];
 
 /// How many migrations a database has seen.

@@ -24,8 +24,8 @@ use serde_json::Value;
 
 use self::client::Client;
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Act, Adapter, Capabilities, EditForm, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey,
+    Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
     http::base::Base,
@@ -77,6 +77,9 @@ const CAPABILITIES: Capabilities = Capabilities {
         anonymous: false,
         stand_in: None,
     }),
+    // <https://github.com/signalapp/Signal-Android/blob/main/app/src/main/java/org/thoughtcrime/securesms/messages/EditMessageProcessor.kt>:
+    // an edit is a message with a time of its own, and takes the place of the one whose time it names, quote and all.
+    edits: EditForm::Revision,
     instead: &[
         (Action::ThreadReply, "Signal has no threads: use reply"),
         (Action::Thread, "Signal has no threads: use reply"),
@@ -157,11 +160,15 @@ impl Adapter for Signal {
         wire::act(&self.account, act)
     }
 
+    fn revise(&self, wire: Value, newest: &str) -> Value {
+        wire::revise(wire, newest)
+    }
+
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         let result = self.client.perform(&key.0, wire, &self.kept).await?;
         let params = &wire["params"];
-        let acted_on = ["targetTimestamp", "editTimestamp"].iter().find_map(|name| params[name].as_u64());
-        match acted_on.or(result["timestamp"].as_u64()) {
+        // An edit has a time of its own, which the next one names.
+        match params["targetTimestamp"].as_u64().or(result["timestamp"].as_u64()) {
             Some(time) => {
                 Ok(match params["targetAuthor"].as_str().filter(|author| *author != self.account) {
                     Some(author) => format!("{author}/{time}"),

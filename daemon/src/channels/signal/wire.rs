@@ -33,12 +33,32 @@ pub(super) fn compose(account: &str, letter: &Letter<'_>) -> Value {
             params["voiceNote"] = json!(true);
         }
     }
-    if let Some(id) = letter.reply_to {
-        let Some(message) = MessageId::read(id) else { return refused(NO_MESSAGE) };
-        params["quoteTimestamp"] = json!(message.time);
-        params["quoteAuthor"] = json!(message.author.as_deref().unwrap_or(account));
+    if let Some(id) = letter.reply_to
+        && !quote(&mut params, account, id)
+    {
+        return refused(NO_MESSAGE);
     }
     request("send", params)
+}
+
+/// Quotes a message, if that is the id of one.
+fn quote(params: &mut Value, account: &str, id: &str) -> bool {
+    let Some(message) = MessageId::read(id) else { return false };
+    params["quoteTimestamp"] = json!(message.time);
+    params["quoteAuthor"] = json!(message.author.as_deref().unwrap_or(account));
+    true
+}
+
+/// The request for the newest revision of the message that it names.
+pub(super) fn revise(mut wire: Value, newest: &str) -> Value {
+    if let Some(MessageId { author: None, time }) = MessageId::read(newest) {
+        for name in ["editTimestamp", "targetTimestamp"] {
+            if wire["params"][name].is_u64() {
+                wire["params"][name] = json!(time);
+            }
+        }
+    }
+    wire
 }
 
 /// Anything else.
@@ -64,6 +84,10 @@ pub(super) fn act(account: &str, act: &Act<'_>) -> Option<Value> {
         Deed::Edit { .. } => {
             params = text(account, act.address, act.part?);
             params["editTimestamp"] = json!(id.time);
+            // It takes the place of all of the message: without its quote it would lose that.
+            if act.reply_to.is_some_and(|quoted| !quote(&mut params, account, quoted)) {
+                return Some(refused(NO_MESSAGE));
+            }
             request("send", params)
         }
         _ => {

@@ -188,6 +188,14 @@ impl Client {
         }
     }
 
+    /// The same of the token alone, before there is an activity.
+    pub(super) async fn vouches(&self, believer: &Believer, authorization: &str) -> Result<(), NotTold> {
+        match &self.way {
+            Way::Bot(bot) => believer.token(&self.http, &bot.app_id, authorization).await.map(drop),
+            Way::Webhook => Err(NotTold::Nobody),
+        }
+    }
+
     /// Whether it could send, and as whom. A webhook cannot be asked.
     pub(super) async fn ready(&self) -> Result<String, String> {
         match &self.way {

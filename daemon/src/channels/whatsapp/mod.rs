@@ -399,6 +399,11 @@ impl Adapter for WhatsApp {
         }
     }
 
+    async fn admits(&self, signature: &str) -> Result<(), NotTold> {
+        self.door.as_ref().ok_or(NotTold::Nobody)?;
+        if status::is_signature(signature) { Ok(()) } else { Err(NotTold::Signature) }
+    }
+
     async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
         let door = self.door.as_ref().ok_or(NotTold::Nobody)?;
         let notices = match status::read(&door.app.now(), signature, body) {

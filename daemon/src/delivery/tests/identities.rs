@@ -394,7 +394,7 @@ mod named {
         for target in ["slack:C012AB3CD", "telegram:6", "local:bob"] {
             let refusal = desk.submit(&json!({"to": target, "message": "x"})).await.unwrap_err();
             assert_eq!(refusal.reason, Some("not_allowed"), "{target}: {refusal}");
-            assert!(refusal.error.contains(&format!("Target \"{target}\" is not in")), "{refusal}");
+            assert!(refusal.error.contains(&format!("target \"{target}\" is not among")), "{refusal}");
         }
         // To who may write there it is said what is missing.
         let refusal = desk.submit(&json!({"to": "telegram:5", "message": "x"})).await.unwrap_err();
