@@ -18,6 +18,8 @@ pub struct Capabilities {
     pub answers_are_threads: bool,
     /// Whether a message can arrive without a notification.
     pub silent: bool,
+    /// Whether its requests hold the Markdown that the agent wrote, so that an approver is shown that.
+    pub source: bool,
     /// How an address looks, for error messages.
     pub address_hint: &'static str,
     /// What it takes of files; nothing, where a message with files is refused when it is handed in.
@@ -73,6 +75,7 @@ impl Capabilities {
         replies: false,
         answers_are_threads: false,
         silent: false,
+        source: false,
         address_hint: "",
         files: None,
         actions: &[],

@@ -77,6 +77,8 @@ pub struct Letter<'a> {
     pub silent: bool,
     /// The message's first visible line, for platforms with a subject.
     pub headline: &'a str,
+    /// The message that the part is of.
+    pub source: Source<'a>,
     /// The part itself; without text only where files go along.
     pub part: &'a Part,
     /// Files that go along with it: none, one with those [beside](Adapter::beside) it, or all of them, as [`FileRules`] says.
@@ -97,6 +99,18 @@ pub struct Quoted<'a> {
     pub author: Option<&'a str>,
     /// What it says.
     pub text: &'a str,
+}
+
+/// The message that a part is of, for channels whose receivers are told of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Source<'a> {
+    /// Its id; none in a dry run, where there is no message.
+    pub id: Option<&'a str>,
+    /// Whose it is.
+    pub agent: &'a str,
+    /// All of its text, as the agent wrote it or the hooks left it. Only where [`Capabilities::source`] says so is an approver
+    /// shown this.
+    pub markdown: &'a str,
 }
 
 /// Something else than a new text, and where it is done. The [`Capabilities`] have it, and it keeps within their bounds.
@@ -301,6 +315,12 @@ pub trait Adapter: Send + Sync + 'static {
     /// The platform request of anything but a new text; none where the platform has no such thing.
     fn act(&self, _: &Act<'_>) -> Option<Value> {
         None
+    }
+
+    /// The request of an edit with what stands with the message and is to stay: the platform would take it away. `made` is the
+    /// request that made the message.
+    fn keeping(&self, edit: Value, _made: &Value) -> Value {
+        edit
     }
 
     /// The same request for the newest revision of the message that it names: what leaves where an edit is an

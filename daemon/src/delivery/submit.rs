@@ -17,6 +17,7 @@ use crate::{
     channels::account::{NoAccount, OnUnknown},
     files::Staged,
     message::{
+        MessageId,
         attachment::Attachment,
         call::Call,
         receipt::{PartReceipt, Receipt},
@@ -126,6 +127,7 @@ impl Pipeline {
             self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
         });
         let new = NewMessage {
+            id: MessageId::new(),
             agent: agent.to_owned(),
             action: call.action.word(),
             deed: call.deed,
@@ -182,6 +184,7 @@ impl Pipeline {
     /// Takes a message that no hook changes: its verdict is written with it.
     async fn accept_judged(&self, new: NewMessage) -> Result<Receipt, Refusal> {
         let content = Content {
+            id: Some(&new.id.0),
             agent: &new.agent,
             target: &new.target,
             written_as: new.written_as.as_deref(),
@@ -194,6 +197,7 @@ impl Pipeline {
             deed: &new.deed,
             text: &new.text,
             attachments: &new.attachments,
+            made_by: None,
             touched: &new.touched,
         };
         let judged = self.judge(&content).await;

@@ -155,7 +155,14 @@ impl Client {
         }
         // Whose address it is Teams said; none of it may be repeated.
         let said = format!("OneDrive answered {}", answer.status.as_u16());
-        Err(if answer.status.is_client_error() { Failure::Permanent(said) } else { Failure::Retry(said) })
+        Err(match (answer.status.as_u16(), answer.retry_after) {
+            // "Too Many Requests", "Service Unavailable" (<https://learn.microsoft.com/graph/errors#http-status-codes>).
+            (429 | 503, Some(after)) => Failure::Wait { after, why: said },
+            // "Request Timeout", "Locked", which pass.
+            (408 | 423 | 429, _) => Failure::Retry(said),
+            (400..=499, _) => Failure::Permanent(said),
+            _ => Failure::Retry(said),
+        })
     }
 
     /// Shows something in a conversation that belongs to what was sent there before.

@@ -18,7 +18,7 @@ use crate::{
     settings::secret::Secret,
 };
 
-use super::graph::{OUTSIDE_WINDOW, WINDOW_HINT};
+use super::codes::{OUTSIDE_WINDOW, WINDOW_HINT};
 
 /// The longest notification that is read, in bytes (webhooks' payloads have 3 MB at most).
 const MAX_BODY: usize = 3 * 1024 * 1024;
