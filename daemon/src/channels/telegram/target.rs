@@ -36,7 +36,7 @@ const BASIC_GROUPS: i64 = -999_999_999_999;
 
 /// Whether an address is its chat's for good: a person's, a supergroup's or a channel's number.
 pub(super) fn tells(address: &str) -> bool {
-    address.parse::<i64>().is_ok_and(|number| number > 0 || number < BASIC_GROUPS)
+    address.parse::<i64>().is_ok_and(|number| !(BASIC_GROUPS..=0).contains(&number))
 }
 
 /// Why a request can never be done, if something that it names by an id is no id. What is a number stands in it as one.

@@ -72,7 +72,7 @@ impl Account {
         let of_caller = held.by.get(&self.caller).copied().unwrap_or_default();
         let fits = of_caller + more <= one && (self.caller.is_none() || held.known + more <= all);
         let only_this = of_caller == *own;
-        if !fits && !(first_goes && only_this && self.caller.is_some()) {
+        if !(fits || first_goes && only_this && self.caller.is_some()) {
             return false;
         }
         *own += more;
