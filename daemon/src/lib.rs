@@ -31,6 +31,7 @@ pub mod client;
 pub mod clock;
 pub mod companion;
 pub mod config;
+pub mod connections;
 pub mod delivery;
 pub mod demo;
 pub mod events;

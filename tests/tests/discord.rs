@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    files::PNG,
+    files::{PNG, noise},
     hub::{Client, SpawnedHub, TestHub, client::text, eventually},
     main_job,
     peers::Double,
@@ -381,6 +381,73 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
     let codes =
         eventually("the end of the session", || Ok(Some(codes()?).filter(|codes| !codes.is_empty())))?;
     ensure!(codes == [json!(1000)], "{codes:?}");
+    Ok(())
+}
+
+#[test]
+fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Result<()> {
+    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
+    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+    let asked = |words: &str, field: Value| {
+        let form = json!({"title": "Report", "fields": [field]});
+        let call =
+            json!({"to": "discord:200", "message": words, "buttons": [[{"text": "Say", "form": form}]]});
+        agent.send_and_wait(&call)
+    };
+    for (field, words) in [
+        (json!({"name": "a", "label": "A", "value": "one\ntwo"}), "give it long"),
+        (json!({"name": "a", "label": "A", "min": 5, "value": "four"}), "fewer than its min"),
+    ] {
+        let refused = asked("What?", field)?;
+        ensure!(refused["state"] == "failed" && text(&refused, "error").contains(words), "{refused}");
+    }
+    let fits = json!({"name": "a", "label": "A", "long": true, "min": 3, "max": 9, "value": "one\ntwo"});
+    ensure!(asked("What?", fits.clone())?["state"] == "sent");
+    ensure!(posted(&double, "200")?.len() == 1);
+    // Somebody gives the application an address for what people press.
+    double.happen(json!({"endpoint": "https://example.org/interactions"}))?;
+    let channels = eventually("readiness", || {
+        let said = hub.operator()?.get("/v1/channels")?.body.to_string();
+        Ok(said.contains("Interactions Endpoint URL").then_some(said))
+    })?;
+    ensure!(channels.contains("hub (123456)"), "the account is ready all the same: {channels}");
+    let refused = asked("And now?", fits)?;
+    ensure!(
+        refused["state"] == "failed" && text(&refused, "error").contains("Interactions Endpoint URL"),
+        "{refused}"
+    );
+    ensure!(agent.send_and_wait(&json!({"to": "discord:200", "message": "Plain."}))?["state"] == "sent");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_boosted_server_takes_larger_files_and_another_refuses_them_before_anything_is_sent() -> Result<()>
+{
+    let (double, folder, out) = (Double::discord()?, tempfile::tempdir()?, tempfile::tempdir()?);
+    let agents = AGENTS.replace(
+        "[agents.courier]\n",
+        &format!("[agents.courier]\nattach_from = \"{}\"\n", out.path().display()),
+    );
+    let account = channel(&double, &folder, double.token())?;
+    let mut house = TestHub::start(&format!("{agents}{account}")).await?;
+    let agent = house.agent("courier").await?;
+    fs::write(out.path().join("a.png"), noise(PNG, 11 << 20))?;
+    let large = json!({"attachments": [{"path": "a.png"}]});
+    let refused = call(&agent, "200", large.clone())?;
+    ensure!(refused["state"] == "failed" && text(&refused, "error").contains("10 MiB at most"), "{refused}");
+    // It is known now, and said at once.
+    let refused = call(&agent, "200", json!({"message": "See", "attachments": large["attachments"]}))?;
+    ensure!(refused["state"] == "failed" && refused["code"] == "input_invalid", "{refused}");
+    ensure!(posted(&double, "200")?.is_empty());
+    double.happen(json!({"boost": 2}))?;
+    // Another hub asks anew.
+    drop(house);
+    let mut house = TestHub::start(&format!("{agents}{account}")).await?;
+    let sent = call(&house.agent("courier").await?, "200", large)?;
+    ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
 }
 

@@ -60,7 +60,10 @@ fn channels(folder: &Path, platform: &str) -> Result<(String, Vec<(&'static str,
             key("whatsapp-verify")?
         ),
         format!("[channels.imessage.home]\nurl = \"{platform}\"\npassword = {}", key("bluebubbles")?),
-        format!("[channels.webhook.home]\nurl = \"{platform}/hook\"\nsecret = {}", key("webhook")?),
+        format!(
+            "[channels.webhook.home]\nurl = \"{platform}/hook\"\nsecret = {}",
+            secret(folder, "webhook", &format!("whsec_{NEEDLE}AAAAAAAAAAAAAA"))?
+        ),
         format!("[channels.ntfy.home]\nurl = \"{platform}\"\ntoken = {}", key("ntfy")?),
     ];
     let addresses = vec![

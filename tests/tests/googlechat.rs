@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{Act, Adapter, Letter},
+    channels::{Act, Adapter, Letter, Source},
     config::Config,
     hub::open_accounts,
     message::deed::{Button, Deed, Extras, Poll, Press},
@@ -82,6 +82,7 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
             quoted: None,
             silent: false,
             headline: "A word",
+            source: Source::default(),
             part: &part,
             files: &[],
             extras,

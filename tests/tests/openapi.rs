@@ -41,11 +41,12 @@ fn channels(folder: &Path, platform: &Desk) -> Result<String> {
     let at = platform.url();
     let bot = secret("telegram", "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
     let any = secret("any", "a-token-of-no-one")?;
+    let signing = secret("signing", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
     Ok(format!(
         "[channels.telegram.home]\ntoken = {bot}\nbase_url = \"{at}\"\n\
          [channels.discord.home]\ntoken = {any}\nbase_url = \"{at}\"\n\
          [channels.slack.home]\ntoken = {any}\nbase_url = \"{at}\"\n\
-         [channels.webhook.home]\nurl = \"{at}\"\nsecret = {any}\n\
+         [channels.webhook.home]\nurl = \"{at}\"\nsecret = {signing}\n\
          [channels.ntfy.home]\nurl = \"{at}\"\n"
     ))
 }

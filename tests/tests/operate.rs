@@ -61,7 +61,87 @@ fn a_message_that_may_have_arrived_goes_again_only_if_it_may_duplicate() -> Resu
     ensure!(refused.status == 1 && refused.stderr.contains("may have arrived"), "{refused:?}");
     ensure!(hub.operator()?.arrived("team")?.len() == 1);
     hub.cli(&["queue", "retry", "--may-duplicate", id])?.well()?;
-    agent.ended(id, "sent")?;
+    let sent = agent.ended(id, "sent")?;
+    ensure!(
+        sent["history"][0].as_str().is_some_and(|line| line.contains("sent again by the operator")),
+        "a clean `sent`: {sent}"
+    );
+    Ok(())
+}
+
+/// A message of several parts of which the second is uncertain and the rest unsent, as a crash leaves it.
+fn cut_at_the_second(hub: &mut SpawnedHub, agent: &Client) -> Result<(String, usize)> {
+    let long = "One sentence of a message that takes more than a part. ".repeat(5);
+    let sent = agent.send_and_wait(&json!({"to": "local:team", "message": long}))?;
+    let parts = sent["parts"].as_array().map_or(0, Vec::len);
+    ensure!(sent["state"] == "sent" && parts > 2, "{sent}");
+    let id = text(&sent, "id").to_owned();
+    hub.kill()?;
+    let db = Connection::open(hub.data_dir().join("gatepost.db"))?;
+    db.execute("UPDATE messages SET state = 'unknown' WHERE id = ?", [&id])?;
+    db.execute("UPDATE parts SET state = 'planned', platform_id = NULL WHERE idx > 1", [])?;
+    db.execute("UPDATE parts SET state = 'unknown', platform_id = NULL WHERE idx = 1", [])?;
+    // Whether it arrived or not: what is sent from here on is seen.
+    db.execute("DELETE FROM local WHERE seq > 1", [])?;
+    drop(db);
+    hub.run()?;
+    Ok((id, parts))
+}
+
+#[test]
+fn an_operator_says_whether_a_part_arrived_and_the_rest_goes_on_with_a_history() -> Result<()> {
+    for (word, sent_now, says) in [
+        ("--arrived", 2, "part 2: settled by the operator as arrived: Ann has seen it"),
+        ("--not-arrived", 1, "part 2: settled by the operator as not arrived: Ann has seen it"),
+    ] {
+        let mut hub = SpawnedHub::start(&config())?;
+        let agent = hub.agent("courier")?;
+        let (id, parts) = cut_at_the_second(&mut hub, &agent)?;
+        let reason = ["--reason", "Ann has seen it"];
+        for usage in [vec![word], vec!["--reason", "x"], vec!["--arrived", "--not-arrived", "--reason", "x"]]
+        {
+            let wrong = hub.cli(&[&["queue", "settle", id.as_str()], usage.as_slice()].concat())?;
+            ensure!(wrong.status == 2, "{usage:?} {wrong:?}");
+        }
+        let other = hub.cli(&[&["queue", "settle", &id, word, "--part", "3"], &reason[..]].concat())?;
+        ensure!(other.status == 1 && other.stderr.contains("part 3"), "{other:?}");
+        let by_agent =
+            agent.post(&format!("/v1/messages/{id}/settle"), &json!({"arrived": true, "reason": "x"}))?;
+        ensure!(by_agent.status == 403, "{by_agent:?}");
+        ensure!(agent.message(&id)?["state"] == "unknown");
+        let settled = hub.cli(&[&["queue", "settle", &id, word], &reason[..]].concat())?.well()?;
+        ensure!(settled.contains(says), "{settled}");
+        let sent = agent.ended(&id, "sent")?;
+        ensure!(sent["history"] == json!([says]), "a clean `sent`: {sent}");
+        ensure!(hub.operator()?.arrived("team")?.len() == parts + 1 - sent_now, "{word}");
+        ensure!(agent.told_of(&id)?["history"] == json!([says]), "its agent is not told");
+        let again = hub.cli(&[&["queue", "settle", &id, word], &reason[..]].concat())?;
+        ensure!(again.status == 1 && again.stderr.contains("the message is sent"), "{again:?}");
+        let shown = hub.cli(&["audit", "show", "--message", &id, "--json"])?.json()?;
+        let row = shown.as_array().into_iter().flatten().find(|row| row["event"] == "part.settled");
+        ensure!(row.is_some_and(|row| row["detail"]["reason"] == "Ann has seen it"), "{shown}");
+        hub.cli(&["audit", "verify"])?.well()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_message_whose_last_part_arrived_is_sent_at_once() -> Result<()> {
+    let mut hub = SpawnedHub::start(&config())?;
+    let agent = hub.agent("courier")?;
+    let sent = agent.send_and_wait(&json!({"to": "local:team", "message": "Short."}))?;
+    let id = text(&sent, "id").to_owned();
+    hub.kill()?;
+    let db = Connection::open(hub.data_dir().join("gatepost.db"))?;
+    // Also when its time is over: nothing of it has to be sent.
+    db.execute("UPDATE messages SET state = 'unknown', deadline = 1", [])?;
+    db.execute("UPDATE parts SET state = 'unknown', platform_id = NULL", [])?;
+    drop(db);
+    hub.run()?;
+    let body = json!({"arrived": true, "reason": "it is there"});
+    let settled = hub.operator()?.post(&format!("/v1/messages/{id}/settle"), &body)?.taken()?;
+    ensure!(settled["state"] == "sent" && settled["history"][0].is_string(), "{settled}");
+    ensure!(hub.operator()?.arrived("team")?.len() == 1);
     Ok(())
 }
 

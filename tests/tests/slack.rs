@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{Act, Adapter, Attempt, Failure, Letter, PartKey, Redelivery},
+    channels::{Act, Adapter, Attempt, Failure, Letter, PartKey, Redelivery, Source},
     config::Config,
     hub::open_accounts,
     message::deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
@@ -78,6 +78,7 @@ fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
         quoted: None,
         silent: false,
         headline: "",
+        source: Source::default(),
         part,
         files: &[],
         extras: Extras::NONE,

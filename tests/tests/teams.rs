@@ -14,7 +14,7 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use gatepost::{
-    channels::{Act, Adapter, Failure, Letter, PartKey},
+    channels::{Act, Adapter, Failure, Letter, PartKey, Source},
     config::Config,
     hub::open_accounts,
     message::{
@@ -243,6 +243,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
             quoted: None,
             silent: false,
             headline: "A word",
+            source: Source::default(),
             part: &part,
             files: &[],
             extras: &all,

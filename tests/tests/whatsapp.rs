@@ -224,6 +224,117 @@ async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> 
     Ok(())
 }
 
+/// The messages that an Evolution API keeps of a conversation.
+fn kept(desk: &Desk, jid: &str) -> Result<Vec<Value>> {
+    let http = ureq::Agent::config_builder().proxy(None).build().new_agent();
+    let asked = http.post(format!("{}/chat/findMessages/home", desk.url())).header("apikey", evolution::KEY);
+    let query = json!({"where": {"key": {"remoteJid": jid}}, "page": 1, "offset": 50}).to_string();
+    let answer: Value = serde_json::from_str(&asked.send(query)?.body_mut().read_to_string()?)?;
+    Ok(answer["messages"]["records"].as_array().cloned().unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_brazilian_number_is_found_again_at_an_evolution_api_also_after_a_restart() -> Result<()> {
+    let (desk, secrets) = (evolution::start()?, tempfile::tempdir()?);
+    let channel = format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&desk, &secrets)?);
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    // WhatsApp knows it without the 9.
+    let (to, jid) = ("whatsapp:+55 41 98765-4321", "554187654321@s.whatsapp.net");
+    let first = agent.send_and_wait(&json!({"to": to, "message": "One."}))?;
+    let second = agent.send_and_wait(&json!({"to": to, "message": "Two."}))?;
+    ensure!(first["state"] == "sent" && kept(&desk, jid)?.len() == 2, "{first}");
+    let delete = |message: &Value| json!({"action": "delete", "to": to, "messageId": text(&message["parts"][0], "platform_id")});
+    let done = agent.send_and_wait(&delete(&first))?;
+    ensure!(done["state"] == "sent" && kept(&desk, jid)?.len() == 1, "it was removed elsewhere: {done}");
+    house.restart().await?;
+    let agent = house.agent("courier").await?;
+    let done = agent.send_and_wait(&delete(&second))?;
+    ensure!(done["state"] == "sent" && kept(&desk, jid)?.is_empty(), "it was removed elsewhere: {done}");
+    // It arrived, and its answer was lost.
+    desk.next([Answer::Lost]);
+    let found = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
+    ensure!(found["state"] == "sent" && kept(&desk, jid)?.len() == 1, "{found}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_evolution_api_gets_large_files_whole_and_each_under_a_name_that_says_its_type() -> Result<()> {
+    let (desk, secrets) = (evolution::start()?, tempfile::tempdir()?);
+    let channel = format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&desk, &secrets)?);
+    let out = tempfile::tempdir()?;
+    let from = format!("[agents.courier]\nattach_from = \"{}\"\n", out.path().display());
+    let agents = AGENTS.replace("[agents.courier]\n", &from);
+    let mut house = TestHub::start(&format!("{agents}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let to = "whatsapp:4915112345679";
+    // As base64 it would be 8 MB, on which the server's check overflows its stack.
+    let large: Vec<u8> =
+        b"%PDF-1.7\n".iter().copied().chain((0..6 << 20).map(|n: u32| (n % 251) as u8)).collect();
+    fs::write(out.path().join("report"), &large)?;
+    let sent = agent.send_and_wait(&json!({"to": to, "attachments": [{"path": "report"}]}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let document =
+        kept(&desk, "4915112345679@s.whatsapp.net")?.remove(0)["message"]["documentMessage"].clone();
+    ensure!(document["sha256"] == Digest::of(&large).to_string(), "{document}");
+    ensure!(document["mimetype"] == "application/pdf" && document["fileName"] == "report.pdf", "{document}");
+    let gif = json!({"base64": "R0lGODlhAQABAAAAACw=", "name": "dance.gif"});
+    let sent = agent.send_and_wait(&json!({"to": to, "attachments": [gif]}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let document =
+        kept(&desk, "4915112345679@s.whatsapp.net")?.remove(0)["message"]["documentMessage"].clone();
+    ensure!(document["mimetype"] == "image/gif", "it moves no more: {document}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_passes_at_an_evolution_api_is_tried_again_and_what_was_sent_is_not() -> Result<()> {
+    let (desk, secrets) = (evolution::start()?, tempfile::tempdir()?);
+    let channel = format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&desk, &secrets)?);
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let group = "whatsapp:120363012345678901@g.us";
+    for (n, passing) in [
+        evolution::group_not_found(),
+        evolution::thrown("Error: Connection was lost"),
+        evolution::thrown("Error: rate-overlimit"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        desk.next([passing]);
+        let sent = agent.send_and_wait(&json!({"to": group, "message": format!("Try {n}.")}))?;
+        ensure!(sent["state"] == "sent", "{sent}");
+    }
+    let file = json!({"base64": "aGVsbG8=", "name": "a.txt"});
+    desk.next([evolution::not_prepared("Error: Media upload failed on all hosts")]);
+    let sent = agent.send_and_wait(&json!({"to": group, "attachments": [file]}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let file = json!({"base64": "aGVsbG8gYWdhaW4=", "name": "b.txt"});
+    desk.next([evolution::thrown("AxiosError: Request failed with status code 401")]);
+    let unknown = agent.send_and_wait(&json!({"to": group, "attachments": [file]}))?;
+    ensure!(unknown["state"] == "unknown" && unknown.to_string().contains("was sent"), "{unknown}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_behind_a_user_name_is_written_to_and_held_as_an_identity_of_its_own() -> Result<()> {
+    let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
+    let channel = format!("[channels.whatsapp.home]\n{}", cloud(&desk, &secrets)?);
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let (user, agent) = ("US.13491208655302741918", house.agent("courier").await?);
+    let sent = agent.send_and_wait(&json!({"to": format!("whatsapp:{user}"), "message": "Hello."}))?;
+    let heard = messages(&desk);
+    ensure!(
+        sent["state"] == "sent" && heard[0]["recipient"] == user && heard[0]["to"].is_null(),
+        "{heard:?}"
+    );
+    let held =
+        house.agent("engineer").await?.send(&json!({"to": format!("whatsapp:{user}"), "message": "Hi."}))?;
+    ensure!(held["state"] == "held" && text(&held, "to").ends_with(user), "{held}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hybrid_account_goes_on_by_the_second_way_when_the_first_is_refused() -> Result<()> {
     let (first, second, secrets) = (whatsapp::start()?, evolution::start()?, tempfile::tempdir()?);

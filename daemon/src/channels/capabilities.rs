@@ -18,6 +18,8 @@ pub struct Capabilities {
     pub answers_are_threads: bool,
     /// Whether a message can arrive without a notification.
     pub silent: bool,
+    /// Whether its requests hold the Markdown that the agent wrote, so that an approver is shown that.
+    pub source: bool,
     /// How an address looks, for error messages.
     pub address_hint: &'static str,
     /// What it takes of files; nothing, where a message with files is refused when it is handed in.
@@ -41,8 +43,28 @@ pub struct Capabilities {
     pub effects: &'static [&'static str],
     /// What to do instead of an action that it lacks, in words for whoever asked.
     pub instead: &'static [(Action, &'static str)],
+    /// What an edit is there.
+    pub edits: EditForm,
     /// Which way its requests go.
     pub mode: DeliveryMode,
+}
+
+/// What an edit is on a platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditForm {
+    /// It changes the message, which keeps its id.
+    InPlace,
+    /// A message of its own, with an id of its own, that refers to the first one.
+    Replacement,
+    /// The whole message anew, with an id of its own and with what it quotes; it refers to the newest revision.
+    Revision,
+}
+
+impl EditForm {
+    /// Whether the receipt of an edit has another id than that of the message.
+    pub fn has_own_id(self) -> bool {
+        self != Self::InPlace
+    }
 }
 
 impl Capabilities {
@@ -53,6 +75,7 @@ impl Capabilities {
         replies: false,
         answers_are_threads: false,
         silent: false,
+        source: false,
         address_hint: "",
         files: None,
         actions: &[],
@@ -64,6 +87,7 @@ impl Capabilities {
         status_text: usize::MAX,
         effects: &[],
         instead: &[],
+        edits: EditForm::InPlace,
         mode: DeliveryMode::Direct,
     };
 

@@ -224,13 +224,13 @@ pub const TEAMS: Format = Format {
             - Text past 4,000 characters arrives as several messages.\n",
 };
 
-/// A webhook: whoever receives it reads plain text, in one piece.
+/// A webhook: whoever receives it gets plain text in one piece, and the Markdown beside it.
 pub const WEBHOOK: Format = Format {
     channel: "webhook",
     flavour: Flavour { markup: Markup::Plain, limit: None, unit: Unit::CodePoints, tables: Tables::Code },
     caption_limit: None,
     tool_results: ToolResults::Plain,
-    guide: "- A program receives it, as plain text in one piece: say what it needs, and no more.\n\
+    guide: "- A program receives it in one piece, as plain text and as your Markdown: say what it needs, and no more.\n\
             - Headings, lists and tables become tidy lines; a link's address follows its text.\n",
 };
 

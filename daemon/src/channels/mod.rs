@@ -47,7 +47,7 @@ use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
 pub use attempt::{Attempt, Delivered};
-pub use capabilities::{Capabilities, DeliveryMode, FileForm, FileRules};
+pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
 use house::House;
 use identity::{Identity, Spelling, Unidentified};
 pub use located::{IdScope, Located};
@@ -77,6 +77,8 @@ pub struct Letter<'a> {
     pub silent: bool,
     /// The message's first visible line, for platforms with a subject.
     pub headline: &'a str,
+    /// The message that the part is of.
+    pub source: Source<'a>,
     /// The part itself; without text only where files go along.
     pub part: &'a Part,
     /// Files that go along with it: none, one with those [beside](Adapter::beside) it, or all of them, as [`FileRules`] says.
@@ -97,6 +99,18 @@ pub struct Quoted<'a> {
     pub author: Option<&'a str>,
     /// What it says.
     pub text: &'a str,
+}
+
+/// The message that a part is of, for channels whose receivers are told of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Source<'a> {
+    /// Its id; none in a dry run, where there is no message.
+    pub id: Option<&'a str>,
+    /// Whose it is.
+    pub agent: &'a str,
+    /// All of its text, as the agent wrote it or the hooks left it. Only where [`Capabilities::source`] says so is an approver
+    /// shown this.
+    pub markdown: &'a str,
 }
 
 /// Something else than a new text, and where it is done. The [`Capabilities`] have it, and it keeps within their bounds.
@@ -303,6 +317,18 @@ pub trait Adapter: Send + Sync + 'static {
         None
     }
 
+    /// The request of an edit with what stands with the message and is to stay: the platform would take it away. `made` is the
+    /// request that made the message.
+    fn keeping(&self, edit: Value, _made: &Value) -> Value {
+        edit
+    }
+
+    /// The same request for the newest revision of the message that it names: what leaves where an edit is an
+    /// [`EditForm::Revision`]. Like a transport key it is filled in then, for nobody knows it before.
+    fn revise(&self, wire: Value, _newest: &str) -> Value {
+        wire
+    }
+
     /// Why a composed request can never be sent, where the adapter knows it already: it is told to whoever asks for it, and
     /// nothing is stored. For bounds that are no data, such as one that two kinds of things share.
     fn refusal(&self, wire: &Value) -> Option<String> {
@@ -356,6 +382,15 @@ pub trait Adapter: Send + Sync + 'static {
     /// What is to be said of a composed request that arrived, where that is not the end of it.
     fn remark(&self, _wire: &Value) -> Option<&'static str> {
         None
+    }
+
+    /// Whether a notification with this signature may be one of the platform's, as far as can be said before its body is read:
+    /// the account takes some, and the signature has the form of one, or is a token that holds by itself.
+    ///
+    /// # Errors
+    /// It is none, or the account takes none.
+    async fn admits(&self, _signature: &str) -> Result<(), NotTold> {
+        Err(NotTold::Nobody)
     }
 
     /// Reads what the platform tells of its own accord, with its signature: what became of parts. What it asks beside that is

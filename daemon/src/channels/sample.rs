@@ -3,7 +3,7 @@
 use gatepost_link::Digest;
 use tempfile::TempDir;
 
-use super::{Act, Letter, PartKey};
+use super::{Act, Letter, PartKey, Source};
 use crate::{
     files::kept::Kept,
     message::{
@@ -13,6 +13,9 @@ use crate::{
     render::Part,
     store::Store,
 };
+
+/// A message's id, of 2026-11-23T12:00:00Z.
+pub(super) const MESSAGE_ID: &str = "m01a20846fe007000800000000000000a";
 
 /// A part of plain text.
 pub(super) fn part(text: &str) -> Part {
@@ -34,6 +37,7 @@ pub(super) fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
         quoted: None,
         silent: false,
         headline: "Hello",
+        source: Source { id: Some(MESSAGE_ID), agent: "courier", markdown: "**Hello**" },
         part,
         files: &[],
         extras: Extras::NONE,

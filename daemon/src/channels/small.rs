@@ -1,23 +1,32 @@
 //! Tests of the two channels that are small enough to need no folder.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::hmac;
 use serde_json::{Value, json};
 
 use super::{
     Adapter, Failure, Letter, Redelivery,
-    account::Opening,
+    account::{OpenError, Opening},
     http::double::{Double, Reply, http},
     ntfy,
-    sample::{key, letter, part},
+    sample::{MESSAGE_ID, key, letter, part},
     webhook,
 };
 use crate::store::Store;
 
-fn open(kind: &str, port: u16) -> std::sync::Arc<dyn Adapter> {
+/// 24 bytes of zero.
+const WEBHOOK_SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+fn open(kind: &str, port: u16) -> Arc<dyn Adapter> {
+    let secret = if kind == "webhook" { WEBHOOK_SECRET } else { "hush hush" };
+    try_open(kind, port, secret).unwrap()
+}
+
+fn try_open(kind: &str, port: u16, held: &str) -> Result<Arc<dyn Adapter>, OpenError> {
     let secret = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(secret.path(), "hush hush").unwrap();
+    std::fs::write(secret.path(), held).unwrap();
     let secret_key = if kind == "webhook" { "secret" } else { "token" };
     let settings = format!(
         "url = \"http://127.0.0.1:{port}/hook\"\n{secret_key} = \"file:{}\"",
@@ -25,11 +34,11 @@ fn open(kind: &str, port: u16) -> std::sync::Arc<dyn Adapter> {
     );
     let store = Store::open(tempfile::tempdir().unwrap().path()).unwrap();
     let opening = Opening { account: "a", settings: toml::from_str(&settings).unwrap(), http: http(), store };
-    if kind == "webhook" { webhook::open(opening) } else { ntfy::open(opening) }.unwrap()
+    if kind == "webhook" { webhook::open(opening) } else { ntfy::open(opening) }
 }
 
-async fn deliver(kind: &str, script: &'static [Reply]) -> (Result<String, Failure>, String) {
-    let double = Double::start(script);
+async fn deliver(kind: &str, script: impl Into<Vec<Reply>>) -> (Result<String, Failure>, String) {
+    let double = Double::start(&script.into());
     let adapter = open(kind, double.port);
     let part = part("Hello");
     let wire = adapter.compose(&Letter { silent: true, ..letter("kitchen", &part) });
@@ -37,8 +46,8 @@ async fn deliver(kind: &str, script: &'static [Reply]) -> (Result<String, Failur
 }
 
 #[tokio::test]
-async fn a_webhook_is_signed_over_its_time_and_body_and_carries_the_parts_key() {
-    let (sent, heard) = deliver("webhook", &[Reply::Says(204, "", "")]).await;
+async fn a_webhook_is_a_request_of_standard_webhooks_with_all_that_is_known_of_the_part() {
+    let (sent, heard) = deliver("webhook", [Reply::Says(204, "", "")]).await;
     assert_eq!(sent.unwrap(), key().0);
     let (head, body) = heard.split_once("\r\n\r\n").unwrap();
     let header = |name: &str| {
@@ -46,22 +55,46 @@ async fn a_webhook_is_signed_over_its_time_and_body_and_carries_the_parts_key() 
         line.split_once(": ").unwrap().1.to_owned()
     };
     assert!(head.starts_with("POST /hook HTTP/1.1"), "{head}");
-    assert_eq!(header("idempotency-key"), key().0);
-    let signed = format!("{}.{body}", header("x-gatepost-timestamp"));
-    let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b"hush hush"), signed.as_bytes());
-    assert_eq!(header("x-gatepost-signature"), format!("sha256={}", crate::random::to_hex(mac.as_ref())));
+    assert_eq!(header("webhook-id"), key().0);
+    let signed = format!("{}.{}.{body}", key().0, header("webhook-timestamp"));
+    let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &[0; 24]), signed.as_bytes());
+    assert_eq!(header("webhook-signature"), format!("v1,{}", STANDARD.encode(mac.as_ref())));
     assert_eq!(
         serde_json::from_str::<Value>(body).unwrap(),
-        json!({"to": "kitchen", "thread": null, "replyTo": null, "silent": true, "text": "Hello", "part": 1, "of": 1})
+        json!({"type": "message", "timestamp": "2026-11-23T12:00:00Z", "data": {
+            "id": MESSAGE_ID, "agent": "courier", "to": "kitchen", "thread": null, "replyTo": null, "silent": true,
+            "part": 1, "of": 1, "markdown": "**Hello**", "text": "Hello",
+        }})
     );
-    let (sent, _) = deliver("webhook", &[Reply::Says(200, "", r#"{"id":"7"}"#)]).await;
-    assert_eq!(sent.unwrap(), "7");
+    for (said, id) in [(r#"{"id":"7"}"#, "7"), ("OK", &key().0), ("[]", &key().0)] {
+        let (sent, _) = deliver("webhook", vec![Reply::Says(200, "", said)]).await;
+        assert_eq!(sent.unwrap(), id, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_gone_ends_it_and_one_that_is_busy_says_when() {
+    let ends = async |status, headers| deliver("webhook", vec![Reply::Says(status, headers, "")]).await.0;
+    let gone = ends(410, "").await.unwrap_err();
+    assert!(matches!(&gone, Failure::Permanent(why) if why.contains("wants no more")), "{gone:?}");
+    for status in [429, 503] {
+        let busy = ends(status, "Retry-After: 90\r\n").await.unwrap_err();
+        assert!(matches!(busy, Failure::Wait { after, .. } if after.as_secs() == 90), "{busy:?}");
+    }
+    let refused = ends(400, "").await.unwrap_err();
+    assert!(matches!(refused, Failure::Permanent(_)), "{refused:?}");
+}
+
+#[test]
+fn a_secret_of_another_kind_is_refused_when_the_account_is_opened() {
+    let error = try_open("webhook", 1, "hush hush").err().unwrap().to_string();
+    assert!(error.contains("head -c 32 /dev/urandom | base64") && !error.contains("hush"), "{error}");
 }
 
 #[tokio::test]
 async fn a_notification_is_what_ntfy_takes() {
     let (sent, heard) =
-        deliver("ntfy", &[Reply::Says(200, "", r#"{"id":"hwQ2YpKdmg","event":"message"}"#)]).await;
+        deliver("ntfy", [Reply::Says(200, "", r#"{"id":"hwQ2YpKdmg","event":"message"}"#)]).await;
     assert_eq!(sent.unwrap(), "hwQ2YpKdmg");
     assert!(heard.contains("authorization: Bearer hush hush\r\n"), "{heard}");
     let body: Value = serde_json::from_str(heard.split_once("\r\n\r\n").unwrap().1).unwrap();

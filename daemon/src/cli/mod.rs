@@ -189,9 +189,9 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
 
 fn log_to_stderr(command: &Command) {
     let default = match command {
-        // The broker calls every visitor who leaves an error; what matters of it, the hub says itself.
-        Command::Run => "info,rumqttd=off,rumqttc=error",
-        _ => "error,rumqttd=off,rumqttc=off",
+        // What matters of the connection to the broker, the hub says itself.
+        Command::Run => "info,rumqttc=error",
+        _ => "error,rumqttc=off",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("GATEPOST_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));

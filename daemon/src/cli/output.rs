@@ -27,6 +27,9 @@ pub(super) fn receipt(receipt: &Value) -> String {
             lines.push_str(&format!("\n  {}", text(receipt, name)));
         }
     }
+    for line in receipt.get("history").and_then(Value::as_array).into_iter().flatten() {
+        lines.push_str(&format!("\n  history: {}", line.as_str().unwrap_or_default()));
+    }
     // Where nobody can be asked, the hint has said it.
     let asked = receipt.get("asked").is_none_or(|asked| asked.get("problem").is_none());
     if text(receipt, "state") == "held" && asked {

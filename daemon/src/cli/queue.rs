@@ -1,7 +1,7 @@
 //! `gatepost queue`.
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Failed,
@@ -59,6 +59,23 @@ pub(super) enum Command {
         #[arg(long)]
         may_duplicate: bool,
     },
+    /// Say of a message that is unknown whether its uncertain part arrived; the rest of it then goes on.
+    Settle {
+        /// The message's id.
+        id: String,
+        /// It arrived: what comes behind it goes.
+        #[arg(long, conflicts_with = "not_arrived", required_unless_present = "not_arrived")]
+        arrived: bool,
+        /// It did not arrive: it goes again, and then what comes behind it.
+        #[arg(long)]
+        not_arrived: bool,
+        /// Which part, counted from one; needed if several are uncertain.
+        #[arg(long, value_name = "N")]
+        part: Option<u32>,
+        /// How you know. It stays in the receipt and in the audit.
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
@@ -109,6 +126,15 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let query = vec![("mayDuplicate", may_duplicate.to_string())];
             let request = Request { query, ..Request::default() };
             let receipt = client.call(Method::POST, &path(&id, "/retry")?, request).await?;
+            println!("{}", output::receipt(&receipt));
+        }
+        Command::Settle { id, arrived, not_arrived: _, part, reason } => {
+            let mut body = json!({"arrived": arrived, "reason": reason});
+            if let Some(part) = part {
+                body["part"] = part.into();
+            }
+            let request = Request { body: Some(body), ..Request::default() };
+            let receipt = client.call(Method::POST, &path(&id, "/settle")?, request).await?;
             println!("{}", output::receipt(&receipt));
         }
     }

@@ -1,32 +1,34 @@
-//! The embedded MQTT broker.
+//! The MQTT broker at which the hub meets its companions: the embedded one, or one that somebody runs.
 //!
-//! It carries frames and is trusted with nothing. Its commit log is kept small: frames are not stored for anybody, a
-//! companion that was away is told everything anew when it says hello.
+//! It carries frames and is trusted with nothing. The embedded one keeps nothing for anybody who is not connected: a companion
+//! that was away is told everything anew when it says hello.
+//!
+//! - [`accept`]: the embedded one itself;
+//! - [`connection`]: one connection to it, from its first byte to its end, and [`packets`], [`pace`]: how much and how fast;
+//! - [`router`]: who listens to what, and what waits for them;
+//! - [`access`]: what a login may hear and say;
+//! - here: where a broker is.
 
-use std::{
-    collections::HashMap,
-    net::{SocketAddr, TcpListener, TcpStream},
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+mod accept;
+pub(super) mod access;
+mod connection;
+mod pace;
+mod packets;
+mod router;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use rumqttc::{AsyncClient, Event, MqttOptions, Packet, TlsConfiguration, Transport};
-use rumqttd::{ConnectionSettings, RouterConfig, ServerSettings};
 use rustls::ClientConfig;
 
-use super::{
-    logins::Logins,
-    tls::{self, TlsError, Trust},
-};
+pub use self::accept::Broker;
+use super::tls::{self, TlsError, Trust};
 use crate::settings::secret::Secret;
 
-/// How long the broker may take to listen.
-const START: Duration = Duration::from_secs(5);
 /// How long a broker may take to let somebody in.
 const ASK: Duration = Duration::from_secs(15);
-/// The largest payload: a frame and its topic, generously.
-const MAX_PAYLOAD: usize = 8 * 1024;
+/// After an error of the listening socket, such as no descriptor.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where the hub and its companions meet.
 #[derive(Debug, Clone)]
@@ -60,9 +62,6 @@ pub enum BrokerError {
     /// The port is taken, or not ours to take.
     #[error("the MQTT broker cannot listen on {0}: {1} (set [broker] listen to another port)")]
     Listen(SocketAddr, std::io::Error),
-    /// It stopped before it listened.
-    #[error("the MQTT broker did not start listening on {0} within {START:?}")]
-    Start(SocketAddr),
     /// Not an address of a broker.
     #[error(
         "{0:?} is not the address of a broker: write \"mqtts://host:port\", or \"mqtt://host:port\" where the net between is yours"
@@ -71,51 +70,6 @@ pub enum BrokerError {
     /// What the connection is to be secured with.
     #[error(transparent)]
     Tls(#[from] TlsError),
-}
-
-/// Starts the embedded broker for whom `logins` admits. It runs until the process ends: the library knows no other end.
-pub fn start(listen: SocketAddr, logins: Logins) -> Result<(), BrokerError> {
-    // The broker only logs that it cannot listen; asking first turns that into an error.
-    drop(TcpListener::bind(listen).map_err(|error| BrokerError::Listen(listen, error))?);
-    let mut connections = ConnectionSettings {
-        connection_timeout_ms: 5_000,
-        max_payload_size: MAX_PAYLOAD,
-        max_inflight_count: 100,
-        auth: None,
-        external_auth: None,
-        dynamic_filters: true,
-    };
-    connections
-        .set_auth_handler(move |_client, user, password| std::future::ready(logins.admit(&user, &password)));
-    let settings =
-        ServerSettings { name: "broker".into(), listen, tls: None, next_connection_delay_ms: 1, connections };
-    let config = rumqttd::Config {
-        router: RouterConfig {
-            max_connections: 64,
-            max_outgoing_packet_count: 200,
-            max_segment_size: 64 * 1024,
-            max_segment_count: 4,
-            ..RouterConfig::default()
-        },
-        v4: Some(HashMap::from([("1".into(), settings)])),
-        ..rumqttd::Config::default()
-    };
-    thread::Builder::new()
-        .name("broker".into())
-        .spawn(move || {
-            if let Err(error) = rumqttd::Broker::new(config).start() {
-                tracing::error!(%error, "the MQTT broker stopped");
-            }
-        })
-        .map_err(|error| BrokerError::Listen(listen, error))?;
-    let started = Instant::now();
-    while started.elapsed() < START {
-        if TcpStream::connect_timeout(&listen, Duration::from_millis(200)).is_ok() {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Err(BrokerError::Start(listen))
 }
 
 /// Reads the URL of a broker that somebody runs. Without a port it is the usual one, 1883 or, secured, 8883.
@@ -185,11 +139,12 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::companion::logins::Logins;
 
-    #[test]
-    fn a_broker_that_cannot_listen_is_an_error_and_not_a_line_in_the_log() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let error = start(taken.local_addr().unwrap(), Logins::default()).unwrap_err();
+    #[tokio::test]
+    async fn a_broker_that_cannot_listen_is_an_error_and_not_a_line_in_the_log() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let error = Broker::start(taken.local_addr().unwrap(), Logins::default(), 64).unwrap_err();
         assert!(error.to_string().contains("cannot listen"), "{error}");
     }
 

@@ -91,7 +91,7 @@ pub fn start(
     let (order, orders) = mpsc::channel(ORDERS);
     let handle = Companions::new(approvals.clone(), Arc::clone(&changed), order);
     if let Some(logins) = &logins {
-        logins.set(&devices);
+        logins.set(hub, &devices);
     }
     let mut serving = Serving {
         address,
@@ -263,7 +263,7 @@ impl Serving {
             }
         };
         if let Some(logins) = &self.logins {
-            logins.set(&devices);
+            logins.set(self.hub, &devices);
         }
         let stays = |companion: &Companion| devices.iter().any(|device| device.key == companion.device.key);
         for (_, companion) in self.companions.extract_if(|_, companion| !stays(companion)) {

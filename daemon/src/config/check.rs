@@ -4,6 +4,7 @@ use super::{Config, ConfigError};
 use crate::{
     approval::registry::MAX_DEVICES,
     channels::registry::kind,
+    connections::descriptors::{MAX_HTTP, MIN_HTTP},
     message::{asked::MOST, call::MAX_TEXT},
     policy::Pattern,
     settings::is_name,
@@ -49,6 +50,10 @@ impl Config {
             if kind(channel).is_none() {
                 return Err(invalid(format!("channels.{channel}"), "there is no such channel"));
             }
+        }
+        if !(MIN_HTTP..=MAX_HTTP).contains(&self.hub.max_connections) {
+            let problem = format!("it is {MIN_HTTP} to {MAX_HTTP}");
+            return Err(invalid("hub.max_connections", problem));
         }
         if self.queue.max_messages == 0 || self.queue.max_bytes < MAX_TEXT as u64 {
             let problem =

@@ -19,6 +19,12 @@ pub const HUB: &[Key] = &[
     ),
     key("max_body", "262144", "The longest request body that is read, in bytes."),
     key(
+        "max_connections",
+        "512",
+        "Connections to this address at once, at most 512, and at most half of the descriptors that the system lets the hub have. One agent \
+         has a fifth of them at most; what is over it is told to try again.",
+    ),
+    key(
         "allowlists",
         "\"messaging.json\"",
         "A file of allowlists as other houses have it, {\"agent\": [\"slack:C0123ABC\", \"*\"]}, relative to this file: its entries are \

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::{Span, span::Window};
 use crate::{
     approval::Terms,
+    connections::descriptors::MAX_HTTP,
     files::{
         self, Sources,
         reach::{Hosts, Private},
@@ -32,6 +33,8 @@ pub struct Hub {
     pub hosts: Vec<String>,
     /// The longest time to live of a message, and the default.
     pub ttl: Span,
+    /// Connections to the HTTP interface.
+    pub max_connections: usize,
 }
 
 /// `[queue]`.
@@ -173,6 +176,7 @@ impl Default for Hub {
             allowlists: None,
             hosts: Vec::new(),
             ttl: DAY,
+            max_connections: MAX_HTTP,
         }
     }
 }

@@ -64,7 +64,7 @@ impl Behind {
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Unavailable {
-    tracing::error!(%error, "the database failed, and somebody's form is left without an answer");
+    tracing::error!(%error, "what somebody entered into a form cannot be written down");
     Unavailable
 }
 
@@ -94,6 +94,11 @@ impl House for Behind {
     }
 
     async fn entered(&self, key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable> {
+        // Of a nearly full disk, what is in the queue needs the rest.
+        let room = self.outbox.store().space().look();
+        if !room.accepts() {
+            return Err(unavailable(room));
+        }
         let found = self.outbox.store().look(|db| told::message_of(db, &key.0)).map_err(unavailable)?;
         // It went in the very moment.
         let seq = found.ok_or(Unavailable)?;

@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use super::{Pipeline, plan::Resolved, submit::unavailable};
 use crate::{
-    channels::{Adapter, IdScope, Located},
+    channels::{Adapter, EditForm, IdScope, Located},
     message::{
         call::Call,
+        deed::Deed,
         refusal::{Code, Refusal},
     },
-    outbox::located::Recorded,
+    outbox::{edits::Edited, located::Recorded},
     policy::{Location, Origin, Touched},
     store::StoreError,
 };
@@ -29,6 +30,41 @@ const ASKING: Duration = Duration::from_secs(10);
 const ELSEWHERE: &str = "message_elsewhere";
 
 impl Pipeline {
+    /// Names the messages of a call as the hub does, and gives an edit what it must have of the message: where an edit is a
+    /// message of its own, its id means the one that was edited, and what that quotes is quoted again.
+    pub(super) fn name_edited(&self, resolved: &Resolved, call: &mut Call) -> Result<(), Refusal> {
+        let Resolved { target, account, .. } = resolved;
+        let picked = self.0.accounts.pick(&target.channel, Some(account));
+        let (_, adapter) = picked.map_err(super::submit::no_account)?;
+        let form = adapter.capabilities().edits;
+        if !form.has_own_id() {
+            return Ok(());
+        }
+        let names = |message: &str| adapter.recorded_as(&target.address, message);
+        for named in call.deed.message_mut().into_iter().chain(call.reply_to.as_mut()) {
+            let edited = Edited { account, target, names: &names(named) };
+            if let Some(first) = self.0.outbox.store().look(|db| edited.first(db)).map_err(unavailable)? {
+                *named = first;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an edit quotes, because the message does that it is of.
+    pub(super) fn quoted_again(&self, resolved: &Resolved, call: &Call) -> Result<Option<String>, Refusal> {
+        let (Resolved { target, account, .. }, Deed::Edit { message }) = (resolved, &call.deed) else {
+            return Ok(None);
+        };
+        let picked = self.0.accounts.pick(&target.channel, Some(account));
+        let (_, adapter) = picked.map_err(super::submit::no_account)?;
+        if adapter.capabilities().edits != EditForm::Revision {
+            return Ok(None);
+        }
+        let names = adapter.recorded_as(&target.address, message);
+        let edited = Edited { account, target, names: &names };
+        self.0.outbox.store().look(|db| edited.quote(db)).map_err(unavailable)
+    }
+
     /// The messages that a call names, and where each is in the conversation that it goes to.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use crate::{
         state::{Actor, Event, PartState, State},
     },
     outbox::{
+        outcome::{self, MAX_REASON_CHARS, NotSettled, Outcome},
         restored,
         row::MessageRow,
         transition::{self, Change, TransitionError},
@@ -45,8 +46,7 @@ impl Pipeline {
         let message = self.0.outbox.get(seq).await.map_err(super::submit::unavailable)?;
         let event = match message.state {
             State::Unknown if !may_duplicate => {
-                let hint =
-                    "ask whom it was for; if it did not arrive, or may arrive twice, retry with mayDuplicate";
+                let hint = "ask whom it was for, and say with `gatepost queue settle` whether it arrived; or retry with mayDuplicate, if it may arrive twice";
                 return Err(
                     Refusal::new(Code::Conflict, "the message may have arrived", hint).because("unknown")
                 );
@@ -74,12 +74,36 @@ impl Pipeline {
             .change(seq, move |tx| {
                 let change =
                     Change { event, actor: Actor::Operator, by: &by, code: None, reason: None, facts: None };
+                if event == Event::RetryMayDuplicate {
+                    outcome::sent_again(tx, seq)?;
+                }
                 transition::apply(tx, seq, &change)?;
                 plan_again(tx, seq)?;
                 transition::postpone(tx, seq, now_ms(), false)
             })
             .await;
         self.answer(seq, retried).await
+    }
+
+    /// Lets the rest of a message go on that is unknown, since an operator says of its uncertain part whether it arrived.
+    pub async fn settle(&self, seq: i64, outcome: Outcome) -> Result<Receipt, Refusal> {
+        if outcome.reason.trim().is_empty() || outcome.reason.chars().count() > MAX_REASON_CHARS {
+            let hint = format!("say how you know it, in {MAX_REASON_CHARS} characters at most");
+            return Err(Refusal::input("\"reason\" is empty or too long", hint).because("reason"));
+        }
+        let settled = self.0.outbox.change(seq, move |tx| outcome::settle(tx, seq, &outcome)).await;
+        match settled {
+            Ok(Err(why)) => {
+                let hint = match &why {
+                    NotSettled::NeverLetOut => "retry it with mayDuplicate: it is judged anew",
+                    NotSettled::Certain(_) => "look at its parts: an uncertain one is unknown",
+                    NotSettled::Several(_) => "name one with \"part\", and settle one after the other",
+                };
+                Err(Refusal::new(Code::Conflict, why.to_string(), hint).because("not_settled"))
+            }
+            Ok(Ok(())) => self.answer(seq, Ok(())).await,
+            Err(error) => self.answer(seq, Err::<(), _>(error)).await,
+        }
     }
 
     /// Begins anew with a message of a restored backup that nobody had let out in it.

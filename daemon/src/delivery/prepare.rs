@@ -5,6 +5,7 @@
 //! transaction that accepts the message: one wait for the disk, and no moment between the two.
 
 use rusqlite::Transaction;
+use serde_json::Value;
 use tracing::Instrument as _;
 
 use super::{
@@ -12,17 +13,19 @@ use super::{
     dispatch::RECOVER,
     hooks::turns::Turn,
     plan::{self, Content},
+    spoken::Planned,
     submit::{PREPARED, unavailable},
 };
 use crate::{
     approval::{self, HoldError, Terms},
     channels::{Adapter, Quoted},
     message::{
+        deed::Deed,
         refusal::{Code, Refusal},
         state::{Event, State},
     },
     outbox::{
-        quoted,
+        heard, quoted,
         row::{Lane, MessageRow},
         transition::{self, Change, NewPart, TransitionError},
     },
@@ -101,6 +104,21 @@ impl Pipeline {
         self.planned(content).await.unwrap_or_else(Judged::Refused)
     }
 
+    /// The request that made the message which is edited, if the account sent it there.
+    pub(super) fn made_by(&self, content: &Content<'_>) -> Option<Value> {
+        let Deed::Edit { message } = content.deed else { return None };
+        let of = (content.target.channel.as_str(), content.account);
+        let made = self.0.outbox.store().look(|db| heard::made(db, of, &content.target.address, message));
+        match made {
+            // Of a recording and its words, both of which were planned, the one that goes first.
+            Ok(wire) => Some(Planned::read(&serde_json::from_str(&wire?).ok()?).first().clone()),
+            Err(error) => {
+                tracing::warn!(%error, "cannot look up what made a message that is edited");
+                None
+            }
+        }
+    }
+
     async fn planned(&self, content: &Content<'_>) -> Result<Judged, Refusal> {
         let rules = self.rules(content.agent);
         let (target, account) = (content.target, content.account);
@@ -113,6 +131,8 @@ impl Pipeline {
             .accounts
             .pick(&target.channel, Some(account))
             .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), ""))?;
+        let made = self.made_by(content);
+        let content = &Content { made_by: made.as_ref(), ..*content };
         let parts = self.plan(adapter.as_ref(), rules, content)?;
         Ok(match verdict {
             Verdict::Hold(reason) => Judged::Asked(reason, parts),

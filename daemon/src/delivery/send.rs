@@ -19,7 +19,7 @@ use super::{
 use crate::{
     approval::{self, Released},
     channels::{
-        Adapter, Delivered, Failure, heard,
+        Adapter, Delivered, EditForm, Failure, heard,
         limits::{Allowance, Scope},
     },
     message::{
@@ -128,6 +128,8 @@ impl Pipeline {
         adapter: &dyn Adapter,
     ) -> Result<bool, TransitionError> {
         let (seq, index, lane) = (message.seq, part.index, message.lane());
+        let revised = self.revised(message, part, adapter)?;
+        let part = revised.as_ref().unwrap_or(part);
         let open = part.state == PartState::Unknown;
         if open && !message.resend && !resendable(adapter, part, now_ms()) {
             let why = part.error.clone().unwrap_or_else(|| "its answer was lost".into());
@@ -194,6 +196,23 @@ impl Pipeline {
             })
             .await?;
         Ok(false)
+    }
+
+    /// A part that names the newest revision of what it is done to, where its platform wants that. Its lane keeps the order, so
+    /// no newer one is on its way.
+    fn revised(
+        &self,
+        message: &MessageRow,
+        part: &PartRow,
+        adapter: &dyn Adapter,
+    ) -> Result<Option<PartRow>, TransitionError> {
+        if adapter.capabilities().edits != EditForm::Revision {
+            return Ok(None);
+        }
+        let Some(newest) = self.0.outbox.newest_revision(message)? else { return Ok(None) };
+        // One that cannot be read is told where it is to be sent.
+        let Ok(wire) = serde_json::from_str(&part.wire) else { return Ok(None) };
+        Ok(Some(PartRow { wire: adapter.revise(wire, &newest).to_string(), ..part.clone() }))
     }
 
     /// Ends a message whose time is over before it could be sent, or sent again.

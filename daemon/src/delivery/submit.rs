@@ -17,6 +17,7 @@ use crate::{
     channels::account::{NoAccount, OnUnknown},
     files::Staged,
     message::{
+        MessageId,
         attachment::Attachment,
         call::Call,
         receipt::{PartReceipt, Receipt},
@@ -109,7 +110,12 @@ impl Pipeline {
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref()).await?;
+        self.name_edited(&resolved, &mut call)?;
         let touched = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
+        // It was judged with the message that it is of.
+        if call.reply_to.is_none() {
+            call.reply_to = self.quoted_again(&resolved, &call)?;
+        }
         // Only for who may send it, and where it can go.
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let Target { channel, address, .. } = resolved.target.clone();
@@ -121,6 +127,7 @@ impl Pipeline {
             self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
         });
         let new = NewMessage {
+            id: MessageId::new(),
             agent: agent.to_owned(),
             action: call.action.word(),
             deed: call.deed,
@@ -177,6 +184,7 @@ impl Pipeline {
     /// Takes a message that no hook changes: its verdict is written with it.
     async fn accept_judged(&self, new: NewMessage) -> Result<Receipt, Refusal> {
         let content = Content {
+            id: Some(&new.id.0),
             agent: &new.agent,
             target: &new.target,
             written_as: new.written_as.as_deref(),
@@ -189,6 +197,7 @@ impl Pipeline {
             deed: &new.deed,
             text: &new.text,
             attachments: &new.attachments,
+            made_by: None,
             touched: &new.touched,
         };
         let judged = self.judge(&content).await;
@@ -297,11 +306,15 @@ impl Pipeline {
             // Nobody is asked for what is refused anyway.
             denied @ Verdict::Deny(_) => (denied, vec![]),
             _ => {
+                self.name_edited(&resolved, &mut call)?;
                 let touched = self.locate(origin.as_ref(), &resolved, &call).await?;
                 let content = resolved.content(agent, &call, origin.as_ref(), &[], &touched);
                 (self.verdict(&content).await?, touched)
             }
         };
+        if call.reply_to.is_none() {
+            call.reply_to = self.quoted_again(&resolved, &call)?;
+        }
         let (verdict, reason, refusal) = match judged {
             Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
             Verdict::Hold(reason) => ("hold", reason, None),
@@ -332,6 +345,8 @@ impl Pipeline {
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
         let content = resolved.content(agent, &call, origin.as_ref(), &attachments, &touched);
+        let made = self.made_by(&content);
+        let content = Content { made_by: made.as_ref(), ..content };
         let parts = self.plan(adapter.as_ref(), rules, &content)?;
         if verdict == "hold" {
             document::check(&parts, &attachments)

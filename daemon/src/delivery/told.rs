@@ -8,6 +8,17 @@ use crate::{
 };
 
 impl Pipeline {
+    /// Whether a platform's request to an account may be one, by its signature alone: before its body is read.
+    ///
+    /// # Errors
+    /// There is no such account, or it takes none, or the signature is none.
+    pub async fn admits(&self, channel: &str, account: &str, signature: &str) -> Result<(), Refusal> {
+        // Whether there is such an account is nobody's business.
+        let (_, adapter) =
+            self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(NotTold::Signature))?;
+        adapter.admits(signature).await.map_err(refused)
+    }
+
     /// Takes a platform's request to an account, with its signature: how many parts it settled.
     ///
     /// # Errors
@@ -19,14 +30,6 @@ impl Pipeline {
         signature: &str,
         body: &[u8],
     ) -> Result<usize, Refusal> {
-        let refused = |why: NotTold| {
-            let code = match why {
-                NotTold::Body => Code::InputInvalid,
-                NotTold::Busy => Code::RateLimited,
-                NotTold::Nobody | NotTold::Signature => Code::Unauthorized,
-            };
-            Refusal::new(code, why.to_string(), "sign the body as the platform does")
-        };
         // Whether there is such an account is nobody's business.
         let (name, adapter) =
             self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(NotTold::Signature))?;
@@ -58,4 +61,13 @@ impl Pipeline {
     pub fn agrees(&self, channel: &str, account: &str, word: &str) -> bool {
         self.0.accounts.pick(channel, Some(account)).is_ok_and(|(_, adapter)| adapter.agrees(word))
     }
+}
+
+fn refused(why: NotTold) -> Refusal {
+    let code = match why {
+        NotTold::Body => Code::InputInvalid,
+        NotTold::Busy => Code::RateLimited,
+        NotTold::Nobody | NotTold::Signature => Code::Unauthorized,
+    };
+    Refusal::new(code, why.to_string(), "sign the body as the platform does")
 }

@@ -9,7 +9,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 use gatepost_companion::{Bond, Geometry, Keys, Storage as _};
 use gatepost_desktop::{Companion, Display, Settings, Store};
-use gatepost_link::{decision::PublicKey, envelope::VERSION, seal::SealSecret};
+use gatepost_link::{Digest, decision::PublicKey, envelope::VERSION, seal::SealSecret};
 
 use super::{
     DemoError,
@@ -21,9 +21,9 @@ use crate::{
     approval::device::Device,
     channels::local,
     client::Client,
+    companion::logins,
     config::Config,
     hub::{Extras, Hub, operator_token_path},
-    settings::secret::Secret,
 };
 
 /// The demo's agent.
@@ -137,22 +137,23 @@ async fn desktop(
 ) -> Result<(Hub, Asked), DemoError> {
     let keys = Keys { sign: crate::random::bytes(), seal: SealSecret(crate::random::bytes()) };
     let password = crate::random::hex::<16>();
+    let key = PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes());
     let extras = Extras {
-        broker_users: vec![("companion".into(), Secret::from(password.as_str()))],
         companion: Some(Device {
-            key: PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes()),
+            key,
             seal: keys.seal.public(),
             name: "demo".into(),
             software: true,
-            login: None,
+            login: Some(Digest::of(password.as_bytes())),
             version: VERSION,
         }),
+        ..Extras::default()
     };
     let hub = Hub::start(config, extras).await.map_err(DemoError::failed)?;
     let bond = Bond {
         hub: hub.key(),
         seal: hub.seal_key(),
-        user: "companion".try_into().expect("short enough for any login"),
+        user: logins::user(key).as_str().try_into().expect("short enough for any login"),
         password: password.as_str().try_into().expect("short enough for any login"),
         version: VERSION,
     };

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration}
 use gatepost_link::{decision::PublicKey, seal::SealKey};
 use tokio::{
     net::TcpListener,
-    sync::oneshot,
+    sync::{oneshot, watch},
     task::{JoinHandle, JoinSet},
 };
 
@@ -35,20 +35,21 @@ use crate::{
         registry::kind,
     },
     companion::{
-        broker::{self, Address, BrokerError},
+        broker::{Address, Broker, BrokerError},
         link::{self, Link},
         logins::Logins,
         register::Companions,
         tls::Trust,
     },
     config::Config,
+    connections::{descriptors::Descriptors, load::Load},
     delivery::{
         AgentRules, Manners, Pipeline, Shared, identities::Identities, pace::Pace, plan::Book,
         readiness::Readiness,
     },
     events::Events,
     files::{Files, error::StageError},
-    intake::http::{Behind, Door},
+    intake::http::{Behind, Door, server},
     message::target::Destination,
     metrics::Metrics,
     outbox::{Outbox, bounds::Bounds, transition::TransitionError},
@@ -129,7 +130,7 @@ pub enum HubError {
 /// What a hub is given beside its configuration.
 #[derive(Default)]
 pub struct Extras {
-    /// Users of the embedded broker, beside the hub.
+    /// Users of the embedded broker who hear and say everything there, as the hub does: for tests of a broker that lies.
     pub broker_users: Vec<(String, Secret)>,
     /// A companion registered at the start, in the place of one of the same name.
     pub companion: Option<Device>,
@@ -144,11 +145,13 @@ pub struct Hub {
     pipeline: Pipeline,
     events: Events,
     link: Link,
+    /// The embedded one ends with the hub.
+    _broker: Option<Broker>,
     dispatcher: JoinHandle<()>,
     listening: JoinSet<()>,
     rest: oneshot::Sender<()>,
     server: JoinHandle<()>,
-    stop: oneshot::Sender<()>,
+    stop: watch::Sender<bool>,
     upkeep: JoinHandle<()>,
     telling: JoinHandle<()>,
     signer: Signer,
@@ -245,12 +248,14 @@ impl Hub {
             error => error.into(),
         })?;
 
-        let (broker, logins) = meet(config, &extras.broker_users)?;
+        let descriptors = Descriptors::claim();
+        let Meeting { address: meeting, embedded } = meet(config, &extras.broker_users, descriptors.broker)?;
+        let (broker, logins) = embedded.unzip();
         let devices = approvals.devices().await?;
         for warning in store.read(Paired::read).await?.warnings(software, terms.quorum) {
             tracing::warn!("{warning}");
         }
-        let link = link::start(broker, key, secret, devices, approvals.clone(), logins);
+        let link = link::start(meeting, key, secret, devices, approvals.clone(), logins);
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
         let listening = pipeline.listen();
@@ -264,26 +269,25 @@ impl Hub {
         let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), files, signer.clone(), plan));
         let events = Events::new(approvals);
         let companions = link.companions().clone();
+        let load = Load::new("http");
         let door = Door::new(Behind {
             pipeline: pipeline.clone(),
             events: events.clone(),
-            metrics: Metrics::new(outbox, companions.presence().clone()),
+            metrics: Metrics::new(
+                outbox,
+                companions.presence().clone(),
+                load.clone(),
+                broker.as_ref().map(Broker::load).cloned(),
+            ),
             companions,
             context_ttl: config.contexts.ttl.0,
             max_body: config.hub.max_body,
             hosts: config.hub.hosts.clone(),
+            load,
         });
-        let routes = door.routes();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let server = tokio::spawn(async move {
-            let serve = axum::serve(listener, routes).with_graceful_shutdown(async {
-                // The sender going away means the same as its word.
-                let _ = stopped.await;
-            });
-            if let Err(error) = serve.await {
-                tracing::error!(%error, "the HTTP door failed");
-            }
-        });
+        let bounds = server::Bounds::of(descriptors.http.min(config.hub.max_connections));
+        let (stop, stopped) = watch::channel(false);
+        let server = tokio::spawn(server::serve(listener, door, bounds, stopped));
         tracing::info!(%address, "the hub is ready");
         Ok(Self {
             address,
@@ -293,6 +297,7 @@ impl Hub {
             pipeline,
             events,
             link,
+            _broker: broker,
             dispatcher,
             listening,
             rest,
@@ -354,9 +359,11 @@ impl Hub {
         self.events.close();
         self.telling.abort();
         // A receiver that is gone has stopped already.
-        let _ = (self.stop.send(()), self.rest.send(()));
-        if tokio::time::timeout(GRACE, self.server).await.is_err() {
+        let _ = (self.stop.send(true), self.rest.send(()));
+        let mut server = self.server;
+        if tokio::time::timeout(GRACE, &mut server).await.is_err() {
             tracing::warn!("some requests did not end in time");
+            server.abort();
         }
         let mut dispatcher = self.dispatcher;
         if tokio::time::timeout(SENDING, &mut dispatcher).await.is_err() {
@@ -422,17 +429,24 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
     }
 }
 
+/// Where the hub and its companions meet.
+struct Meeting {
+    address: Address,
+    /// The embedded broker and its logins, unless somebody runs another.
+    embedded: Option<(Broker, Logins)>,
+}
+
 /// The broker to meet companions at: the embedded one, started, with its logins, or the one that somebody runs.
-fn meet(config: &Config, users: &[(String, Secret)]) -> Result<(Address, Option<Logins>), HubError> {
+fn meet(config: &Config, users: &[(String, Secret)], connections: usize) -> Result<Meeting, HubError> {
     if let Some(address) = broker_elsewhere(config)? {
-        return Ok((address, None));
+        return Ok(Meeting { address, embedded: None });
     }
     let broker = &config.broker;
     let password = Secret::from(crate::random::hex::<16>().as_str());
     let logins = Logins::default();
     logins.fix("hub", &password);
     users.iter().for_each(|(user, secret)| logins.fix(user, secret));
-    broker::start(broker.listen, logins.clone())?;
+    let running = Broker::start(broker.listen, logins.clone(), connections)?;
     let address = Address {
         host: broker.listen.ip().to_string(),
         port: broker.listen.port(),
@@ -440,7 +454,7 @@ fn meet(config: &Config, users: &[(String, Secret)]) -> Result<(Address, Option<
         tls: None,
         has_certificate: false,
     };
-    Ok((address, Some(logins)))
+    Ok(Meeting { address, embedded: Some((running, logins)) })
 }
 
 /// The broker that somebody runs; nothing, where the embedded one is used.

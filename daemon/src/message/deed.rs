@@ -231,6 +231,24 @@ impl Deed {
         }
     }
 
+    /// The same, to name it otherwise.
+    pub fn message_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::React { message, .. }
+            | Self::Edit { message }
+            | Self::Delete { message }
+            | Self::Pin { message }
+            | Self::Unpin { message } => Some(message),
+            Self::Thread { message, .. } => message.as_mut(),
+            Self::Send(_)
+            | Self::Poll(_)
+            | Self::Timeout { .. }
+            | Self::Kick { .. }
+            | Self::Ban { .. }
+            | Self::Presence { .. } => None,
+        }
+    }
+
     /// Whether it is a new message with nothing but text and files.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()

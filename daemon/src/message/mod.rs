@@ -38,6 +38,12 @@ impl MessageId {
     pub fn new() -> Self {
         Self(format!("m{}", uuid::Uuid::now_v7().simple()))
     }
+
+    /// When the message with this id was accepted, to the millisecond: what a version 7 UUID begins with.
+    pub fn made_at(id: &str) -> Option<jiff::Timestamp> {
+        let (seconds, nanos) = uuid::Uuid::try_parse(id.strip_prefix('m')?).ok()?.get_timestamp()?.to_unix();
+        jiff::Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
+    }
 }
 
 /// A new name for a part, for good: 32 lower-case hexadecimal digits of a version 7 UUID. Nobody else makes the same, and

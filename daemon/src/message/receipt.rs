@@ -60,6 +60,10 @@ pub struct Receipt {
     /// What stands in for what was asked for, where the platform has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<&'static str>,
+    /// What an operator has said or done about parts of which nobody knew whether they arrived. A message that is `sent` with
+    /// a history may have arrived twice, or not in whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<String>,
     /// Each part.
     pub parts: Vec<PartReceipt>,
     /// The files that go along, as the hub found them.

@@ -110,6 +110,8 @@ words! {
         Retry = "retry",
         /// An operator sends it again and accepts that it may arrive twice.
         RetryMayDuplicate = "retry_may_duplicate",
+        /// An operator says whether the part arrived of which nobody knew; the rest goes on.
+        Settle = "settle",
         /// An operator lets a message of a restored backup begin anew, of which nothing had left in it.
         Readmit = "readmit",
     }
@@ -187,6 +189,7 @@ pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, Ill
         (S::Sent | S::Unknown, Event::Retry, Platform) => S::Ready,
         (S::Failed, Event::Retry, Operator) => S::Ready,
         (S::Unknown, Event::RetryMayDuplicate, Operator) => S::Ready,
+        (S::Unknown, Event::Settle, Operator) => S::Ready,
         // Not past what had not let it out: hooks, policy and a person are asked as the first time.
         (S::Unknown, Event::Readmit, Operator) => S::Accepted,
         _ => return Err(IllegalTransition { state, event, actor }),
@@ -248,6 +251,7 @@ mod tests {
         unknown retry platform -> ready
         failed retry operator -> ready
         unknown retry_may_duplicate operator -> ready
+        unknown settle operator -> ready
         unknown readmit operator -> accepted
     ";
 
@@ -268,7 +272,7 @@ mod tests {
             }
         }
         assert_eq!(legal, lines.len(), "a line of the table was never reached");
-        assert_eq!(tried, 10 * 16 * 5);
+        assert_eq!(tried, 10 * 17 * 5);
     }
 
     #[test]

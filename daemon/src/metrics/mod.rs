@@ -17,6 +17,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use crate::{
     approval::presence::Presence,
     audit,
+    connections::load::Load,
     message::state::State,
     outbox::{Outbox, row},
     store::{Room, StoreError, now_ms},
@@ -34,6 +35,8 @@ const WAITING: [State; 2] = [State::Ready, State::Held];
 pub struct Metrics {
     outbox: Outbox,
     presence: Presence,
+    http: Load,
+    broker: Option<Load>,
     started: Duration,
 }
 
@@ -58,10 +61,10 @@ struct Counted {
 }
 
 impl Metrics {
-    /// The figures of the hub with this outbox and these companions.
-    pub fn new(outbox: Outbox, presence: Presence) -> Self {
+    /// The figures of the hub with this outbox and these companions, of its HTTP server, and of its broker, if that is its own.
+    pub fn new(outbox: Outbox, presence: Presence, http: Load, broker: Option<Load>) -> Self {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { outbox, presence, started }
+        Self { outbox, presence, http, broker, started }
     }
 
     /// All figures as they are now.
@@ -80,6 +83,7 @@ impl Metrics {
         let able = "Companions that are connected now and whose display works: somebody can be asked there.";
         text.family("gatepost_companions_able", Kind::Gauge, able);
         text.sample(&[], as_f64(self.presence.able()));
+        self.write_servers(&mut text);
         text.family(
             "process_start_time_seconds",
             Kind::Gauge,
@@ -91,6 +95,30 @@ impl Metrics {
             text.sample(&[], as_f64(bytes));
         }
         Ok(text.into())
+    }
+
+    fn write_servers(&self, text: &mut Text) {
+        text.family("gatepost_http_connections", Kind::Gauge, "Connections to the HTTP interface.");
+        text.sample(&[], as_f64(self.http.open() as u64));
+        text.family(
+            "gatepost_http_refused_total",
+            Kind::Counter,
+            "Connections and requests that the HTTP interface turned away or cut off since the hub started.",
+        );
+        write_refused(text, &self.http);
+        let Some(broker) = &self.broker else { return };
+        text.family(
+            "gatepost_broker_connections",
+            Kind::Gauge,
+            "Connections to the embedded MQTT broker, the hub's own among them.",
+        );
+        text.sample(&[], as_f64(broker.open() as u64));
+        text.family(
+            "gatepost_broker_refused_total",
+            Kind::Counter,
+            "Connections, packets and logins that the embedded MQTT broker refused, cut off or slowed down since the hub started.",
+        );
+        write_refused(text, broker);
     }
 
     fn write_disk(&self, text: &mut Text, counted: &Counted) {
@@ -116,6 +144,13 @@ impl Metrics {
         text.sample(&[], counted.size as f64);
         text.family("gatepost_audit_rows_total", Kind::Counter, "Rows that the audit ever had.");
         text.sample(&[], counted.audit as f64);
+    }
+}
+
+/// Without a refusal there is no sample.
+fn write_refused(text: &mut Text, load: &Load) {
+    for (reason, count) in load.totals() {
+        text.sample(&[("reason", reason)], as_f64(count));
     }
 }
 

@@ -28,6 +28,8 @@ use crate::{
 /// A message that passed the checks at the door.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
+    /// Its id, if it is not the same as one before.
+    pub id: MessageId,
     /// Whose it is.
     pub agent: String,
     /// What was asked for, by its word.
@@ -73,6 +75,7 @@ impl NewMessage {
     /// One of `a`'s to `local:ann`, which has all the time there is.
     pub(crate) fn example(text: impl Into<String>) -> Self {
         Self {
+            id: MessageId::new(),
             agent: "a".into(),
             action: "send",
             deed: Deed::default(),
@@ -163,8 +166,8 @@ impl Outbox {
         next: impl FnOnce(&Transaction<'_>, MessageRow) -> Result<T, TransitionError> + Send + 'static,
     ) -> Result<Accepted<T>, AcceptError> {
         let mark = self.recent.mark(&new);
-        self.write(move |tx, id, bounds| {
-            Ok(match insert(tx, id, new, None, bounds, &mark)? {
+        self.write(new.id.clone(), move |tx, bounds| {
+            Ok(match insert(tx, new, None, bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
@@ -183,9 +186,9 @@ impl Outbox {
         parts: Vec<NewPart>,
     ) -> Result<Accepted<MessageRow>, AcceptError> {
         let mark = self.recent.mark(&new);
-        self.write(move |tx, id, bounds| {
+        self.write(new.id.clone(), move |tx, bounds| {
             let change = Change::hub(Event::Allow, None);
-            Ok(match insert(tx, id, new, Some((&change, &parts)), bounds, &mark)? {
+            Ok(match insert(tx, new, Some((&change, &parts)), bounds, &mark)? {
                 Accepted::Before(seq) => (Accepted::Before(seq), None),
                 Accepted::Same(seq) => (Accepted::Same(seq), None),
                 Accepted::New(message) => {
@@ -199,7 +202,8 @@ impl Outbox {
 
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>, MessageId, Bounds) -> Result<(Accepted<T>, Option<i64>), AcceptError>
+        id: MessageId,
+        work: impl FnOnce(&Transaction<'_>, Bounds) -> Result<(Accepted<T>, Option<i64>), AcceptError>
         + Send
         + 'static,
     ) -> Result<Accepted<T>, AcceptError> {
@@ -207,7 +211,7 @@ impl Outbox {
         if !room.accepts() {
             return Err(Full::Disk(room).into());
         }
-        let (bounds, id) = (self.bounds, MessageId::new());
+        let bounds = self.bounds;
         // From here on, whatever is logged on its way names it, on the thread that writes too.
         let span = tracing::Span::current();
         span.record("id", tracing::field::display(&id));
@@ -215,7 +219,7 @@ impl Outbox {
         let (accepted, _) = self
             .store
             .write_then(
-                move |tx| work(tx, id, bounds),
+                move |tx| work(tx, bounds),
                 move |(_, seq)| {
                     if let Some(seq) = seq {
                         span.in_scope(|| tracing::debug!(seq, "a message is on disk"));
@@ -259,7 +263,6 @@ fn before(
 
 fn insert(
     tx: &Transaction<'_>,
-    id: MessageId,
     new: NewMessage,
     released: Option<(&Change<'_>, &[NewPart])>,
     bounds: Bounds,
@@ -301,7 +304,7 @@ fn insert(
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
-        id.0,
+        new.id.0,
         new.agent,
         state,
         new.action,
@@ -346,7 +349,7 @@ fn insert(
         detail["touched"] = json!(new.touched);
     }
     let event = State::Accepted.event();
-    let accepted = Entry { actor: &actor, event: &event, message: Some(&id.0), detail };
+    let accepted = Entry { actor: &actor, event: &event, message: Some(&new.id.0), detail };
     match released {
         None => audit::append(tx, &accepted)?,
         Some((change, parts)) => {
@@ -354,13 +357,13 @@ fn insert(
             let event = state.event();
             let mut detail = change.detail();
             detail["parts"] = digest::parts(tx, seq)?.into();
-            let released = Entry { actor: change.by, event: &event, message: Some(&id.0), detail };
+            let released = Entry { actor: change.by, event: &event, message: Some(&new.id.0), detail };
             audit::append_all(tx, &[accepted, released])?;
         }
     }
     let message = MessageRow {
         seq,
-        id: id.0,
+        id: new.id.0,
         agent: new.agent,
         state,
         action: new.action.to_owned(),
@@ -389,6 +392,7 @@ fn insert(
         resend: new.resend,
         attachments: new.attachments,
         touched: new.touched,
+        history: vec![],
     };
     mark.note(seq, now);
     Ok(Accepted::New(message))

@@ -10,7 +10,9 @@
 //! - [`transition`]: every later change;
 //! - [`located`]: where messages are, by what was sent and heard;
 //! - [`notices`]: what agents are told;
+//! - [`edits`]: messages that were edited, where an edit is a message of its own;
 //! - [`heard`]: what an account is told of its own messages that hears from its platform;
+//! - [`outcome`]: what an operator says became of a part that is uncertain;
 //! - [`pauses`]: when platforms take something again;
 //! - [`restored`]: what a restored backup holds is not sent;
 //! - [`said`]: what arrived of what an agent has said;
@@ -20,9 +22,11 @@
 pub mod accept;
 pub mod bounds;
 pub mod digest;
+pub mod edits;
 pub mod heard;
 pub mod located;
 pub mod notices;
+pub mod outcome;
 pub mod pauses;
 pub mod quoted;
 mod recent;
@@ -353,6 +357,7 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
             .filter_map(|part| part.recipients.as_ref())
             .find(|of| of.is_partial())
             .map(ToString::to_string),
+        history: message.history,
         attachments: message.attachments,
         sent: (!parts.is_empty()).then(|| format!("{confirmed} of {}", parts.len())),
         parts,

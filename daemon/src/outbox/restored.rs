@@ -4,11 +4,11 @@
 //! who was asked then is not asked now. So every message that has not come to its end becomes `unknown`, its agent is
 //! told, and only an operator releases it, one by one.
 
-use rusqlite::{OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
 use super::{
-    Outbox,
+    Outbox, outcome,
     row::{LIVE, MessageRow},
     transition::{self, Change, TransitionError},
 };
@@ -70,8 +70,13 @@ impl Outbox {
 
     /// Whether a message was ever let out to its lane.
     pub async fn was_released(&self, seq: i64) -> Result<bool, StoreError> {
-        self.store.read(move |db| Ok(db.query_row(RELEASED, [seq], |row| row.get(0))?)).await
+        self.store.read(move |db| is_released(db, seq)).await
     }
+}
+
+/// Whether a message was ever let out to its lane.
+pub(super) fn is_released(db: &Connection, seq: i64) -> Result<bool, StoreError> {
+    Ok(db.query_row(RELEASED, [seq], |row| row.get(0))?)
 }
 
 const RELEASED: &str = "SELECT released IS NOT NULL FROM messages WHERE seq = ?";
@@ -82,13 +87,18 @@ const RELEASED: &str = "SELECT released IS NOT NULL FROM messages WHERE seq = ?"
 /// request, which may have been given after the backup was made, decides nothing.
 pub fn readmit(tx: &Transaction<'_>, seq: i64, by: &str) -> Result<(), TransitionError> {
     let (event, actor) = (Event::Readmit, Actor::Operator);
-    if tx.query_row(RELEASED, [seq], |row| row.get(0))? {
+    if is_released(tx, seq)? {
         let state = MessageRow::get(tx, seq)?.state;
         return Err(IllegalTransition { state, event, actor }.into());
     }
     let sql = "DELETE FROM approvals WHERE message = ? RETURNING request";
     let request: Option<[u8; 16]> = tx.query_row(sql, params![seq], |row| row.get(0)).optional()?;
     tx.execute("DELETE FROM parts WHERE message = ?", params![seq])?;
+    outcome::note(
+        tx,
+        seq,
+        "begun anew by the operator after a backup was restored; it may have arrived before",
+    )?;
     let facts = request.map(|request| json!({"withdrawn": to_hex(&request)}));
     transition::apply(tx, seq, &Change { event, actor, by, code: None, reason: None, facts })?;
     transition::postpone(tx, seq, now_ms(), false)

@@ -1,6 +1,7 @@
 //! Messages and parts as they lie in the database.
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
+use serde::de::DeserializeOwned;
 
 use crate::{
     message::{
@@ -18,7 +19,7 @@ macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
          accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
-         best_effort, resend, attachments, deed, known_as, touched, written_as, unidentified FROM messages "
+         best_effort, resend, attachments, deed, known_as, touched, written_as, unidentified, history FROM messages "
     };
 }
 
@@ -155,6 +156,8 @@ pub struct MessageRow {
     pub attachments: Vec<Attachment>,
     /// The messages that it names, and where they are.
     pub touched: Vec<Touched>,
+    /// What an operator has said or done about parts of which nobody knew whether they arrived.
+    pub history: Vec<String>,
 }
 
 impl MessageRow {
@@ -187,9 +190,10 @@ impl MessageRow {
             attachments: attachments(row)?,
             deed: deed(row)?,
             known_as: row.get(27)?,
-            touched: touched(row)?,
+            touched: list(row, 28)?,
             written_as: row.get(29)?,
             unidentified: row.get(30)?,
+            history: list(row, 31)?,
         })
     }
 
@@ -241,11 +245,11 @@ fn recipients(row: &Row<'_>) -> rusqlite::Result<Option<Recipients>> {
     })
 }
 
-/// Like an origin: policy must not judge by a lost fact.
-fn touched(row: &Row<'_>) -> rusqlite::Result<Vec<Touched>> {
-    let Some(text) = row.get_ref(28)?.as_str_or_null()? else { return Ok(Vec::new()) };
+/// A list that cannot be read is an error and not an empty one: policy must not judge by a lost fact.
+fn list<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<T>> {
+    let Some(text) = row.get_ref(column)?.as_str_or_null()? else { return Ok(Vec::new()) };
     serde_json::from_str(text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(28, rusqlite::types::Type::Text, Box::new(error))
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
     })
 }
 
@@ -378,6 +382,9 @@ mod tests {
             SAID,
             super::super::located::SENT,
             super::super::located::HEARD,
+            super::super::edits::FIRST,
+            super::super::edits::NEWEST,
+            super::super::edits::QUOTE,
             crate::approval::WAITING,
             crate::approval::cards::LATER,
             crate::approval::cards::HAD,

@@ -133,7 +133,10 @@ pub(crate) fn apply_to(
     // what came of it; and so does whoever wrote to several people of whom not all were reached.
     let told = match state {
         State::Sent => {
-            was_unknown || notices::has_waited_for_a_person(tx, seq)? || notices::missed_somebody(tx, seq)?
+            was_unknown
+                || !after.history.is_empty()
+                || notices::has_waited_for_a_person(tx, seq)?
+                || notices::missed_somebody(tx, seq)?
         }
         state => state.is_final(),
     };

@@ -342,6 +342,11 @@ CREATE INDEX identities_asked ON identities (asked_at);
 ALTER TABLE messages ADD COLUMN written_as TEXT;
 ALTER TABLE messages ADD COLUMN unidentified TEXT;
 ","
+-- What an operator has said or done about parts of which nobody knew whether they arrived; it stays with the message.
+ALTER TABLE messages ADD COLUMN history TEXT;
+-- The edits of a message, for the newest.
+CREATE INDEX messages_edits ON messages (deed ->> '$.message') WHERE deed ->> '$.do' = 'edit';
+","
 -- Where a conversation stood before a part's request left, how often its platform was asked in vain whether the part arrived,
 -- and whom it reached, where that was said of several people.
 ALTER TABLE parts ADD COLUMN position TEXT;

@@ -22,6 +22,7 @@
 //! - [`storage`], [`flash`]: what the device keeps over a loss of power, and how a flash keeps it;
 //! - [`status`]: the hub's last word on itself, and the clock that goes on from it;
 //! - [`light`]: a light beside the screen;
+//! - [`pool`]: memory for a board's devices;
 //! - [`font`], [`paint`]: cells as pixels, on any display that `embedded-graphics` knows;
 //! - [`panel`]: a display that may be pulled out, and whether it has taken what was drawn.
 //!
@@ -54,6 +55,7 @@ pub mod paint;
 pub mod pair;
 pub mod panel;
 pub mod pending;
+pub mod pool;
 pub mod retry;
 pub mod row;
 pub mod screen;

@@ -16,7 +16,7 @@ use gatepost_link::RequestId;
 
 use crate::{
     Millis, Screen, View,
-    paint::{PaintError, Painter, Palette},
+    paint::{Frame, PaintError, Painter, Palette},
     screen::NotShown,
 };
 
@@ -38,6 +38,71 @@ pub trait Display {
 
     /// Shows what was drawn in `changed`, which may be empty; an error unless the display has taken it.
     fn flush(&mut self, changed: Rectangle) -> Result<(), Self::Fault>;
+}
+
+/// A display that shows memory: a graphics card.
+pub trait Card {
+    /// Why it does not answer.
+    type Fault: fmt::Debug;
+
+    /// Whether it is as [`Card::start`] left it. One that is not would be waited for without end.
+    fn runs(&self) -> bool;
+
+    /// Starts it, and gives its memory: four bytes a pixel. What it gave before is in use no more.
+    fn start(&mut self) -> Result<&'static mut [u8], Self::Fault>;
+
+    /// Shows what is in the memory.
+    fn flush(&mut self) -> Result<(), Self::Fault>;
+
+    /// That it does not run.
+    fn fault() -> Self::Fault;
+}
+
+/// A card as a display of so many pixels.
+pub struct Framed<C> {
+    card: C,
+    frame: Frame<'static>,
+    width: u32,
+    height: u32,
+}
+
+fn nothing() -> Frame<'static> {
+    Frame::new(&mut [], 0, 0).expect("no pixels need no memory")
+}
+
+impl<C: Card> Framed<C> {
+    /// A card that was not started.
+    pub fn new(card: C, width: u32, height: u32) -> Self {
+        Self { card, frame: nothing(), width, height }
+    }
+}
+
+impl<C: Card> Display for Framed<C> {
+    type Target = Frame<'static>;
+    type Fault = C::Fault;
+
+    /// Only where it does not run: to start it takes long, and its picture goes.
+    fn start(&mut self) -> Result<(), C::Fault> {
+        if !self.card.runs() {
+            self.frame = nothing();
+            let memory = self.card.start()?;
+            // Memory for fewer pixels is a display that is too small.
+            self.frame = Frame::new(memory, self.width, self.height).unwrap_or_else(nothing);
+        }
+        Ok(())
+    }
+
+    fn target(&mut self) -> &mut Frame<'static> {
+        &mut self.frame
+    }
+
+    fn flush(&mut self, changed: Rectangle) -> Result<(), C::Fault> {
+        match self.card.runs() {
+            false => Err(C::fault()),
+            true if changed.is_zero_sized() => Ok(()),
+            true => self.card.flush(),
+        }
+    }
 }
 
 /// What a log should have.

@@ -1,19 +1,18 @@
 //! The keyboard as two buttons, QEMU's graphics card as a display of 320×240 pixels, and random numbers fit for keys.
 
 use embassy_time::Timer;
-use embedded_graphics_core::primitives::Rectangle;
 use gatepost_companion::{
-    Button, Edge, Millis, NotShown, Panel, Screen, View, keyboard::Keyboard, mqtt, paint::Frame, panel,
+    Button, Edge, Millis, NotShown, Panel, View,
+    keyboard::Keyboard,
+    mqtt,
+    panel::{Card, Framed},
 };
 use gatepost_link::seal::Random;
 use gatepost_net::now;
-
+use gatepost_virtio::{Entropy, Gpu, Input, Slot};
 use virtio_drivers::Error;
 
-use crate::{
-    dma::{Entropy, Gpu, Input, Slot},
-    log,
-};
+use crate::log;
 
 const WIDTH: u32 = 320;
 const HEIGHT: u32 = 240;
@@ -24,66 +23,48 @@ const LOOK: u64 = 2;
 pub struct Board {
     keys: Input,
     held: Keyboard,
-    panel: Panel<Display>,
+    panel: Panel<Framed<Screen>>,
     shown: Option<View>,
 }
 
 impl Board {
     /// Takes the devices; QEMU may have no graphics card.
-    pub fn new(keys: Input, slot: Option<Slot<Gpu>>) -> Self {
-        let display = Display { slot, card: None, frame: nothing() };
+    pub fn new(keys: Input, slot: Option<Slot>) -> Self {
+        let display = Framed::new(Screen { slot, gpu: None }, WIDTH, HEIGHT);
         Self { keys, held: Keyboard::default(), panel: Panel::new(display), shown: None }
     }
 }
 
 /// The graphics card.
-struct Display {
-    slot: Option<Slot<Gpu>>,
-    card: Option<Gpu>,
-    /// Of the card's memory.
-    frame: Frame<'static>,
+struct Screen {
+    slot: Option<Slot>,
+    gpu: Option<Gpu>,
 }
 
-fn nothing() -> Frame<'static> {
-    Frame::new(&mut [], 0, 0).expect("no pixels need no memory")
-}
-
-impl Display {
-    /// The card, unless it was reset behind our back: then it would be waited for without end.
-    fn card(&mut self) -> Result<&mut Gpu, Error> {
-        let runs = self.slot.as_ref().is_some_and(Slot::runs);
-        self.card.as_mut().filter(|_| runs).ok_or(Error::NotReady)
-    }
-}
-
-impl panel::Display for Display {
-    type Target = Frame<'static>;
+impl Card for Screen {
     type Fault = Error;
 
+    fn runs(&self) -> bool {
+        self.gpu.is_some() && self.slot.as_ref().is_some_and(Slot::runs)
+    }
+
     /// Makes the card as small as a board's display.
-    fn start(&mut self) -> Result<(), Error> {
-        if self.card().is_ok() {
-            return Ok(());
-        }
-        self.frame = nothing();
+    fn start(&mut self) -> Result<&'static mut [u8], Error> {
         // Its memory goes back before the next one takes it.
-        self.card = None;
-        let card = self.card.insert(self.slot.as_ref().ok_or(Error::NotReady)?.start()?);
-        let memory: *mut [u8] = card.change_resolution(WIDTH, HEIGHT)?;
-        // SAFETY: the memory stays the card's until the card is dropped, and the frame is taken from it before; its driver
-        // reads and writes none of it, and the device reads it only while `flush` waits.
-        let memory = unsafe { &mut *memory };
-        self.frame = Frame::new(memory, WIDTH, HEIGHT).ok_or(Error::NotReady)?;
-        Ok(())
+        self.gpu = None;
+        let gpu = self.gpu.insert(self.slot.as_ref().ok_or(Error::NotReady)?.start(Gpu::new)?);
+        let memory: *mut [u8] = gpu.change_resolution(WIDTH, HEIGHT)?;
+        // SAFETY: the memory is the card's until the card is dropped, and is in use no more then; its driver reads and
+        // writes none of it, and the device reads it only while `flush` waits.
+        Ok(unsafe { &mut *memory })
     }
 
-    fn target(&mut self) -> &mut Frame<'static> {
-        &mut self.frame
+    fn flush(&mut self) -> Result<(), Error> {
+        self.gpu.as_mut().ok_or(Error::NotReady)?.flush()
     }
 
-    fn flush(&mut self, changed: Rectangle) -> Result<(), Error> {
-        let card = self.card()?;
-        if changed.is_zero_sized() { Ok(()) } else { card.flush() }
+    fn fault() -> Error {
+        Error::NotReady
     }
 }
 
@@ -106,7 +87,7 @@ impl mqtt::Board for Board {
     }
 
     /// Draws what has changed, and then says what it is.
-    fn show(&mut self, screen: &Screen) -> Result<(), NotShown> {
+    fn show(&mut self, screen: &gatepost_companion::Screen) -> Result<(), NotShown> {
         let shown = self.panel.show(now(), screen, |news| log!("{news}"));
         if self.shown.replace(screen.view) != Some(screen.view) {
             log!("screen: {:?}", screen.view);

@@ -6,12 +6,10 @@
 use gatepost_companion::flash::blocks::{BLOCK, Disk};
 use virtio_drivers::device::blk::SECTOR_SIZE;
 
-use crate::dma;
-
 const _: () = assert!(BLOCK == SECTOR_SIZE);
 
 /// The board's disk.
-pub struct Board(pub dma::Disk);
+pub struct Board(pub gatepost_virtio::Disk);
 
 impl Disk for Board {
     type Error = virtio_drivers::Error;

@@ -5,17 +5,13 @@
 //! it presses and releases, a flash that outlives a `kill -9`. Nothing is decided here.
 //!
 //! - [`clock`]: time and timers; [`uart`]: the log;
-//! - [`dma`]: memory for virtio's devices, and these as they are found;
 //! - [`board`]: keys, screen and random numbers, as the application asks for them; [`net`], [`flash`]: one device each.
 #![no_std]
 #![no_main]
 #![warn(missing_docs)]
 
-extern crate alloc;
-
 mod board;
 mod clock;
-mod dma;
 mod flash;
 mod net;
 mod uart;
@@ -32,6 +28,7 @@ use gatepost_net::{
     Connector,
     card::{self, Port},
 };
+use gatepost_virtio as virtio;
 use virtio_drivers::transport::DeviceType;
 
 /// Where QEMU's user network has its host, and a broker's port: for a device that was told nothing else.
@@ -56,21 +53,21 @@ async fn main(spawner: Spawner) -> ! {
     clock::start();
     log!("boot");
 
-    let mut slots = dma::Slots::look();
-    let mut dice = Dice(slots.take(DeviceType::EntropySource, dma::Entropy::new));
-    let disk = flash::Board(slots.take(DeviceType::Block, dma::Disk::new));
+    let mut dice = Dice(virtio::take(DeviceType::EntropySource, virtio::Entropy::new));
+    let disk = flash::Board(virtio::take(DeviceType::Block, virtio::Disk::new));
     let mut storage = FlashStorage::new(Blocks(disk));
     let known = storage.load_network().unwrap_or_else(|error| panic!("the storage: {error}"));
     let hub = known.as_ref().and_then(Network::hub);
     let hub = hub.unwrap_or_else(|| Hub { host: HOST.0.try_into().expect("it is short"), port: HOST.1 });
     log!("hub: {hub}");
 
-    let card = net::Virtio(slots.take(DeviceType::Network, |slot| dma::Network::new(slot, dma::PACKET)));
+    let card =
+        net::Virtio(virtio::take(DeviceType::Network, |slot| virtio::Network::new(slot, virtio::PACKET)));
     let (stack, port) = card::start(card, dice.number());
     spawner.spawn(network(port).expect("spawned once"));
 
-    let keys = slots.take(DeviceType::Input, dma::Input::new);
-    let mut board = Board::new(keys, slots.slot(DeviceType::GPU, dma::Gpu::new));
+    let keys = virtio::take(DeviceType::Input, virtio::Input::new);
+    let mut board = Board::new(keys, virtio::Slot::with(DeviceType::GPU));
     let companion = Companion::new(storage, dice, Geometry::LARGE, Settings::default());
     let mut companion = companion.unwrap_or_else(|error| panic!("the storage: {error}"));
     log!("device: {}", gatepost_link::topic::name(companion.device()));

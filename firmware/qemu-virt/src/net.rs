@@ -2,7 +2,7 @@
 
 use gatepost_net::card::{Card, FRAME};
 
-use crate::dma::Network;
+use gatepost_virtio::Network;
 
 /// The network card.
 pub struct Virtio(pub Network);

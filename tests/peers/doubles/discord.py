@@ -30,7 +30,9 @@ TEXT, DM, ANNOUNCEMENT, ANNOUNCEMENT_THREAD, THREAD, FORUM = 0, 1, 5, 10, 11, 15
 # resources/message#message-object-message-flags, and which may be set: resources/message#create-message
 SUPPRESS_EMBEDS, SUPPRESS_NOTIFICATIONS, VOICE = 1 << 2, 1 << 12, 1 << 13
 
-CONTENT, FILES, FILE, EMBEDS, ANSWER, ROWS, REASON = 2000, 10, 10 * 1024 * 1024, 6000, 55, 5, 512
+CONTENT, FILES, EMBEDS, ANSWER, ROWS, REASON = 2000, 10, 6000, 55, 5, 512
+# reference#uploading-files, by the server's resources/guild#guild-object-premium-tier
+FILE = {0: 10 << 20, 1: 10 << 20, 2: 50 << 20, 3: 100 << 20}
 
 
 def channel(kind, parent=None, **more):
@@ -81,6 +83,8 @@ class Discord:
             "210": channel(THREAD, "200"),
             "211": channel(THREAD, "201"),
         }
+        # How the server is boosted, and where the application has its interactions sent.
+        self.tier, self.endpoint = 0, None
         self.messages, self.nonces, self.members, self.reactions, self.pins = {}, {}, {"99", "98"}, set(), set()
 
     def __call__(self, request):
@@ -109,6 +113,12 @@ class Discord:
                 return self.gateway.press(made, button, user)
             case {"fill": one, "values": values}:
                 return self.gateway.fill(one, values, what.get("again", False))
+            case {"boost": tier}:
+                self.tier = tier
+                return {}
+            case {"endpoint": url}:
+                self.endpoint = url
+                return {}
             case "said":
                 return self.gateway.said
             case "left":
@@ -126,6 +136,11 @@ class Discord:
                 return Answer(204)
             case ["GET", "users", "@me"]:
                 return {"id": "123456", "username": "hub", "bot": True}
+            case ["GET", "applications", "@me"]:
+                # resources/application#get-current-application
+                return {"id": "123456", "interactions_endpoint_url": self.endpoint}
+            case ["GET", "guilds", "100"]:
+                return {"id": "100", "premium_tier": self.tier}
             case ["POST", "users", "@me", "channels"]:
                 return self.open(self.checked("CreatePrivateChannelRequest", request))
             case ["GET", "channels", one]:
@@ -196,7 +211,7 @@ class Discord:
         if one == "901":
             refuse(403, 50007, "Cannot send messages to this user")
         body = self.checked("MessageCreateRequest", request)
-        self.content(body, request.files)
+        self.content(body, request.files, FILE[self.tier if kind != DM else 0])
         # resources/message#create-message: "that message will be returned and no new message will be created"
         nonce = body.get("nonce") if body.get("enforce_nonce") else None
         if nonce is not None and nonce in self.nonces:
@@ -219,7 +234,7 @@ class Discord:
         if body.get("allowed_mentions", {}).get("parse") != []:
             form(allowed_mentions="This double takes no message that calls somebody.")
 
-    def content(self, body, files):
+    def content(self, body, files, largest=FILE[0]):
         """resources/message#create-message and what it refers to."""
         self.text(body)
         flags = body.get("flags") or 0
@@ -229,7 +244,7 @@ class Discord:
         if len(files) > FILES or {f"files[{one['id']}]" for one in about} != set(files):
             form(attachments="They are not the files.")
         for file in files.values():
-            if len(file.data) > FILE:
+            if len(file.data) > largest:
                 refuse(413, 40005, "Request entity too large")
         if flags & VOICE:
             self.voice(body, about, files)

@@ -20,6 +20,11 @@ pub const SPACE: &str = "spaces/AAAA";
 /// The access token that it grants.
 pub const TOKEN: &str = "ya29.granted";
 
+/// The parameter that says who is notified.
+const NOTIFICATION: &str = "createMessageNotificationOptions.notificationType";
+/// When every message here was made.
+const CREATED: &str = "2026-11-23T10:00:00.123456Z";
+
 /// "Maximum message size, including text and cards: 32,000 bytes"
 /// (<https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create>).
 const MAX_MESSAGE: usize = 32_000;
@@ -147,12 +152,18 @@ impl Space {
     }
 
     fn create(&mut self, query: &BTreeMap<&str, &str>, body: Value) -> Said {
-        if let Some(unknown) =
-            query.keys().find(|name| !["requestId", "messageId", "messageReplyOption"].contains(name))
+        if let Some(unknown) = query
+            .keys()
+            .find(|name| !["requestId", "messageId", "messageReplyOption", NOTIFICATION].contains(name))
         {
             return Err(invalid(format!("there is no parameter {unknown}")));
         }
+        // `spaces.messages/create#NotificationType`.
+        if query.get(NOTIFICATION).is_some_and(|kind| *kind != "NOTIFICATION_TYPE_SILENT") {
+            return Err(invalid("no such notification"));
+        }
         bounded(&body)?;
+        self.quoted(&body["quotedMessageMetadata"])?;
         let id = query.get("messageId").copied().unwrap_or_default();
         let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !id.starts_with("client-") || id.len() > MAX_ID || !id.chars().all(letters) {
@@ -182,14 +193,31 @@ impl Space {
         };
         let mut made = body;
         (made["name"], made["thread"]) = (json!(name), json!({"name": thread}));
+        made["createTime"] = json!(CREATED);
         self.requests.insert(request.to_owned(), name.clone());
         self.messages.insert(name, made.clone());
         Ok(made)
     }
 }
 
+impl Space {
+    /// `spaces.messages#QuotedMessageMetadata`: "If … doesn't match the latest version of the quoted message, the request fails".
+    fn quoted(&self, quoted: &Value) -> Result<(), (u16, &'static str, String)> {
+        if quoted.is_null() {
+            return Ok(());
+        }
+        members(quoted, &["name", "lastUpdateTime", "quoteType"], &[]).map_err(invalid)?;
+        let there = self.messages.get(quoted["name"].as_str().unwrap_or_default());
+        match there {
+            Some(_) if quoted["lastUpdateTime"] == CREATED && quoted["quoteType"] == "REPLY" => Ok(()),
+            _ => Err(invalid("the quoted message is not there, or is another by now")),
+        }
+    }
+}
+
 fn bounded(body: &Value) -> Result<(), (u16, &'static str, String)> {
-    members(body, &[], &["text", "cardsV2", "fallbackText", "thread"]).map_err(invalid)?;
+    members(body, &[], &["text", "cardsV2", "fallbackText", "thread", "quotedMessageMetadata"])
+        .map_err(invalid)?;
     let shows = ["text", "cardsV2"].iter().any(|name| !body[*name].is_null());
     if !shows || body.to_string().len() > MAX_MESSAGE {
         return Err(invalid("Message cannot be empty, nor longer than 32,000 bytes."));

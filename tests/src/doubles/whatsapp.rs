@@ -1,6 +1,8 @@
-//! The Cloud API, as its reference says: what a message must and may hold
-//! (<https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>), and the form of its errors
-//! (<https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>).
+//! The Cloud API, version v24.0, as its reference says: what a message must and may hold
+//! (<https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>), who it may be for
+//! (<https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>), and the form of its
+//! errors (<https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>). Meta publishes no source; the
+//! library pywa (4.5, `pywa/api.py`, `pywa/errors.py`) sends and reads the same.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -73,8 +75,12 @@ pub fn start() -> Result<Desk> {
                 match message(&request.json(), &uploads.lock().unwrap_or_else(PoisonError::into_inner)) {
                     Ok(()) => {
                         let id = format!("wamid.{}", count.fetch_add(1, Ordering::Relaxed));
-                        let to = request.json()["to"].clone();
-                        let contacts = json!([{"input": to, "wa_id": to}]);
+                        // "wa_id: Omitted for BSUID-only sends", where `user_id` stands in its place.
+                        let (to, user) = (request.json()["to"].clone(), request.json()["recipient"].clone());
+                        let contacts = match to.is_null() {
+                            true => json!([{"input": user, "user_id": user}]),
+                            false => json!([{"input": to, "wa_id": to}]),
+                        };
                         (
                             200,
                             json!({"messaging_product": "whatsapp", "contacts": contacts, "messages": [{"id": id}]}),
@@ -139,13 +145,22 @@ fn upload(request: &Request, uploads: &mut Vec<Upload>) -> (u16, Value) {
 fn message(message: &Value, uploads: &[Upload]) -> Result<(), String> {
     let kind = text(message, "type", 20)?;
     let may = ["recipient_type", "context", "biz_opaque_callback_data", kind];
-    members(message, &["messaging_product", "to", "type", kind], &may)?;
+    let place = if message["to"].is_null() { "recipient" } else { "to" };
+    members(message, &["messaging_product", place, "type", kind], &may)?;
     if message["messaging_product"] != "whatsapp" || message["recipient_type"] != "individual" {
         return Err("messaging_product or recipient_type".into());
     }
-    let to = text(message, "to", 15)?;
-    if !to.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(format!("{to} is no number"));
+    if place == "to" {
+        let to = text(message, "to", 15)?;
+        if !to.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(format!("{to} is no number"));
+        }
+    } else {
+        let user = text(message, "recipient", 135)?;
+        let is_one = user.split_once('.').is_some_and(|(country, id)| country.len() == 2 && !id.is_empty());
+        if !is_one {
+            return Err(format!("{user} is no user id"));
+        }
     }
     if !message["context"].is_null() {
         members(&message["context"], &["message_id"], &[])?;

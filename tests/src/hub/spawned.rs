@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::{
     Client, PATIENCE, eventually,
-    program::{Ended, bare, ended, gatepost, lonely},
+    program::{Ended, bare, ended, gatepost, lonely, program},
 };
 use crate::peers::free_port;
 
@@ -26,6 +26,7 @@ const KILLED: i32 = 9;
 pub struct SpawnedHub {
     folder: Arc<TempDir>,
     port: u16,
+    broker: u16,
     child: Option<Child>,
     environment: Vec<(String, String)>,
     /// What runs the program, with its arguments; nothing where the machine does.
@@ -50,7 +51,7 @@ impl SpawnedHub {
     /// The file system's.
     pub fn at_rest(folder: Arc<TempDir>, config: &str) -> Result<Self> {
         let (port, broker) = (free_port()?, free_port()?);
-        let hub = Self { folder, port, child: None, environment: Vec::new(), emulator: Vec::new() };
+        let hub = Self { folder, port, broker, child: None, environment: Vec::new(), emulator: Vec::new() };
         let own = format!(
             "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
@@ -61,6 +62,31 @@ impl SpawnedHub {
     /// From its next start on it is this program, run by this command: `emulator` ends with the program.
     pub fn is_run_by(&mut self, emulator: impl IntoIterator<Item = OsString>) {
         self.emulator = emulator.into_iter().collect();
+    }
+
+    /// From its next start on it may have so many descriptors.
+    ///
+    /// # Errors
+    /// The program cannot be built.
+    pub fn limit_descriptors(&mut self, most: u32) -> Result<()> {
+        let script = format!("ulimit -n {most}; exec \"$0\" \"$@\"");
+        self.is_run_by(["sh".into(), "-c".into(), script.into(), program()?.into()]);
+        Ok(())
+    }
+
+    /// Where its HTTP interface listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where its embedded broker listens.
+    pub fn broker_port(&self) -> u16 {
+        self.broker
+    }
+
+    /// From its next start on this is in its environment.
+    pub fn knows(&mut self, name: &str, value: &str) {
+        self.environment.push((name.into(), value.into()));
     }
 
     /// From its next start on it logs everything at this level.

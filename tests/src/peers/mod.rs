@@ -32,6 +32,7 @@ mod signal_cli;
 mod slack;
 mod synapse;
 mod terminal;
+mod webhooks;
 
 pub use cable::Cable;
 pub use double::Double;
@@ -50,6 +51,7 @@ pub use signal_cli::SignalCli;
 pub use slack::Slack;
 pub use synapse::{Account, Synapse};
 pub use terminal::{Left, Terminal};
+pub use webhooks::WebhookReceiver;
 
 use std::{
     env, fs,

@@ -33,7 +33,7 @@ pub(super) const CONTRACTS: &[Contract] = &[
         user: "ada",
         file: ("", ""),
         card: "",
-        secret: Some(|_, age| format!("hush {age:?}")),
+        secret: Some(|_, age| format!("whsec_hush{age:?}{}", "A".repeat(25))),
         scene: webhook,
     },
     Contract {
@@ -66,12 +66,17 @@ fn local(case: Case) -> Scene {
 
 fn webhook(case: Case) -> Scene {
     const TAKEN: Reply = Reply::Says(200, "", r#"{"id":"7"}"#);
-    const REFUSED: Reply = Reply::Says(401, "", r#"{"error":"hush Old signs nothing"}"#);
+    const REFUSED: Reply =
+        Reply::Says(401, "", r#"{"error":"hushOldAAAAAAAAAAAAAAAAAAAAAAAAA signs nothing"}"#);
     match case {
         Case::Refused => plays([REFUSED], Ends::Refused("replace the token")),
         Case::Replaced => plays([REFUSED, TAKEN], Ends::Sent("7")),
         Case::Ready => plays([Reply::Says(405, "", "")], Ends::Sent("somebody answers at 127.0.0.1")),
         Case::Nameless => plays([Reply::Says(200, "", "{}")], Ends::Sent("00112233445566778899aabbccddeeff")),
+        // Any answer of 200 to 299 is a yes, whatever is in it.
+        Case::Malformed => {
+            plays([Reply::Says(200, "", "OK")], Ends::Sent("00112233445566778899aabbccddeeff"))
+        }
         Case::NotReady => Scene::Never("a webhook is asked nothing, for every question would be a message"),
         _ => usual(&[], TAKEN, "7", case),
     }

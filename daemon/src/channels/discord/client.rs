@@ -76,6 +76,7 @@ impl Client {
                 // Whatever can be wrong with the files is found before anything is asked or sent.
                 let files = media::open(&wire.files, kept).await?;
                 let channel = self.channel(&wire).await?;
+                self.takes(&wire, &files).await?;
                 let (mut body, mut files) = (with_nonce(body, key), files);
                 forms::named(&mut body, wire.forms.len(), key);
                 if wire.voice
@@ -281,10 +282,10 @@ impl Client {
             401 => self
                 .http
                 .refused(format!("bot token rejected (Discord answered 401, {})", self.http.words(&said))),
-            // <https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit>. An answer without such a body is
-            // from the network before Discord, which counts all that comes from here.
+            // <https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit>: without a word about it, it is one
+            // bucket's. An answer without any such body is from the network before Discord, which counts all that comes from here.
             429 => {
-                let global = answer.body["global"].as_bool().unwrap_or(true);
+                let global = answer.body["global"].as_bool().unwrap_or(!answer.body.is_object());
                 let body = answer.body["retry_after"].as_f64().and_then(seconds);
                 let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
                 self.http.judge(&answer, &said, if global { Scope::Account } else { Scope::Chat })

@@ -134,6 +134,7 @@ async fn discord_says_when_to_come_back_and_whom_it_counts() {
         r#"{"message":"This action cannot be performed due to slowmode rate limit","code":20016,"retry_after":6775.5,"global":false}"#,
     );
     const ABSURD: Reply = Reply::Says(429, "", r#"{"message":"Wait","retry_after":1e300,"global":false}"#);
+    const UNSAID: Reply = Reply::Says(429, "", r#"{"message":"Wait","retry_after":3.0}"#);
     const NETWORK: Reply = Reply::Says(429, "Retry-After: 600\r\n", "<h1>error code: 1015</h1>");
     const NEVER: Reply = Reply::Says(429, "", r#"{"message":"Wait","global":false}"#);
     let bucket = |seconds: f64| Allowance {
@@ -149,6 +150,7 @@ async fn discord_says_when_to_come_back_and_whom_it_counts() {
         (&[GLOBAL], 65.0, vec![Allowance::none(Scope::Account, Duration::from_secs(65)); 2]),
         (&[SLOW], 6_775.5, vec![Allowance::none(Scope::Chat, Duration::from_secs_f64(6_775.5))]),
         (&[ABSURD], 604_800.0, vec![Allowance::none(Scope::Chat, Duration::from_secs(604_800))]),
+        (&[UNSAID], 3.0, vec![Allowance::none(Scope::Chat, Duration::from_secs(3))]),
         (&[NETWORK], 600.0, vec![Allowance::none(Scope::Account, Duration::from_secs(600))]),
     ] {
         let ((failure, _), heard) = heard::listening(deliver(script)).await;

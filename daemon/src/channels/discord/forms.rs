@@ -82,6 +82,29 @@ pub(super) fn named(body: &mut Map<String, Value>, forms: usize, key: &PartKey) 
     }
 }
 
+/// What Discord will not take of a form: it says so only when somebody has pressed the button.
+///
+/// <https://docs.discord.com/developers/components/reference#text-input>: `value` has at least `min_length` characters, and a
+/// line has no line break. What is longer than its max is refused for every channel.
+pub(super) fn unfit(form: &Form) -> Option<String> {
+    form.fields.iter().find_map(|field| {
+        let value = field.value.as_deref()?;
+        let (length, name) = (value.chars().count(), &field.name);
+        let fewest = usize::from(field.min.unwrap_or(0));
+        if value.contains('\n') && !field.long {
+            Some(format!(
+                "the value of the field {name:?} has several lines, and the field one: give it long: true"
+            ))
+        } else if length < fewest {
+            Some(format!(
+                "the value of the field {name:?} has {length} characters, fewer than its min of {fewest}"
+            ))
+        } else {
+            None
+        }
+    })
+}
+
 impl Interaction {
     /// Reads an event; nothing, where it is not ours.
     pub(super) fn read(event: &Value) -> Option<Self> {

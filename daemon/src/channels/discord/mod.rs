@@ -22,6 +22,7 @@ pub(super) mod contract;
 mod dialogue;
 mod forms;
 mod gateway;
+mod limits;
 mod media;
 mod places;
 mod said;
@@ -88,9 +89,9 @@ const REST: Capabilities = Capabilities {
     replies: true,
     silent: true,
     address_hint: "a channel's id such as 1234567890123456789, or @ and a person's id",
-    // "The default limit is 10 MiB" for each file (<https://docs.discord.com/developers/reference#uploading-files>).
+    // The most that any server takes; what the one in question takes is known when it was asked ([`limits`]).
     files: Some(FileRules {
-        max_size: 10 * 1024 * 1024,
+        max_size: limits::LARGEST,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],
@@ -247,15 +248,28 @@ impl Adapter for Discord {
             return super::refused(&why);
         }
         let wire = wire::compose(letter, self.manners);
-        // It was taken when there was a connection, and none is there any more.
-        if !wire.forms.is_empty() && self.gateway.is_none() {
-            return super::refused(NO_FORMS);
+        if !wire.forms.is_empty() {
+            match &self.gateway {
+                // It was taken when there was a connection, and none is there any more.
+                None => return super::refused(NO_FORMS),
+                Some(gateway) => {
+                    if let Some(why) = gateway.without_forms() {
+                        return super::refused(&why);
+                    }
+                }
+            }
         }
         let rows = letter.extras.buttons.len() + letter.extras.selects.len();
         if rows > wire::MAX_ROWS {
             return super::refused(
                 "buttons and lists share five rows on Discord, of which each list takes one",
             );
+        }
+        if let Some(why) = wire.forms.iter().find_map(forms::unfit) {
+            return super::refused(&why);
+        }
+        if let Some(why) = self.client.too_large_for(letter.address, letter.files) {
+            return super::refused(&why);
         }
         wire.stored()
     }
@@ -307,11 +321,11 @@ impl Adapter for Discord {
 
     async fn check_ready(&self) -> Result<String, NotReady> {
         let who = self.client.who_am_i().await.map_err(NotReady)?;
-        match self.gateway.as_ref().map_or(Ok(None), Gateway::trouble).map_err(NotReady)? {
-            None => Ok(who),
-            // Messages go all the same.
-            Some(trouble) => Ok(format!("{who}; {trouble}")),
-        }
+        let Some(gateway) = &self.gateway else { return Ok(who) };
+        gateway.look_for_endpoint(&self.client).await;
+        // Messages go all the same.
+        let troubles = gateway.trouble().into_iter().chain(gateway.endpoint());
+        Ok(troubles.fold(who, |who, trouble| format!("{who}; {trouble}")))
     }
 }
 

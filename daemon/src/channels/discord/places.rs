@@ -11,6 +11,7 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use reqwest::Method;
@@ -57,6 +58,15 @@ pub(super) struct Places {
     channels: Mutex<HashMap<String, Place>>,
     /// Each person's channel.
     people: Mutex<HashMap<String, String>>,
+    /// How large a file each server takes, and when it said so.
+    pub(super) largest: Mutex<HashMap<String, (u64, Instant)>>,
+}
+
+impl Places {
+    /// The server of an address, if it was looked up before.
+    pub(super) fn known_guild(&self, to: &str) -> Option<String> {
+        lock(&self.channels).get(to)?.guild.clone()
+    }
 }
 
 impl Client {
@@ -157,7 +167,7 @@ impl Places {
     }
 }
 
-fn remember<T>(known: &Mutex<HashMap<String, T>>, what: String, value: T) {
+pub(super) fn remember<T>(known: &Mutex<HashMap<String, T>>, what: String, value: T) {
     let mut known = lock(known);
     if known.len() >= MOST {
         known.clear();
@@ -165,6 +175,6 @@ fn remember<T>(known: &Mutex<HashMap<String, T>>, what: String, value: T) {
     known.insert(what, value);
 }
 
-fn lock<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,6 +24,13 @@ use crate::{
     settings::secret::Secret,
 };
 
+/// "Requires app authentication"
+/// (<https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create#NotificationType>).
+const SILENT: (&str, &str) =
+    ("createMessageNotificationOptions.notificationType", "NOTIFICATION_TYPE_SILENT");
+/// The member of a message that quotes another one.
+const QUOTED: &str = "quotedMessageMetadata";
+
 /// A message goes into the thread that it names or nowhere: another place is not what was approved.
 const OR_FAIL: (&str, &str) = ("messageReplyOption", "REPLY_MESSAGE_OR_FAIL");
 
@@ -96,8 +103,15 @@ impl Client {
     /// Performs a request; returns the name of what it made or was done to.
     pub(super) async fn perform(&self, wire: Wire, key: &PartKey) -> Result<String, Failure> {
         match wire {
-            Wire::Create { space, answers, opens, message } => {
-                self.create(&space, answers.as_deref(), opens, message, key).await
+            Wire::Create { space, answers, opens, quotes, silent, mut message } => {
+                if let Some(answered) = answers {
+                    let (thread, quoted) = self.answered(&answered).await?;
+                    message.insert("thread".into(), thread);
+                    if let Some(quoted) = quoted.filter(|_| quotes) {
+                        message.insert(QUOTED.into(), quoted);
+                    }
+                }
+                self.create(&space, opens, silent, message, key).await
             }
             Wire::Update { name, message } => {
                 let query = [("updateMask", message.keys().cloned().collect::<Vec<_>>().join(","))];
@@ -117,15 +131,11 @@ impl Client {
     async fn create(
         &self,
         space: &str,
-        answers: Option<&str>,
         opens: bool,
+        silent: bool,
         mut message: Map<String, Value>,
         key: &PartKey,
     ) -> Result<String, Failure> {
-        if let Some(answered) = answers {
-            let thread = self.thread_of(answered).await?;
-            message.insert("thread".into(), thread);
-        }
         let mut query = vec![("requestId", key.0.clone())];
         // "client-", lower case, digits and hyphens, 63 at most.
         let named = format!("client-{}", key.0);
@@ -135,8 +145,16 @@ impl Client {
         if message.contains_key("thread") {
             query.push((OR_FAIL.0, OR_FAIL.1.to_owned()));
         }
+        if silent && matches!(self.way, Way::App { .. }) {
+            query.push((SILENT.0, SILENT.1.to_owned()));
+        }
         let path = format!("{space}/messages");
-        let created = match self.send(Method::POST, &path, &query, Some(&message)).await? {
+        let mut answer = self.send(Method::POST, &path, &query, Some(&message)).await?;
+        // What is quoted was changed meanwhile, or is none that can be quoted here: the answer stands in its thread.
+        if refusal(&answer).status == "INVALID_ARGUMENT" && message.remove(QUOTED).is_some() {
+            answer = self.send(Method::POST, &path, &query, Some(&message)).await?;
+        }
+        let created = match answer {
             answer if answer.status.is_success() => answer.body,
             // It is there under the part's own name.
             answer
@@ -153,13 +171,18 @@ impl Client {
         }
     }
 
-    /// The thread of a message.
+    /// The thread of a message, and how it is quoted.
     ///
-    /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/get>
-    async fn thread_of(&self, message: &str) -> Result<Value, Failure> {
+    /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/get>,
+    /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages#QuotedMessageMetadata>: the time is
+    /// when it was changed last, or else made.
+    async fn answered(&self, message: &str) -> Result<(Value, Option<Value>), Failure> {
         let found = self.ask(Method::GET, message, &[], None).await.map_err(Failure::harmless)?;
+        let time = found["lastUpdateTime"].as_str().or(found["createTime"].as_str());
+        let quoted = time
+            .map(|time| serde_json::json!({ "name": message, "lastUpdateTime": time, "quoteType": "REPLY" }));
         match found["thread"]["name"].as_str() {
-            Some(name) => Ok(serde_json::json!({ "name": name })),
+            Some(name) => Ok((serde_json::json!({ "name": name }), quoted)),
             None => Err(Failure::Permanent(
                 "the answered message is in no thread: send it without a reply".into(),
             )),

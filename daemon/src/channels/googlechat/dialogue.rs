@@ -126,8 +126,10 @@ async fn an_answer_goes_into_the_thread_of_what_it_answers_or_nowhere() {
     const FOUND: Reply = Reply::Says(
         200,
         "",
-        r#"{"name":"spaces/AAAA/messages/M","thread":{"name":"spaces/AAAA/threads/T"}}"#,
+        r#"{"name":"spaces/AAAA/messages/M","thread":{"name":"spaces/AAAA/threads/T"},"createTime":"2026-11-23T10:00:00.1Z"}"#,
     );
+    const CHANGED: Reply =
+        Reply::Says(400, "", r#"{"error":{"code":400,"message":"stale","status":"INVALID_ARGUMENT"}}"#);
     let double = Double::start(&[GRANTED, FOUND, CREATED]);
     let chat = app(double.port);
     let hello = part("Hello");
@@ -137,12 +139,38 @@ async fn an_answer_goes_into_the_thread_of_what_it_answers_or_nowhere() {
     assert!(heard[1].starts_with("GET /v1/spaces/AAAA/messages/M HTTP/1.1"), "{}", heard[1]);
     assert!(heard[2].contains("&messageReplyOption=REPLY_MESSAGE_OR_FAIL HTTP/1.1"), "{}", heard[2]);
     assert_eq!(body(&heard[2])["thread"], json!({ "name": "spaces/AAAA/threads/T" }));
+    assert_eq!(
+        body(&heard[2])["quotedMessageMetadata"],
+        json!({ "name": "spaces/AAAA/messages/M", "lastUpdateTime": "2026-11-23T10:00:00.1Z", "quoteType": "REPLY" })
+    );
+    // Somebody changed it in that moment: the answer goes into its thread all the same.
+    let double = Double::start(&[GRANTED, FOUND, CHANGED, CREATED]);
+    let chat = app(double.port);
+    chat.deliver(&wire, &key()).await.unwrap();
+    let heard = double.heard();
+    assert!(body(&heard[3])["quotedMessageMetadata"].is_null(), "{}", heard[3]);
+    assert_eq!(body(&heard[3])["thread"], json!({ "name": "spaces/AAAA/threads/T" }));
+    // Further parts stand in the thread, and quote nothing.
+    let second =
+        chat.compose(&Letter { reply_to: Some("spaces/AAAA/messages/M"), index: 1, of: 2, ..letter(&hello) });
+    assert!(second["quotes"].is_null() && second["answers"].is_string(), "{second}");
 
     const NONE: Reply = Reply::Says(404, "", r#"{"error":{"code":404,"message":"no","status":"NOT_FOUND"}}"#);
     let double = Double::start(&[GRANTED, NONE]);
     let chat = app(double.port);
     let failure = chat.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("NOT_FOUND")), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_silent_message_notifies_nobody() {
+    let double = Double::start(&[GRANTED, CREATED]);
+    let chat = app(double.port);
+    let hello = part("Hello");
+    chat.deliver(&chat.compose(&Letter { silent: true, ..letter(&hello) }), &key()).await.unwrap();
+    let asked = double.heard().remove(1);
+    let silent = "&createMessageNotificationOptions.notificationType=NOTIFICATION_TYPE_SILENT";
+    assert!(asked.lines().next().unwrap().contains(silent), "{asked}");
 }
 
 #[tokio::test]

@@ -89,6 +89,7 @@ const WEBHOOK: Capabilities = Capabilities {
 /// What an app can do.
 const APP: Capabilities = Capabilities {
     replies: true,
+    silent: true,
     answers_are_threads: true,
     actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],
     buttons: Some(BUTTONS),

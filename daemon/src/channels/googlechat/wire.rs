@@ -27,6 +27,12 @@ pub(super) enum Wire {
         /// Whether what is wanted of the answer is the thread and not the message.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         opens: bool,
+        /// Whether the answered message is quoted: its name and time are asked for then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        quotes: bool,
+        /// Whether nobody is notified.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        silent: bool,
         /// The message.
         message: Map<String, Value>,
     },
@@ -63,7 +69,19 @@ pub(super) fn compose(letter: &Letter<'_>) -> Value {
         message["cardsV2"] = json!(cards);
         message["fallbackText"] = json!(letter.headline);
     }
-    create(letter.address, letter.thread, letter.reply_to, message)
+    let mut wire = create(letter.address, letter.thread, letter.reply_to, message);
+    // Every part is in its thread, and the first is under it.
+    if letter.index == 0 && letter.thread.is_none() && wire["answers"].is_string() {
+        wire["quotes"] = json!(true);
+    }
+    silenced(wire, letter.silent)
+}
+
+fn silenced(mut wire: Value, silent: bool) -> Value {
+    if silent {
+        wire["silent"] = json!(true);
+    }
+    wire
 }
 
 /// The request of what is no new text; none for what there is not.
@@ -82,11 +100,11 @@ pub(super) fn act(act: &Act<'_>, webhook: bool) -> Option<Value> {
             }
             let mut wire = create(act.address, None, message.as_deref(), json!({ "text": text }));
             wire["opens"] = json!(true);
-            Some(wire)
+            Some(silenced(wire, act.silent && !webhook))
         }
         Deed::Poll(poll) if !webhook => {
             let message = json!({ "cardsV2": [cards::poll(poll)], "fallbackText": poll.question });
-            Some(create(act.address, act.thread, act.reply_to, message))
+            Some(silenced(create(act.address, act.thread, act.reply_to, message), act.silent))
         }
         Deed::Edit { message } if !webhook => Some(json!({
             "do": "update",

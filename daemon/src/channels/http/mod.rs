@@ -159,11 +159,30 @@ impl Http {
         self.ask_within(request, TIMEOUT).await
     }
 
+    /// The same where the status alone is the answer: a yes with a body that is no JSON is a yes, and its body is null.
+    ///
+    /// # Errors
+    /// There was no answer.
+    pub async fn ask_status(&self, request: RequestBuilder) -> Result<Answer, Silence> {
+        self.perform(request, TIMEOUT, |_| Ok(Value::Null)).await
+    }
+
     /// The same for a request that may take this long, such as one that brings a file.
     ///
     /// # Errors
     /// As those of [`ask`](Self::ask).
     pub async fn ask_within(&self, request: RequestBuilder, longest: Duration) -> Result<Answer, Silence> {
+        let unread = |_| Err(Silence::Lost(format!("{}'s answer is no JSON", self.platform)));
+        self.perform(request, longest, unread).await
+    }
+
+    /// Performs a request; `unread` says what a yes is whose body is no JSON.
+    async fn perform(
+        &self,
+        request: RequestBuilder,
+        longest: Duration,
+        unread: impl FnOnce(serde_json::Error) -> Result<Value, Silence>,
+    ) -> Result<Answer, Silence> {
         let response = request.timeout(longest).send().await.map_err(|error| self.silence(error))?;
         let (status, now) = (response.status(), SystemTime::now());
         let limited = status == StatusCode::TOO_MANY_REQUESTS;
@@ -173,8 +192,7 @@ impl Http {
         let body = match (self.read(response).await, status.is_success()) {
             // "Accepted", "No Content": all that there is to say.
             (Ok(bytes), true) if bytes.is_empty() => Value::Null,
-            (Ok(bytes), true) => serde_json::from_slice(&bytes)
-                .map_err(|_| Silence::Lost(format!("{}'s answer is no JSON", self.platform)))?,
+            (Ok(bytes), true) => serde_json::from_slice(&bytes).or_else(unread)?,
             (Ok(bytes), false) => serde_json::from_slice(&bytes).unwrap_or_default(),
             (Err(why), true) => return Err(Silence::Lost(self.words(&why))),
             (Err(_), false) => Value::Null,

@@ -8,6 +8,7 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
+use serde_json::Value;
 
 use crate::channels::limits::{Allowance, Scope};
 
@@ -17,6 +18,9 @@ pub const LONGEST: Duration = Duration::from_hours(7 * 24);
 
 /// Quotas of one answer that count.
 const MAX_QUOTAS: usize = 8;
+
+/// The longest text of Meta's header that is read, in bytes: it has up to 32 objects.
+const MAX_USAGE: usize = 8 * 1024;
 
 /// The longest name of a quota, in bytes. Discord's are hashes of 32.
 const MAX_NAME: usize = 64;
@@ -32,6 +36,13 @@ mod discord {
     pub(super) const SCOPE: &str = "x-ratelimit-scope";
     /// On 429 only, and only where it is true.
     pub(super) const GLOBAL: &str = "x-ratelimit-global";
+}
+
+/// Meta's: <https://developers.facebook.com/docs/graph-api/overview/rate-limiting#headers-2>.
+mod meta {
+    pub(super) const USAGE: &str = "x-business-use-case-usage";
+    /// Until calls are taken again.
+    pub(super) const MINUTES: &str = "estimated_time_to_regain_access";
 }
 
 /// The IETF's: <https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10>, and up to its sixth draft
@@ -51,7 +62,17 @@ pub fn retry_after(headers: &HeaderMap, limited: bool, now: SystemTime) -> Optio
     let said =
         text(headers, RETRY_AFTER.as_str()).and_then(|value| seconds(value).or_else(|| date(value, now)));
     let reset = text(headers, discord::RESET_AFTER).filter(|_| limited).and_then(seconds);
-    said.max(reset).map(|after| after.min(LONGEST))
+    said.max(reset).max(regained(headers)).map(|after| after.min(LONGEST))
+}
+
+/// When a business may send again that has used up what Meta grants it: the longest of all that the header names, which is
+/// JSON. It is there on other answers too, with 0.
+fn regained(headers: &HeaderMap) -> Option<Duration> {
+    let usage = text(headers, meta::USAGE).filter(|usage| usage.len() <= MAX_USAGE)?;
+    let usage: Value = serde_json::from_str(usage).ok()?;
+    let minutes = usage.as_object()?.values().filter_map(Value::as_array).flatten();
+    let longest = minutes.filter_map(|one| one[meta::MINUTES].as_u64()).max()?;
+    (longest > 0).then(|| Duration::from_secs(longest.saturating_mul(60)))
 }
 
 /// How many more requests the platform takes, of what and for how long.

@@ -27,8 +27,8 @@ use serde_json::{Map, Value, json};
 
 use self::{acts::Stored, client::Client};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady, PartKey,
-    Redelivery, TargetError,
+    Act, Adapter, Capabilities, EditForm, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady,
+    PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::PollRules,
     http::{base::Base, token::Token},
@@ -96,6 +96,7 @@ const CAPABILITIES: Capabilities = Capabilities {
         anonymous: false,
         stand_in: None,
     }),
+    edits: EditForm::Replacement,
     instead: &[(
         Action::Timeout,
         "Matrix has kick and ban; a member's right to write is the room's power levels",

@@ -31,8 +31,8 @@ use serde_json::Value;
 
 use self::client::Client;
 use super::{
-    Act, Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey,
-    Redelivery, TargetError,
+    Act, Adapter, Capabilities, Delivered, EditForm, Failure, FileForm, FileRules, IdScope, Letter, NotReady,
+    PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
     house::House,
@@ -81,6 +81,9 @@ const CAPABILITIES: Capabilities = Capabilities {
         anonymous: false,
         stand_in: None,
     }),
+    // <https://github.com/signalapp/Signal-Android/blob/main/app/src/main/java/org/thoughtcrime/securesms/messages/EditMessageProcessor.kt>:
+    // an edit is a message with a time of its own, and takes the place of the one whose time it names, quote and all.
+    edits: EditForm::Revision,
     instead: &[
         (Action::ThreadReply, "Signal has no threads: use reply"),
         (Action::Thread, "Signal has no threads: use reply"),
@@ -191,6 +194,14 @@ impl Adapter for Signal {
         wire::act(&self.account, act, |author| self.client.is_self(author))
     }
 
+    fn revise(&self, wire: Value, newest: &str) -> Value {
+        wire::revise(wire, newest)
+    }
+
+    fn keeping(&self, wire: Value, made: &Value) -> Value {
+        wire::keeping(wire, made)
+    }
+
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         self.deliver_with_details(wire, key).await.map(|delivered| delivered.id)
     }
@@ -198,8 +209,8 @@ impl Adapter for Signal {
     async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
         let performed = self.client.perform(&key.0, wire, &self.kept).await?;
         let params = &wire["params"];
-        let acted_on = ["targetTimestamp", "editTimestamp"].iter().find_map(|name| params[name].as_u64());
-        let Some(time) = acted_on.or(performed.result["timestamp"].as_u64()) else {
+        // An edit has a time of its own, which the next one names.
+        let Some(time) = params["targetTimestamp"].as_u64().or(performed.result["timestamp"].as_u64()) else {
             return Err(Failure::Unknown("signal-cli said yes, but not as which message".into()));
         };
         let own = |author: &&str| self.client.is_self(author) == Some(true);

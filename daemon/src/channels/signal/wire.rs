@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::target::{MessageId, parameters, person};
 use crate::{
-    channels::{Act, Letter, refused},
+    channels::{Act, Letter, Quoted, refused},
     message::{
         attachment::Attachment,
         deed::{Deed, Poll},
@@ -38,18 +38,49 @@ pub(super) fn compose(account: &str, letter: &Letter<'_>) -> Value {
             params["voiceNote"] = json!(true);
         }
     }
-    if let Some(id) = letter.reply_to {
-        let Some(message) = MessageId::read(id) else { return refused(NO_MESSAGE) };
-        params["quoteTimestamp"] = json!(message.time);
-        let heard = letter.quoted.and_then(|quoted| quoted.author).and_then(person);
-        let author = message.author.or(heard);
-        params["quoteAuthor"] = json!(author.as_deref().unwrap_or(account));
-        // A quote without its words is shown empty to who does not have the message any more.
-        if let Some(quoted) = letter.quoted.filter(|quoted| !quoted.text.is_empty()) {
-            params["quoteMessage"] = json!(quoted.text.chars().take(MAX_QUOTED).collect::<String>());
-        }
+    if let Some(id) = letter.reply_to
+        && !quote(&mut params, account, id, letter.quoted)
+    {
+        return refused(NO_MESSAGE);
     }
     request("send", params)
+}
+
+/// Quotes a message, if that is the id of one.
+fn quote(params: &mut Value, account: &str, id: &str, known: Option<Quoted<'_>>) -> bool {
+    let Some(message) = MessageId::read(id) else { return false };
+    params["quoteTimestamp"] = json!(message.time);
+    let author = message.author.or_else(|| known.and_then(|known| known.author).and_then(person));
+    params["quoteAuthor"] = json!(author.as_deref().unwrap_or(account));
+    // A quote without its words is shown empty to who does not have the message any more.
+    if let Some(known) = known.filter(|known| !known.text.is_empty()) {
+        params["quoteMessage"] = json!(known.text.chars().take(MAX_QUOTED).collect::<String>());
+    }
+    true
+}
+
+/// An edit with what the message quoted that it edits, and was made by this request.
+pub(super) fn keeping(mut wire: Value, made: &Value) -> Value {
+    if wire["params"]["editTimestamp"].is_u64() {
+        for name in ["quoteTimestamp", "quoteAuthor", "quoteMessage"] {
+            if !made["params"][name].is_null() {
+                wire["params"][name] = made["params"][name].clone();
+            }
+        }
+    }
+    wire
+}
+
+/// The request for the newest revision of the message that it names.
+pub(super) fn revise(mut wire: Value, newest: &str) -> Value {
+    if let Some(MessageId { author: None, time }) = MessageId::read(newest) {
+        for name in ["editTimestamp", "targetTimestamp"] {
+            if wire["params"][name].is_u64() {
+                wire["params"][name] = json!(time);
+            }
+        }
+    }
+    wire
 }
 
 /// Anything else. `is_self` says whether somebody is the account itself, as far as that is known.
@@ -75,6 +106,10 @@ pub(super) fn act(account: &str, act: &Act<'_>, is_self: impl Fn(&str) -> Option
         Deed::Edit { .. } => {
             params = text(account, act.address, act.part?);
             params["editTimestamp"] = json!(id.time);
+            // It takes the place of all of the message: without its quote it would lose that.
+            if act.reply_to.is_some_and(|quoted| !quote(&mut params, account, quoted, None)) {
+                return Some(refused(NO_MESSAGE));
+            }
             request("send", params)
         }
         _ => {

@@ -70,8 +70,9 @@ struct Header {
     kid: String,
 }
 
+/// What a token says.
 #[derive(Deserialize)]
-struct Claims {
+pub(super) struct Claims {
     iss: String,
     aud: String,
     exp: u64,
@@ -94,6 +95,17 @@ impl Believer {
         authorization: &str,
         activity: &Value,
     ) -> Result<(), NotTold> {
+        let claims = self.token(http, app_id, authorization).await?;
+        if claims.is_of(activity) { Ok(()) } else { Err(NotTold::Signature) }
+    }
+
+    /// Checks the value of an `Authorization` header by itself; what the token says.
+    pub(super) async fn token(
+        &self,
+        http: &Http,
+        app_id: &str,
+        authorization: &str,
+    ) -> Result<Claims, NotTold> {
         let token = authorization.strip_prefix("Bearer ").filter(|token| token.len() <= MAX_TOKEN);
         let (said, signature) = token.and_then(|token| token.rsplit_once('.')).ok_or(NotTold::Signature)?;
         let (header, claims) = said.split_once('.').ok_or(NotTold::Signature)?;
@@ -104,7 +116,7 @@ impl Believer {
         }
         // What cannot be meant for this bot has nobody look for its key.
         let said_of: Claims = read(claims)?;
-        if !said_of.is_for(app_id, activity) {
+        if !said_of.is_for(app_id) {
             return Err(NotTold::Signature);
         }
         let key = self.key(http, &header.kid).await.ok_or(NotTold::Signature)?;
@@ -112,7 +124,8 @@ impl Believer {
         RsaPublicKeyComponents { n: bytes(&key.n)?, e: bytes(&key.e)? }
             .verify(&RSA_PKCS1_2048_8192_SHA256, said.as_bytes(), &bytes(signature)?)
             .map_err(|_| NotTold::Signature)?;
-        if key.endorsements.iter().any(|one| one == CHANNEL) { Ok(()) } else { Err(NotTold::Signature) }
+        let endorsed = key.endorsements.iter().any(|one| one == CHANNEL);
+        if endorsed { Ok(said_of) } else { Err(NotTold::Signature) }
     }
 
     /// The key of this name.
@@ -155,16 +168,19 @@ impl Believer {
 }
 
 impl Claims {
-    /// Whether they are the Connector's, now, for this bot and activity.
-    fn is_for(&self, app_id: &str, activity: &Value) -> bool {
+    /// Whether they are the Connector's, now, for this bot.
+    fn is_for(&self, app_id: &str) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let skew = SKEW.as_secs();
         self.iss == ISSUER
             && self.aud == app_id
             && self.nbf <= now.saturating_add(skew)
             && now <= self.exp.saturating_add(skew)
-            && activity["serviceUrl"] == self.serviceurl
-            && activity["channelId"] == CHANNEL
+    }
+
+    /// Whether this activity is of the service that they name.
+    fn is_of(&self, activity: &Value) -> bool {
+        activity["serviceUrl"] == self.serviceurl && activity["channelId"] == CHANNEL
     }
 }
 

@@ -155,7 +155,14 @@ impl Client {
         }
         // Whose address it is Teams said; none of it may be repeated.
         let said = format!("OneDrive answered {}", answer.status.as_u16());
-        Err(if answer.status.is_client_error() { Failure::Permanent(said) } else { Failure::Retry(said) })
+        Err(match (answer.status.as_u16(), answer.retry_after) {
+            // "Too Many Requests", "Service Unavailable" (<https://learn.microsoft.com/graph/errors#http-status-codes>).
+            (429 | 503, Some(after)) => Failure::Wait { after, why: said },
+            // "Request Timeout", "Locked", which pass.
+            (408 | 423 | 429, _) => Failure::Retry(said),
+            (400..=499, _) => Failure::Permanent(said),
+            _ => Failure::Retry(said),
+        })
     }
 
     /// Shows something in a conversation that belongs to what was sent there before.
@@ -184,6 +191,14 @@ impl Client {
     ) -> Result<(), NotTold> {
         match &self.way {
             Way::Bot(bot) => believer.check(&self.http, &bot.app_id, authorization, activity).await,
+            Way::Webhook => Err(NotTold::Nobody),
+        }
+    }
+
+    /// The same of the token alone, before there is an activity.
+    pub(super) async fn vouches(&self, believer: &Believer, authorization: &str) -> Result<(), NotTold> {
+        match &self.way {
+            Way::Bot(bot) => believer.token(&self.http, &bot.app_id, authorization).await.map(drop),
             Way::Webhook => Err(NotTold::Nobody),
         }
     }

@@ -31,6 +31,9 @@ const MOST: usize = 32;
 const AT_ONCE: usize = 3;
 /// Before each further attempt to upload.
 const PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
+/// How often OneDrive may say when to come back, and how late that may be: a file on its way keeps another waiting.
+const WAITS: usize = 5;
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
 /// Parts that are remembered as handed over.
 const REMEMBERED: usize = 512;
 
@@ -132,16 +135,20 @@ async fn hand_over(
     if !room.is_onedrive(client.tried_out_at()) {
         return Err(Failure::Permanent("Teams named a place that is not in anybody's OneDrive".into()));
     }
-    let mut pauses = PAUSES.iter();
+    let (mut pauses, mut waits) = (PAUSES.iter(), 0..WAITS);
     loop {
         let checked = open(file, kept).await?;
         // The same bytes at the same place: once more does no harm.
-        match (client.upload(&room.upload, checked).await, pauses.next()) {
-            (Ok(()), _) => break,
-            (Err(Failure::Permanent(why)), _) => return Err(Failure::Permanent(why)),
-            (Err(failure), None) => return Err(failure),
-            (Err(_), Some(pause)) => tokio::time::sleep(*pause).await,
-        }
+        let pause = match client.upload(&room.upload, checked).await {
+            Ok(()) => break,
+            Err(Failure::Wait { after, .. }) if after <= LONGEST_WAIT && waits.next().is_some() => after,
+            Err(failure @ (Failure::Permanent(_) | Failure::Wait { .. })) => return Err(failure),
+            Err(failure) => match pauses.next() {
+                Some(pause) => *pause,
+                None => return Err(failure),
+            },
+        };
+        tokio::time::sleep(pause).await;
     }
     Ok(match client.show(conversation, &room.handed_over()).await {
         Ok(()) => "handed over".into(),

@@ -274,6 +274,10 @@ impl Adapter for Teams {
         )
     }
 
+    async fn admits(&self, authorization: &str) -> Result<(), NotTold> {
+        self.client.vouches(&self.believer, authorization).await
+    }
+
     async fn told(&self, authorization: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
         // Who is not believed learns nothing, not even that they were read; and the Connector's own words can be.
         let activity: Value = serde_json::from_slice(body).map_err(|_| NotTold::Signature)?;

@@ -102,7 +102,22 @@ pub(super) fn compose(letter: &Letter<'_>, webhook: bool) -> Value {
             None => activity["attachments"] = json!([picture]),
         }
     }
+    if let Some(message) = letter.reply_to {
+        quote(&mut activity, message);
+    }
     send(&conversation(letter.address, letter.thread), letter.reply_to, activity)
+}
+
+/// Has Teams show a message above the one that answers it: an entity that names it, and where it stands in the text
+/// (<https://microsoft.github.io/teams-sdk/blog/quoted-and-threaded-replies>; `addQuote` of microsoft-teams 2.1).
+fn quote(activity: &mut Value, message: &str) {
+    // Such are the ids of messages; what is another is answered without being shown.
+    if message.is_empty() || !message.bytes().all(|b| b.is_ascii_digit()) {
+        return;
+    }
+    let text = activity["text"].as_str().unwrap_or_default();
+    activity["text"] = json!(format!("<quoted messageId=\"{message}\"/> {text}").trim_end());
+    activity["entities"] = json!([{ "type": "quotedReply", "quotedReply": { "messageId": message } }]);
 }
 
 /// A file that stands in no message: its reader is asked to accept it, which Teams has for one person alone.
@@ -219,6 +234,14 @@ mod tests {
         let wire = compose(&Letter { thread: Some("17"), reply_to: Some("18"), ..letter(&part) }, false);
         assert_eq!(wire["conversation"], "19:abc@thread.tacv2;messageid=17");
         assert_eq!((&wire["answers"], &wire["activity"]["replyToId"]), (&json!("18"), &json!("18")));
+        assert_eq!(wire["activity"]["text"], "<quoted messageId=\"18\"/> **Hello**");
+        let quoted = json!([{ "type": "quotedReply", "quotedReply": { "messageId": "18" } }]);
+        assert_eq!(wire["activity"]["entities"], quoted);
+        let odd = compose(&Letter { reply_to: Some("1\"/><at>x"), ..letter(&part) }, false);
+        assert_eq!(
+            (&odd["activity"]["text"], &odd["activity"]["entities"]),
+            (&json!("**Hello**"), &Value::Null)
+        );
     }
 
     #[test]

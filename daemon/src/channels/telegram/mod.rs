@@ -206,6 +206,16 @@ impl Adapter for Telegram {
         wire::act(act, self.link_previews).map(|wire| wire.stored())
     }
 
+    /// An edit without a keyboard takes the message's away
+    /// (<https://core.telegram.org/bots/api#editmessagetext>, `reply_markup`).
+    fn keeping(&self, mut edit: Value, made: &Value) -> Value {
+        let keyboard = &made["body"][wire::KEYBOARD];
+        if keyboard.is_object() && edit["body"].is_object() {
+            edit["body"][wire::KEYBOARD] = keyboard.clone();
+        }
+        edit
+    }
+
     fn refusal(&self, wire: &Value) -> Option<String> {
         let unfit = || target::unfit(&Wire::read(wire).ok()?.body);
         wire["refused"].as_str().map(str::to_owned).or_else(unfit)
@@ -242,6 +252,20 @@ mod tests {
         assert_eq!(refusal("ä".repeat(128), None), None);
         assert!(refusal("ä".repeat(129), None).unwrap().contains("threadName"));
         assert!(refusal("June".into(), Some("5".into())).unwrap().contains("leave messageId out"));
+    }
+
+    #[test]
+    fn an_edit_keeps_the_buttons_that_stand_under_the_message() {
+        let telegram = dialogue::telegram(1, crate::settings::secret::Secret::from("1:a"));
+        let (text, deed) = (super::super::sample::part("New"), Deed::Edit { message: "5".into() });
+        let edit = telegram.act(&super::super::sample::act("42", &deed, Some(&text))).unwrap();
+        let keyboard = serde_json::json!({"inline_keyboard": [[{"text": "Yes", "callback_data": "y"}]]});
+        let made =
+            serde_json::json!({"method": "sendMessage", "body": {"text": "Old", "reply_markup": keyboard}});
+        let kept = telegram.keeping(edit.clone(), &made);
+        assert_eq!(kept["body"]["reply_markup"], keyboard);
+        assert!(Wire::read(&kept).is_ok());
+        assert_eq!(telegram.keeping(edit.clone(), &serde_json::json!({"body": {}})), edit);
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(super) const REMOVE: &str = "deleteMessage";
 /// (<https://core.telegram.org/bots/api#deletemessages>).
 const REMOVE_ALL: &str = "deleteMessages";
 
+/// The parameter with a message's buttons.
+pub(super) const KEYBOARD: &str = "reply_markup";
+
 /// Between the ids of an album's messages, which are one message to everybody but Telegram.
 pub(super) const BETWEEN: char = ',';
 
@@ -202,7 +205,7 @@ pub(super) fn compose(letter: &Letter<'_>, link_previews: bool) -> Wire {
     };
     wire.place(letter.thread, letter.reply_to, letter.silent);
     if let Some(keyboard) = keyboard(letter.extras) {
-        wire.set("reply_markup", keyboard);
+        wire.set(KEYBOARD, keyboard);
     }
     wire
 }

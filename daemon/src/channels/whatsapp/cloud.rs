@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Template,
-    target::MessageId,
+    target::{MessageId, is_user},
     wire::{NO_MESSAGE, refused},
 };
 use crate::{
@@ -125,8 +125,11 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
     Some(json!({ "way": "cloud", "message": request }))
 }
 
+/// A user id stands in `recipient`, a number in `to`
+/// (<https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>).
 fn envelope(to: &str) -> Value {
-    json!({ "messaging_product": "whatsapp", "recipient_type": "individual", "to": to })
+    let place = if is_user(to) { "recipient" } else { "to" };
+    json!({ "messaging_product": "whatsapp", "recipient_type": "individual", place: to })
 }
 
 /// The text as the only variable of a template: it takes no line breaks, tabs or more than four spaces in a row.

@@ -188,9 +188,22 @@ async fn a_file_is_uploaded_first_to_the_one_and_stands_in_the_request_to_the_ot
 
     let double = Double::start(&[MADE]);
     let whatsapp = evolution(double.port, &files);
-    let wire = whatsapp.compose(&Letter { files: &file, ..letter(ANNA, &text) });
+    let answer = Letter { reply_to: Some("3EB0FF"), ..letter(ANNA, &text) };
+    let wire = whatsapp.compose(&Letter { files: &file, ..answer });
     assert_eq!(whatsapp.deliver(&wire, &key()).await.unwrap(), "3EB0AA");
-    assert_eq!(body(&double.heard()[0])["media"], "aGVsbG8=");
+    let heard = double.heard().remove(0);
+    assert!(heard.starts_with("POST /message/sendMedia/home HTTP/1.1\r\n"), "{heard}");
+    for piece in [
+        "name=\"number\"\r\n\r\n4915112345679\r\n",
+        "name=\"mediatype\"\r\n\r\ndocument\r\n",
+        "name=\"fileName\"\r\n\r\na b.txt\r\n",
+        "name=\"caption\"\r\n\r\nSee\r\n",
+        "name=\"quoted[key][id]\"\r\n\r\n3EB0FF\r\n",
+        "name=\"file\"; filename=\"a b.txt\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n",
+    ] {
+        assert!(heard.contains(piece), "{piece} in {heard}");
+    }
+    assert!(!heard.contains("attachment:"), "{heard}");
     files.clear();
     let gone = whatsapp.deliver(&wire, &key()).await.unwrap_err();
     assert!(matches!(&gone, Failure::Permanent(why) if why.contains("any more")), "{gone:?}");

@@ -11,8 +11,57 @@ use super::{
 };
 use crate::{
     channels::{Act, Letter},
-    message::deed::Deed,
+    message::{attachment::Attachment, deed::Deed},
 };
+
+/// How a voice message goes. `audioWhatsapp` of 2.3.6 hands on no `quoted`.
+pub(super) const VOICE: &str = "message/sendWhatsAppAudio";
+
+/// An empty reaction, which would take one back, "must be an emoji" (`sendReaction`,
+/// `src/api/controllers/sendMessage.controller.ts`).
+const NO_TAKING_BACK: &str =
+    "the Evolution API cannot take a reaction back: react with another emoji, which takes its place";
+
+/// What goes as a picture. The server makes a JPEG of whatever goes so (`prepareMediaMessage`,
+/// `whatsapp.baileys.service.ts`): a GIF would stand still, a drawing lose its lines. Those go as documents.
+const PICTURES: &[&str] = &["image/jpeg", "image/png"];
+/// What goes as a film: what phones play.
+const FILMS: &[&str] = &["video/mp4", "video/3gpp", "video/quicktime"];
+
+/// Types and their usual endings; of others, the first that is registered.
+const ENDINGS: &[(&str, &str)] = &[
+    ("text/plain", "txt"),
+    ("image/jpeg", "jpg"),
+    ("image/heic", "heic"),
+    ("image/heif", "heif"),
+    ("image/svg+xml", "svg"),
+    ("image/tiff", "tiff"),
+    ("video/mp4", "mp4"),
+    ("video/3gpp", "3gp"),
+    ("video/quicktime", "mov"),
+    ("audio/mpeg", "mp3"),
+    ("audio/ogg", "ogg"),
+    ("audio/mp4", "m4a"),
+    ("audio/x-wav", "wav"),
+    ("application/octet-stream", "bin"),
+];
+/// Types of which the name knows more than the content.
+const VAGUE: &[&str] =
+    &["text/plain", "application/octet-stream", "application/zip", "application/x-ole-storage"];
+
+/// A file's name, with an ending that says what it is. The server takes the type from it alone, and gives the type `false` to a
+/// name whose ending it does not know (`mimeTypes.lookup(fileName).toString()`, `prepareMediaMessage`).
+fn named(file: &Attachment) -> String {
+    let guessed = mime_guess::from_path(&file.name);
+    let fits = guessed.iter().any(|kind| kind.essence_str() == file.kind)
+        || (!guessed.is_empty() && VAGUE.contains(&file.kind.as_str()));
+    if fits {
+        return file.name.clone();
+    }
+    let usual = ENDINGS.iter().find(|(kind, _)| *kind == file.kind).map(|(_, ending)| *ending);
+    let registered = || mime_guess::get_mime_extensions_str(&file.kind)?.first().copied();
+    format!("{}.{}", file.name, usual.or_else(registered).unwrap_or("bin"))
+}
 
 /// A new message.
 pub(super) fn compose(letter: &Letter<'_>, previews: bool) -> Value {
@@ -22,21 +71,21 @@ pub(super) fn compose(letter: &Letter<'_>, previews: bool) -> Value {
             ("message/sendText", body)
         }
         Some(file) if file.voice && letter.part.text.is_empty() => {
-            ("message/sendWhatsAppAudio", json!({ "number": letter.address, "audio": file.reference() }))
+            (VOICE, json!({ "number": letter.address, "audio": file.reference() }))
         }
         Some(file) => {
-            let kind = match file.kind.split('/').next() {
-                Some("image") => "image",
-                Some("video") => "video",
+            let kind = match file.kind.as_str() {
+                kind if PICTURES.contains(&kind) => "image",
+                kind if FILMS.contains(&kind) => "video",
                 // There it would lose its caption.
-                Some("audio") if letter.part.text.is_empty() => "audio",
+                kind if kind.starts_with("audio/") && letter.part.text.is_empty() => "audio",
                 _ => "document",
             };
             let mut body = json!({
                 "number": letter.address,
                 "mediatype": kind,
                 "mimetype": file.kind,
-                "fileName": file.name,
+                "fileName": named(file),
                 "media": file.reference(),
             });
             if !letter.part.text.is_empty() {
@@ -57,8 +106,10 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
     Some(match act.deed {
         Deed::React { message, emoji, remove } => {
             let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
-            let reaction = if *remove { "" } else { emoji };
-            request("message/sendReaction", json!({ "key": key(act.address, &id), "reaction": reaction }))
+            if *remove {
+                return Some(refused(NO_TAKING_BACK));
+            }
+            request("message/sendReaction", json!({ "key": key(act.address, &id), "reaction": emoji }))
         }
         Deed::Delete { message } => {
             let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };

@@ -2,8 +2,7 @@
 //!
 //! It recognises no message that comes a second time, so a lost answer is unknown; the part's key goes along as
 //! `biz_opaque_callback_data`, comes back in the notification of its status, and settles it there ([`super::status`]). An
-//! upload alone reaches nobody, and may be tried again. What a refusal means, its code says
-//! (<https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>).
+//! upload alone reaches nobody, and may be tried again. What a refusal means, its code says ([`super::codes`]).
 
 use std::{
     collections::VecDeque,
@@ -20,6 +19,7 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
+use super::codes::{Meaning, OUTSIDE_WINDOW, WINDOW_HINT, code, meaning};
 use crate::{
     channels::{
         Failure, PartKey, heard,
@@ -30,11 +30,6 @@ use crate::{
     message::attachment::referred,
 };
 
-/// More than 24 hours have passed since the person wrote last.
-pub(super) const OUTSIDE_WINDOW: u64 = 131_047;
-/// What can be done about that.
-pub(super) const WINDOW_HINT: &str =
-    "more than 24 hours have passed since the person wrote: configure a template, or wait until they write";
 /// Parts that are remembered as refused for that.
 const REMEMBERED: usize = 512;
 
@@ -146,7 +141,7 @@ impl Graph {
         let instead = Some(&wire["outside_window"]).filter(|instead| instead.is_object());
         let unsent = |answer: Answer| match self.judge(&answer) {
             // A token that has been replaced is worth another try.
-            failure @ Failure::Permanent(_) if is_not_ready(&answer) => Unsent::NotReady(failure),
+            failure @ Failure::Permanent(_) if meaning(&answer).is_not_ready() => Unsent::NotReady(failure),
             failure => Unsent::Failed(failure),
         };
         if self.is_outside(key) {
@@ -237,7 +232,7 @@ impl Graph {
         })?;
         if !answer.status.is_success() {
             let failure = self.judge(&answer).harmless();
-            return Err(if is_not_ready(&answer) {
+            return Err(if meaning(&answer).is_not_ready() {
                 Unsent::NotReady(failure)
             } else {
                 Unsent::Failed(failure)
@@ -250,7 +245,7 @@ impl Graph {
         Ok(())
     }
 
-    /// What an answer that says no means for the message.
+    /// What an answer that says no means for the message: by Meta's code where it has one, whatever the status.
     fn judge(&self, answer: &Answer) -> Failure {
         let error = &answer.body["error"];
         let message = error["message"].as_str().unwrap_or_default();
@@ -261,27 +256,20 @@ impl Graph {
             _ => format!("{message}: {details}"),
         };
         let said = format!("the Cloud API answered {}, {}", answer.status.as_u16(), self.http.words(&words));
-        match code(answer) {
-            0 | 190 if is_not_ready(answer) => {
+        match meaning(answer) {
+            Meaning::Token => {
                 self.ready.store(false, Ordering::Relaxed);
                 self.http.refused(said)
             }
-            // Too much of the app, the account, the number, or between the two.
-            4 | 80_007 | 130_429 | 131_048 | 131_056 => {
-                let scope = if code(answer) == 131_056 { Scope::Chat } else { Scope::Account };
-                self.limited(answer, &words, scope)
-            }
-            // Trouble of theirs: API unknown, API service, something went wrong, service unavailable, maintenance.
-            1 | 2 | 131_000 | 131_016 | 131_057 | 133_004 => Failure::Retry(said),
-            OUTSIDE_WINDOW => Failure::Permanent(format!("{said}; {WINDOW_HINT}")),
-            131_030 => Failure::Permanent(format!("{said}; add the number to the test number's list")),
-            _ if is_not_ready(answer) => {
+            Meaning::NotReady => {
                 self.ready.store(false, Ordering::Relaxed);
                 Failure::Permanent(said)
             }
-            0 => self.http.judge(answer, &words, Scope::Account),
-            _ if answer.status.is_server_error() => self.http.judge(answer, &words, Scope::Account),
-            _ => Failure::Permanent(said),
+            Meaning::TooMuch(scope) => self.limited(answer, &words, scope),
+            Meaning::Trouble => Failure::Retry(said),
+            Meaning::Refused("") => Failure::Permanent(said),
+            Meaning::Refused(hint) => Failure::Permanent(format!("{said}; {hint}")),
+            Meaning::Unsaid => self.http.judge(answer, &words, Scope::Account),
         }
     }
 
@@ -320,16 +308,4 @@ impl Graph {
             Err(format!("phone {}: {number} cannot send", self.http.words(&status.to_lowercase())))
         }
     }
-}
-
-/// Whether an answer is about the number, its account or the token, and not about a message.
-fn is_not_ready(answer: &Answer) -> bool {
-    match code(answer) {
-        0 | 190 => answer.status.as_u16() == 401 || answer.body["error"]["code"].is_u64(),
-        code => matches!(code, 368 | 131_031 | 33 | 133_010),
-    }
-}
-
-fn code(answer: &Answer) -> u64 {
-    answer.body["error"]["code"].as_u64().unwrap_or(0)
 }

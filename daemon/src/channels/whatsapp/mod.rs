@@ -7,9 +7,10 @@
 //! API's notifications can settle it later ([`status`]). Else it is unknown.
 //!
 //! - `target`: addresses and ids; `wire`: which way, and `cloud` and `evolution`: what a message becomes on each;
-//! - `graph` and `instance`: their clients; [`status`]: the Cloud API's notifications.
+//! - `graph` and `instance`: their clients, `codes` and `refusals`: what each means when it says no; [`status`]: the Cloud API's notifications.
 
 mod cloud;
+mod codes;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
@@ -112,7 +113,8 @@ const CLOUD: Capabilities = Capabilities {
 
 const EVOLUTION: Capabilities = Capabilities {
     address_hint: target::GROUP_HINT,
-    // Its bodies may have 136 MB (`src/main.ts`), of which base64 takes a quarter.
+    // As the field `file` of a form, for which it sets no bound (`multer({ storage: memoryStorage() })`,
+    // `src/api/routes/sendMessage.router.ts`): it holds all of it in memory, and once more as base64.
     files: Some(FileRules {
         max_size: 64 * 1024 * 1024,
         max_together: u64::MAX,
@@ -141,7 +143,12 @@ const EVOLUTION: Capabilities = Capabilities {
     ..CLOUD
 };
 
-const HYBRID: Capabilities = Capabilities { buttons: CLOUD.buttons, mode: DeliveryMode::Hybrid, ..EVOLUTION };
+const HYBRID: Capabilities = Capabilities {
+    address_hint: target::EVERY_HINT,
+    buttons: CLOUD.buttons,
+    mode: DeliveryMode::Hybrid,
+    ..EVOLUTION
+};
 
 /// For an Evolution API, whose own limit is lower.
 const EVOLUTION_LIMIT: usize = 4000;
@@ -397,6 +404,18 @@ impl Adapter for WhatsApp {
             Some(instance) => instance.find(by_second(wire), attempt.left).await,
             None => Ok(None),
         }
+    }
+
+    fn remark(&self, wire: &Value) -> Option<&'static str> {
+        let voice = wire["path"] == evolution::VOICE && wire["body"]["quoted"].is_object();
+        voice.then_some(
+            "a voice message stands without what it answers there: the Evolution API (2.3.6) leaves that out",
+        )
+    }
+
+    async fn admits(&self, signature: &str) -> Result<(), NotTold> {
+        self.door.as_ref().ok_or(NotTold::Nobody)?;
+        if status::is_signature(signature) { Ok(()) } else { Err(NotTold::Signature) }
     }
 
     async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {

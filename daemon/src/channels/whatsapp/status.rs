@@ -5,6 +5,7 @@
 //! (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started#validate-payloads>), over the bytes as they
 //! came. The hub's door receives it.
 
+use gatepost_link::Digest;
 use ring::hmac;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use crate::{
     settings::secret::Secret,
 };
 
-use super::graph::{OUTSIDE_WINDOW, WINDOW_HINT};
+use super::codes::{OUTSIDE_WINDOW, WINDOW_HINT};
 
 /// The longest notification that is read, in bytes (webhooks' payloads have 3 MB at most).
 const MAX_BODY: usize = 3 * 1024 * 1024;
@@ -73,8 +74,7 @@ pub fn read(secret: &Secret, signature: &str, body: &[u8]) -> Result<Vec<Notice>
     if body.len() > MAX_BODY {
         return Err(NotTold::Body);
     }
-    let signature = signature.strip_prefix("sha256=").and_then(attachment::digest);
-    let signature = signature.ok_or(NotTold::Signature)?;
+    let signature = parse(signature).ok_or(NotTold::Signature)?;
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
     hmac::verify(&key, body, &signature.0).map_err(|_| NotTold::Signature)?;
     let body: Value = serde_json::from_slice(body).map_err(|_| NotTold::Body)?;
@@ -84,6 +84,15 @@ pub fn read(secret: &Secret, signature: &str, body: &[u8]) -> Result<Vec<Notice>
         .flat_map(|entry| list(&entry["changes"]))
         .flat_map(|change| list(&change["value"]["statuses"]));
     Ok(statuses.filter_map(|status| notice(&status)).collect())
+}
+
+/// Whether this has the form of a signature, whatever it signs.
+pub(super) fn is_signature(signature: &str) -> bool {
+    parse(signature).is_some()
+}
+
+fn parse(signature: &str) -> Option<Digest> {
+    signature.strip_prefix("sha256=").and_then(attachment::digest)
 }
 
 fn notice(status: &Value) -> Option<Notice> {

@@ -1,16 +1,23 @@
 //! Who is written to, and which message is meant.
 //!
-//! A person's address is the number's digits, or the id that the Cloud API has for them; a group's ends in `@g.us`. A message's id is the platform's own; the Evolution
+//! A person's address is the number's digits, or the id by which Meta names those who hide their number behind a user name;
+//! which number is behind that nobody says, so the two are different identities. A group's ends in `@g.us`. A message's id is the platform's own; the Evolution
 //! API must be told besides who wrote it, so one that somebody else wrote is `number/id` there. The Cloud API's ids say so
 //! themselves, and by their beginning which way they came.
 
 use super::Way;
 
 /// What an address may look like.
-pub(super) const HINT: &str = "a number with its country's code, such as +4915112345678";
-/// The same where groups can be written to.
+pub(super) const HINT: &str = "a number with its country's code, such as +4915112345678, or a business-scoped user id such as US.13491208655302741918";
+/// The same for an Evolution API.
 pub(super) const GROUP_HINT: &str =
     "a number with its country's code, such as +4915112345678, or a group such as 120363012345678901@g.us";
+/// The same where both ways are there.
+pub(super) const EVERY_HINT: &str = "a number with its country's code, such as +4915112345678, a group such as 120363012345678901@g.us, or a business-scoped user id such as US.13491208655302741918";
+
+/// What stands behind the country's code in a business-scoped user id, in characters ("up to 128 alphanumeric characters":
+/// <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>).
+const MAX_USER_ID: usize = 128;
 
 /// The longest number (ITU-T E.164: 15 digits), and the shortest that is one with its country.
 const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
@@ -26,7 +33,11 @@ pub(super) struct Takes {
 
 /// The one spelling of an address.
 pub(super) fn canonical(address: &str, takes: Takes) -> Result<String, &'static str> {
-    let hint = if takes.groups { GROUP_HINT } else { HINT };
+    let hint = match (takes.users, takes.groups) {
+        (true, true) => EVERY_HINT,
+        (false, true) => GROUP_HINT,
+        (_, false) => HINT,
+    };
     if let Some(group) = address.strip_suffix("@g.us") {
         let id = (10..=64).contains(&group.len())
             && group.bytes().all(|b| b.is_ascii_digit() || b == b'-')
@@ -44,18 +55,19 @@ pub(super) fn canonical(address: &str, takes: Takes) -> Result<String, &'static 
         };
     }
     let bare = address.strip_prefix("phone:").unwrap_or(address);
-    let bare = bare.strip_suffix("@s.whatsapp.net").unwrap_or(bare);
+    let bare = bare.strip_suffix(PERSON).unwrap_or(bare);
     number(bare.strip_prefix('+').unwrap_or(bare)).ok_or(hint)
 }
 
 /// Whether an address is the id that Meta has for a person towards one business (a business-scoped user id): a country's two
-/// letters, a dot, and up to 128 letters and digits
-/// (<https://developer.vonage.com/en/messages/concepts/whatsapp/understanding-usernames>).
+/// letters, `ENT` where it is for several businesses that belong together, and letters and digits
+/// (<https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>).
 pub(super) fn is_user(address: &str) -> bool {
     let Some((country, id)) = address.split_once('.') else { return false };
+    let id = id.strip_prefix("ENT.").unwrap_or(id);
     country.len() == 2
         && country.bytes().all(|b| b.is_ascii_uppercase())
-        && (1..=128).contains(&id.len())
+        && (1..=MAX_USER_ID).contains(&id.len())
         && id.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
@@ -87,9 +99,12 @@ fn number(text: &str) -> Option<String> {
     is_one.then_some(digits)
 }
 
+/// What stands behind a number in WhatsApp's own protocol.
+pub(super) const PERSON: &str = "@s.whatsapp.net";
+
 /// An address as WhatsApp's own protocol has it.
 pub(super) fn jid(address: &str) -> String {
-    if address.ends_with("@g.us") { address.to_owned() } else { format!("{address}@s.whatsapp.net") }
+    if address.ends_with("@g.us") { address.to_owned() } else { format!("{address}{PERSON}") }
 }
 
 /// A message.
@@ -154,6 +169,23 @@ mod tests {
         }
         assert_eq!(jid("4915112345678"), "4915112345678@s.whatsapp.net");
         assert_eq!(jid(group), group);
+    }
+
+    #[test]
+    fn a_user_id_is_an_identity_of_its_own_and_the_cloud_apis() {
+        let users = Takes { groups: false, users: true };
+        for id in ["US.13491208655302741918", "US.ENT.11815799212886844830", "DE.aB9"] {
+            assert_eq!(canonical(id, users).as_deref(), Ok(id));
+            assert!(
+                canonical(id, Takes { groups: true, users: false }).unwrap_err().contains("Cloud API"),
+                "{id}"
+            );
+        }
+        for other in
+            ["us.134", "USA.134", "US.", "US.ENT.", "US.1 2", "US.1/2", &format!("US.{}", "1".repeat(129))]
+        {
+            assert!(canonical(other, Takes { groups: true, users: true }).is_err(), "{other}");
+        }
     }
 
     #[test]

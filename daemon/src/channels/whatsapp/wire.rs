@@ -6,7 +6,10 @@
 
 use serde_json::Value;
 
-use super::{Template, Way, cloud, evolution, target::MessageId};
+use super::{
+    Template, Way, cloud, evolution,
+    target::{MessageId, is_user},
+};
 pub(super) use crate::channels::refused;
 use crate::{
     channels::{Act, Letter},
@@ -45,6 +48,9 @@ pub(super) fn compose(ways: Ways, letter: &Letter<'_>, previews: bool, template:
     let foreign = ways.evolution && letter.files.iter().any(|file| !cloud::takes(file));
     let wanted = if group {
         Some(Way::Evolution)
+    } else if is_user(letter.address) {
+        // The other way knows numbers alone; what it alone takes is refused.
+        Some(Way::Cloud)
     } else if letter.extras.buttons.is_empty() {
         answered.or(foreign.then_some(Way::Evolution))
     } else {
@@ -68,7 +74,15 @@ pub(super) fn compose(ways: Ways, letter: &Letter<'_>, previews: bool, template:
 
 /// Anything else.
 pub(super) fn act(ways: Ways, act: &Act<'_>) -> Option<Value> {
+    let user = is_user(act.address);
     let wanted = match act.deed {
+        Deed::Poll(_) | Deed::Delete { .. } if user => {
+            return Some(refused("by the Cloud API, which alone reaches a user id, there is no such thing"));
+        }
+        Deed::React { message, .. } if user => match MessageId::read(message).map(|id| id.way()) {
+            Some(Way::Evolution) => return Some(refused(NO_MESSAGE)),
+            way => way,
+        },
         Deed::Poll(_) if ways.evolution => Some(Way::Evolution),
         Deed::React { message, .. } => MessageId::read(message).map(|id| id.way()),
         Deed::Delete { message } if ways.evolution => match MessageId::read(message).map(|id| id.way()) {

@@ -68,7 +68,7 @@ impl Serving {
     async fn refresh_logins(&self) {
         let Some(logins) = &self.logins else { return };
         match self.approvals.devices().await {
-            Ok(devices) => logins.set(&devices),
+            Ok(devices) => logins.set(self.hub, &devices),
             Err(error) => tracing::error!(%error, "cannot read which companions may decide"),
         }
     }

@@ -47,6 +47,10 @@ pub(super) fn part(
     let Some(wire) = adapter.act(&act) else {
         return Err(able::lacks(adapter.capabilities(), deed.action()));
     };
+    let wire = match content.made_by {
+        Some(made) => adapter.keeping(wire, made),
+        None => wire,
+    };
     if let Some(why) = adapter.refusal(&wire) {
         return Err(never(why));
     }

@@ -104,6 +104,7 @@ impl Resolved {
         touched: &'a [Touched],
     ) -> Content<'a> {
         Content {
+            id: None,
             agent,
             target: &self.target,
             written_as: self.written_as.as_deref(),
@@ -116,6 +117,7 @@ impl Resolved {
             deed: &call.deed,
             text: &call.text,
             attachments,
+            made_by: None,
             touched,
         }
     }

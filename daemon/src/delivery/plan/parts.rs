@@ -3,9 +3,11 @@
 //! First the text, then the files; what goes with the text stands under its last part, where a reader comes to it last.
 //! Anything but a new text is one request.
 
+use serde_json::Value;
+
 use super::{acts, files, shown};
 use crate::{
-    channels::{Adapter, Letter, Quoted},
+    channels::{Adapter, Letter, Quoted, Source},
     delivery::{AgentRules, spoken},
     message::{
         attachment::Attachment,
@@ -22,6 +24,8 @@ use crate::{
 /// What a message's parts are made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Content<'a> {
+    /// The message's id; none in a dry run.
+    pub id: Option<&'a str>,
     /// Whose it is.
     pub agent: &'a str,
     /// Where it goes.
@@ -46,6 +50,8 @@ pub struct Content<'a> {
     pub text: &'a str,
     /// Files that go along, in their order.
     pub attachments: &'a [Attachment],
+    /// The request that made the message which is edited, where it is one of the account's own.
+    pub made_by: Option<&'a Value>,
     /// The messages that it names, and where they are.
     pub touched: &'a [Touched],
 }
@@ -54,6 +60,7 @@ impl<'a> Content<'a> {
     /// Of a message in the queue, to this target.
     pub fn of(message: &'a MessageRow, target: &'a Target) -> Self {
         Self {
+            id: Some(&message.id),
             agent: &message.agent,
             target,
             written_as: message.written_as.as_deref(),
@@ -66,6 +73,7 @@ impl<'a> Content<'a> {
             deed: &message.deed,
             text: &message.text,
             attachments: &message.attachments,
+            made_by: None,
             touched: &message.touched,
         }
     }
@@ -159,6 +167,7 @@ fn letters(
             quoted: content.quoted,
             silent: content.silent,
             headline: &headline,
+            source: Source { id: content.id, agent: content.agent, markdown: content.text },
             part,
             files,
             extras,
@@ -175,7 +184,11 @@ fn letters(
                 wire = spoken::planned(&wire, &words);
             }
         }
-        let text = Some(part.shown.clone()).filter(|text| !text.is_empty());
+        let text = match adapter.capabilities().source {
+            true => format!("{}{}", prefix.unwrap_or_default(), content.text),
+            false => part.shown.clone(),
+        };
+        let text = Some(text).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
         let mut shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
         if letter.reply_to.is_some() {

@@ -7,10 +7,14 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
-use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
-use super::{Door, messages::SENDERS, problem};
+use super::{
+    Door,
+    messages::SENDERS,
+    problem,
+    server::{self, OverBudget, Unread},
+};
 use crate::{
     agents::{self, Caller, Role},
     client::AS_OPERATOR,
@@ -113,19 +117,25 @@ impl Door {
 
     /// A request's body as JSON: bounded in size and time.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
-        let read = axum::body::to_bytes(request.into_body(), self.0.max_body);
-        match tokio::time::timeout(BODY, read).await {
-            Ok(Ok(bytes)) => json(&bytes),
-            Ok(Err(error)) if over_the_bound(&error) => Err(Refusal::new(
+        let refusal = match server::read(request.into_body(), self.0.max_body, BODY).await {
+            Ok(bytes) => return json(&bytes),
+            Err(Unread::TooLong) => Refusal::new(
                 Code::TooLarge,
                 format!("the body has more than {} bytes", self.0.max_body),
                 "shorten it; the operator's bound is [hub] max_body",
-            )),
-            Ok(Err(_)) => Err(Refusal::input("the body broke off", "send it again").because("broken_body")),
-            Err(_) => {
-                Err(Refusal::input("the body did not come in time", "send it faster").because("slow_body"))
+            ),
+            Err(Unread::OverBudget) => {
+                let hint = "wait for some of your calls to end, and send it again";
+                Refusal::new(Code::RateLimited, OverBudget.to_string(), hint).because("bytes")
             }
-        }
+            Err(Unread::Broken) => {
+                Refusal::input("the body broke off", "send it again").because("broken_body")
+            }
+            Err(Unread::Slow) => {
+                Refusal::input("the body did not come in time", "send it faster").because("slow_body")
+            }
+        };
+        Err(refusal)
     }
 
     /// Whose token this is.
@@ -160,10 +170,6 @@ pub(super) fn query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal
 pub(super) fn path(path: Result<Path<String>, PathRejection>) -> Result<String, Refusal> {
     path.map(|Path(path)| path)
         .map_err(|error| Refusal::input(clip(&error.body_text()), "use the id as it was given"))
-}
-
-fn over_the_bound(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
 }
 
 /// A body as JSON.

@@ -1,4 +1,7 @@
-//! The MCP door in the hub: streamable HTTP at `/mcp`, behind the same tokens as every other call.
+//! The MCP door in the hub: streamable HTTP at `/mcp`, behind the same tokens as every other call. One caller has so many
+//! sessions of it at once ([`sessions`]).
+
+mod sessions;
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,6 +22,7 @@ use rmcp::{
 use serde_json::Value;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
+use self::sessions::Sessions;
 use super::{Door, problem};
 use crate::{
     agents::{self, Caller},
@@ -32,6 +36,9 @@ use crate::{
 /// What happens within this after a change is looked at together with it.
 const TOGETHER: Duration = Duration::from_millis(20);
 
+/// The header with the name of a session (the protocol's transports, "Session Management").
+const HEADER_SESSION_ID: &str = "mcp-session-id";
+
 /// What is kept of the name of a session, in characters: the protocol's own have 36.
 const MAX_SESSION: usize = 100;
 
@@ -40,7 +47,11 @@ const MAX_SESSION: usize = 100;
 pub(super) struct Here(Door);
 
 /// The protocol, spoken over HTTP.
-pub(super) type Spoken = StreamableHttpService<Mcp<Here>, LocalSessionManager>;
+#[derive(Clone)]
+pub(super) struct Spoken {
+    service: StreamableHttpService<Mcp<Here>, LocalSessionManager>,
+    sessions: Arc<Sessions>,
+}
 
 /// Only these names of the hub are answered to in `Host`, and nothing that a browser sends: a page that points its own name
 /// at this machine gets nothing.
@@ -51,11 +62,10 @@ pub(super) fn spoken(door: &Door, hosts: &[String]) -> Spoken {
         .with_allowed_hosts(names.into_iter().chain(hosts.iter().cloned()))
         .enforce_origin_validation()
         .with_max_request_body_bytes(door.0.max_body);
-    StreamableHttpService::new(
-        move || Ok(Mcp::new(here.clone())),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    )
+    let sessions = Arc::<LocalSessionManager>::default();
+    let service =
+        StreamableHttpService::new(move || Ok(Mcp::new(here.clone())), Arc::clone(&sessions), config);
+    Spoken { service, sessions: Arc::new(Sessions::new(sessions)) }
 }
 
 /// Speaks the Model Context Protocol: streamable HTTP.
@@ -128,8 +138,15 @@ async fn speak(
 ) -> Response {
     match door.let_in_to_tools(request.headers()).await {
         Ok(caller) => {
+            let in_session = request.headers().contains_key(HEADER_SESSION_ID);
+            let name = caller.to_string();
             request.extensions_mut().insert(caller);
-            spoken.handle(request).await.map(Body::new)
+            let response = spoken.service.handle(request).await.map(Body::new);
+            let begun = response.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok());
+            if let Some(begun) = begun.filter(|_| !in_session) {
+                spoken.sessions.begun(&name, begun).await;
+            }
+            response
         }
         Err((caller, refusal)) => {
             door.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
@@ -161,7 +178,7 @@ impl Hands for Here {
         let caller = parts.and_then(|parts| Some((parts, parts.extensions.get::<Caller>()?)));
         let (parts, caller) =
             caller.ok_or_else(|| ErrorData::internal_error("the request has lost its caller", None))?;
-        let session = parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok());
+        let session = parts.headers.get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok());
         let session = session.unwrap_or_default().chars().take(MAX_SESSION).collect();
         Ok(InSession { caller: caller.clone(), session })
     }

@@ -20,6 +20,7 @@ mod platform;
 mod problem;
 mod reply;
 mod said;
+pub mod server;
 mod told;
 mod tools;
 mod whoami;
@@ -37,6 +38,7 @@ use utoipa_axum::{router::UtoipaMethodRouter, routes};
 use super::refused::Refused;
 use crate::{
     companion::register::Companions,
+    connections::load::Load,
     delivery::Pipeline,
     events::Events,
     message::refusal::{Code, Refusal},
@@ -64,6 +66,8 @@ pub struct Behind {
     pub max_body: usize,
     /// The names by which the hub is reached, beside those of this machine itself.
     pub hosts: Vec<String>,
+    /// How many connections there are, and what is turned away.
+    pub load: Load,
 }
 
 struct Shared {
@@ -76,12 +80,13 @@ struct Shared {
     context_ttl: Duration,
     max_body: usize,
     hosts: Vec<String>,
+    load: Load,
 }
 
 impl Door {
     /// A door to what is behind it.
     pub fn new(behind: Behind) -> Self {
-        let Behind { pipeline, events, metrics, companions, context_ttl, max_body, hosts } = behind;
+        let Behind { pipeline, events, metrics, companions, context_ttl, max_body, hosts, load } = behind;
         let store = pipeline.outbox().store().clone();
         let refused = Refused::new(store.clone());
         Self(Arc::new(Shared {
@@ -94,7 +99,13 @@ impl Door {
             context_ttl,
             max_body,
             hosts,
+            load,
         }))
+    }
+
+    /// How many connections there are, and what is turned away.
+    fn load(&self) -> &Load {
+        &self.0.load
     }
 
     /// The routes.
@@ -117,6 +128,7 @@ const TABLE: &[(&str, Make)] = &[
     ("messages", || routes!(messages::show)),
     ("messages", || routes!(messages::cancel)),
     ("messages", || routes!(operate::retry)),
+    ("messages", || routes!(operate::settle)),
     ("messages", || routes!(operate::purge)),
     ("files", || routes!(files::upload)),
     ("tools", || routes!(tools::list)),

@@ -17,7 +17,10 @@ use crate::{
         refusal::{Code, Refusal},
         state::State as MessageState,
     },
-    outbox::retention::{Purge, STEP},
+    outbox::{
+        outcome::Outcome,
+        retention::{Purge, STEP},
+    },
     store::now_ms,
 };
 
@@ -48,6 +51,49 @@ pub(super) async fn retry(
         let pipeline = &door.0.pipeline;
         let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
         Ok(Json(receipt).into_response())
+    })
+    .await
+}
+
+/// What became of a part of which nobody knows whether it arrived.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Settlement {
+    /// Whether it arrived.
+    arrived: bool,
+    /// Which part, counted from one; needed where several are uncertain.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    part: Option<u32>,
+    /// How you know. It stays in the receipt and in the audit.
+    #[schema(min_length = 1, max_length = 500)]
+    reason: String,
+}
+
+/// Says whether the uncertain part of a message arrived that is `unknown`; the rest of it goes on. For the operator.
+///
+/// One that arrived is not sent again, one that did not is; what comes behind it follows in its lane. The receipt keeps what was
+/// said in its `history`.
+#[utoipa::path(
+    post,
+    path = "/v1/messages/{id}/settle",
+    params(("id" = String, Path, description = "The id that its receipt has.")),
+    request_body(
+        content = Settlement,
+        example = json!({"arrived": true, "part": 2, "reason": "Ann has seen it"}),
+    ),
+    responses((status = OK, body = Receipt), Refused<404>, Refused<409>, Refused<422>),
+)]
+pub(super) async fn settle(
+    State(door): State<Door>,
+    id: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    door.serve(&[Role::Operator], request, async |caller, request| {
+        let Settlement { arrived, part, reason } = door.json(request).await?;
+        let message = door.desk(&caller).own(&caller::path(id)?).await?;
+        let outcome = Outcome { part, arrived, reason: reason.trim().to_owned(), by: caller.to_string() };
+        Ok(Json(door.0.pipeline.settle(message.seq, outcome).await?).into_response())
     })
     .await
 }

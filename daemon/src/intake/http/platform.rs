@@ -12,8 +12,8 @@ use axum::{
     body::Body,
     extract::{Path, Query, Request, State},
     http::{
-        StatusCode,
-        header::{AUTHORIZATION, CONTENT_TYPE},
+        HeaderValue, StatusCode,
+        header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER},
     },
     response::{IntoResponse as _, Response},
 };
@@ -21,6 +21,7 @@ use axum::{
 use super::{
     Door,
     problem::{self, Problem, Refused},
+    server::{self, OverBudget, Unread},
 };
 use crate::message::refusal::{Code, Refusal};
 
@@ -87,6 +88,7 @@ pub(super) async fn verify(
         )),
         (status = UNAUTHORIZED, description = "It is not signed with the app's secret."),
         Refused<502>,
+        Refused<503>,
     )
 )]
 pub(super) async fn tell(
@@ -122,6 +124,7 @@ pub(super) async fn tell(
         (status = UNAUTHORIZED, description = "It has no token of the Connector's for this bot."),
         Refused<429>,
         Refused<502>,
+        Refused<503>,
     )
 )]
 pub(super) async fn act(State(door): State<Door>, Path(account): Path<String>, request: Request) -> Response {
@@ -133,7 +136,8 @@ pub(super) async fn act(State(door): State<Door>, Path(account): Path<String>, r
     taken(&door, (TEAMS, &account), &authorization, body, MAX_ACTIVITY).await
 }
 
-/// Reads a notification, and hands it to its account.
+/// Reads a notification, and hands it to its account: not a byte of it unless there is such an account and the signature may be
+/// one.
 async fn taken(
     door: &Door,
     (channel, account): (&str, &str),
@@ -141,16 +145,33 @@ async fn taken(
     body: Body,
     longest: usize,
 ) -> Response {
-    let body = match tokio::time::timeout(BODY, axum::body::to_bytes(body, longest)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(_)) | Err(_) => {
+    let answer = |refusal: &Refusal| match refusal.code {
+        Code::Unauthorized => StatusCode::UNAUTHORIZED.into_response(),
+        _ => problem::response(refusal),
+    };
+    if let Err(refusal) = door.0.pipeline.admits(channel, account, signature).await {
+        return answer(&refusal);
+    }
+    let body = match server::read(body, longest, BODY).await {
+        Ok(body) => body,
+        // Platforms tell it again.
+        Err(Unread::OverBudget) => return crowded(door),
+        Err(Unread::TooLong | Unread::Slow | Unread::Broken) => {
             let refusal = Refusal::new(Code::TooLarge, "the notification is too long or too slow", "");
             return problem::response(&refusal);
         }
     };
     match door.0.pipeline.told(channel, account, signature, &body).await {
         Ok(_) => StatusCode::OK.into_response(),
-        Err(refusal) if refusal.code == Code::Unauthorized => StatusCode::UNAUTHORIZED.into_response(),
-        Err(refusal) => problem::response(&refusal),
+        Err(refusal) => answer(&refusal),
     }
+}
+
+/// The answer when as many bytes of notifications are held as may be.
+fn crowded(door: &Door) -> Response {
+    door.load().note("bytes", "notifications of platforms");
+    let refusal = Refusal::new(Code::RateLimited, OverBudget.to_string(), "tell it again");
+    let mut response = problem::with_status(&refusal, StatusCode::SERVICE_UNAVAILABLE);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
+    response
 }

@@ -214,3 +214,57 @@ fn what_happens_to_a_display_is_logged_once() {
     let out = "the display does not answer: \"the write broke off\"";
     assert_eq!(log, ["the display works", out, "the display works"]);
 }
+
+/// A card that is reset, and counts.
+#[derive(Default)]
+struct Resettable {
+    runs: bool,
+    absent: bool,
+    starts: usize,
+    flushes: usize,
+}
+
+impl Card for &RefCell<Resettable> {
+    type Fault = &'static str;
+
+    fn runs(&self) -> bool {
+        self.borrow().runs
+    }
+
+    fn start(&mut self) -> Result<&'static mut [u8], &'static str> {
+        let mut card = self.borrow_mut();
+        card.starts += 1;
+        card.runs = !card.absent;
+        if card.absent { Err("no card") } else { Ok(vec![0; 128 * 64 * 4].leak()) }
+    }
+
+    fn flush(&mut self) -> Result<(), &'static str> {
+        self.borrow_mut().flushes += 1;
+        Ok(())
+    }
+
+    fn fault() -> &'static str {
+        "it does not run"
+    }
+}
+
+#[test]
+fn a_card_is_started_where_it_does_not_run_and_asked_for_nothing_meanwhile() {
+    let card = RefCell::<Resettable>::default();
+    let mut panel = Panel::new(Framed::new(&card, 128, 64));
+    let screen = Screen::new(Geometry::SMALL, View::Idle);
+    let mut show = |now, screen: &Screen| panel.show(Millis(now), screen, |_| {});
+    card.borrow_mut().absent = true;
+    assert_eq!(show(0, &screen), Err(NotShown));
+    card.borrow_mut().absent = false;
+    assert_eq!(show(START_AGAIN, &screen), Ok(()));
+    assert_eq!(show(START_AGAIN + 1, &screen), Ok(()));
+    assert_eq!((card.borrow().starts, card.borrow().flushes), (2, 1), "nothing has changed");
+    card.borrow_mut().runs = false;
+    assert_eq!(show(1_000, &screen), Err(NotShown), "though there is nothing to show");
+    assert_eq!(show(1_000 + START_AGAIN, &screen), Ok(()));
+    assert_eq!((card.borrow().starts, card.borrow().flushes), (3, 2), "all of it again");
+    let number = Screen::new(Geometry::SMALL, View::Pairing { code: 1, confirmed: false });
+    assert_eq!(show(3_000, &number), Ok(()));
+    assert_eq!(card.borrow().starts, 3, "one that runs is not started for what is to be read");
+}

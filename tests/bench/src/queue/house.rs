@@ -68,6 +68,7 @@ impl House {
         let nowhere = free_address()?;
         let space = format!("http://{nowhere}/v1/spaces/AAAA/messages?key=key&token=token");
         fs::write(folder.path().join("space"), space)?;
+        fs::write(folder.path().join("signing"), "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
         let (listen, broker) = (free_address()?, free_address()?);
         // Of those who are nowhere, nobody asks.
         let platform = platform.map_or(free_address()?, |platform| platform);
@@ -181,7 +182,7 @@ fn others(nowhere: SocketAddr, secrets: &Path) -> String {
         ),
         format!("[channels.googlechat.home]\nwebhook = {}\n", file("space")),
         token("ntfy", &at("url")),
-        format!("[channels.webhook.home]\nsecret = {secret}\n{}\n", at("url")),
+        format!("[channels.webhook.home]\nsecret = {}\n{}\n", file("signing"), at("url")),
     ]
     .concat()
 }

@@ -22,7 +22,10 @@ mod socket;
 mod tests;
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -111,6 +114,8 @@ pub(super) struct Gateway {
     /// Whether the hub stops. Only an open connection listens to it.
     leaving: watch::Sender<bool>,
     orders: mpsc::Sender<Order>,
+    /// Whether what people do with forms goes to an address of the application's, and not over this connection.
+    elsewhere: AtomicBool,
     /// Taken by whoever keeps the connection.
     ordered: Mutex<Option<mpsc::Receiver<Order>>>,
 }
@@ -125,6 +130,7 @@ impl Gateway {
             standing: watch::Sender::new(Standing::Idle),
             leaving: watch::Sender::new(false),
             orders,
+            elsewhere: AtomicBool::new(false),
             ordered: Mutex::new(Some(ordered)),
         }
     }
@@ -164,12 +170,38 @@ impl Gateway {
         }
     }
 
-    /// What there is to say of it to who asks whether the account is ready: why it will not be, or what is wrong for now.
-    pub(super) fn trouble(&self) -> Result<Option<String>, String> {
+    /// What there is to say of it to who asks whether the account is ready.
+    pub(super) fn trouble(&self) -> Option<String> {
         match &*self.standing.borrow() {
-            Standing::Idle | Standing::Up(_) => Ok(None),
-            Standing::Away(why) => Ok(Some(format!("{NOT_UP}: {why}"))),
-            Standing::Refused(why) => Err(why.clone()),
+            Standing::Idle | Standing::Up(_) => None,
+            Standing::Away(why) => Some(format!("{NOT_UP}: {why}")),
+            Standing::Refused(why) => Some(format!("no status can be set and no form opened: {why}")),
+        }
+    }
+
+    /// Whether Discord sends what people do with forms elsewhere, in words.
+    pub(super) fn endpoint(&self) -> Option<String> {
+        self.elsewhere.load(Ordering::Relaxed).then(|| ELSEWHERE.to_owned())
+    }
+
+    /// Why no form can be opened, as far as is known.
+    pub(super) fn without_forms(&self) -> Option<String> {
+        let refused = match &*self.standing.borrow() {
+            Standing::Refused(why) => Some(format!("no form can be opened: {why}")),
+            Standing::Idle | Standing::Away(_) | Standing::Up(_) => None,
+        };
+        refused.or_else(|| self.endpoint())
+    }
+
+    /// Asks whether the application has an Interactions Endpoint URL. Where it cannot be asked, what was known holds.
+    ///
+    /// <https://docs.discord.com/developers/resources/application#get-current-application>; "These two methods are mutually
+    /// exclusive" (<https://docs.discord.com/developers/interactions/overview#preparing-for-interactions>).
+    pub(super) async fn look_for_endpoint(&self, client: &Client) {
+        let asked = client.question(client.request(Method::GET, &["applications", "@me"])).await;
+        if let Ok(application) = asked {
+            let url = application["interactions_endpoint_url"].as_str().unwrap_or_default();
+            self.elsewhere.store(!url.is_empty(), Ordering::Relaxed);
         }
     }
 
@@ -269,6 +301,7 @@ impl Gateway {
             return Err(End::Wait("the bot has begun as many sessions as Discord lets it".into(), after));
         }
         *identified = Some(Instant::now());
+        self.look_for_endpoint(client).await;
         match answer["url"].as_str() {
             Some(url) => Ok(url.to_owned()),
             None => Err(End::Broken("Discord does not say where its Gateway is; check base_url".into())),
@@ -301,6 +334,8 @@ async fn answer(mut waiting: mpsc::Receiver<Interaction>, client: &Client, house
     }
     while answers.next().await.is_some() {}
 }
+
+const ELSEWHERE: &str = "no form can be opened: the application has an Interactions Endpoint URL, and Discord sends what people press there; clear it in the developer portal";
 
 const NOT_UP: &str = "the connection to Discord's Gateway is not open";
 

@@ -150,7 +150,7 @@ async fn a_status_is_set_over_the_connection_and_heartbeats_keep_it() {
         (&heard["status"], &heard["activities"][0]["state"]),
         (&json!("dnd"), &json!("In the garden"))
     );
-    assert_eq!(house.gateway.trouble(), Ok(None));
+    assert_eq!(house.gateway.trouble(), None);
     // One was asked for.
     house.double.until(1, 4).await;
     assert_eq!(house.double.heard(2).len(), 1);
@@ -251,10 +251,11 @@ async fn what_never_changes_by_itself_ends_it_and_is_said() {
         let mut house = Home::start(&[script, &[Hello(SELDOM), Ready, Stay]]);
         house.stands(|standing| matches!(standing, Standing::Refused(_))).await;
         timeout(Duration::from_secs(5), &mut house.kept).await.expect("it gives up").unwrap();
-        let why = house.gateway.trouble().unwrap_err();
-        assert!(why.contains(words), "{why}");
+        let why = house.gateway.trouble().unwrap();
+        assert!(why.contains(words) && why.contains("no status can be set"), "{why}");
+        assert!(house.gateway.without_forms().unwrap().contains(words));
         let failure = house.gateway.set(presence(Status::Online, "Here")).await.unwrap_err();
-        assert!(matches!(&failure, Failure::Permanent(said) if *said == why), "{failure:?}");
+        assert!(matches!(&failure, Failure::Permanent(said) if why.contains(said.as_str())), "{failure:?}");
         assert_eq!(house.double.heard(2).len(), 1);
     }
 }
@@ -301,7 +302,7 @@ async fn no_session_begins_where_discord_lets_none_begin() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(house.double.requests().len(), 1, "it is not asked again before its time");
     assert!(house.double.heard(2).is_empty());
-    assert!(house.gateway.trouble().unwrap().unwrap().contains("not open"));
+    assert!(house.gateway.trouble().unwrap().contains("not open"));
 }
 
 #[tokio::test]
@@ -318,7 +319,7 @@ async fn without_a_connection_a_status_is_set_later() {
     let gateway = Gateway::new("home", QUICK);
     let failure = gateway.set(presence(Status::Online, "Here")).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("not open")), "{failure:?}");
-    assert_eq!(gateway.trouble(), Ok(None), "nobody has asked for it yet");
+    assert_eq!(gateway.trouble(), None, "nobody has asked for it yet");
 }
 
 #[tokio::test]

@@ -96,7 +96,13 @@ async fn what_the_cloud_api_refuses_its_code_says() {
     let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
     let unknown: Judged = |failure| matches!(failure, Failure::Unknown(_));
     let retry: Judged = |failure| matches!(failure, Failure::Retry(_));
-    let cases: [(&'static [Reply], Judged, &str); 14] = [
+    let cases: [(&'static [Reply], Judged, &str); 19] = [
+        // Of these, Meta's reference says that they come with 500.
+        (&[refusal!(500, "3")], permanent, "its details"),
+        (&[refusal!(500, "131045")], permanent, "its details"),
+        (&[refusal!(500, "132069")], permanent, "its details"),
+        (&[refusal!(500, "133000")], permanent, "its details"),
+        (&[refusal!(400, "131062")], permanent, "to a number"),
         (&[refusal!(400, "131047")], permanent, "configure a template"),
         (&[refusal!(400, "131026")], permanent, "its details"),
         (&[refusal!(400, "131051")], permanent, "its details"),
@@ -197,4 +203,53 @@ async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_wo
     let others = told("delivered", "somebody else's");
     assert_eq!(whatsapp.told(&signed(&others), others.as_bytes()).await, Ok(vec![]));
     assert!(!cloud(1, &files).agrees(""));
+}
+
+#[test]
+fn a_user_id_stands_in_a_place_of_its_own_and_goes_by_the_cloud_api_alone() {
+    let (files, text) = (Files::new(), part("Hello"));
+    let user = "US.13491208655302741918";
+    for whatsapp in [cloud(1, &files), hybrid(1, 1, &files)] {
+        let wire = whatsapp.compose(&letter(user, &text));
+        assert_eq!((&wire["way"], &wire["message"]["recipient"]), (&json!("cloud"), &json!(user)));
+        assert!(wire["message"]["to"].is_null() && wire["otherwise"].is_null(), "{wire}");
+        let react = Deed::React { message: "wamid.1".into(), emoji: "👍".into(), remove: false };
+        assert_eq!(whatsapp.act(&act(user, &react, None)).unwrap()["message"]["recipient"], user);
+    }
+    let both = hybrid(1, 1, &files);
+    let delete = Deed::Delete { message: "3EB0AA".into() };
+    assert!(both.refusal(&both.act(&act(user, &delete, None)).unwrap()).is_some());
+    assert!(evolution(1, &files).resolve(user).unwrap_err().hint.contains("Cloud API"));
+}
+
+#[tokio::test]
+async fn a_number_that_cannot_send_whatever_the_message_lets_the_other_way_have_it() {
+    macro_rules! not_ready {
+        ($($code:literal),*) => { [$(&[refusal!(400, $code)] as &'static [Reply]),*] };
+    }
+    let files = Files::new();
+    for script in
+        not_ready!("3", "10", "200", "294", "131005", "131042", "131037", "131045", "133000", "133010")
+    {
+        let (first, second) = (Double::start(script), Double::start(&[MADE]));
+        let both = hybrid(first.port, second.port, &files);
+        let text = part("Hello");
+        let wire = both.compose(&letter(ANNA, &text));
+        assert_eq!(both.deliver(&wire, &key()).await.unwrap(), "3EB0AA", "{script:?}");
+        assert!(!both.graph.as_ref().unwrap().is_ready());
+    }
+}
+
+#[tokio::test]
+async fn meta_says_when_a_business_may_send_again() {
+    const USED_UP: Reply = Reply::Says(
+        400,
+        "X-Business-Use-Case-Usage: {\"104996122399160\":[{\"type\":\"messages\",\"call_count\":100,\"estimated_time_to_regain_access\":19}]}\r\n",
+        r#"{"error":{"message":"(#80007) Rate limit issues","type":"OAuthException","code":80007}}"#,
+    );
+    let limited = by_cloud(&[USED_UP]).await.0.unwrap_err();
+    assert!(
+        matches!(limited, Failure::Wait { after, .. } if after == Duration::from_mins(19)),
+        "{limited:?}"
+    );
 }

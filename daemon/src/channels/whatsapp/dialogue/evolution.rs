@@ -37,11 +37,38 @@ async fn what_the_evolution_api_refuses_its_words_say() {
     const NOWHERE: Reply =
         Reply::Says(404, "", r#"{"status":404,"response":{"message":["instance \"x\" does not exist"]}}"#);
     const TROUBLE: Reply = Reply::Says(500, "", r#"{"status":500,"response":{"message":"Internal"}}"#);
+    const DROPPED: Reply =
+        Reply::Says(400, "", r#"{"status":400,"response":{"message":["Error: Connection was lost"]}}"#);
+    const SLOWER: Reply =
+        Reply::Says(400, "", r#"{"status":400,"response":{"message":["Error: rate-overlimit"]}}"#);
+    const NO_GROUP: Reply =
+        Reply::Says(400, "", r#"{"status":400,"response":{"message":["[object Object]"]}}"#);
+    const NOT_UPLOADED: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"response":{"message":["Error: Media upload failed on all hosts"]}}"#,
+    );
+    const UNREADABLE: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"response":{"message":["Error: Input buffer contains unsupported image format"]}}"#,
+    );
+    const TO_TEXT: Reply = Reply::Says(
+        400,
+        "",
+        r#"{"status":400,"response":{"message":["AxiosError: Request failed with status code 401"]}}"#,
+    );
     type Judged = fn(&Failure) -> bool;
     let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
     let unknown: Judged = |failure| matches!(failure, Failure::Unknown(_));
     let retry: Judged = |failure| matches!(failure, Failure::Retry(_));
-    let cases: [(&'static [Reply], Judged, &str); 9] = [
+    let cases: [(&'static [Reply], Judged, &str); 15] = [
+        (&[DROPPED], retry, "phone is disconnected"),
+        (&[SLOWER], retry, "asks to go slower"),
+        (&[NO_GROUP], retry, "group is not found"),
+        (&[NOT_UPLOADED], retry, "upload failed"),
+        (&[UNREADABLE], permanent, "cannot read the file"),
+        (&[TO_TEXT], unknown, "the recording was sent"),
         (&[NOBODY], permanent, "not on WhatsApp"),
         (&[SCHEMA], permanent, "text is not a string"),
         (&[KEY], permanent, "replace the token"),
@@ -87,7 +114,7 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
     assert!(heard[1].starts_with("POST /chat/findMessages/home "), "{}", heard[1]);
     assert_eq!(
         body(&heard[1]),
-        json!({"where": {"key": {"remoteJid": GROUP, "fromMe": true}}, "page": 1, "offset": 50})
+        json!({"where": {"key": {"remoteJid": GROUP, "fromMe": true}}, "page": 1, "offset": 5})
     );
     assert_eq!(
         both.find(&wire, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
@@ -134,4 +161,119 @@ async fn polls_and_removals_are_the_evolution_apis() {
         let delete = Deed::Delete { message: message.into() };
         assert!(both.act(&act(ANNA, &delete, None)).unwrap()["refused"].is_string());
     }
+}
+
+/// Its messages may be kept with pictures: what is too long to be read as a page is read one by one.
+#[tokio::test]
+async fn a_history_with_long_messages_is_read_one_by_one() {
+    const PICTURE: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"messages":{"records":[{"key":{"id":"3EB0BB","fromMe":true},"message":{"imageMessage":{}},"messageTimestamp":1700000009}]}}"#,
+    );
+    const OURS: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"messages":{"records":[{"key":{"id":"3EB0CC","fromMe":true},"message":{"conversation":"Hello"},"messageTimestamp":1700000007}]}}"#,
+    );
+    const NONE: Reply = Reply::Says(200, "", r#"{"messages":{"records":[]}}"#);
+    let (files, text) = (Files::new(), part("Hello"));
+    let double = Double::start(&[Reply::Endless, PICTURE, OURS, NONE, NONE, NONE]);
+    let whatsapp = evolution(double.port, &files);
+    let wire = whatsapp.compose(&letter(ANNA, &text));
+    let found = whatsapp.find(&wire, &key(), 1_700_000_000_000).await.unwrap();
+    assert_eq!(found.as_deref(), Some("3EB0CC"));
+    let asked: Vec<_> = double
+        .heard()
+        .iter()
+        .map(|request| (body(request)["page"].clone(), body(request)["offset"].clone()))
+        .collect();
+    assert_eq!(asked[..3], [(json!(1), json!(5)), (json!(1), json!(1)), (json!(2), json!(1))]);
+}
+
+/// São Paulo keeps its 9 there, Paraná loses it: only WhatsApp knows.
+#[tokio::test]
+async fn what_is_done_to_a_message_names_its_conversation_as_whatsapp_does() {
+    const MARIA: &str = "5541987654321";
+    const MADE: Reply = Reply::Says(
+        201,
+        "",
+        r#"{"key":{"remoteJid":"554187654321@s.whatsapp.net","fromMe":true,"id":"3EB0AA"},"status":"PENDING"}"#,
+    );
+    const THERE: Reply = Reply::Says(
+        200,
+        "",
+        r#"[{"jid":"554187654321@s.whatsapp.net","exists":true,"number":"5541987654321"}]"#,
+    );
+    const NOBODY: Reply = Reply::Says(
+        200,
+        "",
+        r#"[{"jid":"554187654321@s.whatsapp.net","exists":false,"number":"5541987654321"}]"#,
+    );
+    let (files, text) = (Files::new(), part("Hello"));
+    let delete = Deed::Delete { message: "3EB0AA".into() };
+    // It was sent in this life of the hub: its answer said where.
+    let double = Double::start(&[MADE, MADE]);
+    let whatsapp = evolution(double.port, &files);
+    let wire = whatsapp.compose(&letter(MARIA, &text));
+    whatsapp.deliver(&wire, &key()).await.unwrap();
+    let wire = whatsapp.act(&act(MARIA, &delete, None)).unwrap();
+    whatsapp.deliver(&wire, &key()).await.unwrap();
+    assert_eq!(body(&double.heard()[1])["remoteJid"], "554187654321@s.whatsapp.net");
+    // It was sent in another: it is asked, once.
+    let double = Double::start(&[THERE, MADE, MADE]);
+    let whatsapp = evolution(double.port, &files);
+    let react = Deed::React { message: "3EB0AA".into(), emoji: "👍".into(), remove: false };
+    for deed in [&delete, &react] {
+        let wire = whatsapp.act(&act(MARIA, deed, None)).unwrap();
+        whatsapp.deliver(&wire, &key()).await.unwrap();
+    }
+    let heard = double.heard();
+    assert!(heard[0].starts_with("POST /chat/whatsappNumbers/home "), "{}", heard[0]);
+    assert_eq!(body(&heard[1])["remoteJid"], "554187654321@s.whatsapp.net");
+    assert_eq!(body(&heard[2])["key"]["remoteJid"], "554187654321@s.whatsapp.net");
+    // Nobody is there, or it cannot be asked: nothing is done elsewhere.
+    let whatsapp = evolution(Double::start(&[NOBODY]).port, &files);
+    let wire = whatsapp.act(&act(MARIA, &delete, None)).unwrap();
+    let refused = whatsapp.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&refused, Failure::Permanent(why) if why.contains("not on WhatsApp")), "{refused:?}");
+    let whatsapp = evolution(Double::start(&[Reply::Close]).port, &files);
+    let later = whatsapp.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(later, Failure::Retry(_)), "{later:?}");
+}
+
+#[test]
+fn a_file_goes_as_what_it_is_under_a_name_that_says_so() {
+    let (files, bare) = (Files::new(), part(""));
+    let whatsapp = evolution(1, &files);
+    for (name, kind, goes_as, named) in [
+        ("report", "application/pdf", "document", "report.pdf"),
+        ("notes.md", "text/plain", "document", "notes.md"),
+        ("notes.zzzz", "text/plain", "document", "notes.zzzz.txt"),
+        ("photo.JPG", "image/jpeg", "image", "photo.JPG"),
+        ("photo.bin", "image/png", "image", "photo.bin.png"),
+        ("dance.gif", "image/gif", "document", "dance.gif"),
+        ("plan.svg", "image/svg+xml", "document", "plan.svg"),
+        ("IMG_1.HEIC", "image/heic", "document", "IMG_1.HEIC"),
+        ("walk.webm", "video/webm", "document", "walk.webm"),
+        ("what", "application/octet-stream", "document", "what.bin"),
+    ] {
+        let file = [files.add(name, kind, b"x")];
+        let wire = whatsapp.compose(&Letter { files: &file, ..letter(ANNA, &bare) });
+        assert_eq!((&wire["body"]["mediatype"], &wire["body"]["fileName"]), (&json!(goes_as), &json!(named)));
+    }
+    let mut voice = files.add("v.ogg", "audio/ogg", b"x");
+    voice.voice = true;
+    let answer = Letter { files: &[voice], reply_to: Some("3EB0AA"), ..letter(ANNA, &bare) };
+    let wire = whatsapp.compose(&answer);
+    assert!(whatsapp.remark(&wire).is_some_and(|said| said.contains("without what it answers")));
+    assert_eq!(whatsapp.remark(&whatsapp.compose(&Letter { reply_to: None, ..answer })), None);
+}
+
+#[test]
+fn a_reaction_is_not_taken_back_there() {
+    let whatsapp = evolution(1, &Files::new());
+    let back = Deed::React { message: "3EB0AA".into(), emoji: "👍".into(), remove: true };
+    let wire = whatsapp.act(&act(ANNA, &back, None)).unwrap();
+    assert!(whatsapp.refusal(&wire).unwrap().contains("another emoji"), "{wire}");
 }

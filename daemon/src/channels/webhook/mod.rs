@@ -1,0 +1,158 @@
+//! Webhook: a signed JSON request to any address, for whatever has no adapter of its own.
+//!
+//! The request is as Standard Webhooks has it, so that a receiver verifies it with a library: the part's key is the
+//! `webhook-id`, the same at every attempt and within what is signed, and [`signature`] says how. The address is the
+//! account's; what stands behind `webhook:` is a name that the receiver gets. Any answer of 200 to 299 is a yes, and its body
+//! may be JSON with the message's `id`.
+//!
+//! The request holds the Markdown beside the plain text, which may have in it what no reader sees. So an approver is shown
+//! the Markdown ([`Capabilities::source`]).
+
+mod signature;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::signature::{MAX_OLD_SECRETS, Secrets};
+use super::{
+    Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, Redelivery, TargetError,
+    account::{OpenError, Opening},
+    http::{Http, Silence, base::Base},
+    identity::Spelling,
+    limits::Scope,
+};
+use crate::{
+    message::MessageId,
+    settings::{Key, key, secret::SecretSource},
+};
+
+/// `[channels.webhook.ACCOUNT]`.
+pub const KEYS: &[Key] = &[
+    key("url", "\"https://example.org/hooks/gatepost\"", "Where messages are posted to."),
+    key(
+        "secret",
+        "\"file:/run/credentials/webhook\"",
+        "What they are signed with, as Standard Webhooks has it: whsec_ and the base64 of 24 to 64 bytes. The receiver has the same.",
+    ),
+    key(
+        "old_secrets",
+        "[\"file:/run/credentials/webhook-old\"]",
+        "Up to 4 more secrets, with which every message is signed too while receivers move to a new one.",
+    ),
+];
+
+/// The `type` of every body.
+const TYPE: &str = "message";
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: "webhook",
+    threads: true,
+    replies: true,
+    silent: true,
+    source: true,
+    address_hint: "a name of 1 to 64 letters, digits, dots, dashes or underscores",
+    ..Capabilities::PLAIN
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    url: String,
+    secret: SecretSource,
+    #[serde(default)]
+    old_secrets: Vec<SecretSource>,
+}
+
+struct Webhook {
+    http: Http,
+    url: Base,
+    secrets: Secrets,
+}
+
+/// Opens an account. Connects to nothing.
+pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+    let settings: Settings = opening.settings.try_into()?;
+    let url = Base::parse("url", &settings.url).map_err(OpenError::Invalid)?;
+    if settings.old_secrets.len() > MAX_OLD_SECRETS {
+        return Err(OpenError::Invalid(format!("old_secrets: {MAX_OLD_SECRETS} at most")));
+    }
+    let named = [&settings.secret].into_iter().chain(&settings.old_secrets);
+    let named = named.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    let secrets = Secrets::read(settings.secret, &settings.old_secrets)?;
+    secrets.sign("", 0, "").map_err(|why| OpenError::Invalid(format!("the secret in {named}: {why}")))?;
+    let http = Http::new(opening.http, "the webhook", secrets.current());
+    Ok(Arc::new(Webhook { http, url, secrets }))
+}
+
+#[async_trait]
+impl Adapter for Webhook {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        super::plain_name(&CAPABILITIES, address, ".-_")
+    }
+
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        // Whoever receives it is told the conversation with it.
+        IdScope::Conversation
+    }
+
+    fn compose(&self, letter: &Letter<'_>) -> Value {
+        let source = letter.source;
+        json!({
+            "type": TYPE,
+            "timestamp": source.id.and_then(MessageId::made_at).map(|at| at.to_string()),
+            "data": {
+                "id": source.id, "agent": source.agent, "to": letter.address, "thread": letter.thread,
+                "replyTo": letter.reply_to, "silent": letter.silent, "part": letter.index + 1, "of": letter.of,
+                "markdown": source.markdown, "text": letter.part.text,
+            },
+        })
+    }
+
+    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        let (body, time) = (wire.to_string(), jiff::Timestamp::now().as_second());
+        let signature = self.secrets.sign(&key.0, time, &body);
+        let signature =
+            signature.map_err(|why| Failure::Permanent(format!("the webhook's secret: {why}")))?;
+        let request = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
+        let request = request.header("webhook-id", &key.0).header("webhook-timestamp", time);
+        let answer = self.http.ask_status(request.header("webhook-signature", signature).body(body)).await?;
+        let said = self.secrets.masked(answer.body["error"].as_str().unwrap_or("no"));
+        match answer.status.as_u16() {
+            200..=299 => Ok(answer.body["id"].as_str().unwrap_or(&key.0).to_owned()),
+            401 => Err(self.http.refused("the webhook answered 401".into())),
+            // "The endpoint has been disabled" (the specification, "Delivery success / failure").
+            410 => Err(Failure::Permanent(format!(
+                "the webhook answered 410, {}: its receiver wants no more; set url to another one, or remove the account",
+                self.http.words(&said)
+            ))),
+            _ => Err(self.http.judge(&answer, &said, Scope::Account)),
+        }
+    }
+
+    fn redelivery(&self, _: &Value) -> Redelivery {
+        Redelivery::Keyed(Duration::from_hours(23))
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        match self.http.ask_status(self.http.client.head(self.url.at(&[]))).await {
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(NotReady(why)),
+            Ok(answer) if matches!(answer.status.as_u16(), 404 | 410) => Ok(format!(
+                "somebody answers at {}, but {} where nothing is posted: whether it takes messages, only one shows",
+                self.url.host(),
+                answer.status.as_u16()
+            )),
+            Ok(_) => Ok(format!("somebody answers at {}", self.url.host())),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Bodies that are counted: those that come, as they come, and those that go, until they have gone.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+
+use super::{bytes::Account, connection::Handling};
+
+/// There is no room for more bytes of bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many bytes of requests are held already")]
+pub(in crate::intake::http) struct OverBudget;
+
+/// A request's body, each piece of which is counted when it comes.
+pub(super) struct Counted {
+    body: Incoming,
+    account: Arc<Account>,
+}
+
+impl Counted {
+    pub(super) fn new(body: Incoming, account: Arc<Account>) -> Self {
+        Self { body, account }
+    }
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        let frame = match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => frame,
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error.into()))),
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending => return Poll::Pending,
+        };
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        match self.account.receive(length + OVERHEAD) {
+            true => Poll::Ready(Some(Ok(frame))),
+            false => Poll::Ready(Some(Err(OverBudget.into()))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Why a body is not there.
+#[derive(Debug)]
+pub(in crate::intake::http) enum Unread {
+    /// It is longer than it may be.
+    TooLong,
+    /// It did not come in time.
+    Slow,
+    /// There is no room for it now.
+    OverBudget,
+    /// It broke off.
+    Broken,
+}
+
+/// A body of at most `most` bytes that comes within `time`, in one piece: what it came in is not kept.
+pub(in crate::intake::http) async fn read(
+    body: Body,
+    most: usize,
+    time: Duration,
+) -> Result<Vec<u8>, Unread> {
+    // What says that it is longer is not waited for.
+    if body.size_hint().lower() > most as u64 {
+        return Err(Unread::TooLong);
+    }
+    let all = async {
+        let mut body = std::pin::pin!(body);
+        let mut all = Vec::new();
+        while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            let frame = frame.map_err(|error| match over_budget(&error) {
+                true => Unread::OverBudget,
+                false => Unread::Broken,
+            })?;
+            let Some(data) = frame.data_ref() else { continue };
+            if all.len() + data.len() > most {
+                return Err(Unread::TooLong);
+            }
+            all.extend_from_slice(data);
+        }
+        Ok(all)
+    };
+    tokio::time::timeout(time, all).await.unwrap_or(Err(Unread::Slow))
+}
+
+fn over_budget(error: &axum::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if error.is::<OverBudget>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+/// What is handed on of an answer at once, in bytes.
+const PIECE: usize = 8 * 1024;
+/// What a piece of a body costs beside its bytes: however small they are, a reader may keep them one by one.
+const OVERHEAD: usize = 64;
+
+/// An answer's body: with its end the request is over.
+///
+/// It is handed on in pieces, each a copy: who reads slowly holds a piece or two after the end of it, and not all of it.
+pub(super) struct Answer {
+    body: Body,
+    rest: Bytes,
+    _handling: Handling,
+}
+
+impl Answer {
+    pub(super) fn new(body: Body, handling: Handling) -> Self {
+        Self { body, rest: Bytes::new(), _handling: handling }
+    }
+
+    fn piece(&mut self) -> Frame<Bytes> {
+        let piece = self.rest.split_to(self.rest.len().min(PIECE));
+        Frame::data(Bytes::copy_from_slice(&piece))
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if !self.rest.is_empty() {
+            return Poll::Ready(Some(Ok(self.piece())));
+        }
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) if data.len() > PIECE => {
+                    self.rest = data;
+                    Poll::Ready(Some(Ok(self.piece())))
+                }
+                Ok(data) => Poll::Ready(Some(Ok(Frame::data(data)))),
+                Err(trailers) => Poll::Ready(Some(Ok(trailers))),
+            },
+            other => other,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (inner, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(inner.lower() + rest);
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
+    }
+}

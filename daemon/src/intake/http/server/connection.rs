@@ -1,0 +1,286 @@
+//! One connection to the HTTP server.
+//!
+//! It is nobody's until a request with a valid token has come, and again when that is answered: then it has a place among
+//! the [`Pending`](super::Pending), and ends when it must give that up. A request that is being handled is never broken off.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    net::IpAddr,
+    pin::{Pin, pin},
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, Request, Response, StatusCode, header},
+};
+use hyper::{
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::{Notify, watch},
+    time::{Sleep, sleep},
+};
+
+use super::{
+    Shared,
+    body::{Answer, Counted},
+    bytes::Account,
+    seats::{Full, Seat},
+};
+use crate::{
+    connections::pending::Ticket,
+    intake::http::problem,
+    message::refusal::{Code, Refusal},
+};
+
+/// The first head must be there within this.
+const FIRST_HEAD: Duration = Duration::from_secs(10);
+/// The next one within this, however long the connection was idle before.
+const HEAD: Duration = Duration::from_secs(60);
+/// The longest head, and what is read of a body and written of an answer at once, in bytes: the least that hyper can do with.
+const MAX_BUFFER: usize = 8 * 1024;
+/// A client that does not read for this long is cut off.
+const WRITE: Duration = Duration::from_secs(30);
+/// When one who was turned away may try again, in seconds.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("2");
+/// Where a body is written away as it comes and never held: it has bounds of its own.
+const STREAMED: &str = "/v1/files";
+
+/// Serves a connection until it ends.
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: IpAddr,
+    shared: Arc<Shared>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let standing = Arc::new(Standing::new(peer, Arc::clone(&shared)));
+    let routes = TowerToHyperService::new(shared.routes.clone());
+    let service = service_fn(|request: Request<Incoming>| {
+        let (standing, routes) = (Arc::clone(&standing), routes.clone());
+        async move { Ok::<_, Infallible>(standing.handle(request, routes).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(MAX_BUFFER);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(Watched::new(stream)), service));
+    let mut first = pin!(sleep(FIRST_HEAD));
+    let (mut silent, mut stopping) = (true, false);
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if ended.is_err_and(|error| error.is_timeout()) {
+                    shared.load.note("head_time_out", &peer.to_string());
+                }
+                return;
+            }
+            () = standing.must_go.notified() => return,
+            () = first.as_mut(), if silent => {
+                silent = false;
+                if !standing.has_asked() {
+                    return shared.load.note("head_time_out", &peer.to_string());
+                }
+            }
+            _ = stop.changed(), if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// Whose a connection is at present.
+struct Standing {
+    peer: IpAddr,
+    shared: Arc<Shared>,
+    must_go: Arc<Notify>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    asked: bool,
+    /// While it is nobody's.
+    ticket: Option<Ticket>,
+}
+
+/// A request that is being handled, until its answer is sent.
+pub(super) struct Handling {
+    standing: Arc<Standing>,
+    _account: Arc<Account>,
+    seat: Option<Seat>,
+}
+
+impl Standing {
+    fn new(peer: IpAddr, shared: Arc<Shared>) -> Self {
+        let standing = Self { peer, shared, must_go: Arc::default(), state: Mutex::default() };
+        standing.wait();
+        standing
+    }
+
+    /// Takes a place among those that are nobody's.
+    fn wait(&self) {
+        let (ticket, crowded) = self.shared.pending.enter(self.peer, &self.must_go);
+        if crowded {
+            self.shared.load.note("pending", &self.peer.to_string());
+        }
+        self.state().ticket = Some(ticket);
+    }
+
+    /// It is somebody's; false if it had to go already.
+    fn is_known(&self) -> bool {
+        let ticket = self.state().ticket.take();
+        ticket.is_none_or(Ticket::leave)
+    }
+
+    fn has_asked(&self) -> bool {
+        self.state().asked
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn handle(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        routes: TowerToHyperService<axum::Router>,
+    ) -> Response<Answer> {
+        self.state().asked = true;
+        let caller = self.shared.door.caller(request.headers()).await.ok().map(|caller| caller.to_string());
+        let account = Arc::new(self.shared.bytes.account(caller.clone()));
+        let mut handling =
+            Handling { standing: Arc::clone(&self), _account: Arc::clone(&account), seat: None };
+        if let Some(caller) = caller {
+            match self.shared.seats.take(&caller) {
+                Ok(seat) if self.is_known() => handling.seat = Some(seat),
+                // It is being closed: nothing is begun whose answer nobody would see.
+                Ok(_) => {
+                    return self.turned_away("pending", "nobody", StatusCode::SERVICE_UNAVAILABLE, handling);
+                }
+                Err(Full::Caller) => {
+                    return self.turned_away("caller", &caller, StatusCode::TOO_MANY_REQUESTS, handling);
+                }
+                Err(Full::All) => {
+                    return self.turned_away("requests", &caller, StatusCode::SERVICE_UNAVAILABLE, handling);
+                }
+            }
+        }
+        let streamed = request.uri().path() == STREAMED;
+        let request = request.map(|body| match streamed {
+            true => Body::new(body),
+            false => Body::new(Counted::new(body, Arc::clone(&account))),
+        });
+        let Ok(response) = routes.call(request).await;
+        let length = response.body().size_hint().lower();
+        if !account.send(usize::try_from(length).unwrap_or(usize::MAX)) {
+            let who = handling.seat.as_ref().map_or("nobody", Seat::caller).to_owned();
+            return self.turned_away("bytes", &who, StatusCode::SERVICE_UNAVAILABLE, handling);
+        }
+        response.map(|body| Answer::new(body, handling))
+    }
+
+    /// Answers that there are too many; the connection ends with it.
+    fn turned_away(
+        &self,
+        reason: &'static str,
+        who: &str,
+        status: StatusCode,
+        handling: Handling,
+    ) -> Response<Answer> {
+        self.shared.load.note(reason, &format!("{}, {who}", self.peer));
+        let (error, hint) = match status {
+            StatusCode::TOO_MANY_REQUESTS => {
+                ("this caller has too many requests open", "wait for some of them to end, or close them")
+            }
+            _ => ("the hub has too many requests open", "try again shortly"),
+        };
+        let refusal = Refusal::new(Code::RateLimited, error, hint).because("connections");
+        let mut response = problem::with_status(&refusal, status);
+        response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response.map(|body| Answer::new(body, handling))
+    }
+}
+
+impl Drop for Handling {
+    fn drop(&mut self) {
+        if self.seat.take().is_some() {
+            self.standing.wait();
+        }
+    }
+}
+
+/// A connection whose client must read what it is sent.
+struct Watched {
+    stream: TcpStream,
+    /// Since nothing could be written.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Watched {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, stalled: None }
+    }
+
+    fn written(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(WRITE)));
+        match stalled.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.written(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        self.written(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,215 @@
+//! The Evolution API, version 2.3.6, as its source has it (<https://github.com/EvolutionAPI/evolution-api>): beside each rule
+//! stands the file and the function that it is from. Where the server goes wrong, so does this.
+//!
+//! [`schema`] is what it checks of a body, [`form`] how it reads files, [`number`] how it spells numbers.
+
+mod form;
+mod number;
+mod schema;
+
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use gatepost::store::now_ms;
+use serde_json::{Value, json};
+
+use self::{form::File, number::jid};
+use super::{Answer, Desk, Request, members};
+
+/// The version that it plays.
+pub const VERSION: &str = "2.3.6";
+/// The key that it takes.
+pub const KEY: &str = "evolution-api-key";
+
+/// The longest base64 in JSON that its check gets through, in characters: `isBase64` of class-validator matches a regular
+/// expression, which overflows the stack beyond (`src/api/controllers/sendMessage.controller.ts`, `sendMedia`).
+const MAX_INLINED: usize = 3_200_000;
+
+/// What was sent and kept.
+#[derive(Default)]
+struct Kept {
+    /// The latest first.
+    messages: Vec<Value>,
+    /// How many there ever were.
+    made: usize,
+}
+
+/// Starts one, with an instance `home` whose phone is connected.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start() -> Result<Desk> {
+    let kept = Mutex::new(Kept::default());
+    Desk::open(move |request| {
+        if request.header("apikey") != KEY {
+            return refused(401, &json!("Unauthorized"));
+        }
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let path: Vec<&str> = request.path.trim_start_matches('/').split('/').collect();
+        match (request.method.as_str(), path.as_slice()) {
+            ("GET", ["instance", "connectionState", "home"]) => {
+                (200, json!({"instance": {"instanceName": "home", "state": "open"}}))
+            }
+            ("POST", ["message", what, "home"]) => send(what, request, &mut kept),
+            ("POST", ["chat", "findMessages", "home"]) => found(&request.json(), &kept),
+            ("POST", ["chat", "whatsappNumbers", "home"]) => numbers(&request.json()),
+            ("DELETE", ["chat", "deleteMessageForEveryone", "home"]) => removed(&request.json(), &mut kept),
+            _ => refused(404, &json!(["Cannot do that"])),
+        }
+    })
+}
+
+/// `sendMessageWithTyping` has no list of the group's members: `NotFoundException`, which is no `Error`, comes out of
+/// `BadRequestException(error.toString())` like this (`whatsapp.baileys.service.ts`).
+pub fn group_not_found() -> Answer {
+    thrown("[object Object]")
+}
+
+/// What Baileys threw within `sendMessageWithTyping`, by its words.
+pub fn thrown(words: &str) -> Answer {
+    Answer::Says(400, error(400, &json!([words])))
+}
+
+/// What `prepareMediaMessage` threw: `InternalServerErrorException(error.toString())`.
+pub fn not_prepared(words: &str) -> Answer {
+    Answer::Says(500, error(500, &json!([words])))
+}
+
+/// As `src/main.ts` words an error: what an exception of its own says is a list, of any other its message.
+fn error(status: u16, message: &Value) -> Value {
+    let name = match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        404 => "Not Found",
+        _ => "Internal Server Error",
+    };
+    json!({"status": status, "error": name, "response": {"message": message}})
+}
+
+fn refused(status: u16, message: &Value) -> (u16, Value) {
+    (status, error(status, message))
+}
+
+/// `src/api/routes/sendMessage.router.ts`, and what the controller and the service make of it.
+fn send(what: &str, request: &Request, kept: &mut Kept) -> (u16, Value) {
+    let (body, file) = match form::read(request) {
+        Ok(read) => read,
+        Err(why) => return refused(400, &json!([why])),
+    };
+    if let Err(why) = schema::message(what, &body) {
+        return refused(400, &json!([why]));
+    }
+    let said = match what {
+        "sendText" => json!({"conversation": body["text"]}),
+        "sendMedia" | "sendWhatsAppAudio" => match with_file(what, &body, file) {
+            Ok(said) => said,
+            Err(answer) => return answer,
+        },
+        // `sendReaction`: an empty one, which would take it back, is none.
+        "sendReaction" => {
+            if body["reaction"].as_str().is_none_or(|emoji| emoji.chars().all(is_no_emoji)) {
+                return refused(400, &json!(["\"reaction\" must be an emoji"]));
+            }
+            json!({"reactionMessage": {"text": body["reaction"], "key": body["key"]}})
+        }
+        _ => json!({"pollCreationMessageV3": {"name": body["name"]}}),
+    };
+    let to = body["number"].as_str().or(body["key"]["remoteJid"].as_str()).unwrap_or_default();
+    let key = json!({"id": format!("3EB0{:016X}", kept.made), "fromMe": true, "remoteJid": jid(to)});
+    // `audioWhatsapp` hands on the delay and nothing else.
+    let quoted = if what == "sendWhatsAppAudio" { &Value::Null } else { &body["quoted"] };
+    let message = json!({"key": key, "message": said, "contextInfo": {"quoted": quoted}, "messageTimestamp": now_ms() / 1_000});
+    kept.made += 1;
+    kept.messages.insert(0, message.clone());
+    let mut answer = message;
+    answer["status"] = json!("PENDING");
+    (201, answer)
+}
+
+/// `/[^()\w\sà-ú"-+]+/` finds nothing but others than these.
+fn is_no_emoji(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || c == '_'
+        || c.is_whitespace()
+        || ('à'..='ú').contains(&c)
+        || ('"'..='+').contains(&c)
+}
+
+/// What `sendMedia`, `sendWhatsAppAudio` and `prepareMediaMessage` make of a file.
+fn with_file(what: &str, body: &Value, file: Option<File>) -> Result<Value, (u16, Value)> {
+    let place = if what == "sendMedia" { "media" } else { "audio" };
+    let bytes = match (file, body[place].as_str()) {
+        (Some(file), _) => file.bytes,
+        (None, Some(text)) if text.len() > MAX_INLINED => {
+            return Err(refused(500, &json!("Maximum call stack size exceeded")));
+        }
+        (None, text) => {
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text.unwrap_or("?"))
+                .map_err(|_| refused(400, &json!(["Owned media must be a url or base64"])))?
+        }
+    };
+    if what == "sendWhatsAppAudio" {
+        return Ok(json!({"audioMessage": {"ptt": true, "fileLength": bytes.len()}}));
+    }
+    let kind = body["mediatype"].as_str().unwrap_or_default();
+    // `mimeTypes.lookup(mediaMessage.fileName).toString()`: of an ending that nobody knows, `false`.
+    let named = body["fileName"].as_str().map(|name| form::type_of(name).unwrap_or("false"));
+    let mimetype = named.unwrap_or(if kind == "image" { "image/jpeg" } else { "false" });
+    let media = json!({"mimetype": mimetype, "fileName": body["fileName"], "caption": body["caption"],
+        "fileLength": bytes.len(), "sha256": gatepost_link::Digest::of(&bytes).to_string()});
+    Ok(json!({format!("{kind}Message"): media}))
+}
+
+/// `messageValidateSchema`, and `fetchMessages` of `src/api/services/channel.service.ts`: the latest first, `offset` of them on
+/// a page.
+fn found(body: &Value, kept: &Kept) -> (u16, Value) {
+    if let Err(why) = members(body, &["where"], &["page", "offset"]) {
+        return refused(400, &json!([why]));
+    }
+    let wanted = &body["where"]["key"];
+    let fits = |one: &&Value| {
+        ["id", "fromMe", "remoteJid"]
+            .iter()
+            .all(|name| wanted[name].is_null() || one["key"][name] == wanted[name])
+    };
+    let all: Vec<&Value> = kept.messages.iter().filter(fits).collect();
+    let number = |name: &str, otherwise: usize| {
+        body[name]
+            .as_u64()
+            .and_then(|value| usize::try_from(value).ok())
+            .filter(|value| *value > 0)
+            .unwrap_or(otherwise)
+    };
+    let (page, length) = (number("page", 1), number("offset", 50));
+    let records: Vec<&&Value> = all.iter().skip((page - 1) * length).take(length).collect();
+    (
+        200,
+        json!({"messages": {"total": all.len(), "pages": all.len().div_ceil(length), "currentPage": page, "records": records}}),
+    )
+}
+
+/// `whatsappNumberSchema`, and `whatsappNumber` of `whatsapp.baileys.service.ts`.
+fn numbers(body: &Value) -> (u16, Value) {
+    if let Err(why) = members(body, &["numbers"], &[]) {
+        return refused(400, &json!([why]));
+    }
+    let of = |number: &Value| {
+        let number = number.as_str().unwrap_or_default();
+        json!({"jid": jid(number), "exists": true, "number": number})
+    };
+    (200, body["numbers"].as_array().into_iter().flatten().map(of).collect())
+}
+
+/// `deleteMessageSchema` (`src/validate/chat.schema.ts`). `deleteMessage` takes the conversation as it is written, without
+/// `createJid`, and says yes where there is no such message.
+fn removed(body: &Value, kept: &mut Kept) -> (u16, Value) {
+    if let Err(why) = members(body, &["id", "fromMe", "remoteJid"], &["participant"]) {
+        return refused(400, &json!([why]));
+    }
+    kept.messages
+        .retain(|one| one["key"]["id"] != body["id"] || one["key"]["remoteJid"] != body["remoteJid"]);
+    (
+        201,
+        json!({"key": {"id": "3EB0FFFFFFFFFFFFFFFF", "fromMe": true, "remoteJid": body["remoteJid"]}, "status": "PENDING"}),
+    )
+}

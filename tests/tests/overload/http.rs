@@ -1,0 +1,122 @@
+//! Connections to the HTTP interface.
+
+use std::{
+    collections::VecDeque,
+    io::{Read as _, Write as _},
+    net::{Ipv4Addr, TcpStream},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_tests::hub::eventually;
+use serde_json::json;
+
+use super::stage::{DURING, Stage, turn};
+
+/// Connections that one who floods has open at once: this process has descriptors of its own to keep.
+const OPEN: usize = 700;
+/// How many they open at least, as often as they are cut off.
+const TRICKLING: usize = 6_000;
+
+fn connect(port: u16) -> Result<TcpStream> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("connecting")?;
+    stream.set_write_timeout(Some(Duration::from_secs(5)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    Ok(stream)
+}
+
+#[test]
+fn thousands_of_trickling_connections_take_no_memory_and_no_descriptors_and_agents_are_served() -> Result<()>
+{
+    let _turn = turn();
+    let stage = Stage::set("")?;
+    let port = stage.hub.port();
+    let outcome = stage.under(|until| {
+        let (mut open, mut opened) = (VecDeque::new(), 0);
+        while !until.over() || opened < TRICKLING {
+            if let Ok(mut stream) = connect(port) {
+                // Of the largest head that is read, all but its end; a byte now and then keeps it alive.
+                let _ = stream.write_all(b"POST /v1/messages HTTP/1.1\r\nHost: hub\r\nX-Long: ");
+                let _ = stream.write_all(&vec![b'x'; 7_000]);
+                open.push_back(stream);
+                opened += 1;
+            }
+            if open.len() > OPEN {
+                open.pop_front();
+            }
+            if let Some(stream) = open.get_mut(opened % OPEN) {
+                let _ = stream.write_all(b"y");
+            }
+        }
+        Ok(())
+    })?;
+    stage.holds("6,000 trickling connections", &outcome, DURING)?;
+    ensure!(stage.metric("gatepost_http_connections")? < 512.0);
+    stage.says("http", "pending")
+}
+
+#[test]
+fn a_connection_that_says_nothing_is_closed_and_a_slow_head_too() -> Result<()> {
+    let _turn = turn();
+    let stage = Stage::set("")?;
+    let (mut silent, mut slow) = (connect(stage.hub.port())?, connect(stage.hub.port())?);
+    let closed = |stream: &mut TcpStream| matches!(stream.read(&mut [0; 512]), Ok(0) | Err(_));
+    silent.set_read_timeout(Some(Duration::from_secs(20)))?;
+    thread::scope(|scope| {
+        let slow = scope.spawn(|| {
+            eventually("a slow head is not waited for", || {
+                let gone = slow.write_all(b"G").is_err();
+                thread::sleep(Duration::from_millis(500));
+                Ok(gone.then_some(()))
+            })
+        });
+        ensure!(closed(&mut silent), "it is still open");
+        slow.join().expect("it does not panic")
+    })?;
+    stage.says("http", "head_time_out")
+}
+
+#[test]
+fn who_is_over_the_bound_is_told_when_to_come_back_and_others_go_on() -> Result<()> {
+    let _turn = turn();
+    let stage = Stage::set("")?;
+    let hostile = stage.hub.agent("hostile")?;
+    let held = stage.held()?;
+    let head = format!(
+        "GET /v1/messages/{held}?wait=600 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+        stage.careful_token()
+    );
+    let mut waiting = Vec::new();
+    let refused = eventually("one is refused", || {
+        let mut stream = connect(stage.hub.port())?;
+        stream.write_all(head.as_bytes())?;
+        stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let mut answer = vec![0; 2_048];
+        match stream.read(&mut answer) {
+            Ok(read) => Ok(Some(String::from_utf8_lossy(&answer[..read]).into_owned())),
+            // It waits, as it was asked to.
+            Err(_) => {
+                waiting.push(stream);
+                Ok(None)
+            }
+        }
+    })?;
+    let lower = refused.to_lowercase();
+    ensure!(
+        refused.starts_with("HTTP/1.1 429 ")
+            && lower.contains("retry-after: 2")
+            && lower.contains("connection: close"),
+        "{refused}"
+    );
+    ensure!((64..=128).contains(&waiting.len()), "{} wait", waiting.len());
+    hostile.send(&json!({"to": "local:team", "message": "Another agent."}))?;
+    waiting.pop();
+    eventually("there is room again", || {
+        let mut stream = connect(stage.hub.port())?;
+        stream.write_all(head.as_bytes())?;
+        stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+        Ok(stream.read(&mut [0; 64]).is_err().then_some(()))
+    })?;
+    Ok(())
+}
