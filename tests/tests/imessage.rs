@@ -132,7 +132,9 @@ async fn what_imsg_leaves_uncertain_is_looked_for_and_never_sent_again() -> Resu
     let program = folder.path().join("imsg");
     let channel =
         format!("[channels.imessage.mac]\nkind = \"imsg\"\ncommand = [\"{}\"]\n", program.display());
-    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    // The same words several times are what this is about.
+    let queue = "[queue]\ndedup = \"0s\"\n";
+    let mut house = TestHub::start(&format!("{AGENTS}{queue}{channel}")).await?;
     let agent = house.agent("courier").await?;
     let to = "imessage:+4915112345679";
     let send = |text: &str| agent.send_and_wait(&json!({"to": to, "message": text}));

@@ -198,6 +198,10 @@ impl Adapter for Signal {
         wire::revise(wire, newest)
     }
 
+    fn keeping(&self, wire: Value, made: &Value) -> Value {
+        wire::keeping(wire, made)
+    }
+
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
         self.deliver_with_details(wire, key).await.map(|delivered| delivered.id)
     }
@@ -206,8 +210,7 @@ impl Adapter for Signal {
         let performed = self.client.perform(&key.0, wire, &self.kept).await?;
         let params = &wire["params"];
         // An edit has a time of its own, which the next one names.
-        let time = params["targetTimestamp"].as_u64().or(performed.result["timestamp"].as_u64());
-        let Some(time) = time else {
+        let Some(time) = params["targetTimestamp"].as_u64().or(performed.result["timestamp"].as_u64()) else {
             return Err(Failure::Unknown("signal-cli said yes, but not as which message".into()));
         };
         let own = |author: &&str| self.client.is_self(author) == Some(true);

@@ -46,18 +46,29 @@ pub(super) fn compose(account: &str, letter: &Letter<'_>) -> Value {
     request("send", params)
 }
 
-/// Quotes a message, if that is the id of one, with what is known of it.
-fn quote(params: &mut Value, account: &str, id: &str, quoted: Option<Quoted<'_>>) -> bool {
+/// Quotes a message, if that is the id of one.
+fn quote(params: &mut Value, account: &str, id: &str, known: Option<Quoted<'_>>) -> bool {
     let Some(message) = MessageId::read(id) else { return false };
     params["quoteTimestamp"] = json!(message.time);
-    let heard = quoted.and_then(|quoted| quoted.author).and_then(person);
-    let author = message.author.or(heard);
+    let author = message.author.or_else(|| known.and_then(|known| known.author).and_then(person));
     params["quoteAuthor"] = json!(author.as_deref().unwrap_or(account));
     // A quote without its words is shown empty to who does not have the message any more.
-    if let Some(quoted) = quoted.filter(|quoted| !quoted.text.is_empty()) {
-        params["quoteMessage"] = json!(quoted.text.chars().take(MAX_QUOTED).collect::<String>());
+    if let Some(known) = known.filter(|known| !known.text.is_empty()) {
+        params["quoteMessage"] = json!(known.text.chars().take(MAX_QUOTED).collect::<String>());
     }
     true
+}
+
+/// An edit with what the message quoted that it edits, and was made by this request.
+pub(super) fn keeping(mut wire: Value, made: &Value) -> Value {
+    if wire["params"]["editTimestamp"].is_u64() {
+        for name in ["quoteTimestamp", "quoteAuthor", "quoteMessage"] {
+            if !made["params"][name].is_null() {
+                wire["params"][name] = made["params"][name].clone();
+            }
+        }
+    }
+    wire
 }
 
 /// The request for the newest revision of the message that it names.

@@ -146,7 +146,7 @@ async fn own_messages_are_known_by_the_accounts_own_id() {
     let (signal, double) = asks(&[ACCOUNTS, DEVICES, OWN, SENT]);
     let wire = signal.act(&act(ANNA, &edit(SELF), Some(&text))).unwrap();
     assert_eq!(wire["own"], SELF);
-    assert_eq!(signal.deliver(&wire, &key()).await.unwrap(), "5");
+    assert_eq!(signal.deliver(&wire, &key()).await.unwrap(), "1700000000000");
     assert_eq!(methods(&double), ["listAccounts", "listDevices", "listIdentities", "send"]);
     // Once it is known, it is judged at once.
     assert!(signal.act(&act(ANNA, &edit(SELF), Some(&text))).unwrap()["own"].is_null());
@@ -162,4 +162,17 @@ async fn own_messages_are_known_by_the_accounts_own_id() {
         assert!(matches!(&failure, Failure::Permanent(why) if why.contains("account itself")), "{failure:?}");
         assert!(!methods(&double).contains(&"send".to_owned()));
     }
+}
+
+#[test]
+fn an_edit_keeps_the_words_that_its_message_quoted() {
+    let signal = signal(1, &Files::new());
+    let text = part("Hello");
+    let quoted = Some(Quoted { author: None, text: "Where are you?" });
+    let made = signal.compose(&Letter { reply_to: Some("4"), quoted, ..letter(ANNA, &text) });
+    let edit = signal.act(&act(ANNA, &Deed::Edit { message: "5".into() }, Some(&text))).unwrap();
+    let params = signal.keeping(edit, &made)["params"].clone();
+    assert_eq!((&params["quoteTimestamp"], &params["quoteMessage"]), (&json!(4), &json!("Where are you?")));
+    let delete = signal.act(&act(ANNA, &Deed::Delete { message: "5".into() }, None)).unwrap();
+    assert_eq!(signal.keeping(delete.clone(), &made), delete);
 }
