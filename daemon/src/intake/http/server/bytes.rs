@@ -10,7 +10,7 @@ const ALL: usize = 8 * 1024 * 1024;
 /// What one caller holds.
 const ONE: usize = 2 * 1024 * 1024;
 /// What all hold together who have no token: the longest notification of a platform (3 MB), and some short ones.
-const STRANGERS: usize = 3 * 1024 * 1024 + 512 * 1024;
+const STRANGERS: usize = 3 * 1024 * 1024 + 128 * 1024;
 
 /// All of them. Clones share them.
 #[derive(Debug, Clone)]
