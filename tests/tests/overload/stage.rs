@@ -51,7 +51,7 @@ pub(super) const DURING: u64 = 16 * MIB;
 pub(super) const AFTER: u64 = 8 * MIB;
 /// How long that minute is.
 const SETTLED: Duration = Duration::from_secs(60);
-/// Whoever is honest is served within this.
+/// Whoever is honest is served within this: nine in ten, for the machine has other things to do as well.
 const SERVED: Duration = Duration::from_secs(1);
 pub(super) const MIB: u64 = 1024 * 1024;
 
@@ -103,10 +103,10 @@ pub(super) struct Outcome {
     pub(super) during: u64,
     /// Over idle, within a minute after it.
     pub(super) after: u64,
-    /// The slowest of the calls of an agent that is served meanwhile.
-    pub(super) call: Duration,
-    /// The slowest card.
-    pub(super) card: Option<Duration>,
+    /// How long the calls of an agent took that is served meanwhile, in order.
+    pub(super) calls: Vec<Duration>,
+    /// The same of cards.
+    pub(super) cards: Vec<Duration>,
 }
 
 impl Stage {
@@ -200,8 +200,8 @@ impl Stage {
     }
 
     /// A card, and how long it took to be there. The companion says for some seconds that it is gone again.
-    fn card(&self) -> Result<Option<Duration>> {
-        let Some(companion) = &self.companion else { return Ok(None) };
+    fn card(&self) -> Result<Duration> {
+        let companion = self.companion.as_ref().context("there is no companion yet")?;
         let screens = companion.screens();
         let start = Instant::now();
         let held = self.careful.send(&json!({"to": "local:team", "message": "May I?"}))?;
@@ -211,7 +211,7 @@ impl Stage {
             self.careful.post(&format!("/v1/messages/{}/cancel", text(&held, "id")), &json!({}))?;
         ensure!(cancelled.status == 200, "{cancelled:?}");
         eventually("it is gone", || Ok((screens.borrow().view == View::Idle).then_some(())))?;
-        Ok(Some(there))
+        Ok(there)
     }
 
     /// Runs an attack, and serves others meanwhile.
@@ -219,15 +219,15 @@ impl Stage {
         let idle = self.at_rest()?;
         self.forget_the_peak()?;
         let until = Until::begin();
-        let (call, card) = thread::scope(|scope| {
+        let (mut calls, mut cards) = thread::scope(|scope| {
             let attacker = scope.spawn(|| attack(&until));
             let served = scope.spawn(|| {
-                let (mut call, mut card) = (Duration::ZERO, None);
+                let (mut calls, mut cards) = (Vec::new(), Vec::new());
                 while !until.over() {
-                    call = call.max(self.call()?);
-                    card = card.max(self.card()?);
+                    calls.push(self.call()?);
+                    cards.push(self.card()?);
                 }
-                anyhow::Ok((call, card))
+                anyhow::Ok((calls, cards))
             });
             let served = served.join().expect("it does not panic");
             // Whoever was not served has nothing to wait for.
@@ -237,21 +237,28 @@ impl Stage {
         })?;
         let during = self.status("VmHWM")?.saturating_sub(idle);
         let after = self.within_a_minute(idle + AFTER)?.saturating_sub(idle);
-        Ok(Outcome { idle, during, after, call, card })
+        calls.sort();
+        cards.sort();
+        Ok(Outcome { idle, during, after, calls, cards })
     }
 
     /// Asserts the bounds of an attack, and prints its figures.
     pub(super) fn holds(&self, what: &str, outcome: &Outcome, during: u64) -> Result<()> {
-        let Outcome { idle, during: peak, after, call, card } = outcome;
+        let Outcome { idle, during: peak, after, calls, cards } = outcome;
+        let most = |took: &[Duration]| took.get((took.len() * 9).div_ceil(10).saturating_sub(1)).copied();
+        let (call, card) = (most(calls), most(cards));
         println!(
-            "{what}: idle {:.1} MiB, +{:.1} MiB during, +{:.1} MiB after; slowest call {call:?}, slowest card {card:?}",
+            "{what}: idle {:.1} MiB, +{:.1} MiB during, +{:.1} MiB after; nine calls in ten within {call:.2?}, all {:.2?}; cards {card:.2?}, {:.2?}",
             mib(*idle),
             mib(*peak),
-            mib(*after)
+            mib(*after),
+            calls.last(),
+            cards.last(),
         );
         ensure!(*peak <= during, "{what} took {:.1} MiB", mib(*peak));
         ensure!(*after <= AFTER, "{what} keeps {:.1} MiB", mib(*after));
-        ensure!(*call <= SERVED && card.is_none_or(|card| card <= SERVED), "{call:?}, {card:?}");
+        let served = |took: Option<Duration>| took.is_some_and(|took| took <= SERVED);
+        ensure!(served(call) && served(card), "{call:?}, {card:?}");
         Ok(())
     }
 

@@ -78,7 +78,9 @@ fn described() -> OpenApi {
     responses((status = OK, body = Object, description = "OpenAPI 3.1"))
 )]
 pub(super) async fn describe() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.clone()).into_response()
+    // It is made when it is asked for the first time, which takes a while.
+    let document = tokio::task::spawn_blocking(|| DOCUMENT.clone()).await.unwrap_or_default();
+    ([(header::CONTENT_TYPE, "application/json")], document).into_response()
 }
 
 fn operations(paths: &mut Paths) -> impl Iterator<Item = &mut Operation> {

@@ -33,6 +33,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
 };
+use tokio::sync::Semaphore;
 use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
 use super::refused::Refused;
@@ -81,6 +82,8 @@ struct Shared {
     max_body: usize,
     hosts: Vec<String>,
     load: Load,
+    /// Notifications of platforms that are being read.
+    notifications: Semaphore,
 }
 
 impl Door {
@@ -100,6 +103,7 @@ impl Door {
             max_body,
             hosts,
             load,
+            notifications: Semaphore::new(platform::AT_ONCE),
         }))
     }
 

@@ -29,6 +29,8 @@ use crate::message::refusal::{Code, Refusal};
 const MAX_BODY: usize = 3 * 1024 * 1024;
 /// For all of one.
 const BODY: Duration = Duration::from_secs(20);
+/// Notifications that are read at once.
+pub(super) const AT_ONCE: usize = 8;
 /// The longest challenge that is given back, in bytes. Meta's have ten digits.
 const MAX_CHALLENGE: usize = 128;
 
@@ -152,6 +154,7 @@ async fn taken(
     if let Err(refusal) = door.0.pipeline.admits(channel, account, signature).await {
         return answer(&refusal);
     }
+    let Ok(_reading) = door.0.notifications.try_acquire() else { return crowded(door) };
     let body = match server::read(body, longest, BODY).await {
         Ok(body) => body,
         // Platforms tell it again.
@@ -167,7 +170,7 @@ async fn taken(
     }
 }
 
-/// The answer when as many bytes of notifications are held as may be.
+/// The answer when as many notifications are read, or bytes of them held, as may be.
 fn crowded(door: &Door) -> Response {
     door.load().note("bytes", "notifications of platforms");
     let refusal = Refusal::new(Code::RateLimited, OverBudget.to_string(), "tell it again");

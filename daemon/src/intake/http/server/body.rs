@@ -72,7 +72,8 @@ pub(in crate::intake::http) enum Unread {
     Broken,
 }
 
-/// A body of at most `most` bytes that comes within `time`, in one piece: what it came in is not kept.
+/// A body of at most `most` bytes that comes within `time`. Its pieces are put together when all are there: bodies that grow beside
+/// each other would leave holes in memory that nobody gives back.
 pub(in crate::intake::http) async fn read(
     body: Body,
     most: usize,
@@ -84,19 +85,20 @@ pub(in crate::intake::http) async fn read(
     }
     let all = async {
         let mut body = std::pin::pin!(body);
-        let mut all = Vec::new();
+        let (mut pieces, mut length) = (Vec::new(), 0);
         while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
             let frame = frame.map_err(|error| match over_budget(&error) {
                 true => Unread::OverBudget,
                 false => Unread::Broken,
             })?;
-            let Some(data) = frame.data_ref() else { continue };
-            if all.len() + data.len() > most {
+            let Ok(data) = frame.into_data() else { continue };
+            length += data.len();
+            if length > most {
                 return Err(Unread::TooLong);
             }
-            all.extend_from_slice(data);
+            pieces.push(data);
         }
-        Ok(all)
+        Ok(pieces.concat())
     };
     tokio::time::timeout(time, all).await.unwrap_or(Err(Unread::Slow))
 }

@@ -6,9 +6,11 @@ use std::{
 };
 
 /// What all callers hold at once.
-const ALL: usize = 16 * 1024 * 1024;
-/// What one caller holds, and all together who have no token: the longest notification of a platform, and some.
-const ONE: usize = 4 * 1024 * 1024;
+const ALL: usize = 8 * 1024 * 1024;
+/// What one caller holds.
+const ONE: usize = 2 * 1024 * 1024;
+/// What all hold together who have no token: the longest notification of a platform (3 MB), and some short ones.
+const STRANGERS: usize = 3 * 1024 * 1024 + 128 * 1024;
 
 /// All of them. Clones share them.
 #[derive(Debug, Clone)]
@@ -70,7 +72,10 @@ impl Account {
         let mut own = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = self.bytes.held();
         let of_caller = held.by.get(&self.caller).copied().unwrap_or_default();
-        let fits = of_caller + more <= one && (self.caller.is_none() || held.known + more <= all);
+        let fits = match self.caller {
+            Some(_) => of_caller + more <= one && held.known + more <= all,
+            None => of_caller + more <= STRANGERS,
+        };
         let only_this = of_caller == *own;
         if !(fits || first_goes && only_this && self.caller.is_some()) {
             return false;
@@ -111,15 +116,15 @@ mod tests {
         let bytes = Bytes::new(256 * 1024);
         let of = |name: &str| bytes.account(Some(name.into()));
         let (first, second) = (of("a"), of("a"));
-        assert!(first.receive(3 * MIB) && second.receive(MIB) && !second.receive(1));
-        assert!(of("b").receive(4 * MIB), "its own room");
+        assert!(first.receive(MIB) && second.receive(MIB) && !second.receive(1));
+        assert!(of("b").receive(2 * MIB), "its own room");
         drop(first);
-        assert!(second.receive(3 * MIB));
+        assert!(second.receive(MIB));
         let _others: Vec<Account> =
-            ["c", "d", "e"].map(of).into_iter().inspect(|it| assert!(it.receive(4 * MIB))).collect();
+            ["c", "d", "e"].map(of).into_iter().inspect(|it| assert!(it.receive(2 * MIB))).collect();
         assert!(!of("f").receive(1), "all together");
         let stranger = bytes.account(None);
-        assert!(stranger.receive(4 * MIB), "who has no token has other room");
+        assert!(stranger.receive(STRANGERS), "who has no token has other room");
         assert!(!bytes.account(None).receive(1) && !bytes.account(None).send(1));
     }
 

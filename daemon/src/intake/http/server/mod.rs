@@ -39,9 +39,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// For so many connections. A quarter is for those that are nobody's; of the others one caller has a quarter.
+    /// For so many connections. A sixth is for those that are nobody's; of the others one caller has a quarter.
     pub fn of(connections: usize) -> Self {
-        let pending = (connections / 4).max(1);
+        let pending = (connections / 6).max(1);
         let seats = (connections - pending.min(connections)).max(1);
         Self { pending, seats, per_caller: (seats / 4).max(1) }
     }
@@ -105,8 +105,8 @@ mod tests {
     fn whoever_has_all_that_one_may_have_leaves_room_for_others() {
         for connections in [16, 128, 512] {
             let Bounds { pending, seats, per_caller } = Bounds::of(connections);
-            assert!(pending + seats <= connections && per_caller * 4 <= seats && pending >= 4);
+            assert!(pending + seats <= connections && per_caller * 4 <= seats && pending >= 2);
         }
-        assert_eq!(Bounds::of(512), Bounds { pending: 128, seats: 384, per_caller: 96 });
+        assert_eq!(Bounds::of(512), Bounds { pending: 85, seats: 427, per_caller: 106 });
     }
 }
