@@ -44,6 +44,10 @@ pub enum Done {
 #[allow(async_fn_in_trait, reason = "one task runs it: it need not be Send")]
 pub trait Radio {
     /// Sees to this in its turn; the wish comes back if too many wait.
+    #[allow(
+        clippy::result_large_err,
+        reason = "without an allocator there is no box, and it is moved once a setup"
+    )]
     fn wish(&mut self, wish: Wish) -> Result<(), Wish>;
 
     /// Waits for what becomes of the next wish, or for other news. Can be given up.
