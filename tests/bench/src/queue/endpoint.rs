@@ -72,7 +72,10 @@ async fn parse(request: Request) -> Response {
         detail: None,
         deadline: None,
         decided_by_software: false,
-        hint: Receipt::hint(State::Ready, None),
+        hint: Receipt::hint(State::Ready, None).map(Into::into),
+        asked: None,
+        history: vec![],
+        written_as: None,
         to: value["to"].as_str().unwrap_or_default().to_owned(),
         sent: Some("0 of 1".into()),
         parts: vec![PartReceipt {
