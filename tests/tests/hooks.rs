@@ -56,7 +56,10 @@ async fn what_hooks_make_of_a_message_is_what_is_stored_shown_and_sent() -> Resu
     ensure!(arrived == ["[engineer] Written. First. Second."], "{arrived:?}");
     let hooked = house.audit("message.hooked")?;
     ensure!(
-        hooked.len() == 1 && hooked[0].detail == json!({"hooks": ["10-a", "20-b"], "rewritten": true}),
+        hooked.len() == 1
+            && hooked[0].detail["hooks"] == json!(["10-a", "20-b"])
+            && hooked[0].detail["rewritten"] == true
+            && hooked[0].detail["content"].as_str().is_some_and(|hash| hash.len() == 64),
         "{hooked:?}"
     );
     let depth: i64 = house.database()?.query_row("SELECT bytes FROM depth", [], |row| row.get(0))?;

@@ -162,7 +162,7 @@ fn waiting(desk: &Desk, secrets: &TempDir) -> Result<(SpawnedHub, Client, String
     let channel = format!(
         "[channels.webhook.home]\nurl = \"{}/hook\"\nsecret = \"{}\"\n",
         desk.url(),
-        secret(secrets, "a secret that is long enough for anybody")?
+        secret(secrets, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?
     );
     let hub = SpawnedHub::start(&format!("{WEBHOOK}{channel}"))?;
     let agent = hub.agent("courier")?;
