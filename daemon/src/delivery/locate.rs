@@ -8,7 +8,7 @@
 //!
 //! Whoever is refused is not told which conversation it was: it may be one that the agent knows nothing of.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Pipeline, plan::Resolved, submit::unavailable};
 use crate::{
@@ -34,8 +34,7 @@ impl Pipeline {
     /// message of its own, its id means the one that was edited, and what that quotes is quoted again.
     pub(super) fn name_edited(&self, resolved: &Resolved, call: &mut Call) -> Result<(), Refusal> {
         let Resolved { target, account, .. } = resolved;
-        let picked = self.0.accounts.pick(&target.channel, Some(account));
-        let (_, adapter) = picked.map_err(super::submit::no_account)?;
+        let adapter = self.adapter_of(resolved)?;
         let form = adapter.capabilities().edits;
         if !form.has_own_id() {
             return Ok(());
@@ -55,8 +54,7 @@ impl Pipeline {
         let (Resolved { target, account, .. }, Deed::Edit { message }) = (resolved, &call.deed) else {
             return Ok(None);
         };
-        let picked = self.0.accounts.pick(&target.channel, Some(account));
-        let (_, adapter) = picked.map_err(super::submit::no_account)?;
+        let adapter = self.adapter_of(resolved)?;
         if adapter.capabilities().edits != EditForm::Revision {
             return Ok(None);
         }
@@ -86,6 +84,11 @@ impl Pipeline {
         Ok(touched)
     }
 
+    fn adapter_of(&self, resolved: &Resolved) -> Result<&Arc<dyn Adapter>, Refusal> {
+        let picked = self.0.accounts.pick(&resolved.target.channel, Some(&resolved.account));
+        picked.map(|(_, adapter)| adapter).map_err(super::submit::no_account)
+    }
+
     async fn location(
         &self,
         origin: Option<&Origin>,
@@ -93,8 +96,7 @@ impl Pipeline {
         message: &str,
     ) -> Result<Location, Refusal> {
         let Resolved { target, account, .. } = resolved;
-        let (_, adapter) =
-            self.0.accounts.pick(&target.channel, Some(account)).map_err(super::submit::no_account)?;
+        let adapter = self.adapter_of(resolved)?;
         let (can, scope) = (adapter.capabilities(), adapter.scope(message));
         if scope == IdScope::Thread {
             return Ok(Location::of(target.thread.clone()));
