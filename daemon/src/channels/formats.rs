@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_channel_has_its_row() {
-        for name in NAMES {
+        for name in NAMES.iter().copied() {
             assert!(format(name).is_some(), "{name} has no format");
         }
     }

@@ -1,6 +1,6 @@
 //! Every channel there is, one line each.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::{
     Adapter,
@@ -43,12 +43,8 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 }
 
 /// The names of all channels.
-pub const NAMES: [&str; KINDS.len()] = {
-    let mut names = [""; KINDS.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = KINDS[at].name;
-        at += 1;
-    }
-    names
-};
+///
+/// Not a constant array: its length would be a type, and an optimised build then finds a cycle from that type to the async
+/// closures of whoever reads it (rustc 1.95, E0391).
+pub static NAMES: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| KINDS.iter().map(|kind| kind.name).collect());

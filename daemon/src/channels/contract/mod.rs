@@ -211,8 +211,8 @@ impl Contract {
 
 #[test]
 fn every_channel_has_a_contract_and_none_is_for_a_channel_that_there_is_not() {
-    let names = super::registry::NAMES;
-    for name in &names {
+    let names = &super::registry::NAMES;
+    for name in names.iter() {
         assert!(all().any(|contract| contract.channel == *name), "{name} has no contract");
     }
     for contract in all() {

@@ -97,11 +97,10 @@ impl Server {
 
     /// The first text to somebody, by which their chat comes to be (`ChatRouter.create`); the answer as of any other text.
     async fn create(&self, to: &str, text: Value, temporary: &str) -> Result<Value, Failure> {
-        if to.contains(';') || text["selectedMessageGuid"].is_string() {
-            return Err(no_chat(to));
-        }
+        let person = target::reached_by_imessage(to).filter(|_| !text["selectedMessageGuid"].is_string());
+        let person = person.ok_or_else(|| no_chat(to))?;
         let mut body = json!({
-            "addresses": [to], "service": "iMessage", "tempGuid": temporary,
+            "addresses": [person], "service": "iMessage", "tempGuid": temporary,
             "message": text["message"], "method": text["method"],
         });
         if text["effectId"].is_string() {

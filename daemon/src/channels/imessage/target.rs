@@ -39,6 +39,14 @@ pub(super) fn identity(address: &str) -> String {
     }
 }
 
+/// The handle of the person whom a canonical address reaches by iMessage; none for a group, and for what asks for SMS or RCS.
+pub(super) fn reached_by_imessage(address: &str) -> Option<String> {
+    match address.split(';').collect::<Vec<_>>().as_slice() {
+        [person] | ["any" | "iMessage", "-", person] => handle(person),
+        _ => None,
+    }
+}
+
 fn handle(text: &str) -> Option<String> {
     if let Some(number) = text.strip_prefix('+') {
         let digits: String = number.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();
@@ -124,6 +132,17 @@ mod tests {
             ("any;-;22395", "SMS;-;22395"),
         ] {
             assert_eq!(identity(&canonical(given).unwrap()), who, "{given}");
+        }
+        for (given, person) in [
+            ("+4915112345678", Some("+4915112345678")),
+            ("any;-;+4915112345678", Some("+4915112345678")),
+            ("any;-;Anna@Example.org", Some("anna@example.org")),
+            ("SMS;-;+4915112345678", None),
+            ("any;+;+4915112345678", None),
+            ("any;-;22395", None),
+            ("iMessage;+;chat1", None),
+        ] {
+            assert_eq!(reached_by_imessage(&canonical(given).unwrap()).as_deref(), person, "{given}");
         }
         for (chat, address) in [
             ("iMessage;-;+15551234567", "+15551234567"),
