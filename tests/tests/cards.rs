@@ -20,7 +20,7 @@ async fn an_agents_second_card_of_the_hour_waits_and_is_put_when_the_hour_has_ro
         second["ok"] == true && second["state"] == "held" && second["code"] == "rate_limited",
         "{second}"
     );
-    ensure!(text(&second, "error").contains("engineer has had its 1 cards of the hour"), "{second}");
+    ensure!(text(&second, "reason").contains("engineer has had its 1 cards of the hour"), "{second}");
     ensure!(text(&second, "hint").contains("do not send it a second time"), "{second}");
     let listed = house.cli(&["queue", "list"])?.well()?;
     ensure!(

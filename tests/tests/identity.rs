@@ -31,7 +31,7 @@ fn all_held(agent: &Client, channel: &str, addresses: &[&str]) -> Result<()> {
         let call = json!({"to": format!("{channel}:{address}"), "message": format!("To {address}")});
         let held = agent.send(&call)?;
         ensure!(held["state"] == "held", "{address} is not held: {held}");
-        ensure!(text(&held, "error").contains("hold"), "{address}: {held}");
+        ensure!(text(&held, "reason").contains("hold"), "{address}: {held}");
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ fn a_direct_conversation_on_slack_is_its_persons_and_held_while_slack_cannot_say
     desk.next((0..3).map(|_| Answer::Nothing));
     let before = std::time::Instant::now();
     let held = agent.send(&json!({"to": format!("slack:{direct}"), "message": "Hello"}))?;
-    ensure!(held["state"] == "held" && text(&held, "error").contains("nobody knows whose"), "{held}");
+    ensure!(held["state"] == "held" && text(&held, "reason").contains("nobody knows whose"), "{held}");
     ensure!(before.elapsed().as_secs() < 20, "the caller waited {:?}", before.elapsed());
     Ok(())
 }

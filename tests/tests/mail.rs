@@ -131,7 +131,7 @@ async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_
     let waits = gatepost_tests::hub::eventually("an attempt", || {
         Ok(Some(agent.message(id)?).filter(|message| message["state"] == "ready" && message["attempts"] == 1))
     })?;
-    let why = text(&waits, "error");
+    let why = text(&waits, "reason");
     ensure!(why.contains("451") && why.contains("greylisted, try again later"), "{waits}");
     ensure!(text(&waits, "due_at") > text(&waits, "accepted_at"), "{waits}");
     ensure!(waits["ok"] == true && waits["parts"][0]["state"] == "planned", "{waits}");

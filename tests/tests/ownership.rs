@@ -158,7 +158,7 @@ decorate = false
 fn held_with(agent: &Client, call: &Value, words: &str) -> Result<()> {
     let held = agent.send(call)?;
     ensure!(held["state"] == "held", "it is not held: {call} {held}");
-    ensure!(text(&held, "error").contains(words), "{held}");
+    ensure!(held.get("error").is_none() && text(&held, "reason").contains(words), "{held}");
     let shown = agent.message(text(&held, "id"))?;
     let shown = text(&shown["parts"][0], "text");
     ensure!(shown.contains("thread"), "a person is not shown where it is: {shown}");

@@ -224,7 +224,7 @@ async fn while_signal_is_away_a_message_waits_and_the_account_is_not_ready() -> 
     let waits =
         agent.post("/v1/messages?wait=2", &json!({"to": "signal:+4915112345679", "message": "Later."}))?;
     ensure!(waits.body["state"] == "ready", "{waits:?}");
-    ensure!(text(&waits.body, "error").contains("Signal cannot be reached"), "{waits:?}");
+    ensure!(text(&waits.body, "reason").contains("Signal cannot be reached"), "{waits:?}");
     ensure!(done(&desk).is_empty(), "it was begun");
     double.away.store(false, Ordering::Relaxed);
     agent.ended(text(&waits.body, "id"), "sent")?;

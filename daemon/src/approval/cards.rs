@@ -177,10 +177,10 @@ mod tests {
         let third = house.outbox.receipt(3).await.unwrap();
         assert_eq!((third.ok, third.state, third.code.as_deref()), (true, State::Held, Some("rate_limited")));
         let why = "it crosses; nobody is asked yet, since a has had its 2 cards of the hour";
-        assert_eq!(third.error.as_deref(), Some(why));
+        assert_eq!(third.reason.as_deref(), Some(why));
         assert!(third.hint.as_ref().is_some_and(|hint| hint.contains("waits for its turn")), "{third:?}");
         let first = house.outbox.receipt(1).await.unwrap();
-        assert_eq!((first.code, first.error.as_deref()), (None, Some("it crosses")));
+        assert_eq!((first.code, first.reason.as_deref()), (None, Some("it crosses")));
 
         // Deciding makes no room, time does.
         house.decide_as(9, 1, Approve, 1).await.unwrap();
@@ -194,7 +194,7 @@ mod tests {
         house.approvals.look_after().await.unwrap();
         assert_eq!(asked(&house).await, [3, 4]);
         let third = house.outbox.receipt(3).await.unwrap();
-        assert_eq!((third.code, third.error.as_deref()), (None, Some("it crosses")));
+        assert_eq!((third.code, third.reason.as_deref()), (None, Some("it crosses")));
         let waiting = house.approvals.waiting().await.unwrap().remove(0);
         assert!(
             (590_000..=600_000).contains(&(waiting.deadline - now_ms())),

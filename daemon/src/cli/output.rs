@@ -16,13 +16,21 @@ pub(super) fn moment(at: &str) -> String {
     }
 }
 
+/// Why a message is where it is.
+pub(super) fn why(message: &Value) -> &str {
+    match text(message, "error") {
+        "" => text(message, "reason"),
+        error => error,
+    }
+}
+
 /// A receipt as a few lines.
 pub(super) fn receipt(receipt: &Value) -> String {
     let mut lines = format!("{} {} to {}", text(receipt, "id"), text(receipt, "state"), text(receipt, "to"));
     if let Some(sent) = receipt.get("sent").and_then(Value::as_str) {
         lines.push_str(&format!(", {sent} parts sent"));
     }
-    for name in ["error", "detail", "hint"] {
+    for name in ["reason", "error", "detail", "hint"] {
         if !text(receipt, name).is_empty() {
             lines.push_str(&format!("\n  {}", text(receipt, name)));
         }

@@ -152,9 +152,9 @@ fn list(messages: &[Value]) -> String {
     let rows: Vec<Vec<String>> = messages
         .iter()
         .map(|message| {
-            ["id", "state", "agent", "to", "accepted_at", "error"]
-                .map(|name| text(message, name).into())
-                .into()
+            let why = output::why(message);
+            let facts = ["id", "state", "agent", "to", "accepted_at"].map(|name| text(message, name));
+            facts.into_iter().chain([why]).map(str::to_owned).collect()
         })
         .collect();
     output::table(&["ID", "STATE", "AGENT", "TO", "ACCEPTED", "WHY"], &rows)

@@ -156,7 +156,7 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), DemoEr
     let report = json!({"to": "local:team", "message": letter::report(), "context": context});
     let held = say(house, report, 0).await?;
     expect(&held, "held", "the report")?;
-    stage.say(&format!("Held as {}: {}", text(&held, "id"), text(&held, "error")));
+    stage.say(&format!("Held as {}: {}", text(&held, "id"), text(&held, "reason")));
     let verdict = decided(house, stage, decide, Verdict::Approve).await?;
     let end = ended(house, &held).await?;
     tell_end(house, stage, &end, verdict).await?;

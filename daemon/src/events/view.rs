@@ -137,7 +137,8 @@ impl Line {
             "seq": self.seq, "at": self.at, "id": self.message, "state": state,
             "to": self.to.as_ref().map(ToString::to_string),
         });
-        let told = [("code", "code"), ("error", "reason"), ("sent", "sent")];
+        let why = if state.is_ok() { "reason" } else { "error" };
+        let told = [("code", "code"), (why, "reason"), ("sent", "sent")];
         for (member, fact) in told.into_iter().filter(|(_, fact)| !self.detail[*fact].is_null()) {
             data[member] = self.detail[fact].clone();
         }

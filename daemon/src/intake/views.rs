@@ -25,12 +25,15 @@ pub(super) struct Summary {
     accepted_at: String,
     /// For an end other than `sent`: the kind of error.
     code: Option<String>,
-    /// Why it is where it is.
+    /// Why it is where it is. Only if nothing went wrong.
+    reason: Option<String>,
+    /// What went wrong.
     error: Option<String>,
 }
 
 impl From<MessageRow> for Summary {
     fn from(message: MessageRow) -> Self {
+        let (reason, error) = message.why();
         Self {
             to: message.target().to_string(),
             id: message.id,
@@ -39,7 +42,8 @@ impl From<MessageRow> for Summary {
             account: message.account,
             accepted_at: time(message.accepted_at),
             code: message.code,
-            error: message.reason,
+            reason,
+            error,
         }
     }
 }

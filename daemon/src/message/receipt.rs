@@ -28,7 +28,10 @@ pub struct Receipt {
     /// For an end other than `sent`: the kind of error. `rate_limited` while it is held and nobody is asked yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Why it is where it is, as a sentence.
+    /// Why it is where it is, as a sentence: why it waits, for instance. Only while `ok` is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What went wrong, as a sentence. Only if `ok` is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What is to be said of a message that was sent: whom it did not reach, `2 of 3 members; not: Carol (not on Signal)`.

@@ -214,6 +214,11 @@ impl State {
     pub const fn is_final(self) -> bool {
         !matches!(self, Self::Accepted | Self::Held | Self::Ready | Self::Sending)
     }
+
+    /// Whether nothing is wrong with it: it was sent, or may still be.
+    pub const fn is_ok(self) -> bool {
+        !self.is_final() || matches!(self, Self::Sent)
+    }
 }
 
 #[cfg(test)]

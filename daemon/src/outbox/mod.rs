@@ -337,9 +337,10 @@ pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, S
 
 /// The same of a message with these parts.
 pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receipt {
+    let (reason, error) = message.why();
     let confirmed = parts.iter().filter(|part| part.state == PartState::Confirmed).count();
     Receipt {
-        ok: !message.state.is_final() || message.state == State::Sent,
+        ok: message.state.is_ok(),
         to: message.target().to_string(),
         written_as: message.written_as,
         id: MessageId(message.id),
@@ -351,7 +352,8 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         code: message.code,
         deduplicated: false,
         stand_in: None,
-        error: message.reason,
+        reason,
+        error,
         history: message.history,
         detail: parts
             .iter()

@@ -161,6 +161,14 @@ pub struct MessageRow {
 }
 
 impl MessageRow {
+    /// Why it is where it is, as a receipt has it: its reason if nothing is wrong with it, else its error.
+    pub fn why(&self) -> (Option<String>, Option<String>) {
+        match self.state.is_ok() {
+            true => (self.reason.clone(), None),
+            false => (None, self.reason.clone()),
+        }
+    }
+
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             seq: row.get(0)?,

@@ -42,7 +42,7 @@ fn a_storm_of_errors_ends_with_everything_there_once_and_a_long_pause_is_kept() 
     let [first, second] = ids;
     let (first, second) = (first?, second?);
     let waits = eventually("the platform asks for a long pause", || {
-        Ok(Some(agent.message(&first)?).filter(|message| !text(message, "error").is_empty()))
+        Ok(Some(agent.message(&first)?).filter(|message| !text(message, "reason").is_empty()))
     })?;
     ensure!(waits["state"] == "ready" && waits["attempts"] == 0, "{waits}");
 

@@ -90,10 +90,12 @@ pub(super) fn call(arguments: &Value) -> Result<Value, Refusal> {
 /// An answer of `message` as this one gives it: what matters of it, within its bound.
 pub(super) fn answer(answer: &Value) -> Value {
     let mut short = json!({"ok": answer["ok"] == true});
-    for member in ["id", "state", "deduplicated", "code", "error", "hint", "deadline", "notes", "guide"] {
+    for member in
+        ["id", "state", "deduplicated", "code", "reason", "error", "hint", "deadline", "notes", "guide"]
+    {
         let Some(value) = answer.get(member).filter(|value| !value.is_null()) else { continue };
         short[member] = match (member, value) {
-            ("error", Value::String(error)) => shortened(error, MAX_ERROR).into(),
+            ("reason" | "error", Value::String(why)) => shortened(why, MAX_ERROR).into(),
             ("hint", Value::String(hint)) => shortened(hint, MAX_HINT).into(),
             _ => value.clone(),
         };

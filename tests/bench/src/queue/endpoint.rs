@@ -62,6 +62,7 @@ async fn parse(request: Request) -> Response {
         return StatusCode::BAD_REQUEST.into_response();
     };
     let receipt = Receipt {
+        reason: None,
         deduplicated: false,
         stand_in: None,
         ok: true,
