@@ -138,12 +138,26 @@ async fn a_response_is_the_only_source_and_a_transition_sends_nothing() -> Resul
         "{:?}",
         house.heard("ann")?
     );
-    let before = house.heard("ann")?.len();
     // An empty response is one, and it says nothing.
     for nothing in [json!({}), json!({"text": " "}), json!({"text": "NO_REPLY", "voiceRequested": true})] {
         let answer = house.reply(&json!({"text": "The text.", "response": nothing}))?;
         ensure!(answer["sent"] == json!([]) && answer["quiet"].is_string(), "{answer}");
     }
+    // A file as the seeds' runners have it.
+    let shot = json!({"type": "IMAGE", "data": "aGk=", "filename": "shot.txt", "mimeType": "text/plain"});
+    let response = json!({"text": "Here it is", "voiceText": null, "attachments": [shot]});
+    let answer = house.reply(&json!({"response": response}))?;
+    ensure!(answer["ok"] == true && answer["sent"][0]["attachments"][0]["name"] == "shot.txt", "{answer}");
+    // A wrong file takes neither the words nor the other files with it.
+    let wrong = [json!({"type": "IMAGE", "data": "?"}), shot, json!({"data": "aGk=", "size": 2})];
+    let answer = house.reply(&json!({"response": {"text": "Here again", "attachments": wrong}}))?;
+    let became: Vec<&Value> =
+        answer["sent"].as_array().context("sent")?.iter().map(|one| &one["ok"]).collect();
+    ensure!(answer["ok"] == false && became == [true, false, true, false], "{answer}");
+    ensure!(text(&answer["sent"][1], "error").contains("\"data\" is not base64"), "{answer}");
+    ensure!(text(&answer["sent"][3], "error").contains("\"size\""), "{answer}");
+    ensure!(house.heard("ann")?.iter().filter(|heard| heard.contains("Here again")).count() == 1);
+    let before = house.heard("ann")?.len();
     let response = json!({"text": "Leaving too.", "attachments": [{"base64": "aGk="}]});
     let away = house.reply(&json!({"response": response, "skillTransition": true}))?;
     ensure!(away["ok"] == true && away["sent"] == json!([]), "{away}");
@@ -321,10 +335,17 @@ fn scratch_paper_is_logged_without_what_is_internal() -> Result<()> {
 /// Of a destination that nobody has written from, the session's own route says by which account.
 #[test]
 fn a_block_to_a_place_that_was_never_heard_goes_by_the_account_of_its_session() -> Result<()> {
-    let config = "[agents.engineer]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\
-                  [channels.local.cellar]\n[channels.local.upstairs]\n[channels.webhook.porch]\n\
-                  url = \"http://127.0.0.1:9/hook\"\nsecret = \"env:PATH\"\n";
-    let hub = SpawnedHub::start(config)?;
+    let secrets = tempfile::tempdir()?;
+    let path = secrets.path().join("porch");
+    std::fs::write(&path, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    let secret = format!("file:{}", path.display());
+    let config = format!(
+        "[agents.engineer]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\
+         [channels.local.cellar]\n[channels.local.upstairs]\n[channels.webhook.porch]\n\
+         url = \"http://127.0.0.1:9/hook\"\nsecret = \"{secret}\"\n"
+    );
+    let hub = SpawnedHub::start(&config)?;
     let (agent, operator) = (hub.agent("engineer")?, hub.operator()?);
     let heard = |channel: &str, account: &str, peer: &str, session: &str| {
         let report = json!({

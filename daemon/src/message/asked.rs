@@ -51,12 +51,14 @@ pub struct Asked {
 pub(super) const MEMBERS: &[&[&str]] = &[
     &["path"],
     &["url"],
-    &["base64"],
+    &["base64", "data"],
     &["file"],
     &["name", "filename"],
-    &["mime", "mimeType"],
+    &["mime", "mimeType", "type"],
     &["caption"],
 ];
+/// What `type` may say where it names no media type, in any letters. What a file is, its bytes say.
+const TYPES: &[&str] = &["image", "audio", "video", "document", "file"];
 /// What a voice message may have for its words.
 pub(super) const WORDS: &str = "text";
 
@@ -148,7 +150,7 @@ impl Asked {
             };
             return Err(Refusal::input(error, hint).because("unknown_parameter"));
         }
-        let sources: Vec<_> = ["path", "url", "base64", "file"]
+        let sources: Vec<_> = ["path", "url", "base64", "data", "file"]
             .into_iter()
             .filter_map(|name| Some((name, text(members, &[name]).transpose()?)))
             .collect();
@@ -165,10 +167,13 @@ impl Asked {
             let error = format!("a caption has {} bytes, at most {MAX_CAPTION} are taken", caption.len());
             return Err(Refusal::new(Code::TooLarge, error, "put it into the message"));
         }
-        let kind = text(members, &["mime", "mimeType"])?.map(|kind| kind.trim().to_ascii_lowercase());
+        let rough = text(members, &["type"])?.map(|rough| rough.trim().to_ascii_lowercase());
+        let rough = rough.filter(|rough| !TYPES.contains(&rough.as_str()));
+        let kind =
+            text(members, &["mime", "mimeType"])?.map(|kind| kind.trim().to_ascii_lowercase()).or(rough);
         if kind.as_ref().is_some_and(|kind| !is_kind(kind)) {
             return Err(Refusal::input(
-                "\"mime\" is no media type",
+                "an attachment's type is no media type",
                 "write such as \"image/png\", or leave it out",
             ));
         }
@@ -184,7 +189,8 @@ fn too_many(files: usize, most: usize) -> Refusal {
 
 fn source(name: &str, value: &str) -> Result<Source, Refusal> {
     let bad = |error: &str, hint: &str| Refusal::input(error, hint).because("attachment");
-    if name != "base64" && (value.is_empty() || value.len() > MAX_SOURCE || value.contains(char::is_control))
+    if !matches!(name, "base64" | "data")
+        && (value.is_empty() || value.len() > MAX_SOURCE || value.contains(char::is_control))
     {
         let error = format!("{name:?} is empty, longer than {MAX_SOURCE} bytes, or has control characters");
         return Err(bad(&error, "give it as it is"));
@@ -199,7 +205,7 @@ fn source(name: &str, value: &str) -> Result<Source, Refusal> {
             )
         }),
         _ => STANDARD.decode(value).map(Source::Bytes).map_err(|_| {
-            bad("\"base64\" is not base64", "encode the bytes with padding and without line breaks")
+            bad(&format!("{name:?} is not base64"), "encode the bytes with padding and without line breaks")
         }),
     }
 }
@@ -239,6 +245,14 @@ mod tests {
         assert_eq!(asked.source, Source::Path("a/b.png".into()));
         assert_eq!((asked.kind.as_deref(), asked.name.as_deref()), (Some("image/png"), Some("c.png")));
         assert_eq!(parse(json!({"base64": "aGk="})).unwrap()[0].source, Source::Bytes(b"hi".to_vec()));
+        let seeds = json!([{"type": "IMAGE", "data": "aGk=", "filename": "a.png", "mimeType": "image/png"}]);
+        let asked = parse(seeds).unwrap().remove(0);
+        assert_eq!(asked.source, Source::Bytes(b"hi".to_vec()));
+        assert_eq!((asked.kind.as_deref(), asked.name.as_deref()), (Some("image/png"), Some("a.png")));
+        for (given, kind) in [("DOCUMENT", None), ("image/Webp", Some("image/webp"))] {
+            let asked = parse(json!({"path": "a", "type": given})).unwrap().remove(0);
+            assert_eq!(asked.kind.as_deref(), kind, "{given}");
+        }
         let hash = "ab".repeat(32);
         assert_eq!(parse(json!([{"file": hash}])).unwrap()[0].source, Source::Upload(Digest([0xab; 32])));
         for wrong in [
@@ -253,6 +267,9 @@ mod tests {
             json!([{"base64": "!"}]),
             json!([{"file": "../../etc/passwd"}]),
             json!([{"path": "a", "mime": "image"}]),
+            json!([{"path": "a", "type": "picture"}]),
+            json!([{"base64": "aGk=", "data": "aGk="}]),
+            json!([{"data": "!"}]),
             json!([{"path": "a", "pth": "b"}]),
             json!([{"path": "a", "caption": "x".repeat(MAX_CAPTION + 1)}]),
             json!(vec!["a"; MOST + 1]),

@@ -8,7 +8,7 @@ pub mod blocks;
 pub mod quiet;
 mod speech;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::desk::{Answer, Incoming};
@@ -48,11 +48,20 @@ pub(super) struct Turn {
 #[schema(as = TurnResponse)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct Response {
+    #[serde(deserialize_with = "or_nothing")]
     text: String,
+    #[serde(deserialize_with = "or_nothing")]
     voice_requested: bool,
+    #[serde(deserialize_with = "or_nothing")]
     voice_text: String,
+    #[serde(deserialize_with = "or_nothing")]
     attachments: Vec<Value>,
     skip_assistant_history: Option<bool>,
+}
+
+/// A member that is null is left out: so writes who has a class with members that are not set.
+fn or_nothing<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(member: D) -> Result<T, D::Error> {
+    Option::deserialize(member).map(Option::unwrap_or_default)
 }
 
 /// Hands a turn's words over.
@@ -113,8 +122,9 @@ impl Reply<'_> {
         }
         let mut unspoken = None;
         if !parsed.broken {
+            let said = Said { text: said.as_deref(), words: words.as_deref(), context: &turn.context };
             let own;
-            (own, unspoken) = self.say(said.as_deref(), words.as_deref(), &response, &turn.context).await;
+            (own, unspoken) = self.say(said, &response.attachments).await;
             sent.extend(own);
         }
         let ok = sent.iter().all(|told| told["ok"] == true) && !parsed.broken;
@@ -138,30 +148,50 @@ impl Reply<'_> {
     }
 
     /// Sends what is for the conversation of the turn; what became of it, and why it was not spoken where it was to be.
-    async fn say(
-        &self,
-        said: Option<&str>,
-        words: Option<&str>,
-        response: &Response,
-        context: &str,
-    ) -> (Option<Value>, Option<String>) {
-        let (files, mut unspoken) = (&response.attachments, None);
-        if words.is_some() {
-            match self.send(&own(said, words, files, context)).await {
-                Ok(receipt) => return (Some(receipt), None),
+    ///
+    /// All of it is one message. If that is refused, the words go without the files, and each file by itself: a wrong file takes
+    /// neither the words nor the other files with it.
+    async fn say(&self, said: Said<'_>, files: &[Value]) -> (Vec<Value>, Option<String>) {
+        let (whole, unspoken) = self.speak(said, files).await;
+        let (call, refusal) = match whole {
+            None => return (Vec::new(), None),
+            Some(Ok(receipt)) => return (vec![receipt], unspoken),
+            Some(Err(refused)) => *refused,
+        };
+        if files.is_empty() || (said.is_silent() && files.len() == 1) {
+            return (vec![not_sent(&refusal, &call)], None);
+        }
+        let (words, unspoken) = self.speak(said, &[]).await;
+        // It is not a file that is wrong.
+        if matches!(words, Some(Err(_))) {
+            return (vec![not_sent(&refusal, &call)], None);
+        }
+        let mut sent: Vec<Value> = words.into_iter().filter_map(Result::ok).collect();
+        for file in files {
+            let call = Said { text: None, words: None, ..said }.with(std::slice::from_ref(file), false);
+            sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
+        }
+        (sent, unspoken)
+    }
+
+    /// Sends the words with these files: spoken if they are to be, else written; nothing if there are neither words nor files.
+    /// Words to be spoken are words: a voice that cannot be had does not lose them.
+    async fn speak(&self, said: Said<'_>, files: &[Value]) -> (Option<Taken>, Option<String>) {
+        let mut unspoken = None;
+        if said.words.is_some() {
+            match self.send(&said.with(files, true)).await {
+                Ok(receipt) => return (Some(Ok(receipt)), None),
                 // Nothing of it was taken: it goes without a voice.
                 Err(refusal) => unspoken = Some(refusal.error),
             }
         }
-        // Words to be spoken are words: a voice that cannot be had must not lose them.
-        let written = said.or(words);
-        if written.is_none() && files.is_empty() {
+        if said.is_silent() && files.is_empty() {
             return (None, None);
         }
-        let call = own(written, None, files, context);
+        let call = Said { text: said.text.or(said.words), ..said }.with(files, false);
         match self.send(&call).await {
-            Ok(receipt) => (Some(receipt), unspoken),
-            Err(refusal) => (Some(not_sent(&refusal, &call)), None),
+            Ok(receipt) => (Some(Ok(receipt)), unspoken),
+            Err(refusal) => (Some(Err(Box::new((call, refusal)))), None),
         }
     }
 
@@ -233,19 +263,37 @@ impl Reply<'_> {
     }
 }
 
-/// The call for the conversation of the turn.
-fn own(text: Option<&str>, words: Option<&str>, attachments: &[Value], context: &str) -> Value {
-    let mut call = json!({"to": "current", "context": context});
-    if let Some(text) = text {
-        call["message"] = text.into();
+/// The receipt of a call, or the call and why it was refused.
+type Taken = Result<Value, Box<(Value, Refusal)>>;
+
+/// What a turn says in its own conversation.
+#[derive(Clone, Copy)]
+struct Said<'a> {
+    text: Option<&'a str>,
+    /// To be spoken.
+    words: Option<&'a str>,
+    context: &'a str,
+}
+
+impl Said<'_> {
+    fn is_silent(self) -> bool {
+        self.text.is_none() && self.words.is_none()
     }
-    if let Some(words) = words {
-        call["voice"] = json!({"text": words});
+
+    /// The call for it, with these files.
+    fn with(self, files: &[Value], spoken: bool) -> Value {
+        let mut call = json!({"to": "current", "context": self.context});
+        if let Some(text) = self.text {
+            call["message"] = text.into();
+        }
+        if let Some(words) = self.words.filter(|_| spoken) {
+            call["voice"] = json!({"text": words});
+        }
+        if !files.is_empty() {
+            call["attachments"] = files.into();
+        }
+        call
     }
-    if !attachments.is_empty() {
-        call["attachments"] = attachments.into();
-    }
-    call
 }
 
 fn not_sent(refusal: &Refusal, call: &Value) -> Value {
