@@ -169,7 +169,9 @@ fn waiting(desk: &Desk, secrets: &TempDir) -> Result<(SpawnedHub, Client, String
     desk.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
     let sent = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
     let id = text(&sent, "id").to_owned();
-    gatepost_tests::hub::eventually("the first attempt", || Ok((desk.heard().len() == 1).then_some(())))?;
+    gatepost_tests::hub::eventually("the first attempt's end", || {
+        Ok((agent.message(&id)?["attempts"] == 1).then_some(()))
+    })?;
     Ok((hub, agent, id))
 }
 

@@ -53,6 +53,7 @@ enum Platform {
     Http(Double, usize),
     Smtp(email::double::Double),
     Gateway(discord::Double),
+    Program,
     Other,
 }
 
@@ -92,7 +93,7 @@ impl Stage {
                 let lines = format!("#!/bin/sh\necho \"$@\" >>'{}'\n{lines}\n", log.display());
                 fs::write(&program, lines).unwrap();
                 fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-                (Platform::Other, 0)
+                (Platform::Program, 0)
             }
             Script::Nobody => (Platform::Other, nobody()),
             Script::Hub => (Platform::Other, 0),
@@ -167,7 +168,7 @@ impl Stage {
             Platform::Http(double, _) => double.heard(),
             Platform::Smtp(double) => double.heard(),
             Platform::Gateway(double) => double.heard(3).iter().map(Value::to_string).collect(),
-            Platform::Other => lines(&self.folder.path().join("log")),
+            Platform::Program | Platform::Other => lines(&self.folder.path().join("log")),
         }
     }
 
@@ -176,6 +177,11 @@ impl Stage {
         let all = || match &self.platform {
             Platform::Http(double, answers) => double.heard().len() >= *answers,
             Platform::Smtp(double) => double.heard().iter().any(|line| line == "."),
+            // What it does before a message, it answers.
+            Platform::Program => {
+                let asked = lines(&self.folder.path().join("program.asked"));
+                asked.iter().any(|line| line.contains("\"send\""))
+            }
             Platform::Gateway(_) | Platform::Other => !self.heard().is_empty(),
         };
         let heard = async {
