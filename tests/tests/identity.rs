@@ -170,7 +170,8 @@ fn waiting(desk: &Desk, secrets: &TempDir) -> Result<(SpawnedHub, Client, String
     let sent = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
     let id = text(&sent, "id").to_owned();
     gatepost_tests::hub::eventually("the first attempt's end", || {
-        Ok((agent.message(&id)?["attempts"] == 1).then_some(()))
+        let waits = agent.message(&id)?;
+        Ok((waits["state"] == "ready" && waits["reason"].is_string()).then_some(()))
     })?;
     Ok((hub, agent, id))
 }

@@ -32,7 +32,10 @@ async fn the_protocols_own_client_does_the_main_job_over_http() -> Result<()> {
     let tools = client.step(&json!({"tools": true}))?;
     let names: Vec<&str> =
         tools["tools"].as_array().context("tools")?.iter().map(|t| text(t, "name")).collect();
-    ensure!(names == ["message", "send_message", "reply", "receipt", "cancel", "inbox"], "{names:?}");
+    ensure!(
+        names == ["message", "send_message", "reply", "receipt", "cancel", "inbox", "guide"],
+        "{names:?}"
+    );
 
     // Held, told so while it waits, approved, and sent before the call is answered.
     let call = thread::spawn(move || (client.step(&message("**Ready** to deploy.")), client));
@@ -314,7 +317,10 @@ async fn the_inspector_does_the_main_job() -> Result<()> {
     let tools = inspect(&["--method", "tools/list"])?;
     let tools = tools["tools"].as_array().context("tools")?;
     let names: Vec<_> = tools.iter().map(|tool| text(tool, "name")).collect();
-    ensure!(names == ["message", "send_message", "reply", "receipt", "cancel", "inbox"], "{names:?}");
+    ensure!(
+        names == ["message", "send_message", "reply", "receipt", "cancel", "inbox", "guide"],
+        "{names:?}"
+    );
     ensure!(tools[0]["inputSchema"]["properties"]["voice"]["properties"]["text"].is_object(), "{}", tools[0]);
 
     let call = ["--method", "tools/call", "--tool-name"];

@@ -48,7 +48,10 @@ async fn a_tool_is_described_for_who_asks() -> Result<()> {
     };
     let engineer = tools(&house.agent("engineer").await?)?;
     let names: Vec<&str> = engineer.iter().map(|tool| text(tool, "name")).collect();
-    ensure!(names == ["message", "send_message", "reply", "receipt", "cancel", "inbox"], "{names:?}");
+    ensure!(
+        names == ["message", "send_message", "reply", "receipt", "cancel", "inbox", "guide"],
+        "{names:?}"
+    );
     let message = &engineer[0];
     let description = text(message, "description");
     ensure!(description.contains("You may write to: local:team, local:ann."), "{description}");
@@ -104,6 +107,24 @@ async fn a_session_is_given_a_channels_guide_once_in_whichever_turn() -> Result<
     ensure!(turn("s1", "One.")?["guide"].is_string(), "the first use in a session");
     ensure!(turn("s1", "Two.")?["guide"].is_null(), "another turn of the same session");
     ensure!(turn("s2", "Three.")?["guide"].is_string(), "another session");
+    // It is there before the first message, by the tool and in the description of a turn; the turn's results need no second one.
+    let asked = call(&agent, "guide", &json!({"channel": "local"}))?;
+    ensure!(
+        text(&asked, "guide").contains("Markdown") && text(&asked, "guide").contains("`voice`"),
+        "{asked}"
+    );
+    let report =
+        json!({"agent": "engineer", "channel": "local", "peer": "ann", "session": "s3", "text": "And?"});
+    let context = bridge.post("/v1/inbound", &report)?.taken()?["context"].clone();
+    let described =
+        agent.get(&format!("/v1/tools?context={}", context.as_str().context("context")?))?.taken()?;
+    let description = text(&described["tools"][0], "description");
+    let guide = text(&asked, "guide").trim_end();
+    ensure!(description.contains(&format!("How to write there:\n{guide}")), "{description}");
+    ensure!(description.contains("call `guide`, or read gatepost://guide/CHANNEL"), "{description}");
+    ensure!(turn("s3", "Four.")?["guide"].is_null(), "it came with the description");
+    let nowhere = agent.post("/v1/tools/guide", &json!({"channel": "pigeon"}))?;
+    ensure!(nowhere.status == 404 && text(&nowhere.body, "hint").contains("telegram"), "{nowhere:?}");
     // The same for a call of several targets, and for callers that name their session themselves.
     let tea = |session: &str, n: u32| -> Result<Value> {
         let tea = json!({"action": "broadcast", "targets": ["local:ann", "local:team"], "message": format!("Tea {n}?")});

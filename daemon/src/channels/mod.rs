@@ -18,6 +18,7 @@ pub mod discord;
 pub mod email;
 pub mod formats;
 pub mod googlechat;
+pub mod guide;
 pub mod heard;
 pub mod history;
 pub mod house;

@@ -27,7 +27,7 @@ pub mod target;
 mod wanted;
 
 /// The names of the tools in an agent's hand.
-pub const TOOLS: [&str; 6] = ["message", "send_message", "reply", "receipt", "cancel", "inbox"];
+pub const TOOLS: [&str; 7] = ["message", "send_message", "reply", "receipt", "cancel", "inbox", "guide"];
 
 /// Names a message for good. Time-ordered, so that listings sort by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, utoipa::ToSchema)]

@@ -15,6 +15,7 @@
 
 mod claims;
 mod deliveries;
+mod guides;
 pub(crate) mod identities;
 mod located;
 mod secrets;

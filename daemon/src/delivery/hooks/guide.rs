@@ -8,25 +8,54 @@ use std::{
 
 use serde_json::Value;
 
-use crate::channels::formats::{Format, format};
+use crate::channels::{
+    Capabilities,
+    formats::{Format, format},
+    guide,
+};
 
 /// The most sessions and channels that are remembered; past this it begins anew, and some guides are given twice.
 const MOST: usize = 10_000;
+
+/// What the accounts of this hub do, for the guides of their channels.
+#[derive(Clone, Copy)]
+pub(super) struct Able<'a> {
+    /// What an account of this channel does, if there is one.
+    pub can: &'a dyn Fn(&str) -> Option<&'static Capabilities>,
+    /// Whether the hub makes recordings.
+    pub speaks: bool,
+}
 
 /// Who has been given which guide.
 #[derive(Default)]
 pub(super) struct Guides(Mutex<HashSet<(String, String, &'static str)>>);
 
 impl Guides {
+    /// This session of the agent has the guide of this channel already.
+    pub(super) fn given(&self, agent: &str, session: &str, channel: &str) {
+        self.fresh(agent, session, [channel].into_iter());
+    }
+
     /// The guides of those of these targets' channels that this session of the agent has had none of.
     pub(super) fn first_use<'a>(
         &self,
         agent: &str,
         session: &str,
         to: impl Iterator<Item = &'a str>,
+        able: Able<'_>,
     ) -> Option<String> {
+        written(&self.fresh(agent, session, to), able)
+    }
+
+    /// Those of these targets' channels that are new to this session; they are not afterwards.
+    fn fresh<'a>(
+        &self,
+        agent: &str,
+        session: &str,
+        to: impl Iterator<Item = &'a str>,
+    ) -> Vec<&'static Format> {
         let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut fresh: Vec<&Format> = Vec::new();
+        let mut fresh = Vec::new();
         for format in to.filter_map(channel_of) {
             if given.len() >= MOST {
                 given.clear();
@@ -35,12 +64,12 @@ impl Guides {
                 fresh.push(format);
             }
         }
-        written(&fresh)
+        fresh
     }
 }
 
 /// The guides to give with the refusal of a call: of the channels that it names, or of its turn's own.
-pub(super) fn after_a_mistake(call: &Value, current: Option<&str>) -> Option<String> {
+pub(super) fn after_a_mistake(call: &Value, current: Option<&str>, able: Able<'_>) -> Option<String> {
     let texts = |name: &str| match &call[name] {
         Value::String(text) => vec![text.as_str()],
         Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
@@ -55,7 +84,7 @@ pub(super) fn after_a_mistake(call: &Value, current: Option<&str>) -> Option<Str
     if named.is_empty() {
         named.extend(current.and_then(channel_of));
     }
-    written(&named)
+    written(&named, able)
 }
 
 /// The channel that a target, or a name of a channel, is on.
@@ -63,12 +92,13 @@ fn channel_of(to: &str) -> Option<&'static Format> {
     format(to.split(':').next()?)
 }
 
-fn written(formats: &[&Format]) -> Option<String> {
+fn written(formats: &[&Format], able: Able<'_>) -> Option<String> {
+    let guide = |format: &Format| guide::written(format, (able.can)(format.channel), able.speaks);
     match formats {
         [] => None,
-        [one] => Some(one.guide.to_owned()),
+        [one] => Some(guide(one)),
         several => {
-            let each = several.iter().map(|format| format!("{}:\n{}", format.channel, format.guide));
+            let each = several.iter().map(|format| format!("{}:\n{}", format.channel, guide(format)));
             Some(each.collect::<Vec<_>>().join("\n\n"))
         }
     }
@@ -80,10 +110,14 @@ mod tests {
 
     use super::*;
 
+    /// A hub without accounts.
+    const ABLE: Able<'_> = Able { can: &|_| None, speaks: false };
+
     #[test]
     fn a_session_is_given_a_channels_guide_once() {
         let guides = Guides::default();
-        let first = |session: &str, to: &str| guides.first_use("a", session, [to].into_iter()).is_some();
+        let first =
+            |session: &str, to: &str| guides.first_use("a", session, [to].into_iter(), ABLE).is_some();
         assert!(first("s", "discord:5"));
         assert!(!first("s", "discord:6"));
         assert!(first("s", "telegram:5"));
@@ -94,7 +128,7 @@ mod tests {
     #[test]
     fn several_targets_bring_the_guide_of_each_channel_that_is_new() {
         let guides = Guides::default();
-        let told = |to: &[&str]| guides.first_use("a", "s", to.iter().copied());
+        let told = |to: &[&str]| guides.first_use("a", "s", to.iter().copied(), ABLE);
         let discord = format("discord").unwrap().guide;
         assert_eq!(told(&["discord:5", "discord:6"]).as_deref(), Some(discord));
         let others = told(&["discord:5", "slack:C1", "signal:+49", "slack:C2"]).unwrap();
@@ -105,7 +139,7 @@ mod tests {
 
     #[test]
     fn after_a_mistake_it_is_given_again() {
-        let given = |call: Value, current: Option<&str>| after_a_mistake(&call, current);
+        let given = |call: Value, current: Option<&str>| after_a_mistake(&call, current, ABLE);
         let discord = Some(format("discord").unwrap().guide.to_owned());
         assert_eq!(given(json!({"to": "discord:5"}), None), discord);
         assert_eq!(given(json!({"platform": "discord", "target": "#x"}), Some("slack")), discord);

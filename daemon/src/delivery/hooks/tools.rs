@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Hook, HookError, Shared, Way, guide};
 use crate::{
+    channels::{Capabilities, formats::format, guide::written},
     delivery::Pipeline,
     message::refusal::{Code, Refusal},
     policy::Origin,
@@ -93,6 +94,44 @@ impl Pipeline {
     }
 }
 
+impl Pipeline {
+    /// The guide of the channel that a turn came from, for the description of `message` in that turn; none if the operator has
+    /// switched guides off. It does not come a second time with a result in the turn's session.
+    pub fn guide_for_turn(&self, agent: &str, origin: &Origin) -> Option<String> {
+        let hooks = &*self.0.hooks.0;
+        let guides = |hook: &Hook| matches!(hook.way, Way::Builtin(_)) && hook.is_for("message");
+        if !hooks.result.iter().any(guides) {
+            return None;
+        }
+        let channel = origin.place.channel.as_str();
+        if let Some(session) = &origin.session {
+            hooks.guides.given(agent, &of_the_agent(session), channel);
+        }
+        let can = self
+            .accounts()
+            .pick(channel, Some(&origin.account))
+            .ok()
+            .map(|(_, adapter)| adapter.capabilities());
+        let guide = written(format(channel)?, can, self.files().speaks());
+        Some(guide)
+    }
+
+    /// What the first account of a channel does.
+    pub fn can(&self, channel: &str) -> Option<&'static Capabilities> {
+        let (_, _, adapter) = self.accounts().iter().find(|(open, ..)| *open == channel)?;
+        Some(adapter.capabilities())
+    }
+
+    fn able<'a>(&self, can: &'a dyn Fn(&str) -> Option<&'static Capabilities>) -> guide::Able<'a> {
+        guide::Able { can, speaks: self.files().speaks() }
+    }
+}
+
+/// An agent's own session, among those of doors.
+fn of_the_agent(session: &str) -> String {
+    format!("of the agent: {session}")
+}
+
 impl Around<'_> {
     /// Asks the hooks about the call that is about to be run: other arguments, or none if they stay.
     ///
@@ -162,7 +201,8 @@ impl Around<'_> {
             return None;
         }
         let origin = self.origin(arguments).await;
-        guide::after_a_mistake(arguments, origin.as_ref().map(|origin| origin.place.channel.as_str()))
+        let current = origin.as_ref().map(|origin| origin.place.channel.as_str());
+        guide::after_a_mistake(arguments, current, self.pipeline.able(&|channel| self.pipeline.can(channel)))
     }
 
     /// The guides of the channels that messages went to, where this is their first use.
@@ -175,10 +215,12 @@ impl Around<'_> {
         let to: Vec<&str> = all.filter_map(|told| told["to"].as_str()).collect();
         // The agent's own session; where a call has no conversation, the one of whoever calls.
         let session = match self.origin(arguments).await.and_then(|origin| origin.session) {
-            Some(session) => format!("of the agent: {session}"),
+            Some(session) => of_the_agent(&session),
             None => format!("of the door: {reader}"),
         };
-        self.hooks.guides.first_use(self.agent, &session, to.into_iter())
+        let can = |channel: &str| self.pipeline.can(channel);
+        let able = self.pipeline.able(&can);
+        self.hooks.guides.first_use(self.agent, &session, to.into_iter(), able)
     }
 
     async fn origin(&self, arguments: &Value) -> Option<Origin> {

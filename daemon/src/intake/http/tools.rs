@@ -15,7 +15,7 @@ use super::{Door, caller, messages::SENDERS, problem::Refused, said};
 use crate::{
     agents::Caller,
     channels::formats::ToolResults,
-    intake::tool::{self, Described, Guide, Tools},
+    intake::tool::{Described, Guide, Tools},
     message::refusal::Refusal,
 };
 
@@ -136,8 +136,10 @@ pub(super) async fn guide(
     channel: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(SENDERS, request, async |_, _| Ok(Json(tool::guide(&caller::path(channel)?)?).into_response()))
-        .await
+    door.serve(SENDERS, request, async |caller, _| {
+        Ok(Json(door.tools(&caller, "").guide(&caller::path(channel)?)?).into_response())
+    })
+    .await
 }
 
 /// The session that a caller names.

@@ -19,6 +19,9 @@ use crate::{
 /// Targets that a description names, at most.
 const MOST_TARGETS: usize = 20;
 
+/// What leads to the guides.
+const HOW: &str = "How to write for a channel, before your first message there:";
+
 /// Accounts that the caller may write from, on one channel, that can do the same.
 struct Reach {
     can: &'static Capabilities,
@@ -69,10 +72,11 @@ pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>)
     let targets: Vec<String> = rights.map(|rights| rights.entries().collect()).unwrap_or_default();
     // Nobody writes to the shell, and who may write nowhere has nothing to answer.
     let answers = (caller.role == Role::Agent && !reach.is_empty()).then(reply);
+    let guide_here = origin.and_then(|origin| pipeline.guide_for_turn(caller.agent(), origin));
     let mut all = vec![
         Described {
             name: "message".into(),
-            description: description(&reach, &targets, origin),
+            description: description(&reach, &targets, origin, guide_here.as_deref()),
             input_schema: schema(&reach, pipeline.files().speaks()),
         },
         Described {
@@ -121,11 +125,30 @@ pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>)
             }),
         },
     ];
+    if !reach.is_empty() {
+        all.push(guide(&channels(&reach)));
+    }
     if let Some(reply) = answers {
         // Behind what models know, and before what asks about it.
         all.insert(2, reply);
     }
     all
+}
+
+/// How to write, before anything has left.
+fn guide(channels: &[&str]) -> Described {
+    Described {
+        name: "guide".into(),
+        description: "How to write for a channel: what it shows of Markdown, its limits, and what can be sent beside text \
+                      (files, voice, polls, buttons, cards, threads). Read it before your first message there."
+            .into(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {"channel": {"type": "string", "enum": channels, "description": "The channel."}},
+            "required": ["channel"],
+            "additionalProperties": false,
+        }),
+    }
 }
 
 /// The automatic path, for the program that runs an agent's turns.
@@ -161,7 +184,7 @@ fn reply() -> Described {
     }
 }
 
-fn description(all: &[Reach], targets: &[String], origin: Option<&Origin>) -> String {
+fn description(all: &[Reach], targets: &[String], origin: Option<&Origin>, guide: Option<&str>) -> String {
     let mut lines = vec!["Send, delete, and manage messages via channel adapters.".to_owned()];
     let is_current = |reach: &&Reach| {
         origin.is_some_and(|origin| {
@@ -173,6 +196,7 @@ fn description(all: &[Reach], targets: &[String], origin: Option<&Origin>) -> St
         let (channel, actions) = (reach.can.channel, plan::actions(reach.can).join(", "));
         lines.push(format!("Current channel ({channel}) supports: {actions}. Answer there with to=current."));
         lines.extend(more(reach.can).map(str::to_owned));
+        lines.extend(guide.map(|guide| format!("How to write there:\n{}", guide.trim_end())));
     }
     for reach in elsewhere {
         let (channel, actions) = (reach.can.channel, plan::actions(reach.can).join(", "));
@@ -187,6 +211,9 @@ fn description(all: &[Reach], targets: &[String], origin: Option<&Origin>) -> St
         if origin.is_none() {
             lines.extend(more(reach.can).map(str::to_owned));
         }
+    }
+    if !all.is_empty() {
+        lines.push(format!("{HOW} call `guide`, or read gatepost://guide/CHANNEL."));
     }
     lines.push(allowed(targets));
     lines.push(

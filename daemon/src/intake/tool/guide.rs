@@ -4,7 +4,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    channels::formats::{FORMATS, format},
+    channels::{
+        Capabilities,
+        formats::{FORMATS, format},
+        guide::written,
+    },
     message::refusal::{Code, Refusal},
 };
 
@@ -14,8 +18,8 @@ pub(crate) struct Guide {
     /// Always true.
     ok: bool,
     channel: &'static str,
-    /// What the channel shows of Markdown, and its limits, for whoever writes.
-    guide: &'static str,
+    /// What the channel shows of Markdown, its limits, and what an account there does beside text, for whoever writes.
+    guide: String,
     /// The longest part, in the channel's own unit.
     limit: Option<usize>,
     /// The longest caption of a file.
@@ -25,7 +29,7 @@ pub(crate) struct Guide {
 }
 
 /// All that is known of how to write for a channel.
-pub(crate) fn of(channel: &str) -> Result<Guide, Refusal> {
+pub(crate) fn of(channel: &str, can: Option<&Capabilities>, speaks: bool) -> Result<Guide, Refusal> {
     let format = format(channel).ok_or_else(|| {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.channel).collect();
         let hint = format!("channels are: {}", known.join(", "));
@@ -34,7 +38,7 @@ pub(crate) fn of(channel: &str) -> Result<Guide, Refusal> {
     Ok(Guide {
         ok: true,
         channel: format.channel,
-        guide: format.guide,
+        guide: written(format, can, speaks),
         limit: format.flavour.limit,
         caption_limit: format.caption_limit,
         tool_result_format: format.tool_results.name(),

@@ -8,6 +8,7 @@
 //! | `receipt` | what has become of a message since |
 //! | `cancel` | takes a message back that has not left |
 //! | `inbox` | what the hub has to tell: every end other than `sent`, and what a person let go |
+//! | `guide` | how to write for a channel, before the first message there |
 //!
 //! A description and a schema are made for who asks: a model sees what it can do, and nothing else.
 
@@ -22,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::following::{Telling, UnderWay};
-pub(super) use self::guide::{Guide, of as guide};
+pub(super) use self::guide::Guide;
 use super::{
     desk::{self, Desk, Incoming, LISTED},
     reply::Reply,
@@ -77,6 +78,12 @@ struct Receipt {
 #[serde(deny_unknown_fields)]
 struct Named {
     id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfChannel {
+    channel: String,
 }
 
 #[derive(Deserialize)]
@@ -159,6 +166,10 @@ impl Tools<'_> {
                 Ok(json!(self.desk().cancel(&id).await?))
             }
             "inbox" => self.inbox(read(arguments, "{\"after\": …}")?).await,
+            "guide" => {
+                let OfChannel { channel } = read(arguments, "{\"channel\": …}")?;
+                Ok(json!(self.guide(&channel)?))
+            }
             _ => {
                 let known = format!("tools are: {}", TOOLS.join(", "));
                 Err(Refusal::new(Code::NotFound, "there is no such tool", known))
@@ -192,7 +203,7 @@ impl Tools<'_> {
                 let newest = self.pipeline.outbox().newest_notices(self.caller.agent(), MOST_NOTICES).await;
                 Ok(json!({"ok": true, "notices": newest.map_err(desk::broken)?}))
             }
-            Some(("guide", channel)) => guide::of(channel).map(|guide| json!(guide)),
+            Some(("guide", channel)) => self.guide(channel).map(|guide| json!(guide)),
             Some(("receipt", id)) => self.receipt(Receipt { id: id.to_owned(), wait: 0 }).await,
             _ => Err(Refusal::new(
                 Code::NotFound,
@@ -200,6 +211,11 @@ impl Tools<'_> {
                 "resources are: gatepost://queue, gatepost://inbox, gatepost://guide/{channel}, gatepost://receipt/{id}",
             )),
         }
+    }
+
+    /// All that is known of how to write for a channel.
+    pub(super) fn guide(&self, channel: &str) -> Result<Guide, Refusal> {
+        guide::of(channel, self.pipeline.can(channel), self.pipeline.files().speaks())
     }
 
     async fn queue(&self) -> Result<Value, Refusal> {

@@ -1,0 +1,115 @@
+//! How to write for a channel: what its text can show, then what its accounts can do beside text.
+//!
+//! The second half is made from the [`Capabilities`], so that a guide never promises what the checks refuse.
+
+use super::{
+    Capabilities,
+    capabilities::{FileForm, FileRules},
+    formats::Format,
+};
+use crate::message::action::Action;
+
+/// The guide of a channel, a line for each thing: of text alone without `can`, else of all that such an account does. `speaks`
+/// says whether the hub makes recordings.
+pub fn written(format: &Format, can: Option<&Capabilities>, speaks: bool) -> String {
+    let mut guide = format.guide.to_owned();
+    for line in can.into_iter().flat_map(|can| beside_text(can, speaks)) {
+        guide.push_str("- ");
+        guide.push_str(&line);
+        guide.push('\n');
+    }
+    guide
+}
+
+/// A line for each thing that an account does beside sending text.
+fn beside_text(can: &Capabilities, speaks: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    if can.replies {
+        lines.push("`replyToId` answers a message by its id.".into());
+    }
+    if can.threads {
+        let opens = if can.does(Action::Thread) { ", `action: \"thread\"` opens one" } else { "" };
+        lines.push(format!("`threadId` is {}{opens}.", thread(can.channel)));
+    }
+    if let Some(files) = &can.files {
+        lines.extend(about_files(files, speaks));
+    }
+    if let Some(buttons) = can.buttons {
+        let (rows, row) = (buttons.rows, buttons.per_row);
+        let kinds = match (buttons.data > 0, buttons.urls) {
+            (true, true) => "`{text, callback_data}` or `{text, url}`",
+            (true, false) => "`{text, callback_data}`",
+            (false, _) => "`{text, url}`",
+        };
+        let most = buttons.in_all.min(rows.saturating_mul(row));
+        lines.push(format!(
+            "`buttons` are rows of {kinds}: {most} at most, {} characters each.",
+            buttons.text
+        ));
+    }
+    if can.forms.is_ok() {
+        lines.push("A button with `form` asks for words; what is entered comes to your inbox.".into());
+    }
+    if let Some(selects) = can.selects {
+        lines.push(format!("`selects` are lists to choose from, {} choices at most.", selects.options));
+    }
+    if let Some(polls) = can.polls {
+        let several = if polls.multiple { ", `pollMulti` lets people choose several" } else { "" };
+        let becomes = polls.stand_in.map(|what| format!(" It is sent as {what}.")).unwrap_or_default();
+        lines.push(format!(
+            "`action: \"poll\"` with `pollQuestion` and 2 to {} `pollOption`s asks people{several}.{becomes}",
+            polls.options
+        ));
+    }
+    if let Some(card) = can.cards {
+        lines.push(format!("`card` is {}, beside the text or without any.", card.what));
+    }
+    if can.does(Action::React) {
+        lines.push(format!("`action: \"react\"` puts {} to a message.", reaction(can.channel)));
+    }
+    let changes: Vec<&str> = [Action::Edit, Action::Delete, Action::Pin]
+        .into_iter()
+        .filter(|&action| can.does(action))
+        .map(Action::word)
+        .collect();
+    if !changes.is_empty() {
+        lines.push(format!("What was sent can be changed by its id: {}.", changes.join(", ")));
+    }
+    if !can.effects.is_empty() {
+        lines.push(format!("`effect` is one of {}.", can.effects.join(", ")));
+    }
+    if can.silent {
+        lines.push("`silent` brings it without a notification.".into());
+    }
+    lines
+}
+
+fn about_files(files: &FileRules, speaks: bool) -> Vec<String> {
+    let together = match files.form {
+        FileForm::Together => "go in one message with the text",
+        FileForm::Captioned => "follow the text, each with its `caption`",
+    };
+    let only = files.alone().map(|alone| format!(" Only {alone}.")).unwrap_or_default();
+    let words = if speaks { ", or `{text}` to have words spoken" } else { "" };
+    vec![
+        format!("`attachments` {together}, {} MB each at most.{only}", files.max_size / 1_000_000),
+        format!("`voice` is a recording{words}; it goes before the other files."),
+    ]
+}
+
+/// What a thread is called there.
+fn thread(channel: &str) -> &'static str {
+    match channel {
+        "telegram" => "the topic of a group",
+        "teams" => "the message that a conversation of a channel begins with",
+        _ => "a thread of a conversation",
+    }
+}
+
+/// What a reaction is there.
+fn reaction(channel: &str) -> &'static str {
+    match channel {
+        "imessage" => "a tapback (love, like, dislike, laugh, emphasize, question)",
+        _ => "an emoji",
+    }
+}
