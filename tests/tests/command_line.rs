@@ -27,11 +27,6 @@ fn fails(ended: &Ended, status: i32, says: &str) -> Result<()> {
     Ok(())
 }
 
-/// JSON, an object a line.
-fn lines(printed: &str) -> Result<Vec<Value>> {
-    printed.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
-}
-
 fn texts(parts: &[Value]) -> Vec<&str> {
     parts.iter().map(|part| text(part, "text")).collect()
 }
@@ -323,69 +318,4 @@ fn wrong_arguments_are_usage_errors() -> Result<()> {
     ensure!(help.contains("demo") && help.contains("queue"), "{help}");
     ensure!(gatepost(&["--version"], b"", &[])?.well()?.starts_with("gatepost "));
     Ok(())
-}
-
-#[test]
-fn render_is_a_filter_from_markdown_to_parts() -> Result<()> {
-    let markdown = "# Title\n\nSome **bold** text with a [link](https://hub.test).\n\n- one\n- two\n";
-    let matrix = gatepost(&["render", "--channel", "matrix"], markdown.as_bytes(), &[])?.well()?;
-    let matrix = lines(&matrix)?;
-    ensure!(matrix.len() == 1 && matrix[0]["index"] == 0, "{matrix:?}");
-    ensure!(text(&matrix[0], "html").contains("<strong>bold</strong>"), "{matrix:?}");
-    ensure!(matrix[0]["units"] == text(&matrix[0], "text").chars().count(), "{matrix:?}");
-    let html = gatepost_tests::peers::html_check(&[text(&matrix[0], "html")])?;
-    ensure!(html.is_empty(), "{html:?}");
-
-    let long = "A sentence of some words. ".repeat(40);
-    let parts =
-        gatepost(&["render", "--channel", "local", "--limit", "120", "--json"], long.as_bytes(), &[])?
-            .well()?;
-    let parts = lines(&parts)?;
-    ensure!(parts.len() > 8, "{parts:?}");
-    ensure!(parts.iter().all(|part| part["units"].as_u64().is_some_and(|units| units <= 120)), "{parts:?}");
-    let joined = texts(&parts).join(" ");
-    ensure!(joined.split_whitespace().eq(long.split_whitespace()), "{joined}");
-    ensure!(gatepost(&["render", "--channel", "local"], b"", &[])?.well()?.lines().count() <= 1);
-
-    fails(&gatepost(&["render", "--channel", "pigeon"], b"x", &[])?, 2, "there are local, email, matrix")?;
-    fails(&gatepost(&["render", "--channel", "local"], b"ab\xff", &[])?, 2, "at byte 2")?;
-    fails(&gatepost(&["render", "--channel", "local", "--limit", "3"], b"x", &[])?, 2, "at least")
-}
-
-#[test]
-fn chunk_is_a_filter_from_text_to_pieces() -> Result<()> {
-    let input = "first paragraph\n\nsecond paragraph, longer\n\nthird";
-    let chunks = gatepost(&["chunk", "--limit", "25"], input.as_bytes(), &[])?.well()?;
-    let chunks = lines(&chunks)?;
-    ensure!(texts(&chunks) == ["first paragraph", "second paragraph, longer", "third"], "{chunks:?}");
-    for chunk in &chunks {
-        let (start, end) = (chunk["range"][0].as_u64().unwrap_or(0), chunk["range"][1].as_u64().unwrap_or(0));
-        ensure!(
-            input.get(start as usize..end as usize).is_some_and(|slice| slice.contains(text(chunk, "text"))),
-            "{chunk}"
-        );
-    }
-    // One family: 7 code points, 11 UTF-16 units, 25 bytes, 1 grapheme cluster.
-    let family = "👨‍👩‍👧‍👦";
-    for (unit, units) in [("codepoints", 7), ("utf16", 11), ("bytes", 25), ("graphemes", 1)] {
-        let chunks =
-            gatepost(&["chunk", "--limit", "100", "--unit", unit], family.as_bytes(), &[])?.well()?;
-        ensure!(lines(&chunks)?[0]["units"] == units, "{unit}: {chunks}");
-    }
-    let code = format!("```rust\n{}```\n", "let x = 1;\n".repeat(20));
-    let chunks = gatepost(&["chunk", "--limit", "80", "--mode", "markdown"], code.as_bytes(), &[])?.well()?;
-    for chunk in lines(&chunks)? {
-        ensure!(text(&chunk, "text").matches("```").count() == 2, "{chunk}");
-    }
-    let page = ["chunk", "--mode", "page", "--columns", "10", "--rows", "2"];
-    let pages = lines(&gatepost(&page, "wide 日本語 text\nthen more".as_bytes(), &[])?.well()?)?;
-    let shown: Vec<_> = pages.iter().map(|page| (&page["lines"], &page["range"])).collect();
-    let wanted = [(json!(["wide 日本", "語 text"]), json!([0, 20])), (json!(["then more"]), json!([20, 29]))];
-    ensure!(shown == wanted.iter().map(|(lines, range)| (lines, range)).collect::<Vec<_>>(), "{pages:?}");
-    fails(&gatepost(&["chunk", "--mode", "page", "--limit", "25"], b"x", &[])?, 2, "--columns")?;
-    fails(&gatepost(&["chunk", "--columns", "10", "--rows", "2"], b"x", &[])?, 2, "--mode page")?;
-    fails(&gatepost(&["chunk", "--columns", "10"], b"x", &[])?, 2, "--rows")?;
-    fails(&gatepost(&["chunk", "--limit", "25"], b"\xc3\x28", &[])?, 2, "not UTF-8")?;
-    fails(&gatepost(&["chunk", "--limit", "0"], b"x", &[])?, 2, "limit")?;
-    fails(&gatepost(&["chunk", "--limit", "25", "--unit", "furlongs"], b"x", &[])?, 2, "furlongs")
 }

@@ -8,6 +8,7 @@ use crate::client::{Client, Place, Request};
 use crate::{
     agents::{self, Role},
     config::Config,
+    printing::{print_note, print_result},
     store::{LockError, Store, StoreError},
 };
 
@@ -44,13 +45,13 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
         Command::Add { name, role, json } => {
             let token = tokens.add(&name, role).await?;
             match json {
-                true => println!("{}", json!({"name": name, "role": role, "token": token})),
-                false => println!("{token}"),
+                true => print_result!("{}", json!({"name": name, "role": role, "token": token}))?,
+                false => print_result!("{token}")?,
             }
-            eprintln!("this is the one time that the token is shown");
+            print_note!("this is the one time that the token is shown");
             if role == Role::Agent && !config.agents.contains_key(&name) {
                 let file = place.config.display();
-                eprintln!(
+                print_note!(
                     "{name} may not send anything yet: add [agents.{name}] to {file} and restart the hub"
                 );
             }
@@ -58,18 +59,18 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
         Command::List { json } => {
             let listed = tokens.list().await?;
             if json {
-                println!("{}", json!(listed));
+                print_result!("{}", json!(listed))?;
                 return Ok(());
             }
             let rows: Vec<Vec<String>> = listed
                 .iter()
                 .map(|token| vec![output::text(token, "name").into(), output::text(token, "role").into()])
                 .collect();
-            println!("{}", output::table(&["NAME", "ROLE"], &rows));
+            print_result!("{}", output::table(&["NAME", "ROLE"], &rows))?;
         }
         Command::Revoke { name } => {
             tokens.revoke(&name).await?;
-            eprintln!("{name} has no token any more");
+            print_note!("{name} has no token any more");
         }
     }
     Ok(())

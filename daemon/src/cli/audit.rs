@@ -19,6 +19,7 @@ use crate::{
     config::Config,
     hub::public_key,
     outbox,
+    printing::{print_note, print_result},
     random::to_hex,
 };
 
@@ -91,37 +92,39 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
         shown["unhashed"] = stored.unhashed.into();
         shown["ok"] = whole.into();
         shown["key"] = to_hex(&key).into();
-        println!("{shown}");
+        print_result!("{shown}")?;
     } else {
-        println!(
+        print_result!(
             "{} rows, {} to {}; signed to row {} by {}",
             report.rows,
             report.purged_to + 1,
             report.last,
             report.signed_to,
             to_hex(&key)
-        );
-        println!(
+        )?;
+        print_result!(
             "{} decisions are their devices' own; {} approval documents are what is stored, {} went with their messages",
-            proof.decisions, proof.documents, proof.documents_gone
-        );
-        println!("{} messages are stored", stored.messages);
+            proof.decisions,
+            proof.documents,
+            proof.documents_gone
+        )?;
+        print_result!("{} messages are stored", stored.messages)?;
         if stored.unhashed > 0 {
-            println!(
+            print_result!(
                 "{} of them carry no hash of what was accepted: they were accepted by a Gatepost from before there were any, or \
                  the audit's retention took their row; only their states were compared",
                 stored.unhashed
-            );
+            )?;
         }
         let faults = report.faults.iter().map(ToString::to_string);
         let faults = faults.chain(proof.faults.iter().map(ToString::to_string));
         for fault in faults.chain(stored.faults.iter().map(ToString::to_string)) {
-            println!("{fault}");
+            print_result!("{fault}")?;
         }
     }
     match whole {
         true => {
-            eprintln!("the audit is whole");
+            print_note!("the audit is whole");
             Ok(())
         }
         false => Err(Failed::Refused("the audit is not what was written".into())),
@@ -149,7 +152,7 @@ fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Resu
         rows.and_then(|rows| rows.collect::<Result<_, _>>()).map_err(Failed::refused)?;
     rows.reverse();
     if as_json {
-        println!("{}", Value::Array(rows));
+        print_result!("{}", Value::Array(rows))?;
         return Ok(());
     }
     let cells: Vec<Vec<String>> = rows
@@ -161,7 +164,7 @@ fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Resu
             cells
         })
         .collect();
-    println!("{}", output::table(&["ROW", "AT", "BY", "WHAT", "MESSAGE", "WHY"], &cells));
+    print_result!("{}", output::table(&["ROW", "AT", "BY", "WHAT", "MESSAGE", "WHY"], &cells))?;
     Ok(())
 }
 

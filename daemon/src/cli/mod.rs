@@ -11,6 +11,7 @@ mod companion;
 mod init;
 mod local;
 mod mcp;
+mod options;
 mod output;
 mod queue;
 mod restore;
@@ -28,6 +29,7 @@ use crate::{
     client::{ClientError, Place},
     config::DEFAULT_FILE,
     demo::{self, DemoError},
+    printing::{PrintError, print_note},
 };
 
 /// The gate that an AI agent's outgoing messages pass on their way out of the house.
@@ -81,9 +83,9 @@ enum Command {
     /// Read the `local` inbox, and write to an agent from it.
     #[command(subcommand)]
     Local(local::Command),
-    /// Render Markdown from stdin for a channel: one JSON object a part.
+    /// Render Markdown from stdin for a channel: the parts that it becomes.
     Render(text::RenderArguments),
-    /// Split plain text from stdin at a limit: one JSON object a chunk.
+    /// Split plain text from stdin at a limit, or into pages for a display.
     Chunk(text::ChunkArguments),
 }
 
@@ -120,6 +122,12 @@ impl From<ClientError> for Failed {
     }
 }
 
+impl From<PrintError> for Failed {
+    fn from(error: PrintError) -> Self {
+        Self::refused(error)
+    }
+}
+
 impl From<DemoError> for Failed {
     fn from(error: DemoError) -> Self {
         match error {
@@ -131,7 +139,7 @@ impl From<DemoError> for Failed {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = options::parse::<Arguments>();
     log_to_stderr(&arguments.command);
     // The hub has work for more than one thread; a command that asks it something has not.
     let mut runtime = match arguments.command {
@@ -143,7 +151,7 @@ pub fn main() -> ExitCode {
     let runtime = match runtime.worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("gatepost: cannot start: {error}");
+            print_note!("gatepost: cannot start: {error}");
             return ExitCode::FAILURE;
         }
     };
@@ -155,11 +163,11 @@ pub fn main() -> ExitCode {
         Err(Failed::Said) => ExitCode::FAILURE,
         Err(Failed::Undecided) => ExitCode::from(UNDECIDED),
         Err(Failed::Refused(text)) => {
-            eprintln!("gatepost: {text}");
+            print_note!("gatepost: {text}");
             ExitCode::FAILURE
         }
         Err(Failed::Usage(text)) => {
-            eprintln!("gatepost: {text}");
+            print_note!("gatepost: {text}");
             ExitCode::from(2)
         }
     }
@@ -200,6 +208,8 @@ fn log_to_stderr(command: &Command) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(colours)
+        // It would tell of a log that cannot be written on stderr, which is the log, and panic.
+        .log_internal_errors(false)
         .finish();
     // At its most talkative this one writes down each frame, and tokens are in them: nobody may ask for that.
     let bridge = tracing_log::LogTracer::builder().ignore_crate("tungstenite");

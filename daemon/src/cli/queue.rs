@@ -10,6 +10,7 @@ use super::{
 use crate::{
     client::{Client, Place, Request},
     config::Span,
+    printing::print_result,
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -88,20 +89,20 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let answer = client.call(Method::GET, "/v1/messages", request).await?;
             let messages = answer.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
             match json {
-                true => println!("{}", Value::Array(messages)),
-                false => println!("{}", list(&messages)),
+                true => print_result!("{}", Value::Array(messages))?,
+                false => print_result!("{}", list(&messages))?,
             }
         }
         Command::Show { id, json } => {
             let message = client.call(Method::GET, &path(&id, "")?, Request::default()).await?;
             match json {
-                true => println!("{message}"),
-                false => println!("{}", show(&message)),
+                true => print_result!("{message}")?,
+                false => print_result!("{}", show(&message))?,
             }
         }
         Command::Cancel { id } => {
             let receipt = client.call(Method::POST, &path(&id, "/cancel")?, Request::default()).await?;
-            println!("{}", output::receipt(&receipt));
+            print_result!("{}", output::receipt(&receipt))?;
         }
         Command::Purge { id, state, older_than } => {
             let mut query = vec![];
@@ -120,13 +121,13 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
                     break;
                 }
             }
-            println!("{purged} purged");
+            print_result!("{purged} purged")?;
         }
         Command::Retry { id, may_duplicate } => {
             let query = vec![("mayDuplicate", may_duplicate.to_string())];
             let request = Request { query, ..Request::default() };
             let receipt = client.call(Method::POST, &path(&id, "/retry")?, request).await?;
-            println!("{}", output::receipt(&receipt));
+            print_result!("{}", output::receipt(&receipt))?;
         }
         Command::Settle { id, arrived, not_arrived: _, part, reason } => {
             let mut body = json!({"arrived": arrived, "reason": reason});
@@ -135,7 +136,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             }
             let request = Request { body: Some(body), ..Request::default() };
             let receipt = client.call(Method::POST, &path(&id, "/settle")?, request).await?;
-            println!("{}", output::receipt(&receipt));
+            print_result!("{}", output::receipt(&receipt))?;
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{Failed, output};
 use crate::client::{Client, Place, Request, Token};
 use crate::message::{call::MAX_TEXT, parameters::LONGEST_WAIT, state::State};
+use crate::printing::print_result;
 
 /// How long a hub may take to fetch files, beyond its usual work.
 const FETCH: Duration = Duration::from_mins(5);
@@ -100,11 +101,11 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
     }
     let answer = client.call(Method::POST, "/v1/messages", request(call.into(), arguments.wait)).await?;
     if arguments.json {
-        println!("{answer}");
+        print_result!("{answer}")?;
     } else if arguments.dry_run {
-        println!("{}", serde_json::to_string_pretty(&answer).map_err(Failed::refused)?);
+        print_result!("{}", serde_json::to_string_pretty(&answer).map_err(Failed::refused)?)?;
     } else {
-        println!("{}", output::receipt(&answer));
+        print_result!("{}", output::receipt(&answer))?;
     }
     ended_well(&answer, arguments.wait)
 }
@@ -120,7 +121,7 @@ pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Resu
     // The hub may have to fetch a file first.
     request.wait += FETCH;
     let (_, answer) = client.ask(Method::POST, "/v1/messages", request).await?;
-    println!("{answer}");
+    print_result!("{answer}")?;
     ended_well(&answer, waited)
 }
 
