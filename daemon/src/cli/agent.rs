@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Failed, output};
 use crate::client::{Client, Place, Request};
 use crate::{
-    agents::{self, Role},
+    agents::{self, AgentError, Role},
     config::Config,
     printing::{print_note, print_result},
     store::{LockError, Store, StoreError},
@@ -64,9 +64,12 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             }
             let rows: Vec<Vec<String>> = listed
                 .iter()
-                .map(|token| vec![output::text(token, "name").into(), output::text(token, "role").into()])
+                .map(|token| {
+                    let made = output::moment(output::text(token, "created_at"));
+                    vec![output::text(token, "name").into(), output::text(token, "role").into(), made]
+                })
                 .collect();
-            print_result!("{}", output::table(&["NAME", "ROLE"], &rows))?;
+            print_result!("{}", output::table(&["NAME", "ROLE", "MADE"], &rows))?;
         }
         Command::Revoke { name } => {
             tokens.revoke(&name).await?;
@@ -118,7 +121,10 @@ impl Tokens {
 
     async fn revoke(&self, name: &str) -> Result<(), Failed> {
         match self {
-            Self::Here(store) => agents::revoke(store, name, "operator").await.map_err(Failed::refused),
+            Self::Here(store) => agents::revoke(store, name, "operator").await.map_err(|error| match error {
+                AgentError::Missing(_) => Failed::NotFound(error.to_string()),
+                error => Failed::refused(error),
+            }),
             Self::Hub(client) => {
                 if !crate::settings::is_name(name) {
                     return Err(Failed::refused(agents::AgentError::Name(name.into())));

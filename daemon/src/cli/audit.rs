@@ -16,6 +16,7 @@ use crate::{
         checkpoint::{Checkpoint, from_hex},
         verify::verify,
     },
+    clock::rfc3339,
     config::Config,
     hub::public_key,
     outbox,
@@ -141,7 +142,7 @@ fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Resu
         let detail: String = row.get(5)?;
         Ok(json!({
             "seq": row.get::<_, i64>(0)?,
-            "at": jiff::Timestamp::from_millisecond(at).map_or_else(|_| at.to_string(), |at| at.to_string()),
+            "at": rfc3339(at),
             "actor": row.get::<_, String>(2)?,
             "event": row.get::<_, String>(3)?,
             "message": row.get::<_, Option<String>>(4)?,
@@ -158,8 +159,8 @@ fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Resu
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
-            let mut cells = vec![row["seq"].to_string()];
-            cells.extend(["at", "actor", "event", "message"].map(|name| output::text(row, name).to_owned()));
+            let mut cells = vec![row["seq"].to_string(), output::moment(output::text(row, "at"))];
+            cells.extend(["actor", "event", "message"].map(|name| output::text(row, name).to_owned()));
             cells.push(output::text(&row["detail"], "reason").to_owned());
             cells
         })

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Failed,
-    output::{file, text},
+    output::{file, moment, text},
 };
 use crate::client::{Client, Place, Request};
 use crate::printing::print_result;
@@ -51,7 +51,8 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             }
             for message in &arrived {
                 let number = message.get("seq").and_then(Value::as_i64).unwrap_or(0);
-                print_result!("--- {number} for {} ---", text(message, "address"))?;
+                let (address, at) = (text(message, "address"), moment(text(message, "at")));
+                print_result!("--- {number} for {address}, {at} ---")?;
                 if let Some(attachment) = message.get("attachment") {
                     print_result!("{}", file(attachment))?;
                 }

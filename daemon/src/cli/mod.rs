@@ -1,7 +1,6 @@
 //! The command line.
 //!
-//! Results go to stdout, progress and errors to stderr; exit status 0 is done, 1 refused or failed, 2 usage, 3 undecided when
-//! the time to wait is over. Commands
+//! Results go to stdout, progress and errors to stderr; what the exit statuses mean is [`STATUSES`]. Commands
 //! that need a running hub speak to its HTTP door ([`crate::client`]), the same as agents do.
 
 mod agent;
@@ -22,6 +21,7 @@ mod text;
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
+use serde_json::Value;
 use tracing::level_filters::LevelFilter;
 use tracing_log::AsLog as _;
 
@@ -37,7 +37,7 @@ use crate::{
 /// First steps: `gatepost demo` shows the whole thing on this machine. Then `gatepost init` writes a configuration,
 /// `gatepost agent add NAME` makes a token, `gatepost run` starts the hub.
 #[derive(Debug, Parser)]
-#[command(name = "gatepost", version, max_term_width = 100)]
+#[command(name = "gatepost", version, max_term_width = 100, after_help = STATUSES)]
 struct Arguments {
     /// The configuration file.
     #[arg(short, long, global = true, env = "GATEPOST_CONFIG", default_value = DEFAULT_FILE, value_name = "FILE")]
@@ -89,8 +89,10 @@ enum Command {
     Chunk(text::ChunkArguments),
 }
 
-/// The exit status where a message's end was waited for and has not come.
-const UNDECIDED: u8 = 3;
+/// Exit statuses, below the options in `--help`.
+const STATUSES: &str = "Exit status: 0 done (of a message: sent, or without --wait taken); 1 refused or failed; 2 wrong usage; \
+    3 with --wait: still held or on its way when the time was over; 4 no hub answers; 5 there is no such message, agent or \
+    companion.";
 
 /// What a command cannot do, by exit status.
 #[derive(Debug, thiserror::Error)]
@@ -104,12 +106,28 @@ pub enum Failed {
     /// It was waited for, it has not come to its end, and all has been said: exit status 3.
     #[error("")]
     Undecided,
+    /// No hub answers: exit status 4.
+    #[error("{0}")]
+    NoHub(String),
+    /// There is no message, agent or companion of that name: exit status 5. Empty where all has been said.
+    #[error("{0}")]
+    NotFound(String),
     /// Failed, and all has been said: exit status 1.
     #[error("")]
     Said,
 }
 
 impl Failed {
+    fn status(&self) -> u8 {
+        match self {
+            Self::Refused(_) | Self::Said => 1,
+            Self::Usage(_) => 2,
+            Self::Undecided => 3,
+            Self::NoHub(_) => 4,
+            Self::NotFound(_) => 5,
+        }
+    }
+
     /// From any error.
     pub fn refused(error: impl std::fmt::Display) -> Self {
         Self::Refused(error.to_string())
@@ -118,8 +136,20 @@ impl Failed {
 
 impl From<ClientError> for Failed {
     fn from(error: ClientError) -> Self {
-        Self::refused(error)
+        let text = error.to_string();
+        match error {
+            ClientError::Nobody(_) => Self::NoHub(text),
+            // A hub that was never started has made none.
+            ClientError::Token(_, error) if error.kind() == std::io::ErrorKind::NotFound => Self::NoHub(text),
+            ClientError::Refused(problem) if is_not_found(&problem) => Self::NotFound(text),
+            _ => Self::Refused(text),
+        }
     }
+}
+
+/// Whether the hub's answer is that there is nothing of that name.
+fn is_not_found(answer: &Value) -> bool {
+    answer.get("code").and_then(Value::as_str) == Some("not_found")
 }
 
 impl From<PrintError> for Failed {
@@ -160,15 +190,12 @@ pub fn main() -> ExitCode {
     runtime.shutdown_background();
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failed::Said) => ExitCode::FAILURE,
-        Err(Failed::Undecided) => ExitCode::from(UNDECIDED),
-        Err(Failed::Refused(text)) => {
-            print_note!("gatepost: {text}");
-            ExitCode::FAILURE
-        }
-        Err(Failed::Usage(text)) => {
-            print_note!("gatepost: {text}");
-            ExitCode::from(2)
+        Err(failed) => {
+            let text = failed.to_string();
+            if !text.is_empty() {
+                print_note!("gatepost: {text}");
+            }
+            ExitCode::from(failed.status())
         }
     }
 }
@@ -224,5 +251,42 @@ mod tests {
     #[test]
     fn the_command_line_is_one_that_can_be_parsed() {
         super::Arguments::command().debug_assert();
+    }
+
+    /// Commands that print nothing a program would read, or JSON alone.
+    const WITHOUT_JSON: [&str; 12] = [
+        "demo",
+        "init",
+        "run",
+        "message",
+        "mcp",
+        "agent revoke",
+        "companion pair",
+        "companion run",
+        "companion rename",
+        "companion revoke",
+        "local say",
+        "help",
+    ];
+
+    #[test]
+    fn whatever_prints_something_for_a_program_has_it_as_json() {
+        fn leaves(command: &clap::Command, path: &str, into: &mut Vec<(String, bool)>) {
+            for inner in command.get_subcommands() {
+                let path = format!("{path} {}", inner.get_name()).trim_start().to_owned();
+                match inner.has_subcommands() {
+                    true => leaves(inner, &path, into),
+                    false => {
+                        into.push((path, inner.get_arguments().any(|argument| argument.get_id() == "json")))
+                    }
+                }
+            }
+        }
+        let mut found = vec![];
+        leaves(&super::Arguments::command(), "", &mut found);
+        assert!(found.len() > 20, "{found:?}");
+        for (command, has_json) in found {
+            assert_eq!(has_json, !WITHOUT_JSON.contains(&command.as_str()), "{command}");
+        }
     }
 }

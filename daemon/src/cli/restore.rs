@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Failed, output};
 use crate::{
+    clock::rfc3339,
     config::Config,
     printing::{PrintError, print_note, print_result},
     store::{
@@ -69,7 +70,7 @@ fn list(config: &Config, json: bool) -> Result<(), PrintError> {
             .map(|copy| {
                 let kind =
                     copy.schema.map_or_else(|| "daily".to_owned(), |n| format!("before schema {}", n + 1));
-                vec![copy.made.to_string(), kind, copy.path.display().to_string()]
+                vec![output::moment(&made(copy)), kind, copy.path.display().to_string()]
             })
             .collect();
         print_result!("{}", output::table(&["MADE", "KIND", "FILE"], &rows))?;
@@ -77,7 +78,11 @@ fn list(config: &Config, json: bool) -> Result<(), PrintError> {
     Ok(())
 }
 
+fn made(copy: &Copy) -> String {
+    rfc3339(copy.made.as_millisecond())
+}
+
 /// `schema`: of one from before a migration, the schema that it has.
 fn as_json(copy: &Copy) -> Value {
-    json!({"path": copy.path, "made": copy.made.to_string(), "schema": copy.schema})
+    json!({"path": copy.path, "made": made(copy), "schema": copy.schema})
 }
