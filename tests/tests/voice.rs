@@ -303,10 +303,7 @@ async fn a_refused_recording_of_the_text_itself_does_not_send_that_text_twice() 
     hand_in(&agent, &context, &json!({"text": "Done.", "voiceRequested": true, "voiceText": "All done."}))?;
     let heard = double.heard()?;
     let called = methods(&heard, before);
-    ensure!(
-        called == ["sendMessage", "sendVoice", "sendMessage", "sendVoice", "sendMessage"],
-        "{called:?}"
-    );
+    ensure!(called == ["sendMessage", "sendVoice", "sendMessage", "sendVoice", "sendMessage"], "{called:?}");
     house.audit_is_whole().await
 }
 

@@ -151,10 +151,7 @@ mod tests {
     fn an_adapters_own_request_is_read_as_it_is() {
         for wire in [json!({"method": "sendVoice"}), json!("text"), json!({"recording": 1})] {
             let planned = Planned::read(&wire);
-            assert!(
-                planned.request == &wire && planned.words.is_none() && !planned.repeats_text,
-                "{wire}"
-            );
+            assert!(planned.request == &wire && planned.words.is_none() && !planned.repeats_text, "{wire}");
         }
         let repeating = repeating(&json!({"a": 1}));
         let read = Planned::read(&repeating);
