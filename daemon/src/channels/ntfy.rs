@@ -24,7 +24,7 @@ use crate::settings::{
 /// `[channels.ntfy.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
     key("url", "\"https://ntfy.sh\"", "The server."),
-    key("token", "\"file:/run/credentials/ntfy\"", "An access token, for topics that want one."),
+    key("token", "\"file:secrets/ntfy\"", "An access token, for topics that want one."),
     key("priority", "3", "From 1 to 5, for what is not silent."),
 ];
 

@@ -90,9 +90,13 @@ enum Command {
 }
 
 /// Exit statuses, below the options in `--help`.
-const STATUSES: &str = "Exit status: 0 done (of a message: sent, or without --wait taken); 1 refused or failed; 2 wrong usage; \
-    3 with --wait: still held or on its way when the time was over; 4 no hub answers; 5 there is no such message, agent or \
-    companion.";
+const STATUSES: &str = "Exit status:
+  0  done; of a message: sent, or without --wait taken
+  1  refused or failed
+  2  wrong usage
+  3  with --wait: still held or on its way when the time was over
+  4  no hub answers
+  5  there is no such message, agent or companion";
 
 /// What a command cannot do, by exit status.
 #[derive(Debug, thiserror::Error)]

@@ -14,6 +14,10 @@ use crate::{
 
 pub(super) async fn run(path: &Path) -> Result<(), Failed> {
     let config = Config::load(path).map_err(Failed::refused)?;
+    config.refuse_everybodys_secrets().map_err(Failed::refused)?;
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
     let mut terminate = signal(SignalKind::terminate()).map_err(Failed::refused)?;
     let mut hub = Hub::start(&config, Extras::default()).await.map_err(Failed::refused)?;
     print_note!("gatepost: ready at http://{}", hub.address());

@@ -16,6 +16,7 @@ mod span;
 mod template;
 mod unknown;
 pub mod voice;
+mod warnings;
 
 use std::{
     collections::BTreeMap,
@@ -52,6 +53,18 @@ pub enum ConfigError {
         key: String,
         /// ", did you mean `x`?" or the keys that there are.
         suggestion: String,
+    },
+    /// A value that cannot be, and where it stands.
+    #[error("{file}:{line}: {key}: {problem}")]
+    InvalidAt {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// The whole key.
+        key: String,
+        /// What is wrong with it and what to write.
+        problem: String,
     },
     /// Values that do not go together, or that name something that is not there.
     #[error("{key}: {problem}")]
@@ -94,7 +107,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads and checks a file. A relative `data_dir` is relative to it.
+    /// Reads and checks a file. Relative paths in it are relative to it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = fs::read_to_string(path).map_err(|error| ConfigError::Read(path.into(), error))?;
         let mut config = Self::parse(&text, path)?;
@@ -107,6 +120,7 @@ impl Config {
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
                 *folder = parent.join(&*folder);
             }
+            warnings::secrets_beneath(&mut config, parent);
             let Broker { ca, cert, key, .. } = &mut config.broker;
             for file in [ca, cert, key].into_iter().flatten() {
                 *file = parent.join(&*file);

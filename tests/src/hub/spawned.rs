@@ -3,8 +3,8 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
-    os::unix::process::ExitStatusExt as _,
-    path::PathBuf,
+    os::unix::{fs::PermissionsExt as _, process::ExitStatusExt as _},
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
     thread,
@@ -21,6 +21,21 @@ use super::{
 use crate::peers::free_port;
 
 const KILLED: i32 = 9;
+
+/// What a file of a test's secret loses, as a hub wants it: the bits of others.
+const NOT_OTHERS: u32 = 0o770;
+
+/// Takes from others the right to read the temporary files that a configuration names as secrets.
+fn hide_secrets(config: &str) -> Result<()> {
+    let named = config.split("\"file:").skip(1).filter_map(|rest| rest.split('"').next());
+    for path in named.map(Path::new).filter(|path| path.starts_with(std::env::temp_dir())) {
+        if let Ok(file) = fs::metadata(path) {
+            let mode = file.permissions().mode() & NOT_OTHERS;
+            fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+        }
+    }
+    Ok(())
+}
 
 /// `gatepost run` as a process of its own.
 pub struct SpawnedHub {
@@ -58,6 +73,7 @@ impl SpawnedHub {
         let own = format!(
             "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
+        hide_secrets(config)?;
         fs::write(hub.config(), own + config)?;
         Ok(hub)
     }
@@ -142,6 +158,7 @@ impl SpawnedHub {
     /// It cannot be run.
     pub fn run_without_waiting(&mut self) -> Result<()> {
         ensure!(self.child.is_none(), "it runs already");
+        hide_secrets(&fs::read_to_string(self.config())?)?;
         let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
         let mut command = match self.emulator.split_first() {
             Some((first, rest)) => {

@@ -47,7 +47,7 @@ pub const KEYS: &[Key] = &[
         "\"https://mac.example.org:1234\"",
         "BlueBubbles: its address. With http:// its password crosses the network unprotected.",
     ),
-    key("password", "\"file:/run/credentials/bluebubbles\"", "BlueBubbles: the server's password."),
+    key("password", "\"file:secrets/bluebubbles\"", "BlueBubbles: the server's password."),
     key(
         "private_api",
         "true",

@@ -50,7 +50,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "token",
-        "\"file:/run/credentials/matrix\"",
+        "\"file:secrets/matrix\"",
         "The access token of the account, from a login of its own: the server recognises a resent message by the login's device.",
     ),
     key("limit", "4000", "Where a long message is split, in characters, from 200 to 6000."),

@@ -51,7 +51,7 @@ pub const KEYS: &[Key] = &[
         "\"00000000-0000-0000-0000-000000000000\"",
         "The bot's application (client) id in Microsoft Entra. Either this, with secret, or webhook.",
     ),
-    key("secret", "\"file:/run/credentials/teams\"", "A client secret of the application."),
+    key("secret", "\"file:secrets/teams\"", "A client secret of the application."),
     key(
         "tenant",
         "\"botframework.com\"",
@@ -70,7 +70,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "webhook",
-        "\"file:/run/credentials/teams-webhook\"",
+        "\"file:secrets/teams-webhook\"",
         "The address of a workflow that posts what it gets into a chat or channel: texts and cards to that one place, which is called `webhook` here.",
     ),
 ];

@@ -43,7 +43,7 @@ use crate::{
 pub const KEYS: &[Key] = &[
     key(
         "token",
-        "\"file:/run/credentials/telegram\"",
+        "\"file:secrets/telegram\"",
         "The bot's token, from @BotFather. A new one in its place is read when the old one is refused.",
     ),
     key("link_previews", "false", "Whether Telegram shows previews of the links in a text."),

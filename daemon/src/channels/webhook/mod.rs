@@ -34,12 +34,12 @@ pub const KEYS: &[Key] = &[
     key("url", "\"https://example.org/hooks/gatepost\"", "Where messages are posted to."),
     key(
         "secret",
-        "\"file:/run/credentials/webhook\"",
+        "\"file:secrets/webhook\"",
         "What they are signed with, as Standard Webhooks has it: whsec_ and the base64 of 24 to 64 bytes. The receiver has the same.",
     ),
     key(
         "old_secrets",
-        "[\"file:/run/credentials/webhook-old\"]",
+        "[\"file:secrets/webhook-old\"]",
         "Up to 4 more secrets, with which every message is signed too while receivers move to a new one.",
     ),
 ];
