@@ -18,7 +18,8 @@ pub fn template() -> String {
         "# Gatepost: what may leave this house, and who is asked.\n\
          #\n\
          # A line that begins with \"#: \" is a setting at its default or an example: take the mark away to change it.\n\
-         # Unknown keys are errors. Check the file with: gatepost check\n\n",
+         # Unknown keys are errors. Check the file with: gatepost check\n\
+         # After a change, have the running hub read it again with: gatepost reload\n\n",
     );
     section(&mut file, "hub", HUB, true);
     section(&mut file, "queue", QUEUE, true);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{ConfigError, keys};
+use super::{ConfigError, keys, locate::line_at};
 use crate::{
     channels::{
         account,
@@ -27,7 +27,7 @@ struct Check<'a> {
 /// Refuses the first unknown key of a file. Whether the values are right is asked later.
 pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
     let check = Check { text, path };
-    let table = DeTable::parse(text).map_err(|error| ConfigError::Toml(path.into(), error))?;
+    let table = DeTable::parse(text).map_err(|error| ConfigError::toml(text, path, &error))?;
     check.table("", table.get_ref(), SECTIONS)?;
     for (section, value) in table.get_ref() {
         let DeValue::Table(inner) = value.get_ref() else { continue };
@@ -92,7 +92,7 @@ impl Check<'_> {
         };
         Err(ConfigError::Unknown {
             file: self.path.display().to_string(),
-            line: self.text[..key.span().start].matches('\n').count() + 1,
+            line: line_at(self.text, key.span().start),
             key: if section.is_empty() { name.to_string() } else { format!("{section}.{name}") },
             suggestion,
         })
