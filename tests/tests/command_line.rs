@@ -66,7 +66,7 @@ fn a_mistake_in_the_configuration_is_named_with_its_line() -> Result<()> {
             "gatepost.toml:2: unknown key `agents.engineer.cross_contxt`, did you mean `cross_context`?",
         ),
         ("[agents.engineer]\nallow = [\"local\"]\n", "\"local\" is not an allowlist entry"),
-        ("[hub]\nlisten = \"everywhere\"\n", "line 2"),
+        ("[hub]\nlisten = \"everywhere\"\n", "gatepost.toml:2: "),
         (
             "[channels.matrix.work]\nhomeserver = \"http://127.0.0.1:1\"\ntoken = \"syt_secret\"\n",
             "never written into the configuration",
