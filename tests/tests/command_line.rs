@@ -72,7 +72,7 @@ fn a_mistake_in_the_configuration_is_named_with_its_line() -> Result<()> {
             "never written into the configuration",
         ),
         ("[channels.pigeon.loft]\n", "unknown key `channels.pigeon`"),
-        ("[agents\n", "line 1"),
+        ("[agents\n", "gatepost.toml:1: "),
     ] {
         fs::write(&file, mistake)?;
         for command in ["check", "run"] {
