@@ -9,6 +9,7 @@ use super::Failed;
 use crate::{
     config::Config,
     hub::{Extras, Hub, reload::Reload},
+    printing::print_note,
 };
 
 pub(super) async fn run(path: &Path) -> Result<(), Failed> {
@@ -17,7 +18,7 @@ pub(super) async fn run(path: &Path) -> Result<(), Failed> {
     let mut hangup = signal(SignalKind::hangup()).map_err(Failed::refused)?;
     let extras = Extras { file: Some(path.to_owned()), ..Extras::default() };
     let mut hub = Hub::start(&config, extras).await.map_err(Failed::refused)?;
-    eprintln!("gatepost: ready at http://{}", hub.address());
+    print_note!("gatepost: ready at http://{}", hub.address());
     tell_systemd(&[NotifyState::Ready]);
     let watchdog = tokio::spawn(pet_the_watchdog());
     let asked = loop {
@@ -33,7 +34,7 @@ pub(super) async fn run(path: &Path) -> Result<(), Failed> {
         // Whoever watches over the hub starts it anew, and that takes up what was on its way.
         return Err(Failed::Refused("a part of the hub ended by itself; see the log".into()));
     }
-    eprintln!("gatepost: stopping");
+    print_note!("gatepost: stopping");
     tell_systemd(&[NotifyState::Stopping]);
     watchdog.abort();
     hub.stop().await;
