@@ -59,7 +59,7 @@ fn a_mistake_in_the_configuration_is_named_with_its_line() -> Result<()> {
             "gatepost.toml:2: unknown key `agents.engineer.cross_contxt`, did you mean `cross_context`?",
         ),
         ("[agents.engineer]\nallow = [\"local\"]\n", "\"local\" is not an allowlist entry"),
-        ("[hub]\nlisten = \"everywhere\"\n", "line 2"),
+        ("[hub]\nlisten = \"everywhere\"\n", "gatepost.toml:2: "),
         (
             "[channels.matrix.work]\nhomeserver = \"http://127.0.0.1:1\"\ntoken = \"syt_secret\"\n",
             "gatepost.toml:3: channels.matrix.work.token: a secret is never written into the configuration",
@@ -83,7 +83,7 @@ fn a_mistake_in_the_configuration_is_named_with_its_line() -> Result<()> {
         ),
         ("\n[channels.telegram]\n", "gatepost.toml:2: channels.telegram: an account needs a name"),
         ("[channels.pigeon.loft]\n", "unknown key `channels.pigeon`"),
-        ("[agents\n", "line 1"),
+        ("[agents\n", "gatepost.toml:1: "),
     ] {
         fs::write(&file, mistake)?;
         for command in ["check", "run"] {

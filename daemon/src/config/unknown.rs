@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{ConfigError, keys};
+use super::{ConfigError, keys, locate::line_at};
 use crate::{
     channels::{
         account,
@@ -31,7 +31,7 @@ type Known<'a, 'i> = (String, &'a DeTable<'i>, Vec<Key>);
 /// values are right is asked later.
 pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
     let check = Check { text, path };
-    let table = DeTable::parse(text).map_err(|error| ConfigError::Toml(path.into(), error))?;
+    let table = DeTable::parse(text).map_err(|error| ConfigError::toml(text, path, &error))?;
     check.table("", table.get_ref(), SECTIONS)?;
     for (section, value) in table.get_ref() {
         if let (SECTION_OF_CHANNELS, DeValue::Table(channels)) = (section.get_ref().as_ref(), value.get_ref())
@@ -141,13 +141,8 @@ impl Check<'_> {
     }
 
     fn invalid(&self, at: usize, key: &str, problem: String) -> ConfigError {
-        let file = self.path.display().to_string();
-        ConfigError::InvalidAt { file, line: self.line(at), key: key.to_owned(), problem }
-    }
-
-    /// The line of a byte, counted from 1.
-    fn line(&self, at: usize) -> usize {
-        self.text[..at].matches('\n').count() + 1
+        let at = format!("{}:{}: ", self.path.display(), line_at(self.text, at));
+        ConfigError::Invalid { at, key: key.to_owned(), problem }
     }
 
     fn table(&self, section: &str, table: &DeTable<'_>, known: &[&str]) -> Result<(), ConfigError> {
@@ -164,7 +159,7 @@ impl Check<'_> {
         };
         Err(ConfigError::Unknown {
             file: self.path.display().to_string(),
-            line: self.line(key.span().start),
+            line: line_at(self.text, key.span().start),
             key: if section.is_empty() { name.to_string() } else { format!("{section}.{name}") },
             suggestion,
         })

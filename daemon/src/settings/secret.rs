@@ -1,7 +1,7 @@
 //! Secrets: named in the configuration, never written in it.
 //!
 //! A configuration file is copied, backed up and pasted into bug reports; a token in it would go along. So a secret
-//! is always a pointer (`file:`, `env:`, `credential:`), read once when the hub starts, and nothing that holds one can
+//! is always a pointer (`file:`, `env:`, `credential:`), read when what uses it is opened, and nothing that holds one can
 //! print it.
 
 use std::{

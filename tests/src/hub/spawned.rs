@@ -70,12 +70,31 @@ impl SpawnedHub {
         let (port, broker) = (free_port()?, free_port()?);
         let (environment, emulator) = (Vec::new(), Vec::new());
         let hub = Self { folder, port, broker, child: None, environment, emulator, unread: false };
+        hub.configure(config)?;
+        Ok(hub)
+    }
+
+    /// Writes another configuration, whole but for addresses and folders. Whether it runs or not, it reads it when it is told to.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn configure(&self, config: &str) -> Result<()> {
+        let Self { port, broker, .. } = self;
         let own = format!(
             "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
         hide_secrets(config)?;
-        fs::write(hub.config(), own + config)?;
-        Ok(hub)
+        Ok(fs::write(self.config(), own + config)?)
+    }
+
+    /// Tells it to read its configuration again, by SIGHUP.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn hang_up(&self) -> Result<()> {
+        let told = Command::new("kill").args(["-HUP", &self.pid()?.to_string()]).status()?;
+        ensure!(told.success(), "kill: {told}");
+        Ok(())
     }
 
     /// From its next start on it is this program, run by this command: `emulator` ends with the program.
