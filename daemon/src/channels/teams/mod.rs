@@ -19,6 +19,7 @@ pub(super) mod contract;
 mod dialogue;
 mod handing;
 mod target;
+pub mod token;
 mod wire;
 
 use std::sync::Arc;
