@@ -22,7 +22,9 @@ fuzz_target!(|bytes: &[u8]| {
 fn compose(call: &Call) {
     let Destination::Address { channel, address, person, thread } = &call.destination else { return };
     let channel = call.channel.as_ref().or(channel.as_ref());
-    for account in ACCOUNTS.iter().filter(|account| Some(account.capabilities().channel) == channel.map(|c| &**c)) {
+    for account in
+        ACCOUNTS.iter().filter(|account| Some(account.capabilities().channel) == channel.map(|c| &**c))
+    {
         let Ok(address) = account.spell(address, *person) else { continue };
         let Ok(parts) = render::render(&render::parse(&call.text), &account.flavour()) else { continue };
         let thread = call.thread.as_deref().or(thread.as_deref());

@@ -35,7 +35,10 @@ fn signed(body: &[u8]) {
 
 /// A signature, and behind the first line's end a body that it does not sign.
 fn unsigned(bytes: &[u8]) {
-    let Some((signature, body)) = std::str::from_utf8(bytes).ok().and_then(|text| text.split_once('\n')) else { return };
+    let Some((signature, body)) = std::str::from_utf8(bytes).ok().and_then(|text| text.split_once('\n'))
+    else {
+        return;
+    };
     assert!(status::read(&Secret::from(SECRET), signature, body.as_bytes()).is_err());
 }
 

@@ -42,7 +42,8 @@ impl Prepared {
             let (number, sealed) = session.seal(text, &mut buffer).expect("it fits");
             (number, sealed.to_vec())
         };
-        let (from_hub, from_device) = (seal(&mut hub, b"from the hub"), seal(&mut device, b"from the device"));
+        let (from_hub, from_device) =
+            (seal(&mut hub, b"from the hub"), seal(&mut device, b"from the device"));
         let candidate = Candidate::start(ENDS.device, &DEVICE, dice);
         let host = Host::answer(ENDS.hub, &HUB, candidate.first(), dice).expect("the device's own message");
         let opening = Opening::start(&ENDS, &DEVICE, &hub_key(), dice);

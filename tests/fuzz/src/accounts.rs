@@ -43,7 +43,8 @@ fn settings(folder: &std::path::Path) -> Vec<(&'static str, String)> {
         format!("\"file:{}\"", path.display())
     };
     let token = secret("token", "123456:token");
-    let key = secret("key", include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json"));
+    let key =
+        secret("key", include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json"));
     let space = secret("space", "https://chat.test/v1/spaces/AAAA/messages?key=k&token=t");
     let workflow = secret("workflow", "https://flow.test/workflows/1/invoke?sig=s");
     let whsec = secret("whsec", &format!("whsec_{}", "A".repeat(32)));

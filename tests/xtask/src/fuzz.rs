@@ -81,14 +81,20 @@ fn targets() -> Result<Vec<String>> {
 /// Builds the targets; the folder that their programs are in.
 fn build(targets: &[String]) -> Result<PathBuf> {
     let root = root().canonicalize()?;
-    let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
+    let folder =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
     let mut cargo = cargo();
     // In the folder of the tests: what is the same is not compiled again.
-    cargo.args(["build", "--locked", "--manifest-path", "tests/fuzz/Cargo.toml", "--target-dir"]).arg(&folder);
+    cargo
+        .args(["build", "--locked", "--manifest-path", "tests/fuzz/Cargo.toml", "--target-dir"])
+        .arg(&folder);
     cargo.args(targets.iter().flat_map(|target| ["--bin", target]));
     // What cargo has told this program of itself would have some be compiled again, which ask for it.
     for (name, _) in env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
             cargo.env_remove(name);
         }
     }
@@ -119,14 +125,18 @@ fn try_one(programs: &Path, target: &str, wanted: &Wanted) -> Result<()> {
             program.args(words.is_file().then(|| format!("-dict={}", words.display())));
         }
     }
-    let Output { status, stderr, .. } = program.output().with_context(|| format!("cannot start {program:?}"))?;
+    let Output { status, stderr, .. } =
+        program.output().with_context(|| format!("cannot start {program:?}"))?;
     let said = String::from_utf8_lossy(&stderr);
     if !status.success() {
         let last: Vec<&str> = said.lines().rev().take(60).collect();
         last.iter().rev().for_each(|line| eprintln!("{line}"));
-        bail!("{status}; the input is in tests/fuzz/artifacts/{target}, try it with cargo xtask fuzz {target} --input FILE");
+        bail!(
+            "{status}; the input is in tests/fuzz/artifacts/{target}, try it with cargo xtask fuzz {target} --input FILE"
+        );
     }
-    let count = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let count =
+        |name: &str| said.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     if wanted.input.is_some() {
         println!("{target}: ok");
         return Ok(());

@@ -10,6 +10,7 @@
 //! approval and the sending, a room id cannot.
 
 mod acts;
+pub(super) mod answer;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;

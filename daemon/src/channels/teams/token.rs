@@ -183,7 +183,8 @@ mod tests {
     }
 
     fn key() -> Key {
-        serde_json::from_value(json!({ "kid": "k-1", "n": "", "e": "AQAB", "endorsements": [CHANNEL] })).unwrap()
+        serde_json::from_value(json!({ "kid": "k-1", "n": "", "e": "AQAB", "endorsements": [CHANNEL] }))
+            .unwrap()
     }
 
     #[test]
