@@ -336,6 +336,18 @@ fn render_is_a_filter_from_markdown_to_parts() -> Result<()> {
     let html = gatepost_tests::peers::html_check(&[text(&matrix[0], "html")])?;
     ensure!(html.is_empty(), "{html:?}");
 
+    let hidden = b"It was ||the butler||, a || b.";
+    for (channel, hides) in [
+        ("discord", "It was ||the butler||, a \\|\\| b."),
+        ("telegram", "It was <tg-spoiler>the butler</tg-spoiler>, a || b."),
+        ("matrix", "<p>It was <span data-mx-spoiler>the butler</span>, a || b.</p>"),
+        ("slack", "It was (spoiler) the butler, a || b."),
+    ] {
+        let part = lines(&gatepost(&["render", "--channel", channel, "--json"], hidden, &[])?.well()?)?;
+        ensure!([&part[0]["text"], &part[0]["html"]].contains(&&json!(hides)), "{channel}: {part:?}");
+        ensure!(!text(&part[0], "preview").contains("butler"), "{channel}: {part:?}");
+    }
+
     let long = "A sentence of some words. ".repeat(40);
     let parts =
         gatepost(&["render", "--channel", "local", "--limit", "120", "--json"], long.as_bytes(), &[])?

@@ -114,6 +114,9 @@ pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
             };
             line["styles"] = part.styles.iter().map(style).collect();
         }
+        if let Some(preview) = &part.preview {
+            line["preview"] = preview.as_str().into();
+        }
         line
     }))
 }
