@@ -15,11 +15,12 @@ use super::{
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
     pace::{BRIEF, owner},
+    spoken::Arrived,
 };
 use crate::{
     approval::{self, Released},
     channels::{
-        Adapter, Delivered, EditForm, Failure, heard,
+        Adapter, EditForm, Failure, heard,
         limits::{Allowance, Scope},
     },
     message::{
@@ -152,13 +153,13 @@ impl Pipeline {
         }
         heard.iter().for_each(|allowance| self.0.pace.learn(&lane, allowance));
         let failed = match delivered {
-            Ok(Delivered { id, note, recipients }) => {
+            Ok(Arrived { id, note, recipients }) => {
                 let confirmed = PartState::Confirmed;
                 self.0
                     .outbox
                     .record(seq, move |tx| {
                         obey(tx, &lane, &heard, BRIEF)?;
-                        transition::settle_part(tx, seq, index, confirmed, Some(&id), note.as_deref())?;
+                        transition::settle_part(tx, seq, index, confirmed, id.as_deref(), note.as_deref())?;
                         if let Some(recipients) = &recipients {
                             transition::part_reached(tx, seq, index, recipients)?;
                         }
