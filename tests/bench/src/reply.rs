@@ -12,6 +12,8 @@ use crate::{MEGABYTE, verdict};
 const TIMES_FOR_TEN: f64 = 12.0;
 const TIMES_FOR_TWO: f64 = 2.4;
 
+/// What is measured, on a text.
+type Work<'w> = &'w dyn Fn(&str) -> usize;
 /// Makes a text of about so many bytes.
 type Make = fn(usize) -> String;
 
@@ -48,7 +50,7 @@ pub(crate) fn growth() {
     );
     println!("{:<28}{:<8}{:>10}{:>8}{:>12}", "text", "what", "ten times", "twice", "ms for 1 MB");
     let tokens = ["NO_REPLY".to_owned(), "HEARTBEAT_OK".to_owned()];
-    let works: [(&str, &dyn Fn(&str) -> usize); 2] = [
+    let works: [(&str, Work<'_>); 2] = [
         ("blocks", &|text| blocks::parse(text).bare.len()),
         ("quiet", &|text| quiet::said(text, &tokens).map_or(0, |said| said.len())),
     ];
