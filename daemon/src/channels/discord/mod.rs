@@ -14,6 +14,7 @@
 //!
 //! Read `wire` first: it is what a message becomes.
 
+pub(super) mod answer;
 mod card;
 mod client;
 #[cfg(test)]

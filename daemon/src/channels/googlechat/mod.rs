@@ -8,6 +8,7 @@
 //! What is done to a message is done in the space of the target and nowhere else: of a message's or a thread's name only
 //! the last part is taken. What takes a person's own authorisation (reactions, uploads) this channel does not have.
 
+pub(super) mod answer;
 mod cards;
 mod client;
 #[cfg(test)]

@@ -6,13 +6,14 @@
 //! - `target`: addresses; `wire`: what a message becomes for either;
 //! - `bluebubbles` and `chats`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh.
 
+pub(super) mod answer;
 mod bluebubbles;
 mod chats;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
-mod imsg;
+pub(super) mod imsg;
 mod program;
 mod rpc;
 mod target;

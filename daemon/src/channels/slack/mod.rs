@@ -22,7 +22,7 @@ mod dialogue;
 mod emoji;
 mod files;
 mod located;
-mod refusal;
+pub(super) mod refusal;
 mod target;
 mod wire;
 

@@ -9,6 +9,7 @@
 //! Small pictures stand in a message. Any other file is offered, in a conversation with one person ([`consent`]), and handed
 //! over once they accept ([`handing`]), which Teams tells by the hub's own door, where it must be [`believed`].
 
+pub(super) mod answer;
 mod believed;
 mod cards;
 mod client;
@@ -19,6 +20,7 @@ pub(super) mod contract;
 mod dialogue;
 mod handing;
 mod target;
+pub mod token;
 mod wire;
 
 use std::sync::Arc;

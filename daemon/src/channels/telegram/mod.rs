@@ -9,6 +9,7 @@
 //! Read `wire` first: it is what a message becomes. A public name (`@channelname`) is taken because people know no other
 //! address of a channel; it can be given to another one, a number cannot, so a number is the better target.
 
+pub(super) mod answer;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;

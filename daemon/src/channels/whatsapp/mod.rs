@@ -10,14 +10,14 @@
 //! - `graph` and `instance`: their clients, `codes` and `refusals`: what each means when it says no; [`status`]: the Cloud API's notifications.
 
 mod cloud;
-mod codes;
+pub(super) mod codes;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
 mod evolution;
 mod graph;
-mod instance;
+pub(super) mod instance;
 pub mod status;
 mod target;
 mod wire;
