@@ -257,12 +257,53 @@ async fn a_recording_that_is_refused_goes_as_the_words_that_were_approved_and_no
     ensure!(said.contains("was sent as text") && said.contains("VOICE_MESSAGES_FORBIDDEN"), "{sent}");
     ensure!(sent["sent"] == "3 of 3" && sent["parts"][1]["platform_id"].is_string(), "{sent}");
     let heard = double.heard()?;
-    let methods: Vec<&str> =
-        heard.iter().filter_map(|request| request["path"].as_str()?.rsplit('/').next()).collect();
-    ensure!(methods == ["sendMessage", "sendVoice", "sendMessage", "sendDocument"], "{methods:?}");
+    let called = methods(&heard, 0);
+    ensure!(called == ["sendMessage", "sendVoice", "sendMessage", "sendDocument"], "{called:?}");
     // As it stands: no mark in what was to be heard means anything.
     let written = text(&heard[2]["body"], "text");
     ensure!(written == "The door is *open*.\nCome &lt;b&gt;in&lt;/b&gt;.", "{written}");
+    house.audit_is_whole().await
+}
+
+/// The methods of the Bot API that were called since `from`.
+fn methods(heard: &[Value], from: usize) -> Vec<&str> {
+    heard[from..].iter().filter_map(|request| request["path"].as_str()?.rsplit('/').next()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_recording_of_the_text_itself_does_not_send_that_text_twice() -> Result<()> {
+    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let mut house = on_telegram(&double, folder.path()).await?;
+    let agent = house.agent("free").await?;
+    let context = house.bridge("porch").await?.heard_there("free", ("telegram", "777"), "5")?;
+    let once = |response: Value| -> Result<Value> {
+        let before = double.heard()?.len();
+        double.plan(json!([unwelcome()]))?;
+        let answer = hand_in(&agent, &context, &response)?;
+        let heard = double.heard()?;
+        let called = methods(&heard, before);
+        ensure!(called == ["sendMessage", "sendVoice", "sendDocument"], "{response}: {called:?}");
+        agent.ended(text(&answer["sent"][0], "id"), "sent")
+    };
+    let files = json!([{"base64": "aGVsbG8=", "name": "log.txt"}]);
+    let said = "The build is **green**.\n\n- See <https://ci.test/1>";
+    let receipt = once(json!({"text": said, "voiceRequested": true, "attachments": files}))?;
+    ensure!(receipt["sent"] == "3 of 3" && receipt["parts"][1]["platform_id"].is_null(), "{receipt}");
+    let why = text(&receipt["parts"][1], "error");
+    ensure!(why.contains("the text before it") && why.contains("VOICE_MESSAGES_FORBIDDEN"), "{receipt}");
+    // The same words, given as words of its own.
+    once(json!({
+        "text": "It is *done*.", "voiceRequested": true, "voiceText": "It is\ndone.", "attachments": files,
+    }))?;
+
+    // A recording that is not refused goes, and one whose words are others has them sent.
+    let before = double.heard()?.len();
+    hand_in(&agent, &context, &json!({"text": "All is well.", "voiceRequested": true}))?;
+    double.plan(json!([unwelcome()]))?;
+    hand_in(&agent, &context, &json!({"text": "Done.", "voiceRequested": true, "voiceText": "All done."}))?;
+    let heard = double.heard()?;
+    let called = methods(&heard, before);
+    ensure!(called == ["sendMessage", "sendVoice", "sendMessage", "sendVoice", "sendMessage"], "{called:?}");
     house.audit_is_whole().await
 }
 

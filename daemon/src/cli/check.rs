@@ -1,6 +1,6 @@
 //! `gatepost check`.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use serde_json::json;
 
@@ -10,7 +10,8 @@ use crate::{
     channels::{self, DeliveryMode, account::Accounts},
     config::{Agent, Config},
     hub::{broker_elsewhere, open_accounts, voice},
-    store::{Store, StoreError},
+    printing::{print_note, print_result},
+    store::{DirectoryLock, Store, StoreError},
 };
 
 #[derive(Debug, clap::Args)]
@@ -25,27 +26,29 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed> {
     let config = Config::load(path).map_err(Failed::refused)?;
+    config.refuse_everybodys_secrets().map_err(Failed::refused)?;
     // The adapters want a database; while the hub runs, its own is not to be touched.
     let scratch = ScratchStore::open().map_err(Failed::refused)?;
     let accounts = open_accounts(&config, &scratch.store).map_err(Failed::refused)?;
-    eprintln!(
+    print_note!(
         "{} is valid: {} agents, {} accounts",
         path.display(),
         config.agents.len(),
         accounts.iter().count()
     );
-    eprintln!("voice: {}", voice(&config).map_err(Failed::refused)?.describe());
+    print_note!("voice: {}", voice(&config).map_err(Failed::refused)?.describe());
     let broker = broker_elsewhere(&config).map_err(Failed::refused)?;
-    for warning in nobody_decides(&config) {
-        eprintln!("warning: {warning}");
+    for warning in config.warnings().into_iter().chain(nobody_decides(&config)) {
+        print_note!("warning: {warning}");
     }
     if arguments.offline {
         return Ok(());
     }
-    let mut found = ask(&accounts).await;
+    let mut found = taken(&config);
+    found.extend(ask(&accounts).await);
     if let Some(broker) = &broker {
         let account = format!("{}:{}", broker.host, broker.port);
-        eprintln!("asking the broker at {account} …");
+        print_note!("asking the broker at {account} …");
         let ready = broker.ask().await.map(|()| match &broker.login {
             Some((user, _)) => user.clone(),
             None => "nobody by name".into(),
@@ -67,7 +70,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
                 row
             })
             .collect();
-        println!("{}", json!(rows));
+        print_result!("{}", json!(rows))?;
     } else {
         let rows: Vec<Vec<String>> = found
             .iter()
@@ -80,12 +83,36 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
                 vec![channel.clone(), account.clone(), mode.into(), word.into(), text.clone()]
             })
             .collect();
-        println!("{}", output::table(&["CHANNEL", "ACCOUNT", "WAY", "STATE", ""], &rows));
+        print_result!("{}", output::table(&["CHANNEL", "ACCOUNT", "WAY", "STATE", ""], &rows))?;
     }
     match found.iter().all(|one| one.ready.is_ok()) {
         true => Ok(()),
-        false => Err(Failed::Refused("not every channel is ready, or the broker is not".into())),
+        false => Err(Failed::Refused(
+            "not every channel is ready, or the broker is not, or the hub cannot listen".into(),
+        )),
     }
+}
+
+/// Addresses at which the hub could not listen. While it runs, they are its own.
+fn taken(config: &Config) -> Vec<Found> {
+    if DirectoryLock::is_held(&config.hub.data_dir) {
+        print_note!("the hub runs: whether its addresses are free was not asked");
+        return vec![];
+    }
+    let broker = config.broker.url.is_none().then_some(("broker.listen", config.broker.listen));
+    let addresses = [("hub.listen", config.hub.listen)].into_iter().chain(broker);
+    let refused = addresses.filter_map(|(key, address)| {
+        let error = std::net::TcpListener::bind(address).err()?;
+        let mend = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("; end the program that has it (ss -ltnp 'sport = :{}' names it), or give {key} another port", address.port())
+            }
+            _ => format!("; give {key} an address of this machine, with a port from 1024 on"),
+        };
+        let ready = Err(format!("the hub cannot listen there: {error}{mend}"));
+        Some(Found { channel: key.into(), account: address.to_string(), mode: None, ready })
+    });
+    refused.collect()
 }
 
 /// Why nobody could decide on what needs a person; nothing if nothing does.
@@ -120,7 +147,7 @@ struct Found {
 async fn ask(accounts: &Accounts) -> Vec<Found> {
     let mut found = vec![];
     for (channel, account, adapter) in accounts.iter() {
-        eprintln!("asking {channel}.{account} …");
+        print_note!("asking {channel}.{account} …");
         let ready = channels::ready(adapter.as_ref()).await.map_err(|error| error.to_string());
         let (channel, account) = (channel.to_owned(), account.to_owned());
         found.push(Found { channel, account, mode: Some(adapter.capabilities().mode), ready });

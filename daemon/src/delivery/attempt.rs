@@ -11,7 +11,11 @@ use std::{
 
 use rusqlite::Transaction;
 
-use super::{Pipeline, ending::MAX_QUESTIONS, spoken::Planned};
+use super::{
+    Pipeline,
+    ending::MAX_QUESTIONS,
+    spoken::{Arrived, Planned},
+};
 use crate::{
     channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery},
     outbox::{
@@ -59,7 +63,7 @@ impl Pipeline {
         part: &PartRow,
         adapter: &dyn Adapter,
         again: Option<Again>,
-    ) -> Result<Result<Delivered, Failed>, TransitionError> {
+    ) -> Result<Result<Arrived, Failed>, TransitionError> {
         let Ok(wire) = serde_json::from_str(&part.wire) else {
             return Ok(Err(Failed::Sending(Failure::Permanent("the stored request cannot be read".into()))));
         };
@@ -80,7 +84,7 @@ impl Pipeline {
                 Err(failure) => return Ok(Err(Failed::Sending(failure.harmless()))),
             },
             Some(again) => match timely(began, ask(planned, adapter, &key, part, again)).await {
-                Ok(Some(arrived)) => return Ok(Ok(arrived)),
+                Ok(Some(arrived)) => return Ok(Ok(arrived.into())),
                 Ok(None) => {}
                 Err(failure) => return Ok(Err(Failed::Asking(failure))),
             },

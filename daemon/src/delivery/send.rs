@@ -12,14 +12,16 @@ use serde_json::json;
 use super::{
     Pipeline,
     attempt::{Again, Failed, resendable, time_to_resend},
+    current::Current,
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
     pace::{BRIEF, owner},
+    spoken::Arrived,
 };
 use crate::{
     approval::{self, Released},
     channels::{
-        Adapter, Delivered, EditForm, Failure, heard,
+        Adapter, EditForm, Failure, heard,
         limits::{Allowance, Scope},
     },
     message::{
@@ -56,15 +58,24 @@ pub(super) struct Begun {
     marked: Option<u32>,
 }
 
-impl Pipeline {
+impl Current {
     /// Takes a ready message, and marks its first request: what must be written down before that leaves is one transaction.
-    pub(super) async fn take(&self, seq: i64, lane: &Lane) -> Result<Turned, TransitionError> {
-        let account = self.0.accounts.pick(&lane.channel, Some(&lane.account));
-        let away = account.err().map(|error| error.to_string());
-        let pipeline = self.clone();
-        self.0.outbox.change(seq, move |tx| take(tx, seq, away, &pipeline)).await
+    /// The pipeline is the one that it was judged by, which also sends it: a configuration that holds by then, and none
+    /// that held when the transaction was still waiting.
+    pub(super) async fn take(&self, seq: i64, lane: &Lane) -> Result<(Pipeline, Turned), TransitionError> {
+        let (current, lane) = (self.clone(), lane.clone());
+        let taken = move |tx: &Transaction<'_>| {
+            let pipeline = current.pipeline();
+            let account = pipeline.0.accounts.pick(&lane.channel, Some(&lane.account));
+            let away = account.err().map(|error| error.to_string());
+            let turned = take(tx, seq, away, &pipeline)?;
+            Ok((pipeline, turned))
+        };
+        self.pipeline().0.outbox.change(seq, taken).await
     }
+}
 
+impl Pipeline {
     /// Sends a message that is taken as far as it goes now. Its first request's place in the pace is taken already.
     pub(super) async fn send(&self, begun: Begun) -> Result<(), TransitionError> {
         let Begun { message, parts, marked } = begun;
@@ -152,13 +163,13 @@ impl Pipeline {
         }
         heard.iter().for_each(|allowance| self.0.pace.learn(&lane, allowance));
         let failed = match delivered {
-            Ok(Delivered { id, note, recipients }) => {
+            Ok(Arrived { id, note, recipients }) => {
                 let confirmed = PartState::Confirmed;
                 self.0
                     .outbox
                     .record(seq, move |tx| {
                         obey(tx, &lane, &heard, BRIEF)?;
-                        transition::settle_part(tx, seq, index, confirmed, Some(&id), note.as_deref())?;
+                        transition::settle_part(tx, seq, index, confirmed, id.as_deref(), note.as_deref())?;
                         if let Some(recipients) = &recipients {
                             transition::part_reached(tx, seq, index, recipients)?;
                         }

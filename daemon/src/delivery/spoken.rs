@@ -4,18 +4,31 @@
 //! long there. Both requests are planned at once and stored as one, so both are what a person approved, who has read the
 //! words. They go under one key: where that makes a second delivery harmless, it does so for whichever of the two arrived.
 //! Words that are more than one message there were spoken as several recordings.
+//!
+//! A recording of the message's own text needs no words in its place: the text has gone before it, and sent again it would
+//! stand there twice.
 
 use serde_json::{Value, json};
 
-use crate::channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery};
+use crate::{
+    channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery},
+    message::recipients::Recipients,
+};
 
 /// The members of a stored request of this kind. No adapter's own has them.
 const RECORDING: &str = "recording";
 const WORDS: &str = "or_words";
+/// Instead of [`WORDS`].
+const TEXT_BEFORE: &str = "or_text_before";
 
 /// The request for a recording, and the one for its words.
 pub(super) fn planned(recording: &Value, words: &Value) -> Value {
     json!({RECORDING: recording, WORDS: words})
+}
+
+/// The request for a recording of the text that goes before it.
+pub(super) fn repeating(recording: &Value) -> Value {
+    json!({RECORDING: recording, TEXT_BEFORE: true})
 }
 
 /// A stored request.
@@ -25,13 +38,32 @@ pub(super) struct Planned<'a> {
     request: &'a Value,
     /// What goes where that is refused for good.
     words: Option<&'a Value>,
+    /// Whether the text before it says the same.
+    repeats_text: bool,
+}
+
+/// What arrived of a part.
+pub(super) struct Arrived {
+    /// The platform's id of it; none where the text before it stands in for it.
+    pub(super) id: Option<String>,
+    /// What is to be said of how, where it is not as it was asked for.
+    pub(super) note: Option<String>,
+    /// Whom it reached, where it went to several people.
+    pub(super) recipients: Option<Recipients>,
+}
+
+impl From<Delivered> for Arrived {
+    fn from(Delivered { id, note, recipients }: Delivered) -> Self {
+        Self { id: Some(id), note, recipients }
+    }
 }
 
 impl<'a> Planned<'a> {
     pub(super) fn read(wire: &'a Value) -> Self {
-        match (wire.get(RECORDING), wire.get(WORDS)) {
-            (Some(request), words @ Some(_)) => Self { request, words },
-            _ => Self { request: wire, words: None },
+        match (wire.get(RECORDING), wire.get(WORDS), wire.get(TEXT_BEFORE)) {
+            (Some(request), words @ Some(_), None) => Self { request, words, repeats_text: false },
+            (Some(request), None, Some(_)) => Self { request, words: None, repeats_text: true },
+            _ => Self { request: wire, words: None, repeats_text: false },
         }
     }
 
@@ -77,11 +109,16 @@ impl<'a> Planned<'a> {
         adapter: &dyn Adapter,
         key: &PartKey,
         open: bool,
-    ) -> Result<Delivered, Failure> {
+    ) -> Result<Arrived, Failure> {
         let refused = match (adapter.deliver_with_details(self.request, key).await, self.words) {
             (Ok(delivered), _) => {
                 let remark = || adapter.remark(self.request).map(str::to_owned);
-                return Ok(Delivered { note: delivered.note.or_else(remark), ..delivered });
+                return Ok(Delivered { note: delivered.note.or_else(remark), ..delivered }.into());
+            }
+            (Err(Failure::Permanent(why)), None) if self.repeats_text && !open => {
+                tracing::warn!(why, "a recording was refused; the text before it says the same");
+                let note = Some(format!("{TEXT_STANDS}: {why}"));
+                return Ok(Arrived { id: None, note, recipients: None });
             }
             (Err(Failure::Permanent(why)), Some(words)) if !open => (why, words),
             (Err(failure), _) => return Err(failure),
@@ -89,7 +126,9 @@ impl<'a> Planned<'a> {
         let (why, words) = refused;
         tracing::warn!(why, "a recording was refused; its words go as text");
         match adapter.deliver_with_details(words, key).await {
-            Ok(delivered) => Ok(Delivered { note: Some(format!("{WENT_AS_TEXT}: {why}")), ..delivered }),
+            Ok(delivered) => {
+                Ok(Delivered { note: Some(format!("{WENT_AS_TEXT}: {why}")), ..delivered }.into())
+            }
             // Both say the same where it is not the recording that is unwelcome.
             Err(Failure::Permanent(same)) if same == why => Err(Failure::Permanent(why)),
             Err(Failure::Permanent(other)) => {
@@ -102,6 +141,7 @@ impl<'a> Planned<'a> {
 
 /// What the receipt says then.
 const WENT_AS_TEXT: &str = "the recording was refused, and what it says was sent as text";
+const TEXT_STANDS: &str = "the recording was refused; the text before it, which says the same, was sent";
 
 #[cfg(test)]
 mod tests {
@@ -111,8 +151,11 @@ mod tests {
     fn an_adapters_own_request_is_read_as_it_is() {
         for wire in [json!({"method": "sendVoice"}), json!("text"), json!({"recording": 1})] {
             let planned = Planned::read(&wire);
-            assert!(planned.request == &wire && planned.words.is_none(), "{wire}");
+            assert!(planned.request == &wire && planned.words.is_none() && !planned.repeats_text, "{wire}");
         }
+        let repeating = repeating(&json!({"a": 1}));
+        let read = Planned::read(&repeating);
+        assert!(read.request == &json!({"a": 1}) && read.words.is_none() && read.repeats_text);
         let both = planned(&json!({"a": 1}), &json!({"b": 2}));
         let read = Planned::read(&both);
         assert_eq!((read.request, read.words), (&json!({"a": 1}), Some(&json!({"b": 2}))));

@@ -16,7 +16,11 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;
 
-use crate::program::{Program, ProgramError};
+use crate::{
+    channels::formats,
+    program::{Program, ProgramError},
+    render,
+};
 use endpoint::Endpoint;
 
 /// The longest recording, in bytes: at 24 kbit/s forty minutes, at the 128 kbit/s of generous services eight.
@@ -58,6 +62,13 @@ impl Default for Bounds {
         // five minutes of speech.
         Self { max_text: 4096, timeout: Duration::from_secs(30) }
     }
+}
+
+/// Markdown as one reads it aloud; none where there is nothing to read.
+pub fn words_of(text: &str) -> Option<String> {
+    let parts = render::render(&render::parse(text), &formats::LOCAL.flavour).ok()?;
+    let text = parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n\n");
+    (!text.trim().is_empty()).then_some(text)
 }
 
 /// Why nothing was spoken.

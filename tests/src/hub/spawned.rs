@@ -3,8 +3,8 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
-    os::unix::process::ExitStatusExt as _,
-    path::PathBuf,
+    os::unix::{fs::PermissionsExt as _, process::ExitStatusExt as _},
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
     thread,
@@ -16,11 +16,26 @@ use tempfile::TempDir;
 
 use super::{
     Client, PATIENCE, eventually,
-    program::{Ended, bare, ended, gatepost, lonely, program},
+    program::{Ended, bare, ended, gatepost, gatepost_without_a_reader, lonely, program, unread},
 };
 use crate::peers::free_port;
 
 const KILLED: i32 = 9;
+
+/// What a file of a test's secret loses, as a hub wants it: the bits of others.
+const NOT_OTHERS: u32 = 0o770;
+
+/// Takes from others the right to read the temporary files that a configuration names as secrets.
+fn hide_secrets(config: &str) -> Result<()> {
+    let named = config.split("\"file:").skip(1).filter_map(|rest| rest.split('"').next());
+    for path in named.map(Path::new).filter(|path| path.starts_with(std::env::temp_dir())) {
+        if let Ok(file) = fs::metadata(path) {
+            let mode = file.permissions().mode() & NOT_OTHERS;
+            fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+        }
+    }
+    Ok(())
+}
 
 /// `gatepost run` as a process of its own.
 pub struct SpawnedHub {
@@ -31,6 +46,8 @@ pub struct SpawnedHub {
     environment: Vec<(String, String)>,
     /// What runs the program, with its arguments; nothing where the machine does.
     emulator: Vec<OsString>,
+    /// Whether its log is a pipe that nobody reads.
+    unread: bool,
 }
 
 impl SpawnedHub {
@@ -51,12 +68,33 @@ impl SpawnedHub {
     /// The file system's.
     pub fn at_rest(folder: Arc<TempDir>, config: &str) -> Result<Self> {
         let (port, broker) = (free_port()?, free_port()?);
-        let hub = Self { folder, port, broker, child: None, environment: Vec::new(), emulator: Vec::new() };
+        let (environment, emulator) = (Vec::new(), Vec::new());
+        let hub = Self { folder, port, broker, child: None, environment, emulator, unread: false };
+        hub.configure(config)?;
+        Ok(hub)
+    }
+
+    /// Writes another configuration, whole but for addresses and folders. Whether it runs or not, it reads it when it is told to.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn configure(&self, config: &str) -> Result<()> {
+        let Self { port, broker, .. } = self;
         let own = format!(
             "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
-        fs::write(hub.config(), own + config)?;
-        Ok(hub)
+        hide_secrets(config)?;
+        Ok(fs::write(self.config(), own + config)?)
+    }
+
+    /// Tells it to read its configuration again, by SIGHUP.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn hang_up(&self) -> Result<()> {
+        let told = Command::new("kill").args(["-HUP", &self.pid()?.to_string()]).status()?;
+        ensure!(told.success(), "kill: {told}");
+        Ok(())
     }
 
     /// From its next start on it is this program, run by this command: `emulator` ends with the program.
@@ -72,6 +110,11 @@ impl SpawnedHub {
         let script = format!("ulimit -n {most}; exec \"$0\" \"$@\"");
         self.is_run_by(["sh".into(), "-c".into(), script.into(), program()?.into()]);
         Ok(())
+    }
+
+    /// From its next start on it logs and prints into a pipe whose reader has left.
+    pub fn lose_its_reader(&mut self) {
+        self.unread = true;
     }
 
     /// Where its HTTP interface listens.
@@ -134,6 +177,7 @@ impl SpawnedHub {
     /// It cannot be run.
     pub fn run_without_waiting(&mut self) -> Result<()> {
         ensure!(self.child.is_none(), "it runs already");
+        hide_secrets(&fs::read_to_string(self.config())?)?;
         let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
         let mut command = match self.emulator.split_first() {
             Some((first, rest)) => {
@@ -143,15 +187,17 @@ impl SpawnedHub {
             }
             None => bare()?,
         };
-        let child = command
+        command
             .envs(self.environment.iter().cloned())
             .arg("run")
             .arg("--config")
             .arg(self.config())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()?;
+            .stdin(Stdio::null());
+        match self.unread {
+            true => command.stdout(unread()?).stderr(unread()?),
+            false => command.stdout(log.try_clone()?).stderr(log),
+        };
+        let child = command.spawn()?;
         self.child = Some(child);
         Ok(())
     }
@@ -265,6 +311,17 @@ impl SpawnedHub {
         let mut all: Vec<&OsStr> = vec!["--config".as_ref(), config.as_os_str()];
         all.extend(arguments.iter().map(AsRef::<OsStr>::as_ref));
         gatepost(&all, stdin, environment)
+    }
+
+    /// The same, but nobody reads what it prints, nor, if `deaf`, what it says beside.
+    ///
+    /// # Errors
+    /// It cannot be run, or does not end.
+    pub fn cli_without_a_reader(&self, arguments: &[&str], stdin: &[u8], deaf: bool) -> Result<Ended> {
+        let config = self.config();
+        let mut all: Vec<&OsStr> = vec!["--config".as_ref(), config.as_os_str()];
+        all.extend(arguments.iter().map(AsRef::<OsStr>::as_ref));
+        gatepost_without_a_reader(&all, stdin, deaf)
     }
 }
 

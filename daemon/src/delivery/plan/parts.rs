@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{acts, files, shown};
+use super::{acts, files, shown, speech};
 use crate::{
     channels::{Adapter, Letter, Quoted, Source},
     delivery::{AgentRules, spoken},
@@ -155,6 +155,7 @@ fn letters(
     if pieces.is_empty() {
         pieces.push(Piece::default());
     }
+    let text_is_spoken = texts > 0 && speech::repeats(content.text, content.attachments);
     let of = pieces.len();
     // Where there is no text, they stand under the last file.
     let dressed = if texts == 0 { of - 1 } else { texts.min(of) - 1 };
@@ -178,7 +179,10 @@ fn letters(
         if let Some(why) = adapter.refusal(&wire) {
             return Err(never(why));
         }
-        if let Some(words) = words {
+        let is_recording = matches!(files, [file] if file.voice && file.spoken.is_some());
+        if text_is_spoken && is_recording {
+            wire = spoken::repeating(&wire);
+        } else if let Some(words) = words {
             let words = adapter.compose(&Letter { part: words, files: &[], ..letter });
             if adapter.refusal(&words).is_none() {
                 wire = spoken::planned(&wire, &words);

@@ -2,7 +2,8 @@
 //!
 //! Where a platform refuses a recording for good, its words go in its place (see [`crate::delivery`]), as one message: half
 //! of them must not be left when the other half has to wait. So words that are more than one message there are spoken as
-//! several recordings, cut where a sentence ends if one does.
+//! several recordings, cut where a sentence ends if one does. Where the words are the message's own text, that has gone
+//! already, and nothing goes in the place of the recording.
 
 use gatepost_chunk::{Mode, split};
 
@@ -11,9 +12,11 @@ use crate::{
     channels::{Adapter, FileForm},
     message::{
         asked::{Asked, Source},
+        attachment::Attachment,
         refusal::Refusal,
     },
     render::{self, Flavour, Part},
+    voice,
 };
 
 /// What a piece may have of a message, in sixteenths, tried in this order: escapes take room that nobody sees before.
@@ -68,6 +71,15 @@ fn pieces(words: &str, prefix: Option<&str>, flavour: &Flavour) -> Result<Option
         }
     }
     Ok(None)
+}
+
+/// Whether what the recordings among these files say, one after the other, is a message's text and nothing else.
+pub(super) fn repeats(text: &str, files: &[Attachment]) -> bool {
+    let letters = |text: &str| text.split_whitespace().collect::<String>();
+    let spoken = files.iter().filter(|file| file.voice).filter_map(|file| file.spoken.as_deref());
+    let spoken: String = spoken.map(letters).collect();
+    let aloud = || voice::words_of(text).is_some_and(|words| letters(&words) == spoken);
+    !spoken.is_empty() && (letters(text) == spoken || aloud())
 }
 
 /// Words as one message of text, as they stand: none where they are too many for one.

@@ -23,7 +23,11 @@ use serde_json::Value;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use self::sessions::Sessions;
-use super::{Door, problem};
+use super::{
+    Door,
+    problem::{self, Problem},
+    query,
+};
 use crate::{
     agents::{self, Caller},
     intake::{
@@ -79,8 +83,9 @@ pub(super) fn spoken(door: &Door, hosts: &[String]) -> Spoken {
             ("text/event-stream"),
         )),
         (status = ACCEPTED, description = "There is nothing to answer."),
-        (status = BAD_REQUEST, description = "It is not of the protocol.", content(
+        (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
             (Object = "application/json"),
+            (Problem = "application/problem+json"),
             (String = "text/plain"),
         )),
         (status = NOT_FOUND, description = "There is no such session, or no such method.", content(
@@ -102,7 +107,10 @@ pub(super) async fn post(door: State<Door>, spoken: Extension<Spoken>, request: 
     path = "/mcp",
     responses(
         (status = OK, description = "JSON-RPC.", content(("text/event-stream"))),
-        (status = BAD_REQUEST, body = String, content_type = "text/plain"),
+        (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
+            (Problem = "application/problem+json"),
+            (String = "text/plain"),
+        )),
         (status = NOT_FOUND, body = String, content_type = "text/plain"),
         (status = NOT_ACCEPTABLE, body = String, content_type = "text/plain"),
     )
@@ -117,7 +125,10 @@ pub(super) async fn get(door: State<Door>, spoken: Extension<Spoken>, request: R
     path = "/mcp",
     responses(
         (status = NO_CONTENT, description = "It has ended."),
-        (status = BAD_REQUEST, body = String, content_type = "text/plain"),
+        (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
+            (Problem = "application/problem+json"),
+            (String = "text/plain"),
+        )),
         (status = NOT_FOUND, body = String, content_type = "text/plain"),
     )
 )]
@@ -131,28 +142,31 @@ pub(super) async fn delete(door: State<Door>, spoken: Extension<Spoken>, request
 }
 
 /// Lets in who has a token, and notes whose request it is.
-async fn speak(
-    State(door): State<Door>,
-    Extension(spoken): Extension<Spoken>,
-    mut request: Request,
-) -> Response {
-    match door.let_in_to_tools(request.headers()).await {
-        Ok(caller) => {
-            let in_session = request.headers().contains_key(HEADER_SESSION_ID);
-            let name = caller.to_string();
-            request.extensions_mut().insert(caller);
-            let response = spoken.service.handle(request).await.map(Body::new);
-            let begun = response.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok());
-            if let Some(begun) = begun.filter(|_| !in_session) {
-                spoken.sessions.begun(&name, begun).await;
-            }
-            response
-        }
-        Err((caller, refusal)) => {
-            door.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
-            problem::response(&refusal)
-        }
+async fn speak(State(door): State<Door>, Extension(spoken): Extension<Spoken>, request: Request) -> Response {
+    let unread = query::check(&request);
+    let refused = match door.let_in_to_tools(request.headers()).await {
+        Ok(caller) => match unread {
+            Ok(()) => return served(&spoken, caller, request).await,
+            Err(refusal) => (Some(caller), refusal),
+        },
+        Err(refused) => refused,
+    };
+    let (caller, refusal) = refused;
+    door.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
+    problem::response(&refusal)
+}
+
+/// Hands a request that was let in to the library.
+async fn served(spoken: &Spoken, caller: Caller, mut request: Request) -> Response {
+    let in_session = request.headers().contains_key(HEADER_SESSION_ID);
+    let name = caller.to_string();
+    request.extensions_mut().insert(caller);
+    let response = spoken.service.handle(request).await.map(Body::new);
+    let begun = response.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok());
+    if let Some(begun) = begun.filter(|_| !in_session) {
+        spoken.sessions.begun(&name, begun).await;
     }
+    response
 }
 
 /// Whose request it is, and in which session of the protocol; newer versions of it have none.
@@ -170,8 +184,8 @@ impl Here {
 impl Hands for Here {
     type Caller = InSession;
 
-    // The configuration is read at the start, and sessions end with the hub.
-    const TOOLS_CHANGE: bool = false;
+    // What an agent may do, and where, changes with the configuration.
+    const TOOLS_CHANGE: bool = true;
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<InSession, ErrorData> {
         let parts = context.extensions.get::<Parts>();
@@ -184,21 +198,21 @@ impl Hands for Here {
     }
 
     async fn introduce(&self, InSession { caller, .. }: &InSession) -> Result<Option<String>, Value> {
-        Ok(Some(Whoami::of(&self.0.0.pipeline, caller).summary))
+        Ok(Some(Whoami::of(&self.0.pipeline(), caller).summary))
     }
 
     async fn tools(&self, whose: &InSession, context: Option<&str>) -> Result<InHand, Value> {
         match self.tools(whose).list(context).await {
             Ok((tools, format)) => {
                 let format = format.map(|format| format.name().to_owned());
-                Ok(InHand { tools, format, stand_in: false })
+                Ok(InHand { tools, format, may_change: true })
             }
             Err(refusal) => Err(tool::refused(&refusal)),
         }
     }
 
     async fn comes(&self, _: &InSession) {
-        std::future::pending().await
+        self.0.0.current.changed().await;
     }
 
     async fn call(&self, whose: &InSession, name: &str, arguments: Value, told: Telling) -> Value {
@@ -218,11 +232,11 @@ impl Hands for Here {
     }
 
     async fn newest(&self, InSession { caller, .. }: &InSession) -> Option<i64> {
-        self.0.0.pipeline.outbox().newest_notice(caller.agent()).await.ok()
+        self.0.pipeline().outbox().newest_notice(caller.agent()).await.ok()
     }
 
     async fn lands(&self, InSession { caller, .. }: &InSession, after: i64) -> Option<i64> {
-        let outbox = self.0.0.pipeline.outbox();
+        let outbox = self.0.pipeline().outbox().clone();
         let mut changes = outbox.changes();
         loop {
             let newest = outbox.newest_notice(caller.agent()).await.ok()?;

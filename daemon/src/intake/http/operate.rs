@@ -8,7 +8,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, messages::state, problem::Refused};
+use super::{Door, caller, problem::Refused, query};
 use crate::{
     agents::Role,
     intake::desk,
@@ -46,9 +46,9 @@ pub(super) async fn retry(
     request: Request,
 ) -> Response {
     door.serve(&[Role::Operator], request, async |caller, request| {
-        let again: Again = caller::query(&request)?;
+        let again: Again = query::read(&request)?;
         let message = door.desk(&caller).own(&caller::path(id)?).await?;
-        let pipeline = &door.0.pipeline;
+        let pipeline = &door.pipeline();
         let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
         Ok(Json(receipt).into_response())
     })
@@ -93,7 +93,7 @@ pub(super) async fn settle(
         let Settlement { arrived, part, reason } = door.json(request).await?;
         let message = door.desk(&caller).own(&caller::path(id)?).await?;
         let outcome = Outcome { part, arrived, reason: reason.trim().to_owned(), by: caller.to_string() };
-        Ok(Json(door.0.pipeline.settle(message.seq, outcome).await?).into_response())
+        Ok(Json(door.pipeline().settle(message.seq, outcome).await?).into_response())
     })
     .await
 }
@@ -110,6 +110,16 @@ pub(super) struct Gone {
     /// Those that ended so many seconds ago at least.
     #[param(format = Int64, maximum = 4294967295_i64)]
     older_than: Option<u32>,
+}
+
+/// The state of this word, of those that a message ends in.
+fn ended(word: &str) -> Result<MessageState, Refusal> {
+    MessageState::from_word(word).filter(|state| state.is_final()).ok_or_else(|| {
+        let known: Vec<&str> =
+            MessageState::ALL.iter().filter(|state| state.is_final()).map(|state| state.word()).collect();
+        let error = "only messages that have ended can be purged";
+        Refusal::input(error, format!("states that they end in are: {}", known.join(", ")))
+    })
 }
 
 /// What was let go of.
@@ -134,12 +144,8 @@ struct Purged {
 )]
 pub(super) async fn purge(State(door): State<Door>, request: Request) -> Response {
     door.serve(&[Role::Operator], request, async |caller, request| {
-        let gone: Gone = caller::query(&request)?;
-        let state = gone.state.as_deref().map(state).transpose()?;
-        if state.is_some_and(|state| !state.is_final()) {
-            let hint = "cancel it first, or wait for its end";
-            return Err(Refusal::input("only messages that have ended can be purged", hint));
-        }
+        let gone: Gone = query::read(&request)?;
+        let state = gone.state.as_deref().map(ended).transpose()?;
         if gone.id.is_none() && state.is_none() && gone.older_than.is_none() {
             let hint = "name a message, a state, or how old they are at least";
             return Err(Refusal::input("a purge of everything is not taken", hint));
@@ -155,7 +161,7 @@ pub(super) async fn purge(State(door): State<Door>, request: Request) -> Respons
         // What ended in this very millisecond has ended.
         let before = now_ms().saturating_add(1).saturating_sub(age);
         let purge = Purge { before, state, id: gone.id, by: caller.to_string() };
-        let purged = door.0.pipeline.outbox().purge(purge).await.map_err(desk::broken)?;
+        let purged = door.pipeline().outbox().purge(purge).await.map_err(desk::broken)?;
         Ok(Json(Purged { ok: true, purged, more: purged == STEP }).into_response())
     })
     .await

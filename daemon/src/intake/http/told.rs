@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    Door, caller,
+    Door,
     messages::{SENDERS, listed},
+    query,
 };
 use crate::{
     agents::Role,
@@ -48,9 +49,10 @@ struct Notices {
 )]
 pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
-        let since: Since = caller::query(&request)?;
+        let since: Since = query::read(&request)?;
         let limit = listed(since.limit)?;
-        let outbox = door.0.pipeline.outbox();
+        let pipeline = door.pipeline();
+        let outbox = pipeline.outbox();
         let notices = outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await;
         Ok(Json(Notices { ok: true, notices: notices.map_err(desk::broken)? }).into_response())
     })
@@ -75,7 +77,7 @@ struct Channels {
 pub(super) async fn channels(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, _| {
         let agent = (caller.role != Role::Operator).then(|| caller.agent());
-        let channels = door.0.pipeline.ready(agent).await;
+        let channels = door.pipeline().ready(agent).await;
         Ok(Json(Channels { ok: channels.iter().all(|one| one.ready), channels }).into_response())
     })
     .await
@@ -112,7 +114,7 @@ struct Transcript {
 )]
 pub(super) async fn transcript(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
-        let asked: Wanted = caller::query(&request)?;
+        let asked: Wanted = query::read(&request)?;
         let agent = match asked.agent {
             Some(agent) if caller.role == Role::Operator || agent == caller.name => agent,
             Some(_) => {
@@ -122,7 +124,8 @@ pub(super) async fn transcript(State(door): State<Door>, request: Request) -> Re
             None => caller.agent().to_owned(),
         };
         let limit = listed(asked.limit)?;
-        let outbox = door.0.pipeline.outbox();
+        let pipeline = door.pipeline();
+        let outbox = pipeline.outbox();
         let said = outbox.said(&agent, asked.session, asked.after.unwrap_or(0), limit).await;
         Ok(Json(Transcript { ok: true, said: said.map_err(desk::broken)? }).into_response())
     })

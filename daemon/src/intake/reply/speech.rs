@@ -1,7 +1,7 @@
 //! What of a turn is spoken: the words that the runner gives for that, else the text as it reads without its marks.
 
 use super::{Response, blocks, quiet};
-use crate::{channels::formats, render};
+use crate::voice;
 
 /// The words to be spoken, if a voice was asked for and there are any. `said` is the turn's own text, as it is sent.
 pub(super) fn words(response: &Response, said: Option<&str>, quiet: &[String]) -> Option<String> {
@@ -9,16 +9,9 @@ pub(super) fn words(response: &Response, said: Option<&str>, quiet: &[String]) -
         return None;
     }
     match response.voice_text.trim() {
-        "" => plain(said?),
+        "" => voice::words_of(said?),
         words => quiet::said(&blocks::without_internal(words), quiet),
     }
-}
-
-/// Markdown as one reads it aloud.
-fn plain(text: &str) -> Option<String> {
-    let parts = render::render(&render::parse(text), &formats::LOCAL.flavour).ok()?;
-    let text = parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n\n");
-    (!text.trim().is_empty()).then_some(text)
 }
 
 #[cfg(test)]
