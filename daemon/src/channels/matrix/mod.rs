@@ -10,6 +10,7 @@
 //! approval and the sending, a room id cannot.
 
 mod acts;
+pub(super) mod answer;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
@@ -51,7 +52,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "token",
-        "\"file:/run/credentials/matrix\"",
+        "\"file:secrets/matrix\"",
         "The access token of the account, from a login of its own: the server recognises a resent message by the login's device.",
     ),
     key("limit", "4000", "Where a long message is split, in characters, from 200 to 6000."),
