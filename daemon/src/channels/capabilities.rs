@@ -1,5 +1,6 @@
 //! What a platform can do, as data: what the tool's description, its schema, the checks and the errors are all made of.
 
+use gatepost_chunk::Unit;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -39,6 +40,8 @@ pub struct Capabilities {
     pub cards: Option<CardRules>,
     /// The longest text beside a status, in characters, where it sets one.
     pub status_text: usize,
+    /// The longest name of a thread, in characters, where it opens one.
+    pub thread_name: usize,
     /// The effects that a message can arrive with, by the names that agents know.
     pub effects: &'static [&'static str],
     /// What to do instead of an action that it lacks, in words for whoever asked.
@@ -84,7 +87,10 @@ impl Capabilities {
         selects: None,
         polls: None,
         cards: None,
-        status_text: usize::MAX,
+        // Where a platform names no bound: as long as people read.
+        status_text: 250,
+        // Where the name is a line of a message.
+        thread_name: 250,
         effects: &[],
         instead: &[],
         edits: EditForm::InPlace,
@@ -189,7 +195,7 @@ pub enum FileForm {
     Captioned,
 }
 
-/// What a platform takes of buttons. Lengths are in characters but for `data`, which is in bytes.
+/// What a platform takes of buttons. Lengths are in characters but for `data`, which has a unit of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ButtonRules {
     /// Rows.
@@ -200,10 +206,12 @@ pub struct ButtonRules {
     pub in_all: usize,
     /// What stands on one.
     pub text: usize,
-    /// What the bot is told, in bytes; zero where a press cannot tell it anything.
+    /// What the bot is told; zero where a press cannot tell it anything.
     pub data: usize,
-    /// Whether a button may open an address.
-    pub urls: bool,
+    /// The unit of `data`.
+    pub data_unit: Unit,
+    /// The address that one may open; zero where none can.
+    pub url: usize,
 }
 
 /// What a platform takes of forms. Lengths are in characters.
@@ -232,9 +240,13 @@ pub struct SelectRules {
     pub options: usize,
     /// A choice's label, and its value.
     pub text: usize,
+    /// A list's id.
+    pub id: usize,
+    /// What it shows before something is chosen.
+    pub placeholder: usize,
 }
 
-/// What a platform takes of polls. Lengths are in characters.
+/// What a platform takes of polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollRules {
     /// Answers, at most; at least two always.
@@ -243,6 +255,8 @@ pub struct PollRules {
     pub question: usize,
     /// An answer.
     pub option: usize,
+    /// The unit of both.
+    pub unit: Unit,
     /// Whether several answers may be chosen.
     pub multiple: bool,
     /// The longest that one may be open, in seconds; zero where its end cannot be set.

@@ -12,6 +12,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use gatepost_link::decision::PublicKey;
 use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -104,11 +105,20 @@ impl Adapter for Platform {
                 address_hint: "x",
                 files,
                 actions: &[Action::React, Action::Edit, Action::Thread],
-                buttons: Some(ButtonRules { rows: 2, per_row: 2, in_all: 3, text: 5, data: 4, urls: false }),
+                buttons: Some(ButtonRules {
+                    rows: 2,
+                    per_row: 2,
+                    in_all: 3,
+                    text: 5,
+                    data: 4,
+                    data_unit: Unit::Bytes,
+                    url: 0,
+                }),
                 polls: Some(PollRules {
                     options: 3,
                     question: 10,
                     option: 5,
+                    unit: Unit::CodePoints,
                     multiple: false,
                     seconds: 0,
                     anonymous: false,

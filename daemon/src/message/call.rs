@@ -12,7 +12,7 @@ use super::{
     action::Action,
     asked::Asked,
     deed::Deed,
-    parameters::{self, Given, clip},
+    parameters::{self, Given, MOST_TARGETS, clip},
     refusal::{Code, NO_ACCOUNT, Refusal},
     slips,
     target::{self, Destination, ITSELF, KINDS_OF_ID},
@@ -168,9 +168,6 @@ impl Call {
     }
 }
 
-/// The most targets of a broadcast.
-const MOST_TARGETS: usize = 100;
-
 /// The one target; empty where there is none.
 fn target(given: Given<'_>, channels: &[&str]) -> Result<String, Refusal> {
     match given.value("to")? {
@@ -208,9 +205,9 @@ fn targets(
     channel: Option<String>,
     channels: &[&str],
 ) -> Result<Vec<(Option<String>, String)>, Refusal> {
-    let targets = given.texts("targets", MOST_TARGETS)?.filter(|targets| !targets.is_empty());
+    let targets = given.texts("targets")?.filter(|targets| !targets.is_empty());
     let targets = targets.ok_or_else(|| parameters::missing("targets", Action::Broadcast))?;
-    let several = given.texts("channels", channels.len().max(1))?;
+    let several = given.texts("channels")?;
     if several.is_some() && channel.is_some() {
         let error = "\"channel\" and \"channels\" both name channels";
         return Err(Refusal::input(error, "give \"channels\" alone").because("contradictory"));

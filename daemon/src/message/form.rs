@@ -9,13 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    parameters::{clip, short, wrong_type},
+    bounds::{MAX_FORM_LABEL, MAX_FORM_NAME, MOST_FIELDS},
+    parameters::{clip, line, wrong_type},
     refusal::Refusal,
     wanted::{member, object},
 };
 
-/// The most fields of a form, whatever the platform takes.
-pub const MOST_FIELDS: usize = 10;
 /// The longest text that may be entered, in characters: what Discord takes.
 pub const LONGEST: u16 = 4000;
 
@@ -96,7 +95,7 @@ impl Form {
             wrong_type("fields", &format!("an array of 1 to {MOST_FIELDS} {{name, label}}"))
         })?;
         let form = Self {
-            title: member("title", members)?,
+            title: member("title", members, MAX_FORM_LABEL)?,
             fields: fields.iter().map(Field::parse).collect::<Result<_, _>>()?,
         };
         let twice = form
@@ -132,12 +131,12 @@ impl Field {
         let placeholder = members.get("placeholder").and_then(Value::as_str);
         let placeholder = match (members.get("placeholder"), placeholder) {
             (None, _) => None,
-            (Some(_), Some(text)) => Some(short("placeholder", text)?),
+            (Some(_), Some(text)) => Some(line("placeholder", text, MAX_FORM_NAME)?),
             (Some(_), None) => return Err(wrong_type("placeholder", "a string")),
         };
         let field = Self {
-            name: member("name", members)?,
-            label: member("label", members)?,
+            name: member("name", members, MAX_FORM_NAME)?,
+            label: member("label", members, MAX_FORM_LABEL)?,
             long: flag("long", false)?,
             required: flag("required", true)?,
             min: number("min")?,
@@ -197,12 +196,9 @@ mod tests {
         };
         for (form, hint) in [
             (json!("T"), "objects with title, fields"),
-            (json!({"title": "T"}), "array of 1 to 10"),
-            (json!({"title": "T", "fields": []}), "array of 1 to 10"),
-            (
-                json!({"title": "T", "fields": vec![json!({"name": "a", "label": "A"}); 11]}),
-                "array of 1 to 10",
-            ),
+            (json!({"title": "T"}), "array of 1 to 5"),
+            (json!({"title": "T", "fields": []}), "array of 1 to 5"),
+            (json!({"title": "T", "fields": vec![json!({"name": "a", "label": "A"}); 6]}), "array of 1 to 5"),
             (json!({"fields": [{"name": "a", "label": "A"}]}), "a string"),
             (json!({"title": "T", "fields": [{"name": "a"}]}), "a string"),
             (

@@ -4,6 +4,7 @@
 //! - [`parameters`]: those of the `message` tool, [`schema`]: how they are written, and [`call`]: what an agent asks for,
 //!   parsed from them into types; [`slips`]: what models write in their place;
 //! - [`action`]: the words for what can be done, and [`deed`]: what is done, typed;
+//! - [`bounds`]: how long and how many they may be;
 //! - [`form`]: what a button's form asks, and what somebody entered;
 //! - [`asked`]: files that a call asks for, and [`attachment`]: files that the hub has;
 //! - [`state`]: the states of a message and of its parts, and every legal way between them;
@@ -13,6 +14,7 @@
 pub mod action;
 pub mod asked;
 pub mod attachment;
+pub mod bounds;
 pub mod call;
 pub mod deed;
 pub mod form;

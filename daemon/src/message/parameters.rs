@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     action::Action::{self, *},
+    bounds,
     refusal::Refusal,
     slips,
     target::MAX_ADDRESS,
@@ -20,16 +21,20 @@ pub enum Holds {
     Action,
     /// Text of any length that is taken.
     Text,
-    /// An id or a name: short, without control characters. A number is read as its digits.
+    /// An id: at most [`MAX_ADDRESS`] bytes, without control characters. A number is read as its digits.
     Short,
+    /// Words on one line, at most so many characters.
+    Line(usize),
     /// True or false.
     Flag,
     /// A whole number, from the first to the second.
     Number(u64, u64),
     /// One of these words.
     Word(&'static [&'static str]),
-    /// Short texts.
-    Texts,
+    /// Ids, at most so many.
+    Texts(usize),
+    /// Lines, at most so many, each of at most so many characters.
+    Lines(usize, usize),
     /// Files.
     Files,
     /// One file.
@@ -97,6 +102,8 @@ const LONGEST_TIMEOUT: u64 = 28 * 24 * 60;
 const LONGEST_POLL: u64 = 32 * 24;
 /// The longest that a call may wait for its end.
 pub const LONGEST_WAIT: u64 = 600;
+/// The most targets of a broadcast.
+pub const MOST_TARGETS: usize = 100;
 /// The longest time to live.
 const LONGEST_TTL: u64 = 366 * 86_400;
 
@@ -110,10 +117,15 @@ pub const PARAMETERS: &[Parameter] = &[
         SOMEWHERE,
         "Where to: channel:address, channel:address#thread, a name from the address book, or current.",
     ),
-    parameter(&["targets"], Holds::Texts, &[Broadcast], "Where to, several times, each as in `to`."),
+    parameter(
+        &["targets"],
+        Holds::Texts(MOST_TARGETS),
+        &[Broadcast],
+        "Where to, several times, each as in `to`.",
+    ),
     parameter(
         &["channels"],
-        Holds::Texts,
+        Holds::Texts(MOST_TARGETS),
         &[Broadcast],
         "Channels on which targets without one are tried, each.",
     ),
@@ -139,8 +151,13 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     parameter(&["emoji"], Holds::Short, &[React], "The emoji to react with."),
     parameter(&["remove"], Holds::Flag, &[React], "Take the reaction back."),
-    parameter(&["pollQuestion"], Holds::Short, &[Poll], "The question."),
-    parameter(&["pollOption", "pollOptions"], Holds::Texts, &[Poll], "The answers, two at least."),
+    parameter(&["pollQuestion"], Holds::Line(bounds::MAX_QUESTION), &[Poll], "The question."),
+    parameter(
+        &["pollOption", "pollOptions"],
+        Holds::Lines(bounds::MOST_ANSWERS, bounds::MAX_ANSWER),
+        &[Poll],
+        "The answers, two at least.",
+    ),
     parameter(&["pollMulti"], Holds::Flag, &[Poll], "Whether a person may choose several answers."),
     parameter(
         &["pollDurationHours"],
@@ -155,7 +172,12 @@ pub const PARAMETERS: &[Parameter] = &[
         "For how many seconds it is open.",
     ),
     parameter(&["pollAnonymous"], Holds::Flag, &[Poll], "Whether nobody sees who chose what."),
-    parameter(&["threadName"], Holds::Short, &[Thread], "What the new thread is called."),
+    parameter(
+        &["threadName"],
+        Holds::Line(bounds::MAX_THREAD_NAME),
+        &[Thread],
+        "What the new thread is called.",
+    ),
     parameter(
         &["buttons"],
         Holds::Buttons,
@@ -190,14 +212,24 @@ pub const PARAMETERS: &[Parameter] = &[
         &[Timeout],
         "For how many minutes the person may not write; 0 ends it.",
     ),
-    parameter(&["reason"], Holds::Short, ABOUT_A_PERSON, "Why, for the platform's own log."),
+    parameter(
+        &["reason"],
+        Holds::Line(bounds::MAX_REASON),
+        ABOUT_A_PERSON,
+        "Why, for the platform's own log.",
+    ),
     parameter(
         &["status"],
         Holds::Word(&["online", "away", "busy", "offline"]),
         &[SetPresence],
         "The account's status.",
     ),
-    parameter(&["statusText"], Holds::Short, &[SetPresence], "What it says beside its status."),
+    parameter(
+        &["statusText"],
+        Holds::Line(bounds::MAX_STATUS_TEXT),
+        &[SetPresence],
+        "What it says beside its status.",
+    ),
     parameter(&["silent"], Holds::Flag, ANSWERING, "Without a notification."),
     parameter(&["dryRun"], Holds::Flag, &[], "Say exactly what would be sent, and send nothing."),
     parameter(&["context"], Holds::Short, &[], "The token of the conversation that the turn came from."),
@@ -304,13 +336,14 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// An id or a name. Ids are numbers on some platforms, and models write them so.
+    /// An id or a line. Ids are numbers on some platforms, and models write them so.
     pub(super) fn short(self, name: &'static str) -> Result<Option<String>, Refusal> {
-        match self.value(name)? {
-            None => Ok(None),
-            Some(Value::Number(number)) => Ok(Some(number.to_string())),
-            Some(Value::String(text)) => short(name, text).map(Some),
-            Some(_) => Err(wrong_type(name, "a string")),
+        match (self.value(name)?, holds(name)) {
+            (None, _) => Ok(None),
+            (Some(Value::Number(number)), _) => Ok(Some(number.to_string())),
+            (Some(Value::String(text)), Some(Holds::Line(most))) => line(name, text, most).map(Some),
+            (Some(Value::String(text)), _) => short(name, text).map(Some),
+            (Some(_), _) => Err(wrong_type(name, "a string")),
         }
     }
 
@@ -334,8 +367,7 @@ impl<'a> Given<'a> {
 
     pub(super) fn number(self, name: &'static str) -> Result<Option<u64>, Refusal> {
         let Some(value) = self.value(name)? else { return Ok(None) };
-        let holds = PARAMETERS.iter().find(|parameter| parameter.names[0] == name).map(|found| found.holds);
-        let Some(Holds::Number(least, most)) = holds else { return Ok(None) };
+        let Some(Holds::Number(least, most)) = holds(name) else { return Ok(None) };
         match value.as_u64().filter(|number| (least..=most).contains(number)) {
             Some(number) => Ok(Some(number)),
             None => {
@@ -349,8 +381,13 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Short texts, at most `most`.
-    pub(super) fn texts(self, name: &'static str, most: usize) -> Result<Option<Vec<String>>, Refusal> {
+    /// Ids or lines, as many as the parameter holds.
+    pub(super) fn texts(self, name: &'static str) -> Result<Option<Vec<String>>, Refusal> {
+        let (most, longest) = match holds(name) {
+            Some(Holds::Lines(most, longest)) => (most, Some(longest)),
+            Some(Holds::Texts(most)) => (most, None),
+            _ => return Ok(None),
+        };
         if let Some(Value::String(text)) = self.value(name)?
             && !text.trim_start().starts_with('[')
         {
@@ -361,9 +398,10 @@ impl<'a> Given<'a> {
             return Err(Refusal { hint, ..wrong_type(name, "an array") });
         }
         let Some(list) = self.list(name, most)? else { return Ok(None) };
-        let text = |value: &Value| match value {
-            Value::String(text) => short(name, text),
-            Value::Number(number) => Ok(number.to_string()),
+        let text = |value: &Value| match (value, longest) {
+            (Value::String(text), Some(longest)) => line(name, text, longest),
+            (Value::String(text), None) => short(name, text),
+            (Value::Number(number), _) => Ok(number.to_string()),
             _ => Err(wrong_type(name, "an array of strings")),
         };
         list.iter().map(text).collect::<Result<_, _>>().map(Some)
@@ -383,7 +421,26 @@ impl<'a> Given<'a> {
     }
 }
 
-/// A short text, checked.
+/// What a parameter holds.
+fn holds(name: &str) -> Option<Holds> {
+    PARAMETERS.iter().find(|parameter| parameter.names[0] == name).map(|found| found.holds)
+}
+
+/// A line of at most so many characters, checked.
+pub(super) fn line(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
+    let length = text.chars().count();
+    if length > most {
+        let error = format!("{name:?} has {length} characters, at most {most} are taken");
+        return Err(Refusal::input(error, "write it shorter").because("over_the_bound"));
+    }
+    if text.trim().is_empty() || text.contains(|c: char| c.is_control()) {
+        let error = format!("{name:?} is empty or has control characters");
+        return Err(Refusal::input(error, "write it on one line, or leave it out if it may be missing"));
+    }
+    Ok(text.to_owned())
+}
+
+/// An id, checked.
 pub(super) fn short(name: &str, text: &str) -> Result<String, Refusal> {
     if text.trim().is_empty() || text.len() > MAX_ADDRESS || text.contains(|c: char| c.is_control()) {
         let error = format!("{name:?} is empty, longer than {MAX_ADDRESS} bytes, or has control characters");

@@ -13,8 +13,9 @@ use utoipa::{
 use super::{
     action::Action,
     asked::{self, MEMBERS},
+    bounds,
     call::MAX_TEXT,
-    form::{LONGEST, MOST_FIELDS},
+    form::LONGEST,
     parameters::{Holds, PARAMETERS},
     target::MAX_ADDRESS,
 };
@@ -30,7 +31,9 @@ pub fn of(holds: Holds) -> Value {
         Holds::Flag => json!({"type": "boolean"}),
         Holds::Number(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
         Holds::Word(words) => json!({"type": "string", "enum": words}),
-        Holds::Texts => json!({"type": "array", "items": short()}),
+        Holds::Line(most) => line(most),
+        Holds::Texts(most) => json!({"type": "array", "items": short(), "maxItems": most}),
+        Holds::Lines(most, longest) => json!({"type": "array", "items": line(longest), "maxItems": most}),
         // Words to be spoken are a recording too.
         Holds::File => {
             let mut file = file();
@@ -39,15 +42,27 @@ pub fn of(holds: Holds) -> Value {
         }
         Holds::Files => json!({"type": "array", "items": file(), "maxItems": asked::MOST}),
         Holds::Buttons => {
-            let members = [("text", short()), ("callback_data", text()), ("url", short()), ("form", form())];
+            let members = [
+                ("text", line(bounds::MAX_BUTTON_TEXT)),
+                ("callback_data", line(bounds::MAX_BUTTON_DATA)),
+                ("url", line(bounds::MAX_BUTTON_URL)),
+                ("form", form()),
+            ];
             let button = object(&members, &["text"]);
-            json!({"type": "array", "items": {"type": "array", "items": button}})
+            let row = json!({"type": "array", "items": button, "maxItems": bounds::MOST_BUTTONS});
+            json!({"type": "array", "items": row, "maxItems": bounds::MOST_ROWS})
         }
         Holds::Selects => {
-            let choice = object(&[("label", short()), ("value", short())], &["label", "value"]);
-            let choices = json!({"type": "array", "items": choice});
-            let members = [("id", short()), ("placeholder", short()), ("options", choices)];
-            json!({"type": "array", "items": object(&members, &["id", "options"])})
+            let one = || line(bounds::MAX_CHOICE);
+            let choice = object(&[("label", one()), ("value", one())], &["label", "value"]);
+            let choices = json!({"type": "array", "items": choice, "maxItems": bounds::MOST_CHOICES});
+            let members = [
+                ("id", line(bounds::MAX_SELECT_ID)),
+                ("placeholder", line(bounds::MAX_SELECT_PLACEHOLDER)),
+                ("options", choices),
+            ];
+            let list = object(&members, &["id", "options"]);
+            json!({"type": "array", "items": list, "maxItems": bounds::MOST_SELECTS})
         }
         Holds::Object => json!({"type": "object"}),
     }
@@ -58,17 +73,17 @@ fn form() -> Value {
     let (flag, number) =
         (json!({"type": "boolean"}), json!({"type": "integer", "minimum": 0, "maximum": LONGEST}));
     let field = [
-        ("name", short()),
-        ("label", short()),
+        ("name", line(bounds::MAX_FORM_NAME)),
+        ("label", line(bounds::MAX_FORM_LABEL)),
         ("long", flag.clone()),
         ("required", flag),
         ("min", number.clone()),
         ("max", number),
-        ("placeholder", short()),
+        ("placeholder", line(bounds::MAX_FORM_NAME)),
         ("value", json!({"type": "string", "maxLength": LONGEST})),
     ];
-    let fields = json!({"type": "array", "items": object(&field, &["name", "label"]), "minItems": 1, "maxItems": MOST_FIELDS});
-    object(&[("title", short()), ("fields", fields)], &["title", "fields"])
+    let fields = json!({"type": "array", "items": object(&field, &["name", "label"]), "minItems": 1, "maxItems": bounds::MOST_FIELDS});
+    object(&[("title", line(bounds::MAX_FORM_LABEL)), ("fields", fields)], &["title", "fields"])
 }
 
 fn text() -> Value {
@@ -77,6 +92,11 @@ fn text() -> Value {
 
 fn short() -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": MAX_ADDRESS})
+}
+
+/// Words on one line, of at most so many characters.
+fn line(most: usize) -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": most})
 }
 
 /// An address or a path stands for itself.
@@ -157,10 +177,10 @@ fn taken(holds: Holds) -> Value {
     let mut schema = of(holds);
     let kinds: &[&str] = match holds {
         Holds::Action | Holds::Text | Holds::Word(_) => &["string", "null"],
-        Holds::Short => &["string", "number", "null"],
+        Holds::Short | Holds::Line(_) => &["string", "number", "null"],
         Holds::Flag => &["boolean", "null"],
         Holds::Number(..) => &["integer", "null"],
-        Holds::Texts => {
+        Holds::Texts(_) | Holds::Lines(..) => {
             schema["items"]["type"] = json!(["string", "number"]);
             &["array", "null"]
         }

@@ -4,23 +4,12 @@ use serde_json::{Map, Value};
 
 use super::{
     action::Action,
+    bounds::{self, MAX_BUTTON_DATA, MAX_CARD_BYTES, MAX_CHOICE},
     deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
     form::Form,
-    parameters::{Given, clip, missing, short, wrong_type, wrong_value},
+    parameters::{Given, clip, line, missing, wrong_type, wrong_value},
     refusal::{Code, Refusal},
 };
-
-/// The most answers of a poll, whatever the platform takes.
-const MOST_OPTIONS: usize = 20;
-/// The most rows of buttons, and buttons of a row.
-const MOST_BUTTONS: usize = 25;
-/// The most lists to choose from, and their choices.
-const MOST_SELECTS: usize = 5;
-const MOST_CHOICES: usize = 100;
-/// The longest card, in bytes of its JSON: what Teams takes of a whole message.
-const MAX_CARD: usize = 28 * 1024;
-/// The longest data of a button, in bytes: what Slack takes.
-const MAX_DATA: usize = 2000;
 
 /// The deed of an action. `reply_to` is what it answers, `thread` where.
 pub(super) fn deed(given: Given<'_>, action: Action) -> Result<Deed, Refusal> {
@@ -71,13 +60,13 @@ pub(super) fn deed(given: Given<'_>, action: Action) -> Result<Deed, Refusal> {
 }
 
 fn extras(given: Given<'_>) -> Result<Extras, Refusal> {
-    let buttons = given.list("buttons", MOST_BUTTONS)?;
-    let selects = given.list("selects", MOST_SELECTS)?;
+    let buttons = given.list("buttons", bounds::MOST_ROWS)?;
+    let selects = given.list("selects", bounds::MOST_SELECTS)?;
     let card = match given.value("card")? {
         None => None,
-        Some(card @ Value::Object(_)) if card.to_string().len() <= MAX_CARD => Some(card.clone()),
+        Some(card @ Value::Object(_)) if card.to_string().len() <= MAX_CARD_BYTES => Some(card.clone()),
         Some(Value::Object(_)) => {
-            let error = format!("the card has more than {MAX_CARD} bytes");
+            let error = format!("the card has more than {MAX_CARD_BYTES} bytes");
             return Err(Refusal::new(Code::TooLarge, error, "shorten it"));
         }
         Some(other) => return Err(wrong_value("card", other, "a JSON object")),
@@ -93,7 +82,7 @@ fn extras(given: Given<'_>) -> Result<Extras, Refusal> {
 fn row(value: &Value) -> Result<Vec<Button>, Refusal> {
     let written = "[[{\"text\": …, \"callback_data\": …}]]: an array of rows, each an array of buttons";
     match value.as_array() {
-        Some(row) if !row.is_empty() && row.len() <= MOST_BUTTONS => row.iter().map(button).collect(),
+        Some(row) if !row.is_empty() && row.len() <= bounds::MOST_BUTTONS => row.iter().map(button).collect(),
         _ => Err(Refusal::input("\"buttons\" is not rows of buttons", format!("write {written}"))
             .because("wrong_type")),
     }
@@ -103,17 +92,18 @@ fn button(value: &Value) -> Result<Button, Refusal> {
     let members = object("buttons", value, &["text", "callback_data", "url", "form"])?;
     let press = match (members.get("callback_data"), members.get("url"), members.get("form")) {
         (Some(data), None, None) => {
-            let data = data.as_str().filter(|data| (1..=MAX_DATA).contains(&data.len()));
+            let data = data.as_str().filter(|data| (1..=MAX_BUTTON_DATA).contains(&data.chars().count()));
             Press::Data(
                 data.ok_or_else(|| {
-                    wrong_type("callback_data", &format!("a string of 1 to {MAX_DATA} bytes"))
+                    wrong_type("callback_data", &format!("a string of 1 to {MAX_BUTTON_DATA} characters"))
                 })?
                 .to_owned(),
             )
         }
         (None, Some(url), None) => {
             let url = url.as_str().filter(|url| url.starts_with("https://") || url.starts_with("http://"));
-            Press::Url(short("url", url.ok_or_else(|| wrong_type("url", "an http or https address"))?)?)
+            let url = url.ok_or_else(|| wrong_type("url", "an http or https address"))?;
+            Press::Url(line("url", url, bounds::MAX_BUTTON_URL)?)
         }
         (None, None, Some(form)) => Press::Form(Form::parse(form)?),
         _ => {
@@ -123,24 +113,27 @@ fn button(value: &Value) -> Result<Button, Refusal> {
             );
         }
     };
-    Ok(Button { text: member("text", members)?, press })
+    Ok(Button { text: member("text", members, bounds::MAX_BUTTON_TEXT)?, press })
 }
 
 fn select(value: &Value) -> Result<Select, Refusal> {
     let members = object("selects", value, &["id", "placeholder", "options"])?;
     let options = members.get("options").and_then(Value::as_array);
     let options = options
-        .filter(|options| (1..=MOST_CHOICES).contains(&options.len()))
+        .filter(|options| (1..=bounds::MOST_CHOICES).contains(&options.len()))
         .ok_or_else(|| wrong_type("options", "an array of {label, value}"))?;
     let choice = |value: &Value| {
         let members = object("options", value, &["label", "value"])?;
-        Ok(Choice { label: member("label", members)?, value: member("value", members)? })
+        Ok(Choice {
+            label: member("label", members, MAX_CHOICE)?,
+            value: member("value", members, MAX_CHOICE)?,
+        })
     };
     Ok(Select {
-        id: member("id", members)?,
+        id: member("id", members, bounds::MAX_SELECT_ID)?,
         placeholder: members
             .contains_key("placeholder")
-            .then(|| member("placeholder", members))
+            .then(|| member("placeholder", members, bounds::MAX_SELECT_PLACEHOLDER))
             .transpose()?,
         options: options.iter().map(choice).collect::<Result<_, Refusal>>()?,
     })
@@ -153,8 +146,7 @@ fn poll(given: Given<'_>) -> Result<Poll, Refusal> {
         let error = "\"pollDurationHours\" and \"pollDurationSeconds\" both say how long";
         return Err(Refusal::input(error, "give one of them").because("contradictory"));
     }
-    let options =
-        given.texts("pollOption", MOST_OPTIONS)?.ok_or_else(|| missing("pollOption", Action::Poll))?;
+    let options = given.texts("pollOption")?.ok_or_else(|| missing("pollOption", Action::Poll))?;
     if options.len() < 2 {
         let error = "a poll has two answers at least";
         return Err(Refusal::input(error, "give \"pollOption\" as [\"one\", \"other\"]").because("too_few"));
@@ -191,9 +183,14 @@ pub(super) fn object<'a>(
     }
 }
 
-pub(super) fn member(name: &'static str, members: &Map<String, Value>) -> Result<String, Refusal> {
+/// A member that is a line of at most so many characters.
+pub(super) fn member(
+    name: &'static str,
+    members: &Map<String, Value>,
+    most: usize,
+) -> Result<String, Refusal> {
     let text = members.get(name).and_then(Value::as_str);
-    short(name, text.ok_or_else(|| wrong_type(name, "a string"))?)
+    line(name, text.ok_or_else(|| wrong_type(name, "a string"))?, most)
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub(super) use self::gateway::double::{Double, Step};
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -105,21 +106,25 @@ const REST: Capabilities = Capabilities {
         in_all: 25,
         text: 80,
         data: 100,
-        urls: true,
+        data_unit: Unit::CodePoints,
+        // `url` of `ButtonComponentForMessageRequest` (discord/discord-api-spec, specs/openapi.json).
+        url: 512,
     }),
     forms: Err(NO_FORMS),
     // Each takes a row (`#string-select`).
-    selects: Some(SelectRules { in_all: wire::MAX_ROWS, options: 25, text: 100 }),
+    selects: Some(SelectRules { in_all: wire::MAX_ROWS, options: 25, text: 100, id: 100, placeholder: 150 }),
     // <https://docs.discord.com/developers/resources/poll#poll-create-request-object> and `#poll-media-object`.
     polls: Some(PollRules {
         options: 10,
         question: 300,
         option: 55,
+        unit: Unit::CodePoints,
         multiple: true,
         seconds: wire::MAX_POLL_HOURS * 3600,
         anonymous: false,
         stand_in: None,
     }),
+    thread_name: wire::MAX_THREAD_NAME,
     cards: Some(CardRules { what: "embeds", max_bytes: card::MAX_BYTES, check: card::check }),
     instead: &[
         (

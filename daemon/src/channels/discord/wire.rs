@@ -38,7 +38,7 @@ pub(super) const MAX_POLL_HOURS: u64 = 32 * 24;
 pub(super) const MAX_ROWS: usize = 5;
 
 /// "1-100 character channel name" (<https://docs.discord.com/developers/resources/channel#start-thread-from-message>).
-const MAX_THREAD_NAME: usize = 100;
+pub(super) const MAX_THREAD_NAME: usize = 100;
 
 /// The kinds of an account's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

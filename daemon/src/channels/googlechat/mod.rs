@@ -21,6 +21,7 @@ mod wire;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -98,6 +99,7 @@ const APP: Capabilities = Capabilities {
         options: 10,
         question: 1000,
         option: 80,
+        unit: Unit::CodePoints,
         multiple: true,
         seconds: 0,
         anonymous: false,
@@ -116,7 +118,8 @@ const APP: Capabilities = Capabilities {
 /// Google names no bound for buttons, but one for the message: 32,000 bytes, cards included
 /// (<https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create>). These fit into what the
 /// text's limit leaves of it.
-const BUTTONS: ButtonRules = ButtonRules { rows: 5, per_row: 5, in_all: 20, text: 40, data: 256, urls: true };
+const BUTTONS: ButtonRules =
+    ButtonRules { rows: 5, per_row: 5, in_all: 20, text: 40, data: 256, data_unit: Unit::Bytes, url: 512 };
 
 const REACT: &str = "answer in the thread: Google Chat lets people react, and no apps";
 const PIN: &str = "ask somebody in the space: Google Chat lets no app pin";

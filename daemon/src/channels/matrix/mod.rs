@@ -23,6 +23,7 @@ mod target;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -92,6 +93,7 @@ const CAPABILITIES: Capabilities = Capabilities {
         options: 20,
         question: 300,
         option: 300,
+        unit: Unit::CodePoints,
         multiple: true,
         seconds: 0,
         anonymous: false,

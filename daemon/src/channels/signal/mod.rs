@@ -26,6 +26,7 @@ mod wire;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -76,6 +77,8 @@ const CAPABILITIES: Capabilities = Capabilities {
         options: 10,
         question: 100,
         option: 100,
+        // Java counts so (`String.length`).
+        unit: Unit::Utf16,
         multiple: true,
         seconds: 0,
         anonymous: false,

@@ -29,6 +29,7 @@ mod wire;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -89,14 +90,23 @@ const CAPABILITIES: Capabilities = Capabilities {
     ],
     // <https://docs.slack.dev/reference/block-kit/blocks/actions-block>: 25 elements; `.../block-elements/button-element`:
     // 75 characters on it, 2,000 in its value, 3,000 in its address. A row is a block, and a message has 50.
-    buttons: Some(ButtonRules { rows: 10, per_row: 25, in_all: 100, text: 75, data: 2000, urls: true }),
+    buttons: Some(ButtonRules {
+        rows: 10,
+        per_row: 25,
+        in_all: 100,
+        text: 75,
+        data: 2000,
+        data_unit: Unit::CodePoints,
+        url: 3000,
+    }),
     // <https://docs.slack.dev/reference/block-kit/composition-objects/option-object>: 75 characters a label;
-    // `.../block-elements/select-menu-element`: 100 options.
-    selects: Some(SelectRules { in_all: 10, options: 100, text: 75 }),
+    // `.../block-elements/select-menu-element`: 100 options, 255 characters of `action_id`, 150 of its placeholder.
+    selects: Some(SelectRules { in_all: 10, options: 100, text: 75, id: 255, placeholder: 150 }),
     polls: Some(PollRules {
         options: 25,
         question: 3000,
         option: 75,
+        unit: Unit::CodePoints,
         multiple: true,
         seconds: 0,
         anonymous: false,

@@ -26,6 +26,7 @@ mod wire;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -123,6 +124,7 @@ const BOT: Capabilities = Capabilities {
         options: 20,
         question: 500,
         option: 100,
+        unit: Unit::CodePoints,
         multiple: true,
         seconds: 0,
         anonymous: false,
@@ -143,7 +145,8 @@ const BOT: Capabilities = Capabilities {
 /// Teams names no bound for these but that of the message: 28 KB by a workflow
 /// (<https://learn.microsoft.com/microsoftteams/limits-specifications-teams>), and these fit in beside a text and a card.
 /// The parser of Adaptive Cards shows five of a row where its host says nothing else (`hostConfig.actions.maxActions`).
-const BUTTONS: ButtonRules = ButtonRules { rows: 4, per_row: 5, in_all: 10, text: 40, data: 256, urls: true };
+const BUTTONS: ButtonRules =
+    ButtonRules { rows: 4, per_row: 5, in_all: 10, text: 40, data: 256, data_unit: Unit::Bytes, url: 512 };
 
 const REACT: &str = "answer in the conversation: bots do not react on Teams";
 const PIN: &str = "ask somebody in the conversation: bots do not pin on Teams";

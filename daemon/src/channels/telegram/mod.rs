@@ -22,6 +22,7 @@ mod wire;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -84,13 +85,23 @@ const CAPABILITIES: Capabilities = Capabilities {
     ],
     // `callback_data` has 1 to 64 bytes (<https://core.telegram.org/bots/api#inlinekeyboardbutton>). The rest is not in the
     // documentation; what its servers take is collected at <https://limits.tginfo.me/en>: 100 buttons, 8 in a row. A text
-    // of any length is taken, and cut off by every client.
-    buttons: Some(ButtonRules { rows: 100, per_row: 8, in_all: 100, text: 64, data: 64, urls: true }),
+    // of any length is taken, and cut off by every client; for an address nobody names a bound, and this one is ours.
+    buttons: Some(ButtonRules {
+        rows: 100,
+        per_row: 8,
+        in_all: 100,
+        text: 64,
+        data: 64,
+        data_unit: Unit::Bytes,
+        url: 2048,
+    }),
+    thread_name: MAX_TOPIC_NAME,
     // <https://core.telegram.org/bots/api#sendpoll>, and `InputPollOption` for an answer's length.
     polls: Some(PollRules {
         options: 12,
         question: 300,
         option: 100,
+        unit: Unit::CodePoints,
         multiple: true,
         seconds: 2_628_000,
         anonymous: true,

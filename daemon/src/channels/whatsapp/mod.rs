@@ -25,6 +25,7 @@ mod wire;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use gatepost_chunk::Unit;
 use gatepost_link::Digest;
 use serde::Deserialize;
 use serde_json::Value;
@@ -99,7 +100,15 @@ const CLOUD: Capabilities = Capabilities {
     }),
     actions: &[Action::React],
     // <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>
-    buttons: Some(ButtonRules { rows: 3, per_row: 3, in_all: 3, text: 20, data: 256, urls: false }),
+    buttons: Some(ButtonRules {
+        rows: 3,
+        per_row: 3,
+        in_all: 3,
+        text: 20,
+        data: 256,
+        data_unit: Unit::CodePoints,
+        url: 0,
+    }),
     instead: &[
         (Action::Poll, "ask with up to three buttons"),
         (Action::Edit, "send the correction as a reply"),
@@ -128,6 +137,7 @@ const EVOLUTION: Capabilities = Capabilities {
         options: 10,
         question: 255,
         option: 100,
+        unit: Unit::CodePoints,
         multiple: true,
         seconds: 0,
         anonymous: false,

@@ -1,5 +1,7 @@
 //! Whether a platform can do what a call asks, by its capabilities alone; refused at the door, with what it can instead.
 
+use gatepost_chunk::Unit;
+
 use crate::{
     channels::Capabilities,
     message::{
@@ -28,8 +30,9 @@ pub(super) fn check(can: &Capabilities, call: &Call) -> Result<(), Refusal> {
         Deed::Poll(poll) => polled(can, poll),
         deed if !can.does(deed.action()) => Err(lacks(can, deed.action())),
         Deed::Presence { text: Some(text), .. } => {
-            over(can, "statusText", text.chars().count(), can.status_text, "characters")
+            long(can, "statusText", text, can.status_text, Unit::CodePoints)
         }
+        Deed::Thread { name, .. } => long(can, "threadName", name, can.thread_name, Unit::CodePoints),
         _ => Ok(()),
     }
 }
@@ -99,19 +102,19 @@ fn buttons(can: &Capabilities, rows: &[Vec<Button>]) -> Result<(), Refusal> {
     for row in rows {
         over(can, "a row", row.len(), rules.per_row, "buttons")?;
         for button in row {
-            over(can, "the text of a button", button.text.chars().count(), rules.text, "characters")?;
+            long(can, "the text of a button", &button.text, rules.text, Unit::CodePoints)?;
             match &button.press {
-                Press::Url(_) if !rules.urls => {
+                Press::Url(_) if rules.url == 0 => {
                     let hint = "write the link into the text";
                     return Err(without(can.channel, "buttons that open an address", hint));
                 }
-                Press::Url(_) => {}
+                Press::Url(url) => long(can, "the url of a button", url, rules.url, Unit::CodePoints)?,
                 Press::Form(form) => self::form(can, form)?,
                 Press::Data(_) if rules.data == 0 => {
                     let hint = "give buttons an url";
                     return Err(without(can.channel, "buttons that tell the bot something", hint));
                 }
-                Press::Data(data) => over(can, "callback_data", data.len(), rules.data, "bytes")?,
+                Press::Data(data) => long(can, "callback_data", data, rules.data, rules.data_unit)?,
             }
         }
     }
@@ -121,7 +124,7 @@ fn buttons(can: &Capabilities, rows: &[Vec<Button>]) -> Result<(), Refusal> {
 fn form(can: &Capabilities, form: &Form) -> Result<(), Refusal> {
     let rules = can.forms.map_err(|instead| without(can.channel, "buttons that open a form", instead))?;
     over(can, "a form", form.fields.len(), rules.fields, "fields")?;
-    let long = |what, text: &str, most| over(can, what, text.chars().count(), most, "characters");
+    let long = |what, text: &str, most| long(can, what, text, most, Unit::CodePoints);
     long("the title of a form", &form.title, rules.title)?;
     for field in &form.fields {
         long("the label of a field", &field.label, rules.label)?;
@@ -140,11 +143,14 @@ fn selects(can: &Capabilities, lists: &[Select]) -> Result<(), Refusal> {
         return Err(without(can.channel, "lists to choose from", hint));
     };
     over(can, "lists to choose from", lists.len(), rules.in_all, "lists")?;
+    let long = |what, text: &str, most| long(can, what, text, most, Unit::CodePoints);
     for list in lists {
         over(can, "a list", list.options.len(), rules.options, "choices")?;
+        long("a list's id", &list.id, rules.id)?;
+        long("a placeholder", list.placeholder.as_deref().unwrap_or_default(), rules.placeholder)?;
         for choice in &list.options {
-            over(can, "a choice", choice.label.chars().count(), rules.text, "characters")?;
-            over(can, "a choice's value", choice.value.chars().count(), rules.text, "characters")?;
+            long("a choice", &choice.label, rules.text)?;
+            long("a choice's value", &choice.value, rules.text)?;
         }
     }
     Ok(())
@@ -153,9 +159,9 @@ fn selects(can: &Capabilities, lists: &[Select]) -> Result<(), Refusal> {
 pub(super) fn polled(can: &Capabilities, poll: &Poll) -> Result<(), Refusal> {
     let Some(rules) = can.polls else { return Err(lacks(can, Action::Poll)) };
     over(can, "the poll", poll.options.len(), rules.options, "answers")?;
-    over(can, "the question", poll.question.chars().count(), rules.question, "characters")?;
+    long(can, "the question", &poll.question, rules.question, rules.unit)?;
     for option in &poll.options {
-        over(can, "an answer", option.chars().count(), rules.option, "characters")?;
+        long(can, "an answer", option, rules.option, rules.unit)?;
     }
     if poll.multiple && !rules.multiple {
         return Err(without(can.channel, "polls with several answers", "leave pollMulti out"));
@@ -176,6 +182,16 @@ pub(super) fn polled(can: &Capabilities, poll: &Poll) -> Result<(), Refusal> {
         return Err(without(can.channel, "choice of whether a poll is anonymous", hint));
     }
     Ok(())
+}
+
+/// Refuses a text that is longer than the platform takes, in its unit.
+fn long(can: &Capabilities, what: &str, text: &str, most: usize, unit: Unit) -> Result<(), Refusal> {
+    let word = match unit {
+        Unit::Bytes => "bytes",
+        Unit::Utf16 => "UTF-16 units",
+        Unit::CodePoints | Unit::Graphemes => "characters",
+    };
+    over(can, what, unit.count(text), most, word)
 }
 
 fn over(can: &Capabilities, what: &str, is: usize, most: usize, unit: &str) -> Result<(), Refusal> {

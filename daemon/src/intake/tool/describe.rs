@@ -287,13 +287,55 @@ fn with_several(reach: &[Reach]) -> Vec<&'static str> {
     channels(reach).into_iter().filter(|channel| accounts(reach, channel).len() > 1).collect()
 }
 
+/// Where a bound of a parameter is in its schema, and what a channel has for it; zero, where it has nothing.
+type Bound = (&'static str, &'static str, fn(&Capabilities) -> usize);
+
+/// Each bound in the schema of a call that channels have a say in.
+const BOUNDS: &[Bound] = &[
+    ("pollQuestion", "/maxLength", |can| can.polls.map_or(0, |polls| polls.question)),
+    ("pollOption", "/maxItems", |can| can.polls.map_or(0, |polls| polls.options)),
+    ("pollOption", "/items/maxLength", |can| can.polls.map_or(0, |polls| polls.option)),
+    ("threadName", "/maxLength", |can| if can.does(Action::Thread) { can.thread_name } else { 0 }),
+    ("statusText", "/maxLength", |can| if can.does(Action::SetPresence) { can.status_text } else { 0 }),
+    ("buttons", "/maxItems", |can| can.buttons.map_or(0, |buttons| buttons.rows)),
+    ("buttons", "/items/maxItems", |can| can.buttons.map_or(0, |buttons| buttons.per_row)),
+    ("buttons", "/items/items/properties/text/maxLength", |can| can.buttons.map_or(0, |rules| rules.text)),
+    ("buttons", "/items/items/properties/callback_data/maxLength", |can| {
+        can.buttons.map_or(0, |rules| rules.data)
+    }),
+    ("buttons", "/items/items/properties/url/maxLength", |can| can.buttons.map_or(0, |rules| rules.url)),
+    ("selects", "/maxItems", |can| can.selects.map_or(0, |rules| rules.in_all)),
+    ("selects", "/items/properties/id/maxLength", |can| can.selects.map_or(0, |rules| rules.id)),
+    ("selects", "/items/properties/placeholder/maxLength", |can| {
+        can.selects.map_or(0, |rules| rules.placeholder)
+    }),
+    ("selects", "/items/properties/options/maxItems", |can| can.selects.map_or(0, |rules| rules.options)),
+    ("selects", "/items/properties/options/items/properties/label/maxLength", |can| {
+        can.selects.map_or(0, |rules| rules.text)
+    }),
+    ("selects", "/items/properties/options/items/properties/value/maxLength", |can| {
+        can.selects.map_or(0, |rules| rules.text)
+    }),
+];
+
+/// Puts in the most that any of these channels takes. A schema counts characters, of which no text has more than it has of a
+/// platform's own units.
+fn bound(parameter: &str, property: &mut Value, reach: &[Reach]) {
+    for (_, at, of) in BOUNDS.iter().filter(|(name, ..)| *name == parameter) {
+        let most = reach.iter().map(|reach| of(reach.can)).max().unwrap_or(0);
+        if let Some(bound) = property.pointer_mut(at).filter(|_| most > 0) {
+            *bound = most.into();
+        }
+    }
+}
+
 /// What is said of a button's form, where a channel has them.
 const FORM: &str = " A form is what a press opens, {title, fields: [{name, label}]}; what somebody enters comes to your inbox.";
 
 fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value {
-    let most = |of: fn(&Capabilities) -> usize| reach.iter().map(|reach| of(reach.can)).max().unwrap_or(0);
     let mut about = parameter.about.to_owned();
     let mut property = schema::of(parameter.holds);
+    bound(parameter.names[0], &mut property, reach);
     match parameter.names[0] {
         "action" => property["enum"] = actions.iter().map(|action| action.word()).collect(),
         "channel" => property["enum"] = channels(reach).into(),
@@ -317,7 +359,6 @@ fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value
         }
         "pollOption" => {
             property["minItems"] = 2.into();
-            property["maxItems"] = most(|can| can.polls.map_or(0, |polls| polls.options)).into();
         }
         "card" => {
             let mut kinds: Vec<String> = reach
@@ -348,4 +389,48 @@ fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value
     }
     property["description"] = about.into();
     property
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        channels::contract,
+        message::{bounds, schema::Message},
+    };
+
+    fn everywhere() -> Vec<Reach> {
+        let accounts = contract::accounts();
+        accounts.map(|(_, _, adapter)| Reach { can: adapter.capabilities(), accounts: vec![] }).collect()
+    }
+
+    #[test]
+    fn what_is_published_and_parsed_is_the_widest_that_any_channel_takes() {
+        let (all, written) = (everywhere(), Message::written());
+        for (name, at, of) in BOUNDS {
+            let widest = all.iter().map(|reach| of(reach.can)).max();
+            let published = written["properties"][name].pointer(at).and_then(Value::as_u64);
+            assert_eq!(published, widest.map(|widest| widest as u64), "{name}{at}");
+        }
+        let cards = all.iter().filter_map(|reach| Some(reach.can.cards?.max_bytes)).max();
+        assert_eq!(cards, Some(bounds::MAX_CARD_BYTES));
+        let forms = || all.iter().filter_map(|reach| reach.can.forms.ok());
+        assert_eq!(forms().map(|forms| forms.fields).max(), Some(bounds::MOST_FIELDS));
+        let labels = forms().map(|forms| forms.title.max(forms.label)).max();
+        assert_eq!(labels, Some(bounds::MAX_FORM_LABEL));
+        let names = forms().map(|forms| forms.name.max(forms.placeholder)).max();
+        assert_eq!(names, Some(bounds::MAX_FORM_NAME));
+    }
+
+    #[test]
+    fn the_tool_of_a_turn_says_what_its_channel_takes() {
+        for reach in everywhere() {
+            let can = reach.can;
+            let schema = schema(&[reach], false);
+            for (name, at, of) in BOUNDS {
+                let Some(property) = schema["properties"].get(name).filter(|_| of(can) > 0) else { continue };
+                assert_eq!(property.pointer(at), Some(&of(can).into()), "{}: {name}{at}", can.channel);
+            }
+        }
+    }
 }

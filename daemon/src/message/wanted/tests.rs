@@ -325,7 +325,19 @@ fn what_is_too_long_or_of_another_type_is_refused_by_its_name() {
                 wrong.extend([json!(most + 1), json!(least.to_string()), json!(-1), json!(1.5)]);
             }
             Holds::Action | Holds::Word(_) => wrong.extend([json!("shout"), json!(5)]),
-            Holds::Texts => wrong.extend([json!("[\"a\", \"b\"]"), json!(["x".repeat(MAX_ADDRESS + 1)])]),
+            Holds::Texts(most) => wrong.extend([
+                json!("[\"a\", \"b\"]"),
+                json!(["x".repeat(MAX_ADDRESS + 1)]),
+                json!((0..=most).map(|n| format!("local:{n}")).collect::<Vec<_>>()),
+            ]),
+            Holds::Line(most) => {
+                wrong.extend([json!(true), json!("漢".repeat(most + 1)), json!("a\u{7}b"), json!(" ")]);
+            }
+            Holds::Lines(most, longest) => wrong.extend([
+                json!("[\"a\", \"b\"]"),
+                json!(["a", "漢".repeat(longest + 1)]),
+                json!((0..=most).map(|n| n.to_string()).collect::<Vec<_>>()),
+            ]),
             Holds::Files | Holds::File => wrong.extend([json!("[{\"path\": \"a\"}]"), json!(5)]),
             Holds::Buttons | Holds::Selects => wrong.extend([json!("[]"), json!([5])]),
             // Any object is the platform's to judge.
