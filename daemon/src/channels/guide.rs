@@ -36,7 +36,7 @@ fn beside_text(can: &Capabilities, speaks: bool) -> Vec<String> {
     }
     if let Some(buttons) = can.buttons {
         let (rows, row) = (buttons.rows, buttons.per_row);
-        let kinds = match (buttons.data > 0, buttons.urls) {
+        let kinds = match (buttons.data > 0, buttons.url > 0) {
             (true, true) => "`{text, callback_data}` or `{text, url}`",
             (true, false) => "`{text, callback_data}`",
             (false, _) => "`{text, url}`",
