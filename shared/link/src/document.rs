@@ -14,8 +14,9 @@ use crate::{Digest, RequestId};
 pub const MAX_PARTS: usize = 16;
 /// The most options a document can list.
 pub const MAX_OPTIONS: usize = 8;
-/// The most attachments a document can list.
-pub const MAX_ATTACHMENTS: usize = 8;
+/// The most attachments a document can list: the 8 files that a message may have where nobody configured more, and recordings that
+/// the hub makes of its words.
+pub const MAX_ATTACHMENTS: usize = 12;
 /// The most visible text, in bytes over all parts, that a person is asked to approve on the device.
 ///
 /// Longer text is not read but waved through; another approver with a larger screen may decide on it.
