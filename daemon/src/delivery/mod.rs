@@ -1,6 +1,7 @@
 //! The pipeline: from a call at the door to a receipt.
 //!
 //! - [`submit`]: the checks at the door, and the write that precedes the answer;
+//! - `broadcast`: the same for a call with several targets;
 //! - [`locate`]: where the messages are that a call names;
 //! - [`plan`]: what a message becomes: target, parts. Pure;
 //! - [`identities`]: whose address it is, and [`judge`]: what policy says of that;
@@ -15,6 +16,7 @@
 //! - [`operate`]: what people do to messages in the queue.
 
 mod attempt;
+mod broadcast;
 pub mod dispatch;
 mod ending;
 pub mod hooks;
