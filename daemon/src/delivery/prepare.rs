@@ -17,7 +17,7 @@ use super::{
     submit::{PREPARED, unavailable},
 };
 use crate::{
-    approval::{self, HoldError, Terms},
+    approval::{self, Holding, Terms},
     channels::{Adapter, Quoted},
     message::{
         deed::Deed,
@@ -186,16 +186,29 @@ pub(super) fn settle(
             transition::store_parts(tx, message.seq, parts)?;
             transition::apply_to(tx, message, &Change::hub(Event::Allow, None))
         }
-        Judged::Asked(reason, parts) => match approval::hold(tx, &message, parts, reason, terms) {
-            Ok(message) => Ok(message),
-            Err(HoldError::Document(error)) => {
-                let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
-                refuse(tx, message, &refusal)
-            }
-            Err(HoldError::Transition(error)) => Err(error),
-        },
+        Judged::Asked(reason, parts) => {
+            let mut asked = ask(tx, &[Holding { message: &message, parts, reason }], terms)?;
+            Ok(asked.pop().unwrap_or(message))
+        }
         Judged::Refused(refusal) => refuse(tx, message, refusal),
     }
+}
+
+/// Holds accepted messages, on as few cards as they fit; refuses those that no companion could show.
+pub(super) fn ask(
+    tx: &Transaction<'_>,
+    all: &[Holding<'_>],
+    terms: Terms,
+) -> Result<Vec<MessageRow>, TransitionError> {
+    let held = approval::hold(tx, all, terms)?.into_iter().zip(all);
+    let after = held.map(|(held, holding)| match held {
+        Ok(message) => Ok(message),
+        Err(error) => {
+            let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
+            refuse(tx, holding.message.clone(), &refusal)
+        }
+    });
+    after.collect()
 }
 
 fn refuse(

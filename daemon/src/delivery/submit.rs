@@ -182,30 +182,20 @@ impl Pipeline {
         Ok(Admission::New(Box::new(Admitted { new, staged, lane, span })))
     }
 
-    /// Writes an admitted message down, and judges it.
-    pub(super) async fn accept(
-        &self,
-        admitted: Admitted,
-        renderings: &Arc<Renderings>,
-    ) -> Result<Receipt, Refusal> {
+    /// Writes a message down that was judged and that nobody is asked about.
+    pub(super) async fn accept(&self, admitted: Admitted, judged: Judged) -> Result<Receipt, Refusal> {
         let Admitted { new, staged, span, .. } = admitted;
-        match self.0.hooks.before_sending().next() {
-            None if staged.is_empty() => self.accept_judged(new, renderings).instrument(span).await,
-            None => {
-                // Its files are kept until it is on disk, also for a caller that hangs up meanwhile.
-                let (pipeline, renderings) = (self.clone(), Arc::clone(renderings));
-                let accept = async move {
-                    let receipt = pipeline.accept_judged(new, &renderings).await;
-                    drop(staged);
-                    receipt
-                };
-                tokio::spawn(accept.instrument(span)).await.map_err(|_| unavailable(StoreError::Closed))?
-            }
-            Some(_) => {
-                let admitted = Admitted { new, staged, span, ..admitted };
-                self.accept_hooked(admitted, Arc::clone(renderings)).await
-            }
+        if staged.is_empty() {
+            return self.accept_judged(new, judged).instrument(span).await;
         }
+        // Its files are kept until it is on disk, also for a caller that hangs up meanwhile.
+        let pipeline = self.clone();
+        let accept = async move {
+            let receipt = pipeline.accept_judged(new, judged).await;
+            drop(staged);
+            receipt
+        };
+        tokio::spawn(accept.instrument(span)).await.map_err(|_| unavailable(StoreError::Closed))?
     }
 
     /// The receipt of the message that was taken for this call before, by the name that its caller gave it.
@@ -225,8 +215,8 @@ impl Pipeline {
         }
     }
 
-    /// Takes a message that no hook changes: its verdict is written with it.
-    async fn accept_judged(&self, new: NewMessage, renderings: &Renderings) -> Result<Receipt, Refusal> {
+    /// What is to become of a message that no hook changes.
+    pub(super) async fn judge_new(&self, new: &NewMessage, renderings: &Renderings) -> Judged {
         let content = Content {
             id: Some(&new.id.0),
             agent: &new.agent,
@@ -244,7 +234,11 @@ impl Pipeline {
             made_by: None,
             touched: &new.touched,
         };
-        let judged = self.judge(&content, renderings).await;
+        self.judge(&content, renderings).await
+    }
+
+    /// Takes a message that no hook changes: its verdict is written with it.
+    async fn accept_judged(&self, new: NewMessage, judged: Judged) -> Result<Receipt, Refusal> {
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
             Judged::Sent(parts) => {
@@ -279,7 +273,7 @@ impl Pipeline {
 
     /// Takes a message, and asks the hooks about it. On a task of its own: a caller that hangs up does not leave its
     /// message half-way, and its files are kept until it is on disk.
-    async fn accept_hooked(
+    pub(super) async fn accept_hooked(
         &self,
         admitted: Admitted,
         renderings: Arc<Renderings>,
@@ -309,7 +303,7 @@ impl Pipeline {
     }
 
     /// The receipt of a message, for a call that repeats it.
-    async fn same(&self, seq: i64) -> Result<Receipt, Refusal> {
+    pub(super) async fn same(&self, seq: i64) -> Result<Receipt, Refusal> {
         let receipt = self.receipt(seq).await.map_err(unavailable)?;
         Ok(Receipt { deduplicated: true, ..receipt })
     }
@@ -524,7 +518,7 @@ pub(super) fn no_account(error: NoAccount) -> Refusal {
         .because(NO_ACCOUNT)
 }
 
-fn not_accepted(error: AcceptError) -> Refusal {
+pub(super) fn not_accepted(error: AcceptError) -> Refusal {
     match error {
         AcceptError::KeyReused(_) => {
             let hint = "use a new key for a new message; the same key only for the very same call";
