@@ -13,6 +13,7 @@ use std::{
 };
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// How long a boot waits for somebody to set the clock. Milliseconds.
 pub const PATIENCE: i64 = 120_000;
@@ -35,6 +36,24 @@ pub fn now_ms() -> i64 {
 /// A time of [`now_ms`] as RFC 3339, UTC, always to the millisecond: so written, times sort as texts.
 pub fn rfc3339(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.3}"))
+}
+
+/// A time of [`now_ms`] in an answer or a listing, where every time is written as [`rfc3339`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub i64);
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&rfc3339(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let time: jiff::Timestamp = text.parse().map_err(D::Error::custom)?;
+        Ok(Self(time.as_millisecond()))
+    }
 }
 
 /// The time of day where the hub stands, in seconds since midnight: for people's eyes, nothing is judged by it.

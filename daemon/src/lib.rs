@@ -5,7 +5,7 @@
 //!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
-//! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`settings`] (keys, names, secrets), [`program`]
+//! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
 //!    (running one), [`store`] (the database), [`audit`]
 //! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
@@ -18,6 +18,8 @@
 //! 8. [`hub`], which builds all of it and is the one place that knows everyone
 //! 9. [`client`] (speaks to a hub), [`demo`], [`cli`]
 #![forbid(unsafe_code)]
+// They panic when the reader has left: see `printing`.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 // A module's opening is the map of what is in it, private parts too.
 #![allow(rustdoc::private_intra_doc_links)]
 
@@ -42,6 +44,7 @@ pub mod message;
 pub mod metrics;
 pub mod outbox;
 pub mod policy;
+pub mod printing;
 pub mod program;
 pub mod random;
 pub use gatepost_render as render;

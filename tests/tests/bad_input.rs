@@ -1,7 +1,7 @@
 //! Bad input at the HTTP door: a clear problem with its code, nothing in the queue, one line in the audit.
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Answer, Client, TestHub};
+use gatepost_tests::hub::{Answer, Client, TestHub, client::text};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -418,6 +418,45 @@ async fn query_parameters_and_paths_that_cannot_be_read_are_problems_too() -> Re
         ensure!(answer.body["ok"] == false && answer.body["code"].is_string(), "{method} {path}: {answer:?}");
     }
     ensure!(door.operator.queue()?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_key_that_a_call_does_not_know_is_refused_by_every_call() -> Result<()> {
+    let door = Door::open().await?;
+    let described = door.operator.get("/openapi.json")?.body;
+    let paths = described["paths"].as_object().context("paths")?;
+    let mut looked_at = 0;
+    for (path, calls) in paths {
+        for (method, call) in calls.as_object().context("calls")? {
+            // Probes and platforms may add what they like.
+            if call["security"].is_array() {
+                continue;
+            }
+            let known = call["parameters"].as_array().cloned().unwrap_or_default();
+            let known: Vec<&str> = known
+                .iter()
+                .filter(|parameter| parameter["in"] == "query")
+                .filter_map(|parameter| parameter["name"].as_str())
+                .collect();
+            let at = format!("{}?limt=5", path.replace(['{', '}'], "").replace("/which", "/nobody"));
+            let headers = [("gatepost-as-operator", "true"), ("content-type", "application/json")];
+            let role = if path == "/v1/reply" { &door.engineer } else { &door.operator };
+            let answer = role.raw(&method.to_uppercase(), &at, &headers, b"{}")?;
+            ensure!(answer.status == 400 && answer.body["reason"] == "query", "{method} {at}: {answer:?}");
+            ensure!(text(&answer.body, "error").contains("\"limt\""), "{method} {at}: {answer:?}");
+            let hint = text(&answer.body, "hint");
+            ensure!(known.iter().all(|key| hint.contains(key)), "{method} {at}: {hint}, not {known:?}");
+            looked_at += 1;
+        }
+    }
+    ensure!(looked_at > 20, "{looked_at}");
+    // A misspelt bound lets go of nothing.
+    let purge = door.operator.raw("POST", "/v1/purge?state=sent&oldrThan=3600", &[], b"")?;
+    ensure!(purge.status == 400 && text(&purge.body, "error").contains("olderThan"), "{purge:?}");
+    let anybody = door.house.anybody(None)?.get("/v1/messages?limt=5")?;
+    ensure!(anybody.status == 401, "{anybody:?}");
+    ensure!(door.operator.get("/healthz?probe=1")?.status == 200);
     Ok(())
 }
 

@@ -27,11 +27,6 @@ fn fails(ended: &Ended, status: i32, says: &str) -> Result<()> {
     Ok(())
 }
 
-/// JSON, an object a line.
-fn lines(printed: &str) -> Result<Vec<Value>> {
-    printed.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
-}
-
 fn texts(parts: &[Value]) -> Vec<&str> {
     parts.iter().map(|part| text(part, "text")).collect()
 }
@@ -165,7 +160,7 @@ fn a_token_is_shown_once_and_kept_nowhere_with_a_hub_and_without() -> Result<()>
         } else {
             ensure!(hub.cli(&["agent", "revoke", "engineer"])?.status == 0);
         }
-        fails(&hub.cli(&["agent", "revoke", "engineer"])?, 1, "has no token")?;
+        fails(&hub.cli(&["agent", "revoke", "engineer"])?, 5, "has no token")?;
         for name in ["ghost", "porch"] {
             ensure!(hub.cli(&["agent", "revoke", name])?.status == 0);
         }
@@ -250,7 +245,7 @@ fn messages_go_out_from_the_shell_and_can_be_looked_at() -> Result<()> {
     );
     let shown = hub.cli(&["queue", "show", ids[1]])?.well()?;
     ensure!(shown.contains("--- part 3 ---") && shown.contains("agent: shell"), "{shown}");
-    fails(&hub.cli(&["queue", "show", "m0"])?, 1, "no such message")?;
+    fails(&hub.cli(&["queue", "show", "m0"])?, 5, "no such message")?;
     fails(&hub.cli(&["queue", "show", "../agents"])?, 2, "not a message's id")?;
 
     let read = hub.cli(&["local", "read", "team", "--json"])?.json()?;
@@ -286,7 +281,7 @@ fn an_agent_answers_what_was_said_at_the_shell() -> Result<()> {
 #[test]
 fn without_a_hub_a_command_says_how_to_start_one() -> Result<()> {
     let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), CONFIG)?;
-    fails(&hub.cli(&["send", "--as-operator", "--to", "local:team", "Hello"])?, 1, "gatepost run")?;
+    fails(&hub.cli(&["send", "--as-operator", "--to", "local:team", "Hello"])?, 4, "gatepost run")?;
     hub.run()?;
     hub.terminate()?;
     for command in [
@@ -295,7 +290,7 @@ fn without_a_hub_a_command_says_how_to_start_one() -> Result<()> {
         &["local", "read"],
     ] {
         let ended = hub.cli(command)?;
-        fails(&ended, 1, "start it with: gatepost run")?;
+        fails(&ended, 4, "start it with: gatepost run")?;
         ensure!(ended.stderr.contains("no hub answers at http://127.0.0.1:"), "{ended:?}");
     }
     Ok(())
@@ -326,66 +321,118 @@ fn wrong_arguments_are_usage_errors() -> Result<()> {
 }
 
 #[test]
-fn render_is_a_filter_from_markdown_to_parts() -> Result<()> {
-    let markdown = "# Title\n\nSome **bold** text with a [link](https://hub.test).\n\n- one\n- two\n";
-    let matrix = gatepost(&["render", "--channel", "matrix"], markdown.as_bytes(), &[])?.well()?;
-    let matrix = lines(&matrix)?;
-    ensure!(matrix.len() == 1 && matrix[0]["index"] == 0, "{matrix:?}");
-    ensure!(text(&matrix[0], "html").contains("<strong>bold</strong>"), "{matrix:?}");
-    ensure!(matrix[0]["units"] == text(&matrix[0], "text").chars().count(), "{matrix:?}");
-    let html = gatepost_tests::peers::html_check(&[text(&matrix[0], "html")])?;
-    ensure!(html.is_empty(), "{html:?}");
-
-    let long = "A sentence of some words. ".repeat(40);
-    let parts =
-        gatepost(&["render", "--channel", "local", "--limit", "120", "--json"], long.as_bytes(), &[])?
-            .well()?;
-    let parts = lines(&parts)?;
-    ensure!(parts.len() > 8, "{parts:?}");
-    ensure!(parts.iter().all(|part| part["units"].as_u64().is_some_and(|units| units <= 120)), "{parts:?}");
-    let joined = texts(&parts).join(" ");
-    ensure!(joined.split_whitespace().eq(long.split_whitespace()), "{joined}");
-    ensure!(gatepost(&["render", "--channel", "local"], b"", &[])?.well()?.lines().count() <= 1);
-
-    fails(&gatepost(&["render", "--channel", "pigeon"], b"x", &[])?, 2, "there are local, email, matrix")?;
-    fails(&gatepost(&["render", "--channel", "local"], b"ab\xff", &[])?, 2, "at byte 2")?;
-    fails(&gatepost(&["render", "--channel", "local", "--limit", "3"], b"x", &[])?, 2, "at least")
+fn each_kind_of_failure_has_an_exit_status_of_its_own() -> Result<()> {
+    let config = "[agents.shell]\nallow = [\"local:*\"]\nhold = [\"local:boss\"]\ncross_context = \"allow\"\n\
+                  [channels.local.home]\n";
+    let mut hub = SpawnedHub::start(config)?;
+    let send = |to: &str, wait: &str| {
+        hub.cli(&["send", "--as-operator", "--to", to, "--wait", wait, "--json", "Hello"])
+    };
+    ensure!(send("local:team", "60")?.status == 0);
+    let held = send("local:boss", "1")?;
+    ensure!(held.status == 3, "{held:?}");
+    let held: Value = serde_json::from_str(&held.stdout)?;
+    ensure!(held["state"] == "held", "{held}");
+    ensure!(send("pigeon:ann", "0")?.status == 1);
+    let no_such = "m00000000000000000000000000000000";
+    for command in [
+        &["queue", "show", no_such][..],
+        &["queue", "cancel", no_such],
+        &["queue", "retry", no_such],
+        &["queue", "settle", no_such, "--arrived", "--reason", "seen"],
+        &["queue", "purge", no_such],
+        &["companion", "rename", "nobody", "hall"],
+        &["companion", "revoke", "nobody"],
+        &["agent", "revoke", "nobody"],
+    ] {
+        let ended = hub.cli(command)?;
+        fails(&ended, 5, "gatepost: ").with_context(|| format!("{command:?}"))?;
+    }
+    // What is already over is a refusal, and no unknown id.
+    let cancelled = hub.cli(&["queue", "cancel", text(&held, "id"), "--json"])?.json()?;
+    ensure!(cancelled["state"] == "cancelled", "{cancelled}");
+    fails(&hub.cli(&["queue", "cancel", text(&held, "id")])?, 1, "conflict")?;
+    hub.terminate()?;
+    fails(&hub.cli(&["queue", "show", no_such])?, 4, "no hub answers")?;
+    let help = gatepost(&["--help"], b"", &[])?.well()?;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for says in ["3 with --wait", "4 no hub answers", "5 there is no such message"] {
+        ensure!(help.contains(says), "{help}");
+    }
+    Ok(())
 }
 
 #[test]
-fn chunk_is_a_filter_from_text_to_pieces() -> Result<()> {
-    let input = "first paragraph\n\nsecond paragraph, longer\n\nthird";
-    let chunks = gatepost(&["chunk", "--limit", "25"], input.as_bytes(), &[])?.well()?;
-    let chunks = lines(&chunks)?;
-    ensure!(texts(&chunks) == ["first paragraph", "second paragraph, longer", "third"], "{chunks:?}");
-    for chunk in &chunks {
-        let (start, end) = (chunk["range"][0].as_u64().unwrap_or(0), chunk["range"][1].as_u64().unwrap_or(0));
-        ensure!(
-            input.get(start as usize..end as usize).is_some_and(|slice| slice.contains(text(chunk, "text"))),
-            "{chunk}"
-        );
+fn a_purge_says_the_same_in_its_help_and_its_error() -> Result<()> {
+    let wanted = "gatepost queue purge [OPTIONS] <ID|--state <STATE>|--older-than <TIME>>";
+    let help = gatepost(&["queue", "purge", "--help"], b"", &[])?.well()?;
+    ensure!(help.contains(wanted), "{help}");
+    let error = gatepost(&["queue", "purge"], b"", &[])?;
+    fails(&error, 2, "<ID|--state <STATE>|--older-than <TIME>>")?;
+    let hub = SpawnedHub::start(CONFIG)?;
+    for state in ["held", "lost"] {
+        let refused = hub.cli(&["queue", "purge", "--state", state])?;
+        fails(&refused, 1, "states that they end in are: sent, ")?;
     }
-    // One family: 7 code points, 11 UTF-16 units, 25 bytes, 1 grapheme cluster.
-    let family = "👨‍👩‍👧‍👦";
-    for (unit, units) in [("codepoints", 7), ("utf16", 11), ("bytes", 25), ("graphemes", 1)] {
-        let chunks =
-            gatepost(&["chunk", "--limit", "100", "--unit", unit], family.as_bytes(), &[])?.well()?;
-        ensure!(lines(&chunks)?[0]["units"] == units, "{unit}: {chunks}");
+    let sent = hub.cli(&["send", "--as-operator", "--to", "local:team", "--wait", "60", "Hello"])?;
+    ensure!(sent.status == 0, "{sent:?}");
+    let purged = hub.cli(&["queue", "purge", "--state", "sent", "--json"])?.json()?;
+    ensure!(purged == json!({"purged": 1}), "{purged}");
+    Ok(())
+}
+
+#[test]
+fn every_time_in_a_listing_is_written_in_one_way() -> Result<()> {
+    /// Members that are times, wherever they are.
+    fn times(value: &Value, into: &mut Vec<(String, Value)>) {
+        match value {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    if name == "at" || name == "made" || name == "deadline" || name.ends_with("_at") {
+                        into.push((name.clone(), value.clone()));
+                    }
+                    times(value, into);
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| times(value, into)),
+            _ => {}
+        }
     }
-    let code = format!("```rust\n{}```\n", "let x = 1;\n".repeat(20));
-    let chunks = gatepost(&["chunk", "--limit", "80", "--mode", "markdown"], code.as_bytes(), &[])?.well()?;
-    for chunk in lines(&chunks)? {
-        ensure!(text(&chunk, "text").matches("```").count() == 2, "{chunk}");
+    let hub = SpawnedHub::start(CONFIG)?;
+    let agent = hub.agent("engineer")?;
+    let report = json!({"agent": "engineer", "channel": "local", "peer": "ann", "text": "How is it?"});
+    let operator = hub.operator()?;
+    let turn = operator.post("/v1/inbound", &report)?.body;
+    let call = json!({"to": "current", "message": "Well.", "context": text(&turn, "context")});
+    agent.post("/v1/messages?wait=60", &call)?;
+    let mut found = vec![];
+    times(&turn, &mut found);
+    for path in ["/v1/messages", "/v1/transcript?agent=engineer", "/v1/local", "/v1/agents", "/v1/inbox"] {
+        let listed = operator.get(path)?.body;
+        ensure!(listed["ok"] == true, "{path}: {listed}");
+        times(&listed, &mut found);
     }
-    let page = ["chunk", "--mode", "page", "--columns", "10", "--rows", "2"];
-    let pages = lines(&gatepost(&page, "wide 日本語 text\nthen more".as_bytes(), &[])?.well()?)?;
-    let shown: Vec<_> = pages.iter().map(|page| (&page["lines"], &page["range"])).collect();
-    let wanted = [(json!(["wide 日本", "語 text"]), json!([0, 20])), (json!(["then more"]), json!([20, 29]))];
-    ensure!(shown == wanted.iter().map(|(lines, range)| (lines, range)).collect::<Vec<_>>(), "{pages:?}");
-    fails(&gatepost(&["chunk", "--mode", "page", "--limit", "25"], b"x", &[])?, 2, "--columns")?;
-    fails(&gatepost(&["chunk", "--columns", "10", "--rows", "2"], b"x", &[])?, 2, "--mode page")?;
-    fails(&gatepost(&["chunk", "--columns", "10"], b"x", &[])?, 2, "--rows")?;
-    fails(&gatepost(&["chunk", "--limit", "25"], b"\xc3\x28", &[])?, 2, "not UTF-8")?;
-    fails(&gatepost(&["chunk", "--limit", "0"], b"x", &[])?, 2, "limit")?;
-    fails(&gatepost(&["chunk", "--limit", "25", "--unit", "furlongs"], b"x", &[])?, 2, "furlongs")
+    for command in [
+        &["queue", "list", "--json"][..],
+        &["local", "read", "--json"],
+        &["agent", "list", "--json"],
+        &["audit", "show", "--json"],
+        &["restore", "--list", "--json"],
+    ] {
+        let before = found.len();
+        times(&hub.cli(command)?.json()?, &mut found);
+        ensure!(found.len() > before, "{command:?} has no time");
+    }
+    let form = |time: &str| {
+        let digits = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect::<String>();
+        digits == "0000-00-00T00:00:00.000Z"
+    };
+    for (name, value) in &found {
+        ensure!(value.is_null() || value.as_str().is_some_and(form), "{name}: {value}");
+    }
+    for command in [&["queue", "list"][..], &["agent", "list"], &["audit", "show"], &["local", "read"]] {
+        let table = hub.cli(command)?.well()?;
+        ensure!(table.contains("Z") && !table.contains(".000Z"), "{table}");
+    }
+    Ok(())
 }

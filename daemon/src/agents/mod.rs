@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::{
     audit::{self, Entry},
+    clock::Time,
     settings::is_name,
     store::{Store, StoreError, now_ms},
 };
@@ -70,8 +71,9 @@ pub struct Listed {
     pub name: String,
     /// What it may do.
     pub role: Role,
-    /// When it was made, in milliseconds since 1970.
-    pub created_at: i64,
+    /// When it was made (RFC 3339).
+    #[schema(value_type = String)]
+    pub created_at: Time,
 }
 
 /// Why a token cannot be made or taken away.
@@ -169,7 +171,7 @@ pub async fn list(store: &Store) -> Result<Vec<Listed>, AgentError> {
                 "SELECT name, role, created_at FROM tokens WHERE revoked_at IS NULL ORDER BY name",
             )?;
             let rows = rows.query_map([], |row| {
-                Ok(Listed { name: row.get(0)?, role: role(row, 1)?, created_at: row.get(2)? })
+                Ok(Listed { name: row.get(0)?, role: role(row, 1)?, created_at: Time(row.get(2)?) })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })

@@ -18,6 +18,7 @@ use super::{
     identity::Spelling,
 };
 use crate::{
+    clock::Time,
     files::kept::Kept,
     message::attachment::Attachment,
     render::Flavour,
@@ -82,8 +83,9 @@ pub struct Arrived {
     /// The file that came with it, or that it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,
-    /// When, in milliseconds since 1970.
-    pub at: i64,
+    /// When (RFC 3339).
+    #[schema(value_type = String)]
+    pub at: Time,
 }
 
 /// Opens an account.
@@ -115,7 +117,7 @@ pub async fn read(
                     address: row.get(2)?,
                     thread: row.get(3)?,
                     text: row.get(4)?,
-                    at: row.get(5)?,
+                    at: Time(row.get(5)?),
                     attachment: attachment(row.get_ref(6)?.as_str_or_null()?)?,
                 })
             })?;

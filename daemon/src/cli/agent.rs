@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::{Failed, output};
 use crate::client::{Client, Place, Request};
 use crate::{
-    agents::{self, Role},
+    agents::{self, AgentError, Role},
     config::Config,
+    printing::{print_note, print_result},
     store::{LockError, Store, StoreError},
 };
 
@@ -44,13 +45,13 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
         Command::Add { name, role, json } => {
             let token = tokens.add(&name, role).await?;
             match json {
-                true => println!("{}", json!({"name": name, "role": role, "token": token})),
-                false => println!("{token}"),
+                true => print_result!("{}", json!({"name": name, "role": role, "token": token}))?,
+                false => print_result!("{token}")?,
             }
-            eprintln!("this is the one time that the token is shown");
+            print_note!("this is the one time that the token is shown");
             if role == Role::Agent && !config.agents.contains_key(&name) {
                 let file = place.config.display();
-                eprintln!(
+                print_note!(
                     "{name} may not send anything yet: add [agents.{name}] to {file} and restart the hub"
                 );
             }
@@ -58,18 +59,21 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
         Command::List { json } => {
             let listed = tokens.list().await?;
             if json {
-                println!("{}", json!(listed));
+                print_result!("{}", json!(listed))?;
                 return Ok(());
             }
             let rows: Vec<Vec<String>> = listed
                 .iter()
-                .map(|token| vec![output::text(token, "name").into(), output::text(token, "role").into()])
+                .map(|token| {
+                    let made = output::moment(output::text(token, "created_at"));
+                    vec![output::text(token, "name").into(), output::text(token, "role").into(), made]
+                })
                 .collect();
-            println!("{}", output::table(&["NAME", "ROLE"], &rows));
+            print_result!("{}", output::table(&["NAME", "ROLE", "MADE"], &rows))?;
         }
         Command::Revoke { name } => {
             tokens.revoke(&name).await?;
-            eprintln!("{name} has no token any more");
+            print_note!("{name} has no token any more");
         }
     }
     Ok(())
@@ -117,7 +121,10 @@ impl Tokens {
 
     async fn revoke(&self, name: &str) -> Result<(), Failed> {
         match self {
-            Self::Here(store) => agents::revoke(store, name, "operator").await.map_err(Failed::refused),
+            Self::Here(store) => agents::revoke(store, name, "operator").await.map_err(|error| match error {
+                AgentError::Missing(_) => Failed::NotFound(error.to_string()),
+                error => Failed::refused(error),
+            }),
             Self::Hub(client) => {
                 if !crate::settings::is_name(name) {
                     return Err(Failed::refused(agents::AgentError::Name(name.into())));

@@ -16,9 +16,11 @@ use crate::{
         checkpoint::{Checkpoint, from_hex},
         verify::verify,
     },
+    clock::rfc3339,
     config::Config,
     hub::public_key,
     outbox,
+    printing::{print_note, print_result},
     random::to_hex,
 };
 
@@ -91,37 +93,39 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
         shown["unhashed"] = stored.unhashed.into();
         shown["ok"] = whole.into();
         shown["key"] = to_hex(&key).into();
-        println!("{shown}");
+        print_result!("{shown}")?;
     } else {
-        println!(
+        print_result!(
             "{} rows, {} to {}; signed to row {} by {}",
             report.rows,
             report.purged_to + 1,
             report.last,
             report.signed_to,
             to_hex(&key)
-        );
-        println!(
+        )?;
+        print_result!(
             "{} decisions are their devices' own; {} approval documents are what is stored, {} went with their messages",
-            proof.decisions, proof.documents, proof.documents_gone
-        );
-        println!("{} messages are stored", stored.messages);
+            proof.decisions,
+            proof.documents,
+            proof.documents_gone
+        )?;
+        print_result!("{} messages are stored", stored.messages)?;
         if stored.unhashed > 0 {
-            println!(
+            print_result!(
                 "{} of them carry no hash of what was accepted: they were accepted by a Gatepost from before there were any, or \
                  the audit's retention took their row; only their states were compared",
                 stored.unhashed
-            );
+            )?;
         }
         let faults = report.faults.iter().map(ToString::to_string);
         let faults = faults.chain(proof.faults.iter().map(ToString::to_string));
         for fault in faults.chain(stored.faults.iter().map(ToString::to_string)) {
-            println!("{fault}");
+            print_result!("{fault}")?;
         }
     }
     match whole {
         true => {
-            eprintln!("the audit is whole");
+            print_note!("the audit is whole");
             Ok(())
         }
         false => Err(Failed::Refused("the audit is not what was written".into())),
@@ -138,7 +142,7 @@ fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Resu
         let detail: String = row.get(5)?;
         Ok(json!({
             "seq": row.get::<_, i64>(0)?,
-            "at": jiff::Timestamp::from_millisecond(at).map_or_else(|_| at.to_string(), |at| at.to_string()),
+            "at": rfc3339(at),
             "actor": row.get::<_, String>(2)?,
             "event": row.get::<_, String>(3)?,
             "message": row.get::<_, Option<String>>(4)?,
@@ -149,19 +153,19 @@ fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Resu
         rows.and_then(|rows| rows.collect::<Result<_, _>>()).map_err(Failed::refused)?;
     rows.reverse();
     if as_json {
-        println!("{}", Value::Array(rows));
+        print_result!("{}", Value::Array(rows))?;
         return Ok(());
     }
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
-            let mut cells = vec![row["seq"].to_string()];
-            cells.extend(["at", "actor", "event", "message"].map(|name| output::text(row, name).to_owned()));
+            let mut cells = vec![row["seq"].to_string(), output::moment(output::text(row, "at"))];
+            cells.extend(["actor", "event", "message"].map(|name| output::text(row, name).to_owned()));
             cells.push(output::text(&row["detail"], "reason").to_owned());
             cells
         })
         .collect();
-    println!("{}", output::table(&["ROW", "AT", "BY", "WHAT", "MESSAGE", "WHY"], &cells));
+    print_result!("{}", output::table(&["ROW", "AT", "BY", "WHAT", "MESSAGE", "WHY"], &cells))?;
     Ok(())
 }
 

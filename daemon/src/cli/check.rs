@@ -10,6 +10,7 @@ use crate::{
     channels::{self, DeliveryMode, account::Accounts},
     config::{Agent, Config},
     hub::{broker_elsewhere, open_accounts, voice},
+    printing::{print_note, print_result},
     store::{Store, StoreError},
 };
 
@@ -28,16 +29,16 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     // The adapters want a database; while the hub runs, its own is not to be touched.
     let scratch = ScratchStore::open().map_err(Failed::refused)?;
     let accounts = open_accounts(&config, &scratch.store).map_err(Failed::refused)?;
-    eprintln!(
+    print_note!(
         "{} is valid: {} agents, {} accounts",
         path.display(),
         config.agents.len(),
         accounts.iter().count()
     );
-    eprintln!("voice: {}", voice(&config).map_err(Failed::refused)?.describe());
+    print_note!("voice: {}", voice(&config).map_err(Failed::refused)?.describe());
     let broker = broker_elsewhere(&config).map_err(Failed::refused)?;
     for warning in nobody_decides(&config) {
-        eprintln!("warning: {warning}");
+        print_note!("warning: {warning}");
     }
     if arguments.offline {
         return Ok(());
@@ -45,7 +46,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     let mut found = ask(&accounts).await;
     if let Some(broker) = &broker {
         let account = format!("{}:{}", broker.host, broker.port);
-        eprintln!("asking the broker at {account} …");
+        print_note!("asking the broker at {account} …");
         let ready = broker.ask().await.map(|()| match &broker.login {
             Some((user, _)) => user.clone(),
             None => "nobody by name".into(),
@@ -67,7 +68,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
                 row
             })
             .collect();
-        println!("{}", json!(rows));
+        print_result!("{}", json!(rows))?;
     } else {
         let rows: Vec<Vec<String>> = found
             .iter()
@@ -80,7 +81,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
                 vec![channel.clone(), account.clone(), mode.into(), word.into(), text.clone()]
             })
             .collect();
-        println!("{}", output::table(&["CHANNEL", "ACCOUNT", "WAY", "STATE", ""], &rows));
+        print_result!("{}", output::table(&["CHANNEL", "ACCOUNT", "WAY", "STATE", ""], &rows))?;
     }
     match found.iter().all(|one| one.ready.is_ok()) {
         true => Ok(()),
@@ -120,7 +121,7 @@ struct Found {
 async fn ask(accounts: &Accounts) -> Vec<Found> {
     let mut found = vec![];
     for (channel, account, adapter) in accounts.iter() {
-        eprintln!("asking {channel}.{account} …");
+        print_note!("asking {channel}.{account} …");
         let ready = channels::ready(adapter.as_ref()).await.map_err(|error| error.to_string());
         let (channel, account) = (channel.to_owned(), account.to_owned());
         found.push(Found { channel, account, mode: Some(adapter.capabilities().mode), ready });

@@ -4,6 +4,7 @@ use std::{fs::OpenOptions, io::Write as _, path::Path};
 
 use super::Failed;
 use crate::config::template;
+use crate::printing::{print, print_note, print_result};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -14,8 +15,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed> {
     if arguments.print {
-        print!("{}", template());
-        return Ok(());
+        let file = template();
+        return Ok(print(file.strip_suffix('\n').unwrap_or(&file))?);
     }
     let failed = |error: std::io::Error| {
         Failed::Refused(format!(
@@ -25,7 +26,9 @@ pub(super) fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed> {
     };
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
     file.write_all(template().as_bytes()).map_err(failed)?;
-    println!("wrote {}", path.display());
-    eprintln!("next: gatepost check, then gatepost run; make an agent's token with: gatepost agent add NAME");
+    print_result!("wrote {}", path.display())?;
+    print_note!(
+        "next: gatepost check, then gatepost run; make an agent's token with: gatepost agent add NAME"
+    );
     Ok(())
 }

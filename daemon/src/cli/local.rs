@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::{
     Failed,
-    output::{file, text},
+    output::{file, moment, text},
 };
 use crate::client::{Client, Place, Request};
+use crate::printing::print_result;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -45,17 +46,18 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
                 client.call(Method::GET, "/v1/local", Request { query, ..Request::default() }).await?;
             let arrived = answer.get("arrived").and_then(Value::as_array).cloned().unwrap_or_default();
             if json {
-                println!("{}", Value::Array(arrived));
+                print_result!("{}", Value::Array(arrived))?;
                 return Ok(());
             }
             for message in &arrived {
                 let number = message.get("seq").and_then(Value::as_i64).unwrap_or(0);
-                println!("--- {number} for {} ---", text(message, "address"));
+                let (address, at) = (text(message, "address"), moment(text(message, "at")));
+                print_result!("--- {number} for {address}, {at} ---")?;
                 if let Some(attachment) = message.get("attachment") {
-                    println!("{}", file(attachment));
+                    print_result!("{}", file(attachment))?;
                 }
                 if !text(message, "text").is_empty() || message.get("attachment").is_none() {
-                    println!("{}", text(message, "text"));
+                    print_result!("{}", text(message, "text"))?;
                 }
             }
         }
@@ -63,7 +65,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let body = json!({"agent": agent, "channel": "local", "peer": who, "sender": who, "text": said});
             let request = Request { body: Some(body), ..Request::default() };
             let answer = client.call(Method::POST, "/v1/inbound", request).await?;
-            println!("{}", text(&answer, "context"));
+            print_result!("{}", text(&answer, "context"))?;
         }
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! The command line.
 //!
-//! Results go to stdout, progress and errors to stderr; exit status 0 is done, 1 refused or failed, 2 usage, 3 undecided when
-//! the time to wait is over. Commands
+//! Results go to stdout, progress and errors to stderr; what the exit statuses mean is [`STATUSES`]. Commands
 //! that need a running hub speak to its HTTP door ([`crate::client`]), the same as agents do.
 
 mod agent;
@@ -11,6 +10,7 @@ mod companion;
 mod init;
 mod local;
 mod mcp;
+mod options;
 mod output;
 mod queue;
 mod restore;
@@ -21,6 +21,7 @@ mod text;
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
+use serde_json::Value;
 use tracing::level_filters::LevelFilter;
 use tracing_log::AsLog as _;
 
@@ -28,6 +29,7 @@ use crate::{
     client::{ClientError, Place},
     config::DEFAULT_FILE,
     demo::{self, DemoError},
+    printing::{PrintError, print_note},
 };
 
 /// The gate that an AI agent's outgoing messages pass on their way out of the house.
@@ -35,7 +37,7 @@ use crate::{
 /// First steps: `gatepost demo` shows the whole thing on this machine. Then `gatepost init` writes a configuration,
 /// `gatepost agent add NAME` makes a token, `gatepost run` starts the hub.
 #[derive(Debug, Parser)]
-#[command(name = "gatepost", version, max_term_width = 100)]
+#[command(name = "gatepost", version, max_term_width = 100, after_help = STATUSES)]
 struct Arguments {
     /// The configuration file.
     #[arg(short, long, global = true, env = "GATEPOST_CONFIG", default_value = DEFAULT_FILE, value_name = "FILE")]
@@ -81,14 +83,16 @@ enum Command {
     /// Read the `local` inbox, and write to an agent from it.
     #[command(subcommand)]
     Local(local::Command),
-    /// Render Markdown from stdin for a channel: one JSON object a part.
+    /// Render Markdown from stdin for a channel: the parts that it becomes.
     Render(text::RenderArguments),
-    /// Split plain text from stdin at a limit: one JSON object a chunk.
+    /// Split plain text from stdin at a limit, or into pages for a display.
     Chunk(text::ChunkArguments),
 }
 
-/// The exit status where a message's end was waited for and has not come.
-const UNDECIDED: u8 = 3;
+/// Exit statuses, below the options in `--help`.
+const STATUSES: &str = "Exit status: 0 done (of a message: sent, or without --wait taken); 1 refused or failed; 2 wrong usage; \
+    3 with --wait: still held or on its way when the time was over; 4 no hub answers; 5 there is no such message, agent or \
+    companion.";
 
 /// What a command cannot do, by exit status.
 #[derive(Debug, thiserror::Error)]
@@ -102,12 +106,28 @@ pub enum Failed {
     /// It was waited for, it has not come to its end, and all has been said: exit status 3.
     #[error("")]
     Undecided,
+    /// No hub answers: exit status 4.
+    #[error("{0}")]
+    NoHub(String),
+    /// There is no message, agent or companion of that name: exit status 5. Empty where all has been said.
+    #[error("{0}")]
+    NotFound(String),
     /// Failed, and all has been said: exit status 1.
     #[error("")]
     Said,
 }
 
 impl Failed {
+    fn status(&self) -> u8 {
+        match self {
+            Self::Refused(_) | Self::Said => 1,
+            Self::Usage(_) => 2,
+            Self::Undecided => 3,
+            Self::NoHub(_) => 4,
+            Self::NotFound(_) => 5,
+        }
+    }
+
     /// From any error.
     pub fn refused(error: impl std::fmt::Display) -> Self {
         Self::Refused(error.to_string())
@@ -116,6 +136,24 @@ impl Failed {
 
 impl From<ClientError> for Failed {
     fn from(error: ClientError) -> Self {
+        let text = error.to_string();
+        match error {
+            ClientError::Nobody(_) => Self::NoHub(text),
+            // A hub that was never started has made none.
+            ClientError::Token(_, error) if error.kind() == std::io::ErrorKind::NotFound => Self::NoHub(text),
+            ClientError::Refused(problem) if is_not_found(&problem) => Self::NotFound(text),
+            _ => Self::Refused(text),
+        }
+    }
+}
+
+/// Whether the hub's answer is that there is nothing of that name.
+fn is_not_found(answer: &Value) -> bool {
+    answer.get("code").and_then(Value::as_str) == Some("not_found")
+}
+
+impl From<PrintError> for Failed {
+    fn from(error: PrintError) -> Self {
         Self::refused(error)
     }
 }
@@ -131,7 +169,7 @@ impl From<DemoError> for Failed {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = options::parse::<Arguments>();
     log_to_stderr(&arguments.command);
     // The hub has work for more than one thread; a command that asks it something has not.
     let mut runtime = match arguments.command {
@@ -143,7 +181,7 @@ pub fn main() -> ExitCode {
     let runtime = match runtime.worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("gatepost: cannot start: {error}");
+            print_note!("gatepost: cannot start: {error}");
             return ExitCode::FAILURE;
         }
     };
@@ -152,15 +190,12 @@ pub fn main() -> ExitCode {
     runtime.shutdown_background();
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failed::Said) => ExitCode::FAILURE,
-        Err(Failed::Undecided) => ExitCode::from(UNDECIDED),
-        Err(Failed::Refused(text)) => {
-            eprintln!("gatepost: {text}");
-            ExitCode::FAILURE
-        }
-        Err(Failed::Usage(text)) => {
-            eprintln!("gatepost: {text}");
-            ExitCode::from(2)
+        Err(failed) => {
+            let text = failed.to_string();
+            if !text.is_empty() {
+                print_note!("gatepost: {text}");
+            }
+            ExitCode::from(failed.status())
         }
     }
 }
@@ -200,6 +235,8 @@ fn log_to_stderr(command: &Command) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(colours)
+        // It would tell of a log that cannot be written on stderr, which is the log, and panic.
+        .log_internal_errors(false)
         .finish();
     // At its most talkative this one writes down each frame, and tokens are in them: nobody may ask for that.
     let bridge = tracing_log::LogTracer::builder().ignore_crate("tungstenite");
@@ -214,5 +251,42 @@ mod tests {
     #[test]
     fn the_command_line_is_one_that_can_be_parsed() {
         super::Arguments::command().debug_assert();
+    }
+
+    /// Commands that print nothing a program would read, or JSON alone.
+    const WITHOUT_JSON: [&str; 12] = [
+        "demo",
+        "init",
+        "run",
+        "message",
+        "mcp",
+        "agent revoke",
+        "companion pair",
+        "companion run",
+        "companion rename",
+        "companion revoke",
+        "local say",
+        "help",
+    ];
+
+    #[test]
+    fn whatever_prints_something_for_a_program_has_it_as_json() {
+        fn leaves(command: &clap::Command, path: &str, into: &mut Vec<(String, bool)>) {
+            for inner in command.get_subcommands() {
+                let path = format!("{path} {}", inner.get_name()).trim_start().to_owned();
+                match inner.has_subcommands() {
+                    true => leaves(inner, &path, into),
+                    false => {
+                        into.push((path, inner.get_arguments().any(|argument| argument.get_id() == "json")))
+                    }
+                }
+            }
+        }
+        let mut found = vec![];
+        leaves(&super::Arguments::command(), "", &mut found);
+        assert!(found.len() > 20, "{found:?}");
+        for (command, has_json) in found {
+            assert_eq!(has_json, !WITHOUT_JSON.contains(&command.as_str()), "{command}");
+        }
     }
 }

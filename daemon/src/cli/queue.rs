@@ -1,5 +1,6 @@
 //! `gatepost queue`.
 
+use clap::ArgGroup;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -10,6 +11,7 @@ use super::{
 use crate::{
     client::{Client, Place, Request},
     config::Span,
+    printing::{PrintError, print_result},
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -38,18 +40,24 @@ pub(super) enum Command {
     Cancel {
         /// The message's id.
         id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
-    /// Let go of messages that have ended, before their retention is over.
+    /// Let go of messages that have ended, before their retention is over: one, or all that fit everything that is given.
+    #[command(group = ArgGroup::new("which").args(["id", "state", "older_than"]).required(true).multiple(true))]
     Purge {
-        /// Only this one.
-        #[arg(required_unless_present_any = ["state", "older_than"])]
+        /// The message's id.
         id: Option<String>,
-        /// Only those in this state: sent, failed, denied, expired, cancelled, unknown.
+        /// Those in this state: sent, failed, denied, expired, cancelled, unknown.
         #[arg(long)]
         state: Option<String>,
-        /// Only those that ended so long ago, such as 12h.
+        /// Those that ended so long ago, such as 12h.
         #[arg(long, value_name = "TIME")]
         older_than: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Send what has not arrived of a failed message again, before its time is over.
     Retry {
@@ -58,6 +66,9 @@ pub(super) enum Command {
         /// Also one that may have arrived; it may then arrive twice.
         #[arg(long)]
         may_duplicate: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Say of a message that is unknown whether its uncertain part arrived; the rest of it then goes on.
     Settle {
@@ -75,6 +86,9 @@ pub(super) enum Command {
         /// How you know. It stays in the receipt and in the audit.
         #[arg(long)]
         reason: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -88,22 +102,22 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let answer = client.call(Method::GET, "/v1/messages", request).await?;
             let messages = answer.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
             match json {
-                true => println!("{}", Value::Array(messages)),
-                false => println!("{}", list(&messages)),
+                true => print_result!("{}", Value::Array(messages))?,
+                false => print_result!("{}", list(&messages))?,
             }
         }
         Command::Show { id, json } => {
             let message = client.call(Method::GET, &path(&id, "")?, Request::default()).await?;
             match json {
-                true => println!("{message}"),
-                false => println!("{}", show(&message)),
+                true => print_result!("{message}")?,
+                false => print_result!("{}", show(&message))?,
             }
         }
-        Command::Cancel { id } => {
+        Command::Cancel { id, json } => {
             let receipt = client.call(Method::POST, &path(&id, "/cancel")?, Request::default()).await?;
-            println!("{}", output::receipt(&receipt));
+            print_receipt(&receipt, json)?;
         }
-        Command::Purge { id, state, older_than } => {
+        Command::Purge { id, state, older_than, json } => {
             let mut query = vec![];
             query.extend(id.map(|id| ("id", id)));
             query.extend(state.map(|state| ("state", state)));
@@ -120,25 +134,35 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
                     break;
                 }
             }
-            println!("{purged} purged");
+            match json {
+                true => print_result!("{}", json!({"purged": purged}))?,
+                false => print_result!("{purged} purged")?,
+            }
         }
-        Command::Retry { id, may_duplicate } => {
+        Command::Retry { id, may_duplicate, json } => {
             let query = vec![("mayDuplicate", may_duplicate.to_string())];
             let request = Request { query, ..Request::default() };
             let receipt = client.call(Method::POST, &path(&id, "/retry")?, request).await?;
-            println!("{}", output::receipt(&receipt));
+            print_receipt(&receipt, json)?;
         }
-        Command::Settle { id, arrived, not_arrived: _, part, reason } => {
+        Command::Settle { id, arrived, not_arrived: _, part, reason, json } => {
             let mut body = json!({"arrived": arrived, "reason": reason});
             if let Some(part) = part {
                 body["part"] = part.into();
             }
             let request = Request { body: Some(body), ..Request::default() };
             let receipt = client.call(Method::POST, &path(&id, "/settle")?, request).await?;
-            println!("{}", output::receipt(&receipt));
+            print_receipt(&receipt, json)?;
         }
     }
     Ok(())
+}
+
+fn print_receipt(receipt: &Value, json: bool) -> Result<(), PrintError> {
+    match json {
+        true => print_result!("{receipt}"),
+        false => print_result!("{}", output::receipt(receipt)),
+    }
 }
 
 fn path(id: &str, end: &str) -> Result<String, Failed> {
@@ -152,9 +176,10 @@ fn list(messages: &[Value]) -> String {
     let rows: Vec<Vec<String>> = messages
         .iter()
         .map(|message| {
-            ["id", "state", "agent", "to", "accepted_at", "error"]
-                .map(|name| text(message, name).into())
-                .into()
+            let mut cells: Vec<String> =
+                ["id", "state", "agent", "to"].map(|name| text(message, name).into()).into();
+            cells.extend([output::moment(text(message, "accepted_at")), text(message, "error").into()]);
+            cells
         })
         .collect();
     output::table(&["ID", "STATE", "AGENT", "TO", "ACCEPTED", "WHY"], &rows)
@@ -162,9 +187,14 @@ fn list(messages: &[Value]) -> String {
 
 fn show(message: &Value) -> String {
     let mut lines = vec![output::receipt(message)];
-    for name in ["agent", "account", "origin", "accepted_at", "deadline", "due_at", "ended_at"] {
+    for name in ["agent", "account", "origin"] {
         if !text(message, name).is_empty() {
             lines.push(format!("  {name}: {}", text(message, name)));
+        }
+    }
+    for name in ["accepted_at", "deadline", "due_at", "ended_at"] {
+        if !text(message, name).is_empty() {
+            lines.push(format!("  {name}: {}", output::moment(text(message, name))));
         }
     }
     if !text(message, "approvals").is_empty() {

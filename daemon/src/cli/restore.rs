@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::{Failed, output};
 use crate::{
+    clock::rfc3339,
     config::Config,
+    printing::{PrintError, print_note, print_result},
     store::{
         backup::{self, BackupError, Copy},
         restore::restore,
@@ -29,35 +31,34 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
     let config = Config::load(path).map_err(Failed::refused)?;
     let directory = &config.hub.data_dir;
     if arguments.list {
-        list(&config, arguments.json);
-        return Ok(());
+        return Ok(list(&config, arguments.json)?);
     }
     let newest = || backup::newest(directory).ok_or_else(|| BackupError::None(backup::folder(directory)));
     let chosen = arguments.backup.map_or_else(newest, Ok).map_err(Failed::refused)?;
     let kept = restore(directory, &chosen).map_err(Failed::refused)?;
-    println!("restored {}", chosen.display());
+    print_result!("restored {}", chosen.display())?;
     if let Some(kept) = kept {
-        eprintln!("what was there before is in {}", kept.display());
+        print_note!("what was there before is in {}", kept.display());
     }
-    eprintln!(
+    print_note!(
         "nothing of it is sent by itself: start the hub with gatepost run, look with gatepost queue list --state unknown, \
          and release what did not arrive with gatepost queue retry --may-duplicate"
     );
     Ok(())
 }
 
-fn list(config: &Config, json: bool) {
+fn list(config: &Config, json: bool) -> Result<(), PrintError> {
     let copies = backup::list(&config.hub.data_dir);
     if json {
-        println!("{}", copies.iter().map(as_json).collect::<Value>());
+        print_result!("{}", copies.iter().map(as_json).collect::<Value>())?;
     } else if copies.is_empty() {
         let folder = backup::folder(&config.hub.data_dir);
         match config.queue.backups {
-            0 => eprintln!(
+            0 => print_note!(
                 "there is no backup in {}, and none is made: [queue] backups is 0",
                 folder.display()
             ),
-            _ => eprintln!(
+            _ => print_note!(
                 "there is no backup in {} yet: the first is made as soon as the hub runs (gatepost run), and then one every {:?}",
                 folder.display(),
                 config.queue.backup_every.0
@@ -69,14 +70,19 @@ fn list(config: &Config, json: bool) {
             .map(|copy| {
                 let kind =
                     copy.schema.map_or_else(|| "daily".to_owned(), |n| format!("before schema {}", n + 1));
-                vec![copy.made.to_string(), kind, copy.path.display().to_string()]
+                vec![output::moment(&made(copy)), kind, copy.path.display().to_string()]
             })
             .collect();
-        println!("{}", output::table(&["MADE", "KIND", "FILE"], &rows));
+        print_result!("{}", output::table(&["MADE", "KIND", "FILE"], &rows))?;
     }
+    Ok(())
+}
+
+fn made(copy: &Copy) -> String {
+    rfc3339(copy.made.as_millisecond())
 }
 
 /// `schema`: of one from before a migration, the schema that it has.
 fn as_json(copy: &Copy) -> Value {
-    json!({"path": copy.path, "made": copy.made.to_string(), "schema": copy.schema})
+    json!({"path": copy.path, "made": made(copy), "schema": copy.schema})
 }

@@ -9,13 +9,14 @@ use super::Failed;
 use crate::{
     config::Config,
     hub::{Extras, Hub},
+    printing::print_note,
 };
 
 pub(super) async fn run(path: &Path) -> Result<(), Failed> {
     let config = Config::load(path).map_err(Failed::refused)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failed::refused)?;
     let mut hub = Hub::start(&config, Extras::default()).await.map_err(Failed::refused)?;
-    eprintln!("gatepost: ready at http://{}", hub.address());
+    print_note!("gatepost: ready at http://{}", hub.address());
     tell_systemd(NotifyState::Ready);
     let watchdog = tokio::spawn(pet_the_watchdog());
     let asked = tokio::select! {
@@ -27,7 +28,7 @@ pub(super) async fn run(path: &Path) -> Result<(), Failed> {
         // Whoever watches over the hub starts it anew, and that takes up what was on its way.
         return Err(Failed::Refused("a part of the hub ended by itself; see the log".into()));
     }
-    eprintln!("gatepost: stopping");
+    print_note!("gatepost: stopping");
     tell_systemd(NotifyState::Stopping);
     watchdog.abort();
     hub.stop().await;

@@ -10,16 +10,13 @@ use std::{
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use super::{Failed, output};
+use super::{Failed, STATUSES, is_not_found, output};
 use crate::client::{Client, Place, Request, Token};
 use crate::message::{call::MAX_TEXT, parameters::LONGEST_WAIT, state::State};
+use crate::printing::print_result;
 
 /// How long a hub may take to fetch files, beyond its usual work.
 const FETCH: Duration = Duration::from_mins(5);
-
-/// Exit statuses, below the options in `--help`.
-const STATUSES: &str = "Exit status: 0 done (sent, or without --wait: taken); 1 refused or failed; 2 wrong usage; \
-    3 with --wait: not decided or not sent when the time was over.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = STATUSES)]
@@ -100,11 +97,11 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
     }
     let answer = client.call(Method::POST, "/v1/messages", request(call.into(), arguments.wait)).await?;
     if arguments.json {
-        println!("{answer}");
+        print_result!("{answer}")?;
     } else if arguments.dry_run {
-        println!("{}", serde_json::to_string_pretty(&answer).map_err(Failed::refused)?);
+        print_result!("{}", serde_json::to_string_pretty(&answer).map_err(Failed::refused)?)?;
     } else {
-        println!("{}", output::receipt(&answer));
+        print_result!("{}", output::receipt(&answer))?;
     }
     ended_well(&answer, arguments.wait)
 }
@@ -120,7 +117,7 @@ pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Resu
     // The hub may have to fetch a file first.
     request.wait += FETCH;
     let (_, answer) = client.ask(Method::POST, "/v1/messages", request).await?;
-    println!("{answer}");
+    print_result!("{answer}")?;
     ended_well(&answer, waited)
 }
 
@@ -159,6 +156,7 @@ fn ended_well(answer: &Value, waited: u64) -> Result<(), Failed> {
         state.is_some_and(|state| !state.is_final())
     };
     match answer.get("ok") {
+        Some(ok) if *ok != json!(true) && is_not_found(answer) => Err(Failed::NotFound(String::new())),
         Some(ok) if *ok != json!(true) => Err(Failed::Said),
         None => Err(Failed::Said),
         Some(_) if waited > 0 && std::iter::once(answer).chain(targets).any(open) => Err(Failed::Undecided),

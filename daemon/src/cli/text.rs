@@ -1,17 +1,19 @@
-//! `gatepost render` and `gatepost chunk`: filters, Markdown or text in, one JSON object a line out.
+//! `gatepost render` and `gatepost chunk`: filters, Markdown or text in, parts out; for a person each under a line that says how
+//! much of the limit it has, for a program one JSON object a line.
 
 use std::{
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _},
     num::NonZeroUsize,
     str::FromStr,
 };
 
-use gatepost_chunk::{Mode, Unit};
+use gatepost_chunk::{Chunk, Mode, Unit};
 use serde_json::json;
 
 use super::Failed;
 use crate::{
     channels::formats::{FORMATS, format},
+    printing::{print_all, print_note},
     render::{self, Tables},
 };
 
@@ -29,7 +31,7 @@ pub(super) struct RenderArguments {
     /// How tables are shown, if not the channel's own way.
     #[arg(long, value_enum)]
     tables: Option<TablesArgument>,
-    /// Print JSON lines; that is what is always printed.
+    /// Print JSON: an object for each part, on a line of its own.
     #[arg(long)]
     json: bool,
 }
@@ -63,6 +65,9 @@ pub(super) struct ChunkArguments {
     /// The lines of a page.
     #[arg(long, requires = "columns")]
     rows: Option<NonZeroUsize>,
+    /// Print JSON: an object for each chunk, on a line of its own.
+    #[arg(long)]
+    json: bool,
 }
 
 /// A mode of the splitter, or its pages.
@@ -103,7 +108,12 @@ pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
     }
     let document = render::parse(&stdin()?);
     let parts = render::render(&document, &flavour).map_err(|error| Failed::Usage(error.to_string()))?;
-    print(parts.iter().enumerate().map(|(index, part)| {
+    if !arguments.json {
+        let extent = |part: &render::Part| extent(part.units, flavour.limit, flavour.unit);
+        let shown = parts.iter().map(|part| Shown { extent: extent(part), text: as_sent(part) });
+        return print_shown("part", shown.collect());
+    }
+    Ok(print_all(parts.iter().enumerate().map(|(index, part)| {
         let mut line = json!({"index": index, "text": part.text, "units": part.units});
         if let Some(html) = &part.html {
             line["html"] = html.as_str().into();
@@ -115,34 +125,111 @@ pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
             line["styles"] = part.styles.iter().map(style).collect();
         }
         line
-    }))
+    }))?)
 }
 
 pub(super) fn chunk(arguments: &ChunkArguments) -> Result<(), Failed> {
     let usage = |text: &str| Err(Failed::Usage(text.to_owned()));
     match (arguments.mode, arguments.limit, arguments.columns, arguments.rows) {
-        (ModeArgument::Page, None, Some(columns), Some(rows)) => pages(&stdin()?, columns.get(), rows.get()),
+        (ModeArgument::Page, None, Some(columns), Some(rows)) => {
+            pages(&stdin()?, columns.get(), rows.get(), arguments.json)
+        }
         (ModeArgument::Page, ..) => usage("a page has no limit: give --columns and --rows"),
-        (ModeArgument::Split(mode), Some(limit), None, None) => split(&stdin()?, limit, arguments.unit, mode),
+        (ModeArgument::Split(mode), Some(limit), None, None) => {
+            split(&stdin()?, limit, arguments.unit, mode, arguments.json)
+        }
         (ModeArgument::Split(_), ..) => usage("--columns and --rows are for --mode page"),
     }
 }
 
-fn split(text: &str, limit: usize, unit: Unit, mode: Mode) -> Result<(), Failed> {
+fn split(text: &str, limit: usize, unit: Unit, mode: Mode, json: bool) -> Result<(), Failed> {
     let chunks =
         gatepost_chunk::split(text, limit, unit, mode).map_err(|error| Failed::Usage(error.to_string()))?;
-    print(chunks.enumerate().map(|(index, chunk)| {
+    if !json {
+        let shown = |chunk: Chunk<'_>| Shown {
+            extent: extent(chunk.units, Some(limit), unit),
+            text: chunk.to_string(),
+        };
+        return print_shown("chunk", chunks.map(shown).collect());
+    }
+    Ok(print_all(chunks.enumerate().map(|(index, chunk)| {
         let range = [chunk.range.start, chunk.range.end];
         json!({"index": index, "text": chunk.to_string(), "units": chunk.units, "range": range})
-    }))
+    }))?)
 }
 
-fn pages(text: &str, columns: usize, rows: usize) -> Result<(), Failed> {
+fn pages(text: &str, columns: usize, rows: usize, json: bool) -> Result<(), Failed> {
     let pages = gatepost_chunk::pages(text, columns, rows, gatepost_chunk::display_width);
-    print(pages.enumerate().map(|(index, page)| {
+    if !json {
+        let shown = pages.map(|page| {
+            let lines: Vec<&str> = page.lines().collect();
+            Shown { extent: format!("{} of {} lines", lines.len(), grouped(rows)), text: lines.join("\n") }
+        });
+        return print_shown("page", shown.collect());
+    }
+    Ok(print_all(pages.enumerate().map(|(index, page)| {
         let (range, lines) = (page.range(), page.lines().collect::<Vec<_>>());
         json!({"index": index, "lines": lines, "range": [range.start, range.end]})
-    }))
+    }))?)
+}
+
+/// A part as a person sees it.
+struct Shown {
+    /// How large it is, and how large it may be.
+    extent: String,
+    text: String,
+}
+
+fn print_shown(what: &str, parts: Vec<Shown>) -> Result<(), Failed> {
+    if parts.is_empty() {
+        print_note!("nothing to send: the text is blank");
+    }
+    let all = grouped(parts.len());
+    Ok(print_all((1..).zip(parts).map(|(number, Shown { extent, text })| {
+        format!("--- {what} {} of {all} · {extent}\n{text}", grouped(number))
+    }))?)
+}
+
+/// The text of a part, and what goes with it where the channel has HTML or styles.
+fn as_sent(part: &render::Part) -> String {
+    let mut text = part.text.clone();
+    if let Some(html) = &part.html {
+        text.push_str(&format!("\n--- the same as HTML\n{html}"));
+    }
+    if !part.styles.is_empty() {
+        text.push_str("\n--- its styles, by UTF-16 units");
+        for style in &part.styles {
+            let (first, last) = (style.start, style.start + style.len.saturating_sub(1));
+            text.push_str(&format!("\n{}: {first} to {last}", style.kind.name()));
+        }
+    }
+    text
+}
+
+fn extent(units: usize, limit: Option<usize>, unit: Unit) -> String {
+    let unit = match unit {
+        Unit::Bytes => "bytes",
+        Unit::CodePoints => "code points",
+        Unit::Utf16 => "UTF-16 units",
+        Unit::Graphemes => "graphemes",
+    };
+    match limit {
+        Some(limit) => format!("{} of {} {unit}", grouped(units), grouped(limit)),
+        None => format!("{} {unit}", grouped(units)),
+    }
+}
+
+/// A number with a comma between its thousands.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 fn stdin() -> Result<String, Failed> {
@@ -156,17 +243,13 @@ fn stdin() -> Result<String, Failed> {
     })
 }
 
-fn print(lines: impl Iterator<Item = serde_json::Value>) -> Result<(), Failed> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    for line in lines {
-        match writeln!(out, "{line}") {
-            // The reader has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            result => result.map_err(Failed::refused)?,
-        }
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let grouped = [0, 12, 999, 1_000, 4_096, 1_234_567].map(grouped);
+        assert_eq!(grouped, ["0", "12", "999", "1,000", "4,096", "1,234,567"]);
     }
-    out.flush().or_else(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(Failed::refused(error)),
-    })
 }

@@ -24,6 +24,7 @@ use crate::{
     companion::logins,
     config::Config,
     hub::{Extras, Hub, operator_token_path},
+    printing::print_note,
 };
 
 /// The demo's agent.
@@ -124,7 +125,7 @@ impl House {
         if let Some(directory) = self.temporary
             && let Err(error) = fs::remove_dir_all(&directory)
         {
-            eprintln!("gatepost: cannot remove {}: {error}", directory.display());
+            print_note!("gatepost: cannot remove {}: {error}", directory.display());
         }
     }
 }

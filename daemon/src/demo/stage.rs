@@ -16,6 +16,7 @@ use gatepost_link::decision::Verdict;
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::DemoError;
+use crate::printing::{PrintError, print_note, print_result};
 
 type Shared = Arc<Mutex<Option<terminal::Stage>>>;
 
@@ -86,7 +87,7 @@ impl Stage {
                     let screen = screens.borrow_and_update().clone();
                     let scene = scene(&screen.view);
                     if scene.is_some() && last != scene {
-                        println!("{}", terminal::plain(&screen));
+                        told(print_result!("{}", terminal::plain(&screen)));
                     }
                     last = scene;
                 }
@@ -106,7 +107,7 @@ impl Stage {
             }
             return;
         }
-        println!("{line}");
+        told(print_result!("{line}"));
     }
 
     /// Waits until the companion and the hub have found each other.
@@ -148,7 +149,7 @@ impl Stage {
             && let Some(stage) = lock(shared).take()
             && let Err(error) = stage.close()
         {
-            eprintln!("gatepost: cannot restore the terminal: {error}");
+            print_note!("gatepost: cannot restore the terminal: {error}");
         }
     }
 }
@@ -185,6 +186,13 @@ fn scene(view: &View) -> Option<Scene> {
         View::Done { .. } | View::Closed { .. } | View::Fault(_) => Some(Scene::End(*view)),
         View::Offline | View::Connecting | View::Unpaired | View::Idle | View::Fetching { .. } => None,
         View::Sending { .. } | View::Pairing { .. } | View::Updating { .. } => None,
+    }
+}
+
+/// The demo goes on where nobody can be told.
+fn told(printed: Result<(), PrintError>) {
+    if let Err(error) = printed {
+        tracing::error!(%error, "cannot tell the demo");
     }
 }
 

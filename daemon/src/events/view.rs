@@ -7,6 +7,7 @@ use super::{Event, Page, Watcher};
 use crate::{
     approval::Approvals,
     audit,
+    clock::rfc3339,
     message::{
         receipt::{Asked, Receipt, nobody},
         state::State,
@@ -126,7 +127,7 @@ impl Line {
     fn message(&self) -> Option<Event> {
         if self.event == ENTERED {
             let data = json!({
-                "seq": self.seq, "at": self.at, "id": self.message, "to": self.to.as_ref().map(ToString::to_string),
+                "seq": self.seq, "at": rfc3339(self.at), "id": self.message, "to": self.to.as_ref().map(ToString::to_string),
                 "notice": self.detail["notice"], "by": self.detail["by"],
                 "hint": "GET /v1/inbox has what was entered, in the notice of this number",
             });
@@ -134,7 +135,7 @@ impl Line {
         }
         let state = self.state()?;
         let mut data = json!({
-            "seq": self.seq, "at": self.at, "id": self.message, "state": state,
+            "seq": self.seq, "at": rfc3339(self.at), "id": self.message, "state": state,
             "to": self.to.as_ref().map(ToString::to_string),
         });
         let told = [("code", "code"), ("error", "reason"), ("sent", "sent")];
@@ -162,7 +163,7 @@ impl Line {
         let mut event = self.message().unwrap_or_else(|| Event {
             seq: self.seq,
             name: self.event.clone(),
-            data: json!({"seq": self.seq, "at": self.at, "id": self.message}),
+            data: json!({"seq": self.seq, "at": rfc3339(self.at), "id": self.message}),
         });
         event.data["actor"] = self.actor.as_str().into();
         event.data["agent"] = json!(self.agent);

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{Outbox, row::MessageRow, transition::TransitionError};
 use crate::{
+    clock::Time,
     message::{form::Entry, receipt::Receipt},
     store::{StoreError, now_ms},
 };
@@ -19,8 +20,9 @@ use crate::{
 pub struct Notice {
     /// Its number; ask for those after the last one read.
     pub seq: i64,
-    /// When, in milliseconds since 1970.
-    pub at: i64,
+    /// When (RFC 3339).
+    #[schema(value_type = String)]
+    pub at: Time,
     /// The message's receipt as it was then.
     #[schema(value_type = Receipt)]
     pub receipt: Value,
@@ -97,7 +99,7 @@ fn notice(row: &Row<'_>) -> rusqlite::Result<Notice> {
     let entry: Option<String> = row.get(3)?;
     Ok(Notice {
         seq: row.get(0)?,
-        at: row.get(1)?,
+        at: Time(row.get(1)?),
         receipt: serde_json::from_str(&receipt).unwrap_or(Value::Null),
         entry: entry.and_then(|entry| serde_json::from_str(&entry).ok()),
     })

@@ -12,6 +12,7 @@ use super::{
     row::{self, MessageRow, PartRow},
 };
 use crate::{
+    clock::Time,
     message::state::{PartState, State},
     store::StoreError,
 };
@@ -21,8 +22,9 @@ use crate::{
 pub struct Said {
     /// The number of its end, the same as that of the event; ask for those after the last one read.
     pub seq: i64,
-    /// When it came to its end, in milliseconds since 1970.
-    pub at: i64,
+    /// When it came to its end (RFC 3339).
+    #[schema(value_type = String)]
+    pub at: Time,
     /// The message.
     pub id: String,
     /// The session that its turn belonged to; none for a turn in no conversation.
@@ -66,7 +68,7 @@ fn said(
     let arrived = parts(message.seq)?.into_iter().filter(|part| part.state == PartState::Confirmed);
     Ok(Said {
         seq,
-        at: message.ended_at.unwrap_or_default(),
+        at: Time(message.ended_at.unwrap_or_default()),
         to: message.target().to_string(),
         state: message.state,
         parts: arrived.map(|part| part.shown).collect(),

@@ -26,7 +26,9 @@ pub use board::Board;
 pub use broker::{Eavesdropper, Impostor};
 pub use client::{Answer, Client};
 pub use inside::{Guest, TestHub};
-pub use program::{Ended, gatepost, gatepost_at_a_terminal, program};
+pub use program::{
+    Ended, gatepost, gatepost_at_a_terminal, gatepost_to_a_full_disk, gatepost_without_a_reader, program,
+};
 pub use spawned::SpawnedHub;
 
 use std::{

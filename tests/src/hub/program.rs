@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fs::File,
-    io::{Seek as _, Write as _},
+    io::{PipeWriter, Seek as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::LazyLock,
@@ -101,6 +101,52 @@ pub fn gatepost<A: AsRef<OsStr>>(
     run(bare()?.args(arguments).envs(environment.iter().copied()), stdin)
 }
 
+/// The same, but nobody reads what it prints: where whoever does has left, as `head` does at its end. `deaf`: nor what it says
+/// beside, so that this is empty.
+///
+/// # Errors
+/// It cannot be run, or does not end.
+pub fn gatepost_without_a_reader<A: AsRef<OsStr>>(
+    arguments: &[A],
+    stdin: &[u8],
+    deaf: bool,
+) -> Result<Ended> {
+    let errors = if deaf { Some(unread()?.into()) } else { None };
+    into(bare()?.args(arguments), stdin, unread()?, errors)
+}
+
+/// The same, and what it prints goes to a disk that is full.
+///
+/// # Errors
+/// It cannot be run, or does not end.
+pub fn gatepost_to_a_full_disk<A: AsRef<OsStr>>(arguments: &[A]) -> Result<Ended> {
+    into(bare()?.args(arguments), b"", File::options().write(true).open("/dev/full")?, None)
+}
+
+/// Runs it with these streams; what it says beside is read where that goes nowhere else.
+fn into(
+    command: &mut Command,
+    stdin: &[u8],
+    stdout: impl Into<Stdio>,
+    stderr: Option<Stdio>,
+) -> Result<Ended> {
+    let (mut input, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    input.write_all(stdin)?;
+    input.rewind()?;
+    let stderr = stderr.map_or_else(|| errors.try_clone().map(Stdio::from), Ok)?;
+    let mut child = command.stdin(input).stdout(stdout).stderr(stderr).spawn()?;
+    let Some(status) = ended(&mut child, LONGEST)? else {
+        bail!("gatepost did not end: {}", read(&mut errors)?);
+    };
+    Ok(Ended { status: status.code().unwrap_or(-1), stdout: String::new(), stderr: read(&mut errors)? })
+}
+
+/// The end of a pipe that nobody reads.
+pub(super) fn unread() -> Result<PipeWriter> {
+    let (_, writer) = std::io::pipe()?;
+    Ok(writer)
+}
+
 /// Runs `gatepost` on a terminal of this kind, `plain` or `kitty`, before which a person sits who approves the first card
 /// and denies the second.
 ///
@@ -113,15 +159,9 @@ pub fn gatepost_at_a_terminal(kind: &str, arguments: &[&str]) -> Result<Ended> {
 
 fn run(command: &mut Command, stdin: &[u8]) -> Result<Ended> {
     // Files and not pipes: a full pipe would stop it.
-    let (mut input, mut output, mut errors) =
-        (tempfile::tempfile()?, tempfile::tempfile()?, tempfile::tempfile()?);
-    input.write_all(stdin)?;
-    input.rewind()?;
-    let mut child = command.stdin(input).stdout(output.try_clone()?).stderr(errors.try_clone()?).spawn()?;
-    let Some(status) = ended(&mut child, LONGEST)? else {
-        bail!("gatepost did not end: {}", read(&mut errors)?);
-    };
-    Ok(Ended { status: status.code().unwrap_or(-1), stdout: read(&mut output)?, stderr: read(&mut errors)? })
+    let mut output = tempfile::tempfile()?;
+    let ended = into(command, stdin, output.try_clone()?, None)?;
+    Ok(Ended { stdout: read(&mut output)?, ..ended })
 }
 
 /// How a process ended, if it did within so long; else it is killed.

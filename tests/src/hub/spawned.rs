@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::{
     Client, PATIENCE, eventually,
-    program::{Ended, bare, ended, gatepost, lonely, program},
+    program::{Ended, bare, ended, gatepost, gatepost_without_a_reader, lonely, program, unread},
 };
 use crate::peers::free_port;
 
@@ -31,6 +31,8 @@ pub struct SpawnedHub {
     environment: Vec<(String, String)>,
     /// What runs the program, with its arguments; nothing where the machine does.
     emulator: Vec<OsString>,
+    /// Whether its log is a pipe that nobody reads.
+    unread: bool,
 }
 
 impl SpawnedHub {
@@ -51,7 +53,8 @@ impl SpawnedHub {
     /// The file system's.
     pub fn at_rest(folder: Arc<TempDir>, config: &str) -> Result<Self> {
         let (port, broker) = (free_port()?, free_port()?);
-        let hub = Self { folder, port, broker, child: None, environment: Vec::new(), emulator: Vec::new() };
+        let (environment, emulator) = (Vec::new(), Vec::new());
+        let hub = Self { folder, port, broker, child: None, environment, emulator, unread: false };
         let own = format!(
             "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
@@ -72,6 +75,11 @@ impl SpawnedHub {
         let script = format!("ulimit -n {most}; exec \"$0\" \"$@\"");
         self.is_run_by(["sh".into(), "-c".into(), script.into(), program()?.into()]);
         Ok(())
+    }
+
+    /// From its next start on it logs and prints into a pipe whose reader has left.
+    pub fn lose_its_reader(&mut self) {
+        self.unread = true;
     }
 
     /// Where its HTTP interface listens.
@@ -143,15 +151,17 @@ impl SpawnedHub {
             }
             None => bare()?,
         };
-        let child = command
+        command
             .envs(self.environment.iter().cloned())
             .arg("run")
             .arg("--config")
             .arg(self.config())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()?;
+            .stdin(Stdio::null());
+        match self.unread {
+            true => command.stdout(unread()?).stderr(unread()?),
+            false => command.stdout(log.try_clone()?).stderr(log),
+        };
+        let child = command.spawn()?;
         self.child = Some(child);
         Ok(())
     }
@@ -265,6 +275,17 @@ impl SpawnedHub {
         let mut all: Vec<&OsStr> = vec!["--config".as_ref(), config.as_os_str()];
         all.extend(arguments.iter().map(AsRef::<OsStr>::as_ref));
         gatepost(&all, stdin, environment)
+    }
+
+    /// The same, but nobody reads what it prints, nor, if `deaf`, what it says beside.
+    ///
+    /// # Errors
+    /// It cannot be run, or does not end.
+    pub fn cli_without_a_reader(&self, arguments: &[&str], stdin: &[u8], deaf: bool) -> Result<Ended> {
+        let config = self.config();
+        let mut all: Vec<&OsStr> = vec!["--config".as_ref(), config.as_os_str()];
+        all.extend(arguments.iter().map(AsRef::<OsStr>::as_ref));
+        gatepost_without_a_reader(&all, stdin, deaf)
     }
 }
 

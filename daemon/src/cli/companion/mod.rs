@@ -14,6 +14,7 @@ use super::{
     output::{self, text},
 };
 use crate::client::{Client, Place, Request, escaped};
+use crate::printing::{print_note, print_result};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -60,33 +61,33 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;
             let broker = answer.get("broker").cloned().unwrap_or_default();
             if broker.get("connected") == Some(&Value::Bool(false)) {
-                eprintln!("the MQTT broker is away, and everybody with it: {}", text(&broker, "error"));
+                print_note!("the MQTT broker is away, and everybody with it: {}", text(&broker, "error"));
             }
             let companions = answer.get("companions").and_then(Value::as_array).cloned().unwrap_or_default();
             match json {
-                true => println!("{}", Value::Array(companions)),
-                false => println!("{}", list(&companions)),
+                true => print_result!("{}", Value::Array(companions))?,
+                false => print_result!("{}", list(&companions))?,
             }
         }
         Command::Rename { companion, name } => {
             let path = format!("{}/rename", path(&companion)?);
             let request = Request { body: Some(json!({"name": name})), ..Request::default() };
             client.call(Method::POST, &path, request).await?;
-            eprintln!("{companion} is called {name} now");
+            print_note!("{companion} is called {name} now");
         }
         Command::Revoke { companion } => {
             let answer = client.call(Method::DELETE, &path(&companion)?, Request::default()).await?;
             let number = |member: &str| answer.get(member).and_then(Value::as_u64).unwrap_or(0);
-            eprintln!("{companion} may not decide any more");
+            print_note!("{companion} may not decide any more");
             if number("withdrawn") > 0 {
-                eprintln!(
+                print_note!(
                     "its approvals of messages that still wait are taken back: {}",
                     number("withdrawn")
                 );
             }
             if number("left") < number("quorum") {
                 let (left, quorum) = (number("left"), number("quorum"));
-                eprintln!("companions left: {left}; as {quorum} must approve, what is held now expires");
+                print_note!("companions left: {left}; as {quorum} must approve, what is held now expires");
             }
         }
     }
@@ -97,18 +98,18 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
 const MINUTE: Duration = Duration::from_secs(60);
 
 async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
-    eprintln!("waiting for a companion that shows \"not paired\" ...");
+    print_note!("waiting for a companion that shows \"not paired\" ...");
     let wait = Request { wait: MINUTE, ..Request::default() };
     let shown = client.call(Method::POST, "/v1/pairing", wait).await?;
     let code = text(&shown, "code").to_owned();
     if text(&shown, "kind") == "software" {
-        eprintln!(
+        print_note!(
             "It is software, not a device: its key lies on the computer that runs it, and whoever has that key can approve. This hub \
              takes its decisions, because of [approval] allow_software_companion."
         );
     }
-    println!("{} {}", code.get(..3).unwrap_or(&code), code.get(3..).unwrap_or_default());
-    eprintln!(
+    print_result!("{} {}", code.get(..3).unwrap_or(&code), code.get(3..).unwrap_or_default())?;
+    print_note!(
         "If the companion shows this number, hold its Approve button and type yes. Or type the number that it shows:"
     );
     let typed = tokio::task::spawn_blocking(typed).await.map_err(Failed::refused)?;
@@ -118,7 +119,7 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     let answer =
         client.call(Method::POST, &path, Request { body, wait: MINUTE, ..Request::default() }).await?;
     let companion = answer.get("companion").cloned().unwrap_or_default();
-    eprintln!(
+    print_note!(
         "paired: {} ({} {})",
         text(&companion, "name"),
         text(&companion, "kind"),

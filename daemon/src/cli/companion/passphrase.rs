@@ -13,6 +13,7 @@ use gatepost_desktop::{
 
 use crate::{
     cli::Failed,
+    printing::print_note,
     settings::secret::{Secret, SecretSource},
 };
 
@@ -68,7 +69,7 @@ impl KeysArguments {
                 let why = format!("the keys in {folder} are under a passphrase: leave out --no-passphrase");
                 return Err(Failed::Usage(why));
             }
-            eprintln!("the keys in {folder} are not encrypted: whoever can read them can approve messages");
+            print_note!("the keys in {folder} are not encrypted: whoever can read them can approve messages");
             return Ok(Opened::Store(Store::folder(directory)));
         }
         if lying == Lying::Open {
@@ -104,21 +105,21 @@ impl KeysArguments {
 
 /// Asks for a passphrase for new keys, twice.
 fn make(directory: &Path) -> Result<Opened, Failed> {
-    eprintln!(
+    print_note!(
         "New keys in {}. They are kept under a passphrase of at least {MIN_PASSPHRASE} characters.",
         directory.display()
     );
     loop {
         let Some(first) = typed("passphrase")? else { return Ok(Opened::Left) };
         if let Err(why) = check(&first) {
-            eprintln!("{why}");
+            print_note!("{why}");
             continue;
         }
         let Some(second) = typed("the same again")? else { return Ok(Opened::Left) };
         if first == second {
             return Store::sealed(directory, &first).map(Opened::Store).map_err(Failed::refused);
         }
-        eprintln!("these are two different passphrases");
+        print_note!("these are two different passphrases");
     }
 }
 
@@ -130,7 +131,7 @@ fn ask(directory: &Path) -> Result<Opened, Failed> {
         left -= 1;
         match Store::sealed(directory, &typed) {
             Ok(store) => return Ok(Opened::Store(store)),
-            Err(StoreError::Passphrase(_)) if left > 0 => eprintln!("the passphrase is wrong"),
+            Err(StoreError::Passphrase(_)) if left > 0 => print_note!("the passphrase is wrong"),
             Err(error) => return Err(Failed::refused(error)),
         }
     }

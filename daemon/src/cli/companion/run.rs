@@ -27,6 +27,7 @@ use crate::{
     },
     config::Config,
     hub::install_tls_provider,
+    printing::print_note,
 };
 
 /// The broker's port where an address has none.
@@ -176,7 +177,7 @@ impl Broker {
     fn of_the_hub_here(place: &Place) -> Result<Self, Failed> {
         if !place.config.exists() {
             let host = std::net::Ipv4Addr::LOCALHOST.to_string();
-            eprintln!(
+            print_note!(
                 "no {} here: looking for the hub at {host}:{PORT} (--broker ADDRESS says where it is)",
                 place.config.display()
             );
@@ -184,7 +185,7 @@ impl Broker {
         }
         let config = Config::load(&place.config).map_err(Failed::refused)?;
         if !config.approval.allow_software_companion {
-            eprintln!(
+            print_note!(
                 "warning: {} does not say [approval] allow_software_companion = true: that hub neither pairs this companion nor takes its decisions",
                 place.config.display()
             );

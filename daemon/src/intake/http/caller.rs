@@ -3,7 +3,7 @@
 use std::{borrow::Cow, future::Future, time::Duration};
 
 use axum::{
-    extract::{MatchedPath, Path, Query, Request, rejection::PathRejection},
+    extract::{MatchedPath, Path, Request, rejection::PathRejection},
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::{
     Door,
     messages::SENDERS,
-    problem,
+    problem, query,
     server::{self, OverBudget, Unread},
 };
 use crate::{
@@ -60,7 +60,13 @@ impl Door {
         let (method, path) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
         let (caller, result) = match let_in {
             Err((caller, refusal)) => (caller, Err(refusal)),
-            Ok(caller) => (Some(caller.clone()), work(caller, request).await),
+            Ok(caller) => {
+                let result = match query::check(&request) {
+                    Ok(()) => work(caller.clone(), request).await,
+                    Err(refusal) => Err(refusal),
+                };
+                (Some(caller), result)
+            }
         };
         match result {
             Ok(response) => response,
@@ -158,14 +164,6 @@ impl Door {
     }
 }
 
-/// A request's query parameters.
-pub(super) fn query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
-    Query::try_from_uri(request.uri()).map(|Query(query)| query).map_err(|error| {
-        Refusal::input(clip(&error.body_text()), "see the README for the parameters that there are")
-            .because("query")
-    })
-}
-
 /// The one variable part of a request's path.
 pub(super) fn path(path: Result<Path<String>, PathRejection>) -> Result<String, Refusal> {
     path.map(|Path(path)| path)
@@ -205,6 +203,6 @@ fn operators_token() -> Refusal {
     Refusal::new(Code::Forbidden, error, hint).because("operator_token")
 }
 
-fn clip(text: &str) -> String {
+pub(super) fn clip(text: &str) -> String {
     text.chars().take(200).collect()
 }

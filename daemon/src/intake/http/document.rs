@@ -93,6 +93,8 @@ fn operations(paths: &mut Paths) -> impl Iterator<Item = &mut Operation> {
 fn complete(operation: &mut Operation) {
     // Only what is there for anybody says so.
     if operation.security.is_none() {
+        // A query key that it does not know.
+        add::<Refused<400>>(operation);
         add::<Refused<401>>(operation);
         add::<Refused<403>>(operation);
         add::<Refused<502>>(operation);

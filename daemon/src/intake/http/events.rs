@@ -11,7 +11,7 @@ use futures_util::stream;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{Door, caller, problem::Refused};
+use super::{Door, problem::Refused, query};
 use crate::{
     agents::Role,
     events::{Event, Watch, Watcher},
@@ -47,7 +47,7 @@ struct Streaming {
 )]
 pub(super) async fn stream(State(door): State<Door>, request: Request) -> Response {
     door.serve(&[Role::Agent, Role::Operator], request, async |caller, request| {
-        let since: Since = caller::query(&request)?;
+        let since: Since = query::read(&request)?;
         // The header is what a client sends that comes back; its address still says where it once began.
         let after = last_event_id(request.headers())?.or(since.after).map(|after| after.max(0));
         let watcher = match caller.role {

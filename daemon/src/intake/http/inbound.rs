@@ -14,7 +14,7 @@ use crate::{
     agents::Role,
     channels::formats,
     delivery::submit::no_room,
-    intake::desk,
+    intake::{desk, views::time},
     message::{
         refusal::{Code, NO_ACCOUNT, Refusal},
         target::MAX_ADDRESS,
@@ -59,8 +59,8 @@ struct Issued {
     ok: bool,
     /// The proof of the conversation that the turn came from.
     context: String,
-    /// When it expires, in milliseconds since 1970.
-    expires_at: i64,
+    /// When it expires (RFC 3339).
+    expires_at: String,
     /// How the results of tools are best written in that conversation.
     tool_result_format: &'static str,
 }
@@ -91,6 +91,7 @@ pub(super) async fn receive(State(door): State<Door>, request: Request) -> Respo
         let context = sessions::receive(&door.0.store, inbound, expires_at, &caller.to_string())
             .await
             .map_err(desk::broken)?;
+        let expires_at = time(expires_at);
         let issued = Issued { ok: true, context, expires_at, tool_result_format: format.name() };
         Ok((StatusCode::CREATED, Json(issued)).into_response())
     })

@@ -8,7 +8,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller};
+use super::{Door, query};
 use crate::{agents::Role, channels::local, intake::desk};
 
 /// Parts of one look, at most.
@@ -40,7 +40,7 @@ struct Inbox {
 )]
 pub(super) async fn read(State(door): State<Door>, request: Request) -> Response {
     door.serve(&[Role::Operator], request, async |_, request| {
-        let which: Which = caller::query(&request)?;
+        let which: Which = query::read(&request)?;
         let arrived = local::read(&door.0.store, which.address, which.after.unwrap_or(0), MOST)
             .await
             .map_err(desk::broken)?;

@@ -23,7 +23,11 @@ use serde_json::Value;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use self::sessions::Sessions;
-use super::{Door, problem};
+use super::{
+    Door,
+    problem::{self, Problem},
+    query,
+};
 use crate::{
     agents::{self, Caller},
     intake::{
@@ -79,8 +83,9 @@ pub(super) fn spoken(door: &Door, hosts: &[String]) -> Spoken {
             ("text/event-stream"),
         )),
         (status = ACCEPTED, description = "There is nothing to answer."),
-        (status = BAD_REQUEST, description = "It is not of the protocol.", content(
+        (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
             (Object = "application/json"),
+            (Problem = "application/problem+json"),
             (String = "text/plain"),
         )),
         (status = NOT_FOUND, description = "There is no such session, or no such method.", content(
@@ -102,7 +107,10 @@ pub(super) async fn post(door: State<Door>, spoken: Extension<Spoken>, request: 
     path = "/mcp",
     responses(
         (status = OK, description = "JSON-RPC.", content(("text/event-stream"))),
-        (status = BAD_REQUEST, body = String, content_type = "text/plain"),
+        (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
+            (Problem = "application/problem+json"),
+            (String = "text/plain"),
+        )),
         (status = NOT_FOUND, body = String, content_type = "text/plain"),
         (status = NOT_ACCEPTABLE, body = String, content_type = "text/plain"),
     )
@@ -117,7 +125,10 @@ pub(super) async fn get(door: State<Door>, spoken: Extension<Spoken>, request: R
     path = "/mcp",
     responses(
         (status = NO_CONTENT, description = "It has ended."),
-        (status = BAD_REQUEST, body = String, content_type = "text/plain"),
+        (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
+            (Problem = "application/problem+json"),
+            (String = "text/plain"),
+        )),
         (status = NOT_FOUND, body = String, content_type = "text/plain"),
     )
 )]
@@ -131,28 +142,31 @@ pub(super) async fn delete(door: State<Door>, spoken: Extension<Spoken>, request
 }
 
 /// Lets in who has a token, and notes whose request it is.
-async fn speak(
-    State(door): State<Door>,
-    Extension(spoken): Extension<Spoken>,
-    mut request: Request,
-) -> Response {
-    match door.let_in_to_tools(request.headers()).await {
-        Ok(caller) => {
-            let in_session = request.headers().contains_key(HEADER_SESSION_ID);
-            let name = caller.to_string();
-            request.extensions_mut().insert(caller);
-            let response = spoken.service.handle(request).await.map(Body::new);
-            let begun = response.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok());
-            if let Some(begun) = begun.filter(|_| !in_session) {
-                spoken.sessions.begun(&name, begun).await;
-            }
-            response
-        }
-        Err((caller, refusal)) => {
-            door.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
-            problem::response(&refusal)
-        }
+async fn speak(State(door): State<Door>, Extension(spoken): Extension<Spoken>, request: Request) -> Response {
+    let unread = query::check(&request);
+    let refused = match door.let_in_to_tools(request.headers()).await {
+        Ok(caller) => match unread {
+            Ok(()) => return served(&spoken, caller, request).await,
+            Err(refusal) => (Some(caller), refusal),
+        },
+        Err(refused) => refused,
+    };
+    let (caller, refusal) = refused;
+    door.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
+    problem::response(&refusal)
+}
+
+/// Hands a request that was let in to the library.
+async fn served(spoken: &Spoken, caller: Caller, mut request: Request) -> Response {
+    let in_session = request.headers().contains_key(HEADER_SESSION_ID);
+    let name = caller.to_string();
+    request.extensions_mut().insert(caller);
+    let response = spoken.service.handle(request).await.map(Body::new);
+    let begun = response.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok());
+    if let Some(begun) = begun.filter(|_| !in_session) {
+        spoken.sessions.begun(&name, begun).await;
     }
+    response
 }
 
 /// Whose request it is, and in which session of the protocol; newer versions of it have none.

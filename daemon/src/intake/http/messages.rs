@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, problem::Refused};
+use super::{Door, caller, problem::Refused, query};
 use crate::{
     agents::{Caller, Role},
     delivery::submit::Idempotency,
@@ -105,7 +105,7 @@ pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
 )]
 pub(super) async fn submit(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
-        let wait: Wait = caller::query(&request)?;
+        let wait: Wait = query::read(&request)?;
         let key = request.headers().get("idempotency-key").cloned();
         let value: Value = door.json(request).await?;
         let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
@@ -140,7 +140,7 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
 )]
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
-        let listing: Listing = caller::query(&request)?;
+        let listing: Listing = query::read(&request)?;
         let state = listing.state.as_deref().map(state).transpose()?;
         let limit = listed(listing.limit)?;
         let messages = door.desk(&caller).list(state, limit).await?;
@@ -162,7 +162,7 @@ pub(super) async fn show(
     request: Request,
 ) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
-        let wait: Wait = caller::query(&request)?;
+        let wait: Wait = query::read(&request)?;
         let message = door.desk(&caller).own(&caller::path(id)?).await?;
         let wait = wait.time()?;
         let receipt = door.0.pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;

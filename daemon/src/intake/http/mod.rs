@@ -18,6 +18,7 @@ mod operate;
 mod pairing;
 mod platform;
 mod problem;
+mod query;
 mod reply;
 mod said;
 pub mod server;
@@ -167,8 +168,8 @@ const TABLE: &[(&str, Make)] = &[
 fn routed() -> Router<Door> {
     TABLE.iter().fold(Router::new(), |all, (_, make)| {
         let (_, described, handlers) = make();
-        let path = described.paths.keys().next().expect("what is made is at a path");
-        all.route(path, handlers)
+        let (path, item) = described.paths.iter().next().expect("what is made is at a path");
+        all.route(path, handlers.route_layer(Extension(query::Keys::described(item))))
     })
 }
 

@@ -8,7 +8,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, messages::state, problem::Refused};
+use super::{Door, caller, problem::Refused, query};
 use crate::{
     agents::Role,
     intake::desk,
@@ -46,7 +46,7 @@ pub(super) async fn retry(
     request: Request,
 ) -> Response {
     door.serve(&[Role::Operator], request, async |caller, request| {
-        let again: Again = caller::query(&request)?;
+        let again: Again = query::read(&request)?;
         let message = door.desk(&caller).own(&caller::path(id)?).await?;
         let pipeline = &door.0.pipeline;
         let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
@@ -112,6 +112,16 @@ pub(super) struct Gone {
     older_than: Option<u32>,
 }
 
+/// The state of this word, of those that a message ends in.
+fn ended(word: &str) -> Result<MessageState, Refusal> {
+    MessageState::from_word(word).filter(|state| state.is_final()).ok_or_else(|| {
+        let known: Vec<&str> =
+            MessageState::ALL.iter().filter(|state| state.is_final()).map(|state| state.word()).collect();
+        let error = "only messages that have ended can be purged";
+        Refusal::input(error, format!("states that they end in are: {}", known.join(", ")))
+    })
+}
+
 /// What was let go of.
 #[derive(Debug, Serialize, ToSchema)]
 struct Purged {
@@ -134,12 +144,8 @@ struct Purged {
 )]
 pub(super) async fn purge(State(door): State<Door>, request: Request) -> Response {
     door.serve(&[Role::Operator], request, async |caller, request| {
-        let gone: Gone = caller::query(&request)?;
-        let state = gone.state.as_deref().map(state).transpose()?;
-        if state.is_some_and(|state| !state.is_final()) {
-            let hint = "cancel it first, or wait for its end";
-            return Err(Refusal::input("only messages that have ended can be purged", hint));
-        }
+        let gone: Gone = query::read(&request)?;
+        let state = gone.state.as_deref().map(ended).transpose()?;
         if gone.id.is_none() && state.is_none() && gone.older_than.is_none() {
             let hint = "name a message, a state, or how old they are at least";
             return Err(Refusal::input("a purge of everything is not taken", hint));

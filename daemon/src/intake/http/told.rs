@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    Door, caller,
+    Door,
     messages::{SENDERS, listed},
+    query,
 };
 use crate::{
     agents::Role,
@@ -48,7 +49,7 @@ struct Notices {
 )]
 pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
-        let since: Since = caller::query(&request)?;
+        let since: Since = query::read(&request)?;
         let limit = listed(since.limit)?;
         let outbox = door.0.pipeline.outbox();
         let notices = outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await;
@@ -112,7 +113,7 @@ struct Transcript {
 )]
 pub(super) async fn transcript(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
-        let asked: Wanted = caller::query(&request)?;
+        let asked: Wanted = query::read(&request)?;
         let agent = match asked.agent {
             Some(agent) if caller.role == Role::Operator || agent == caller.name => agent,
             Some(_) => {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, messages::SENDERS, problem::Refused, said};
+use super::{Door, caller, messages::SENDERS, problem::Refused, query, said};
 use crate::{
     agents::Caller,
     channels::formats::ToolResults,
@@ -51,7 +51,7 @@ struct InHand {
 )]
 pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, request| {
-        let turn: Turn = caller::query(&request)?;
+        let turn: Turn = query::read(&request)?;
         let (tools, format) = door.tools(&caller, "").list(turn.context.as_deref()).await?;
         let tool_result_format = format.map(ToolResults::name);
         Ok(Json(InHand { ok: true, tools, tool_result_format }).into_response())
