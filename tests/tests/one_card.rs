@@ -79,7 +79,8 @@ async fn one_press_approves_a_text_for_all_targets_that_are_held_and_each_gets_i
     double.plan(json!([later]))?;
     let seen = house.decide(Verdict::Approve).await?;
     let pages = seen.pages.join("\n");
-    for row in ["TARGET 1 of 3", "to: team", "TARGET 2 of 3", "to: 777", "-100123456789", "FOR ALL 3 TARGETS"]
+    for row in
+        ["TARGET 1 of 3", "to: team", "TARGET 2 of 3", "to: 777", "to: -1001000000001", "FOR ALL 3 TARGETS"]
     {
         ensure!(pages.contains(row), "{row} in {pages}");
     }
