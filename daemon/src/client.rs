@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::{
     config::{Config, ConfigError},
     hub::{install_tls_provider, operator_token_path},
+    settings::readers::{ReadByAll, refuse_everybodys},
 };
 
 /// Beyond what a call itself may wait.
@@ -66,6 +67,9 @@ pub enum ClientError {
     /// A file was named that has no readable token.
     #[error("cannot read the token in {}: {}", .0.display(), .1)]
     TokenFile(PathBuf, std::io::Error),
+    /// A file was named that everybody can read.
+    #[error(transparent)]
+    ReadByAll(#[from] ReadByAll),
     /// A file was named that is empty.
     #[error("{} holds no token: make one with `gatepost agent add NAME` and write it there", .0.display())]
     EmptyTokenFile(PathBuf),
@@ -110,6 +114,7 @@ impl Token {
     /// # Errors
     /// There is none.
     pub fn from_file(path: &Path) -> Result<Self, ClientError> {
+        refuse_everybodys(path)?;
         let text =
             fs::read_to_string(path).map_err(|error| ClientError::TokenFile(path.to_owned(), error))?;
         match text.trim() {

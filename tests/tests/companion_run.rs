@@ -1,7 +1,7 @@
 //! `gatepost companion run`: a hub without a board. Somebody sits at a terminal, compares six digits, reads and decides;
 //! the hub is a process of its own.
 
-use std::{fs, path::PathBuf, thread};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, thread};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
@@ -184,6 +184,7 @@ fn its_keys_open_with_their_passphrase_alone_and_one_process_has_them() -> Resul
         Ok(())
     };
     fs::write(&passphrase, format!("{PASSPHRASE}\n"))?;
+    fs::set_permissions(&passphrase, fs::Permissions::from_mode(0o600))?;
     ends_with(&["--passphrase-file", &file], &[], 1, "another companion runs with the keys in")?;
     // Ctrl-C leaves too.
     first.types("\u{3}")?;
@@ -302,6 +303,7 @@ fn a_revoked_one_says_so_at_once_and_can_be_paired_again_as_another() -> Result<
     house.hub.cli(&["companion", "revoke", "desk"])?.well()?;
     let named = house.hub.folder().path().join("passphrase");
     fs::write(&named, PASSPHRASE)?;
+    fs::set_permissions(&named, fs::Permissions::from_mode(0o600))?;
     let file = ["--passphrase-file", named.to_str().context("UTF-8")?];
     let mut terminal = house.run("plain", WINDOW, &file)?;
     terminal.wait("the hub does not let this companion in: it was revoked")?;

@@ -1,6 +1,6 @@
 //! The same main job with mosquitto in place of the embedded broker.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_companion::{Screen, View};
@@ -93,6 +93,7 @@ fn check(broker: &Mosquitto, way: &str, password: &str) -> Result<Ended> {
     let folder = tempfile::tempdir()?;
     let (file, secret) = (folder.path().join("gatepost.toml"), folder.path().join("password"));
     fs::write(&secret, password)?;
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600))?;
     let user = broker.hub_credentials().username;
     let login = format!("user = \"{user}\"\npassword = \"file:{}\"\n", secret.display());
     fs::write(&file, format!("{CONFIG}\n[broker]\n{way}\n{login}"))?;

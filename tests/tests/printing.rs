@@ -101,6 +101,22 @@ fn a_result_that_cannot_be_written_is_an_error() -> Result<()> {
 }
 
 #[test]
+fn render_hides_a_spoiler_as_each_platform_does() -> Result<()> {
+    let hidden = b"It was ||the butler||, a || b.";
+    for (channel, hides) in [
+        ("discord", "It was ||the butler||, a \\|\\| b."),
+        ("telegram", "It was <tg-spoiler>the butler</tg-spoiler>, a || b."),
+        ("matrix", "<p>It was <span data-mx-spoiler>the butler</span>, a || b.</p>"),
+        ("slack", "It was (spoiler) the butler, a || b."),
+    ] {
+        let part = lines(&gatepost(&["render", "--channel", channel, "--json"], hidden, &[])?.well()?)?;
+        ensure!([&part[0]["text"], &part[0]["html"]].contains(&&json!(hides)), "{channel}: {part:?}");
+        ensure!(!text(&part[0], "preview").contains("butler"), "{channel}: {part:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn render_is_a_filter_from_markdown_to_parts() -> Result<()> {
     let markdown = "# Title\n\nSome **bold** text with a [link](https://hub.test).\n\n- one\n- two\n";
     let matrix = gatepost(&["render", "--channel", "matrix", "--json"], markdown.as_bytes(), &[])?.well()?;

@@ -165,6 +165,31 @@ async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_spoiler_is_hidden_in_its_message_and_in_what_quotes_it() -> Result<()> {
+    let desk = signal::start()?;
+    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
+    let agent = house.agent("courier").await?;
+    let to = "signal:+4915112345679";
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "It was ||the **butler**||, a | b."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let id = text(&sent["parts"][0], "platform_id");
+    let answer = agent.send_and_wait(&json!({"to": to, "message": "Oh.", "replyTo": id}))?;
+    ensure!(answer["state"] == "sent", "{answer}");
+    let params: Vec<Value> = done(&desk).iter().map(|call| call["params"].clone()).collect();
+    ensure!(params[0]["message"] == "It was the butler, a | b.", "{}", params[0]);
+    let styles = json!(["7:10:SPOILER", "11:6:BOLD"]);
+    ensure!(params[0]["textStyle"] == styles, "{}", params[0]);
+    ensure!(params[1]["quoteMessage"] == "It was (spoiler), a | b.", "{}", params[1]);
+    let shown = json!("It was (spoiler) ||the butler||, a | b.");
+    let dry = agent.post(
+        "/v1/messages",
+        &json!({"to": to, "message": "It was ||the **butler**||, a | b.", "dryRun": true}),
+    )?;
+    ensure!(dry.body.to_string().contains(&shown.to_string()), "{dry:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_takes() -> Result<()> {
     let desk = signal::start()?;
     let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;

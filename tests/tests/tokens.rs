@@ -122,6 +122,7 @@ fn every_client_is_told_who_it_is() -> Result<()> {
     // A file holds a token as well as the environment does.
     let file = hub.folder().path().join("engineer.token");
     std::fs::write(&file, format!("{}\n", agent.token()))?;
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     let option = format!("--token-file={}", file.display());
     let mut client = McpClient::starting_with(program()?, &[&option], &[("GATEPOST_HUB", agent.base())])?;
     ensure!(text(&client.step(&json!({"instructions": true}))?, "instructions").starts_with(is));

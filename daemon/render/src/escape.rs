@@ -226,7 +226,8 @@ impl Place<'_> {
         let in_code = look.has(Tag::Code);
         match notation {
             Notation::Discord => {
-                swap.behind = self.mention();
+                // Discord ends a spoiler at the first two bars, escaped, in code or not.
+                swap.behind = if look.is_spoiler() && self.c == '|' { INERT } else { self.mention() };
                 if !in_code
                     && !self.in_address
                     && matches!(self.c, '\\' | '*' | '_' | '~' | '`' | '|' | '[' | '<')

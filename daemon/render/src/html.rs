@@ -7,6 +7,7 @@ use super::Dialect;
 use super::layout::{Block, Form, LaidTable, Layout};
 use super::link::{Link, Links, behind_scheme};
 use super::look::Tag;
+use super::pen::SPOILER;
 use super::plain;
 use super::split::Piece;
 use super::text::Text;
@@ -51,13 +52,13 @@ impl Writer<'_> {
                 if was_bare == bare {
                     self.out.push_str("<br>");
                 }
-                inline(text.text(), piece, &mut self.out);
+                inline(text.text(), piece, self.dialect, &mut self.out);
                 self.bare = bare;
             }
             Block::Text { heading, text, .. } => {
                 let tag = heading.map_or_else(|| "p".to_owned(), |level| format!("h{level}"));
                 self.out.push_str(&format!("<{tag}>"));
-                inline(text.text(), piece, &mut self.out);
+                inline(text.text(), piece, self.dialect, &mut self.out);
                 self.out.push_str(&format!("</{tag}>"));
             }
             Block::Table(table) if table.form == Form::Native => self.table(table, piece),
@@ -175,7 +176,7 @@ impl Writer<'_> {
         for cell in table.table.cells(row) {
             let style = self.styled("", " style=\"border:1px solid #ccc;padding:4px 8px;text-align:left\"");
             self.out.push_str(&format!("<{tag}{style}>"));
-            inline_all(cell, &mut self.out);
+            inline_all(cell, self.dialect, &mut self.out);
             self.out.push_str(&format!("</{tag}>"));
         }
         self.out.push_str("</tr>");
@@ -184,10 +185,10 @@ impl Writer<'_> {
     /// A table without columns: a line for each row.
     fn rows(&mut self, table: &LaidTable<'_>, piece: &Piece) {
         self.out.push_str("<p>");
-        inline_all(table.table.text_line(None).open(), &mut self.out);
+        inline_all(table.table.text_line(None).open(), self.dialect, &mut self.out);
         for row in piece.range.clone() {
             self.out.push_str("<br>");
-            inline_all(table.table.text_line(Some(row)).open(), &mut self.out);
+            inline_all(table.table.text_line(Some(row)).open(), self.dialect, &mut self.out);
         }
         self.out.push_str("</p>");
     }
@@ -200,22 +201,31 @@ impl Writer<'_> {
     }
 }
 
-fn inline_all(text: Text<'_>, out: &mut String) {
-    write_inline(text, 0..text.as_str().len(), out);
+fn inline_all(text: Text<'_>, dialect: Dialect, out: &mut String) {
+    write_inline(text, 0..text.as_str().len(), dialect, out);
 }
 
-fn inline(text: Text<'_>, piece: &Piece, out: &mut String) {
-    write_inline(text, piece.range.clone(), out);
+fn inline(text: Text<'_>, piece: &Piece, dialect: Dialect, out: &mut String) {
+    write_inline(text, piece.range.clone(), dialect, out);
 }
 
-fn write_inline(text: Text<'_>, range: std::ops::Range<usize>, out: &mut String) {
+/// What is around a spoiler. No program for mail hides anything.
+fn around_spoiler(dialect: Dialect) -> [&'static str; 2] {
+    match dialect {
+        // <https://spec.matrix.org/v1.18/client-server-api/#spoiler-messages>
+        Dialect::Matrix => ["<span data-mx-spoiler>", "</span>"],
+        Dialect::Telegram | Dialect::Email => [SPOILER, ""],
+    }
+}
+
+fn write_inline(text: Text<'_>, range: std::ops::Range<usize>, dialect: Dialect, out: &mut String) {
     let mut open: Vec<Tag> = Vec::new();
     for (at, slice, look) in text.located(range) {
         let link = look.link().map(|link| &text.links()[link]);
         let tags: Vec<Tag> =
             look.tags().filter(|tag| !matches!(tag, Tag::Link(_)) || link.is_some_and(may_link)).collect();
         let shared = open.iter().zip(&tags).take_while(|(a, b)| a == b).count();
-        close_tags(&mut open, shared, out);
+        close_tags(&mut open, shared, dialect, out);
         for tag in &tags[shared..] {
             match tag {
                 Tag::Link(link) => {
@@ -227,6 +237,7 @@ fn write_inline(text: Text<'_>, range: std::ops::Range<usize>, out: &mut String)
                 Tag::Emphasis => out.push_str("<em>"),
                 Tag::Strike => out.push_str("<del>"),
                 Tag::Code => out.push_str("<code>"),
+                Tag::Spoiler => out.push_str(around_spoiler(dialect)[0]),
             }
             open.push(*tag);
         }
@@ -243,10 +254,10 @@ fn write_inline(text: Text<'_>, range: std::ops::Range<usize>, out: &mut String)
             escape(&address, out);
         }
     }
-    close_tags(&mut open, 0, out);
+    close_tags(&mut open, 0, dialect, out);
 }
 
-fn close_tags(open: &mut Vec<Tag>, depth: usize, out: &mut String) {
+fn close_tags(open: &mut Vec<Tag>, depth: usize, dialect: Dialect, out: &mut String) {
     for tag in open.drain(depth..).rev() {
         out.push_str(match tag {
             Tag::Link(_) => "</a>",
@@ -254,6 +265,7 @@ fn close_tags(open: &mut Vec<Tag>, depth: usize, out: &mut String) {
             Tag::Emphasis => "</em>",
             Tag::Strike => "</del>",
             Tag::Code => "</code>",
+            Tag::Spoiler => around_spoiler(dialect)[1],
         });
     }
 }

@@ -32,6 +32,7 @@ mod pen;
 mod plain;
 mod settle;
 mod split;
+mod spoiler;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -43,9 +44,12 @@ mod write;
 use gatepost_chunk::Unit;
 
 pub use parse::parse;
+pub use plain::without_spoilers;
 pub use tree::Document;
 
 use layout::Layout;
+use link::Links;
+use plain::Spoilers;
 
 /// The smallest limit that leaves room for text beside quote marks and indentation, in any unit.
 pub const SMALLEST_LIMIT: usize = 16;
@@ -57,7 +61,7 @@ const MATRIX_BYTES: usize = 56_000;
 /// No platform is known to want more in one part than this; it keeps a first attempt for Matrix from being wasted.
 const MATRIX_TEXT: usize = 20_000;
 
-/// The smallest limit for a flavour whose marks count.
+/// The smallest limit for a flavour whose marks count, as that of a spoiler does in readable text.
 pub const SMALLEST_MARKED_LIMIT: usize = 80;
 
 /// What a platform takes besides text.
@@ -122,6 +126,8 @@ pub enum StyleKind {
     Strikethrough,
     /// `MONOSPACE`.
     Monospace,
+    /// `SPOILER`.
+    Spoiler,
 }
 
 impl StyleKind {
@@ -132,6 +138,7 @@ impl StyleKind {
             Self::Italic => "ITALIC",
             Self::Strikethrough => "STRIKETHROUGH",
             Self::Monospace => "MONOSPACE",
+            Self::Spoiler => "SPOILER",
         }
     }
 }
@@ -174,8 +181,12 @@ pub struct Part {
     pub styles: Vec<Style>,
     /// Units of `text`.
     pub units: usize,
-    /// What an approver sees: the visible text, each link as `label <url>`, nothing hidden.
+    /// What an approver sees: the visible text, each link as `label <url>`, each spoiler as `(spoiler) ||text||`; nothing
+    /// hidden.
     pub shown: String,
+    /// If the part has spoilers: the visible text without theirs, for what is read before anybody asks for it, such as a
+    /// notification.
+    pub preview: Option<String>,
 }
 
 /// Why a document cannot be rendered.
@@ -212,11 +223,14 @@ impl std::error::Error for RenderError {}
 /// # Errors
 ///
 /// [`RenderError::LimitTooSmall`] for a limit below [`SMALLEST_LIMIT`], or below
-/// [`SMALLEST_MARKED_LIMIT`] where marks count; [`RenderError::MarkupTooLarge`] if a Matrix
+/// [`SMALLEST_MARKED_LIMIT`] if marks count; [`RenderError::MarkupTooLarge`] if a Matrix
 /// event cannot hold the markup of even the shortest part.
 pub fn render(document: &Document, flavour: &Flavour) -> Result<Vec<Part>, RenderError> {
     let smallest = match flavour.markup {
         Markup::Marks(_) => SMALLEST_MARKED_LIMIT,
+        Markup::Plain | Markup::Html(Dialect::Matrix | Dialect::Email) if document.has_spoilers() => {
+            SMALLEST_MARKED_LIMIT
+        }
         _ => SMALLEST_LIMIT,
     };
     if let Some(limit) = flavour.limit.filter(|limit| *limit < smallest) {
@@ -230,7 +244,7 @@ pub fn render(document: &Document, flavour: &Flavour) -> Result<Vec<Part>, Rende
     };
     // Markup is only known once it is written. It is rarely much longer than the text, so this rarely turns twice.
     let mut limit = flavour.limit.map_or(MATRIX_TEXT, |limit| limit.min(MATRIX_TEXT));
-    while limit >= SMALLEST_LIMIT {
+    while limit >= smallest {
         let parts = parts(document, flavour, Some(limit));
         let bytes = |part: &Part| part.text.len() + part.html.as_ref().map_or(0, String::len);
         if parts.iter().all(|part| bytes(part) <= MATRIX_BYTES) {
@@ -259,7 +273,16 @@ fn parts(document: &Document, flavour: &Flavour, limit: Option<usize>) -> Vec<Pa
                 text.drain(..text.len() - text.trim_start().len());
             }
             let (units, styles) = (flavour.unit.count(&text), written.styles);
-            Part { text, html, styles, units, shown: plain::write(&layout, pieces) }
+            let preview = plain::has_spoilers(&layout, pieces).then(|| {
+                let word = match flavour.markup {
+                    // What the specification has its body say (client-server API, "Spoiler messages").
+                    Markup::Html(Dialect::Matrix) => "[Spoiler]",
+                    _ => pen::SPOILER.trim_end(),
+                };
+                plain::write(&layout, pieces, Links::Round, Spoilers::LeftOut(word))
+            });
+            let shown = plain::write(&layout, pieces, Links::Angle, Spoilers::Marked);
+            Part { text, html, styles, units, shown, preview }
         })
         .collect()
 }

@@ -11,9 +11,12 @@ pub(super) enum Tag {
     Emphasis,
     Strike,
     Code,
+    /// Hidden until its reader asks for it.
+    Spoiler,
 }
 
-/// How a stretch of text looks: its tags, outermost first, each kind at most once, code innermost.
+/// How a stretch of text looks: its tags, outermost first, each kind at most once; a spoiler is outermost, so that nothing
+/// inside it takes it apart, and code innermost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Look {
     /// Four bits for each tag, outermost lowest: what kind it is; zero behind the last.
@@ -27,20 +30,25 @@ const STRONG: u32 = 2;
 const EMPHASIS: u32 = 3;
 const STRIKE: u32 = 4;
 const CODE: u32 = 5;
+const SPOILER: u32 = 6;
 
 impl Look {
     /// Nothing special.
     pub(super) const PLAIN: Self = Self { kinds: 0, link: 0 };
 
-    /// The first of each kind of tag; code is innermost.
+    /// The first of each kind of tag; a spoiler is outermost, code innermost.
     pub(super) fn new(tags: impl IntoIterator<Item = Tag>) -> Self {
         let mut look = Self::default();
-        let mut code = false;
+        let (mut code, mut spoiler) = (false, false);
         for tag in tags {
             code |= tag == Tag::Code;
-            if tag != Tag::Code {
+            spoiler |= tag == Tag::Spoiler;
+            if !matches!(tag, Tag::Code | Tag::Spoiler) {
                 look.add(tag);
             }
+        }
+        if spoiler {
+            look.kinds = look.kinds << 4 | SPOILER;
         }
         if code {
             look.add(Tag::Code);
@@ -76,6 +84,12 @@ impl Look {
         self.kinds == 0
     }
 
+    /// Whether it is hidden until its reader asks for it.
+    #[inline]
+    pub(super) fn is_spoiler(self) -> bool {
+        self.kinds & 0xf == SPOILER
+    }
+
     /// Whether nothing but being code is special about it.
     #[inline]
     pub(super) fn is_code(self) -> bool {
@@ -98,6 +112,7 @@ impl Look {
             STRONG => Tag::Strong,
             EMPHASIS => Tag::Emphasis,
             STRIKE => Tag::Strike,
+            SPOILER => Tag::Spoiler,
             _ => Tag::Code,
         })
     }
@@ -145,6 +160,7 @@ impl Tag {
             Self::Emphasis => EMPHASIS,
             Self::Strike => STRIKE,
             Self::Code => CODE,
+            Self::Spoiler => SPOILER,
         }
     }
 }

@@ -212,7 +212,8 @@ impl Measure {
         cost
     }
 
-    /// Whether it may cost something that `look` ends: without marks, only the address of a link does.
+    /// Whether it may cost something that `look` ends: without marks, only the address of a link does. What stands before
+    /// a spoiler has nothing behind it.
     #[inline]
     fn counts_end(&self, look: Look) -> bool {
         self.pen.has_marks() || look.link().is_some()
@@ -222,14 +223,14 @@ impl Measure {
         match (self.pen, tag) {
             (_, Tag::Link(link)) => self.link(text, link).open,
             (Pen::Telegram, _) => self.html(text, tag),
-            (pen, tag) => Cost::units(pen.mark(tag).len()),
+            (pen, tag) => Cost::units(pen.marks(tag)[0].len()),
         }
     }
 
     fn close(&self, text: Text<'_>, tag: Tag) -> Cost {
         match tag {
             Tag::Link(link) => self.link(text, link).close,
-            tag => Cost::units(self.pen.mark(tag).len()),
+            tag => Cost::units(self.pen.marks(tag)[1].len()),
         }
     }
 

@@ -9,11 +9,12 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Pars
 
 use super::link::Links;
 use super::look::{self, Look};
+use super::spoiler;
 use super::table::{Grid, Table};
 use super::text::Texts;
 use super::tree::{Container, Content, DEEPEST, Document, Leaf, Node};
 
-/// Parses CommonMark with tables, strikethrough, task lists and footnotes. Any text is a document.
+/// Parses CommonMark with tables, strikethrough, task lists, footnotes and spoilers. Any text is a document.
 pub fn parse(markdown: &str) -> Document {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
@@ -33,8 +34,19 @@ pub fn parse(markdown: &str) -> Document {
     let document = Document { texts: Texts::with_capacity(markdown.len()), ..Document::default() };
     let mut builder =
         Builder { is_suspect: has_controls || is_suspect(markdown), document, ..Builder::default() };
-    for event in Parser::new_ext(markdown, options) {
-        builder.event(event);
+    let parser = Parser::new_ext(markdown, options);
+    match spoiler::may_be_in(markdown) {
+        false => parser.for_each(|event| builder.event(event)),
+        true => {
+            for (event, range) in parser.into_offset_iter() {
+                let is_text = matches!(event, Event::Text(_));
+                let begin = builder.document.texts.open().as_str().len();
+                builder.event(event);
+                if is_text {
+                    builder.find_bars(begin, markdown[..range.start].ends_with('\\'));
+                }
+            }
+        }
     }
     builder.end_text(Content::Paragraph);
     builder.document
@@ -103,6 +115,8 @@ struct Builder {
     /// What text looks like that is in all of them.
     look: Look,
     links: Vec<OpenLink>,
+    /// Where the open text has bars that may be on either side of a spoiler.
+    bars: Vec<usize>,
 }
 
 enum OpenLink {
@@ -269,6 +283,15 @@ impl Builder {
         self.document.texts.push(&printable(&text, self.is_suspect), self.look);
     }
 
+    /// Looks for bars in what the open text has from `begin` on, whose first sign may have been escaped.
+    fn find_bars(&mut self, begin: usize, is_escaped: bool) {
+        // In code they are code, in a table the table's own.
+        if self.code.is_none() && self.table.is_none() {
+            let text = &self.document.texts.open().as_str()[begin..];
+            self.bars.extend(spoiler::bars(text, is_escaped).map(|at| begin + at));
+        }
+    }
+
     fn open_link(&mut self, url: String) {
         let url = if self.is_suspect { printable(&url, true).into_owned() } else { url };
         let url = if url.contains('\n') { url.replace('\n', "%0A") } else { url };
@@ -335,6 +358,12 @@ impl Builder {
     fn end_text(&mut self, content: impl FnOnce(usize) -> Content) {
         let texts = &mut self.document.texts;
         texts.trim_end();
+        if !self.bars.is_empty()
+            && let Some(hidden) = spoiler::hide(texts.open(), &std::mem::take(&mut self.bars))
+        {
+            texts.forget(texts.len());
+            texts.append(hidden.open());
+        }
         if texts.open().is_blank() {
             return texts.forget(texts.len());
         }

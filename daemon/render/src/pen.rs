@@ -14,6 +14,9 @@ pub(super) const INERT: &str = "\u{200b}";
 /// The same as a sign.
 pub(super) const INERT_SIGN: char = '\u{200b}';
 
+/// What stands before a spoiler where the platform has none: its reader is told what comes.
+pub(super) const SPOILER: &str = "(spoiler) ";
+
 /// The most entities of a Telegram message; later ones are ignored (Bot API, "Formatting options").
 const TELEGRAM_TAGS: usize = 100;
 
@@ -59,13 +62,29 @@ impl Pen {
     /// Whether a word may not go on right behind a mark (nor begin right before one) if it is to be read as one.
     pub(super) fn keeps_to_words(self, tag: Tag) -> bool {
         match self {
+            Self::Marks(_) if tag == Tag::Spoiler => false,
             Self::Marks(Notation::Discord | Notation::Teams) => tag == Tag::Emphasis,
             Self::Marks(_) => true,
             _ => false,
         }
     }
 
-    /// The mark on either side of text that has `tag`; empty for links, which have [`Pen::link`].
+    /// What goes before and behind text that has `tag`; nothing for links, which have [`Pen::link`].
+    pub(super) fn marks(self, tag: Tag) -> [&'static str; 2] {
+        match (self, tag) {
+            // What hides a text is Telegram's tag and Signal's range; Matrix' HTML is not counted.
+            (Self::Telegram | Self::Styles, Tag::Spoiler) => ["", ""],
+            (Self::Plain | Self::Marks(_), Tag::Spoiler) if !self.hides() => [SPOILER, ""],
+            _ => [self.mark(tag); 2],
+        }
+    }
+
+    /// Whether marks on either side hide a text.
+    pub(super) fn hides(self) -> bool {
+        self == Self::Marks(Notation::Discord)
+    }
+
+    /// The mark on either side of text that has `tag`, if there is one.
     pub(super) fn mark(self, tag: Tag) -> &'static str {
         let Self::Marks(notation) = self else { return "" };
         let doubled = matches!(notation, Notation::Discord | Notation::Teams);
@@ -77,6 +96,9 @@ impl Pen {
             Tag::Strike if doubled => "~~",
             Tag::Strike => "~",
             Tag::Code => "`",
+            // <https://support.discord.com/hc/en-us/articles/360022320632-Spoiler-Tags>
+            Tag::Spoiler if self.hides() => "||",
+            Tag::Spoiler => "",
         }
     }
 
@@ -130,6 +152,8 @@ impl Pen {
             Tag::Emphasis => Html { open: "<i>", url: None, close: "</i>" },
             Tag::Strike => Html { open: "<s>", url: None, close: "</s>" },
             Tag::Code => Html { open: "<code>", url: None, close: "</code>" },
+            // <https://core.telegram.org/bots/api#html-style>
+            Tag::Spoiler => Html { open: "<tg-spoiler>", url: None, close: "</tg-spoiler>" },
         })
     }
 

@@ -13,7 +13,7 @@ use super::text::{Held, Text, Texts};
 /// What some platforms read as marks and have no escape for, and what takes a mark's power, in case an agent wrote it.
 const SIGNS: [char; 6] = ['*', '_', '~', '`', '<', INERT_SIGN];
 
-const STYLES: [Tag; 4] = [Tag::Strong, Tag::Emphasis, Tag::Strike, Tag::Code];
+const STYLES: [Tag; 5] = [Tag::Strong, Tag::Emphasis, Tag::Strike, Tag::Code, Tag::Spoiler];
 
 /// The same text with the looks that `pen` can write.
 pub(super) fn settle(pen: Pen, held: Held<'_>) -> Held<'_> {
@@ -33,11 +33,14 @@ pub(super) fn settle(pen: Pen, held: Held<'_>) -> Held<'_> {
     }
 }
 
-/// Telegram takes nothing within code, and code within nothing.
+/// Telegram takes nothing within code, and code within nothing. A spoiler is worth more than code.
 #[inline]
 fn without_nested_code(pen: Pen, text: Text<'_>, look: Look) -> Look {
     if look.is_code() || !look.has(Tag::Code) {
         return look;
+    }
+    if look.is_spoiler() {
+        return Look::new(look.tags().filter(|tag| *tag != Tag::Code));
     }
     let is_linked = look.link().is_some_and(|link| pen.links(&text.links()[link]));
     Look::new(look.tags().filter(|tag| is_link(tag) || *tag == Tag::Code && !is_linked))
@@ -53,8 +56,8 @@ pub(super) fn settled_within<'a>(
     let mut slices: Vec<_> = text.located(range.clone()).collect();
     let all = &text.as_str()[range.clone()];
     let goes_on = |look: Option<Look>, tag| look.is_some_and(|look| look.has(tag));
-    // Nothing in code is made inert.
-    for tag in STYLES.into_iter().filter(|tag| *tag != Tag::Code) {
+    // Nothing in code is made inert, and what stands before a spoiler has no power to lose.
+    for tag in STYLES.into_iter().filter(|tag| !matches!(tag, Tag::Code | Tag::Spoiler)) {
         let has = |slice: &&(usize, &str, Look)| slice.2.has(tag);
         let head = slices.iter().take_while(has).count();
         let tail = slices.len() - slices.iter().rev().take_while(has).count();
@@ -90,17 +93,21 @@ pub(super) fn embolden(text: Text<'_>) -> Texts {
     text.with_looks(looks)
 }
 
-/// The same text without styles.
+/// The same text without styles. What is hidden stays so.
 pub(super) fn without_styles(text: Text<'_>) -> Texts {
     let looks = text.slices(0..text.as_str().len());
-    text.with_looks(looks.map(|(slice, look)| (slice, Look::new(look.tags().filter(is_link)))))
+    let stays = |tag: &Tag| is_link(tag) || *tag == Tag::Spoiler;
+    text.with_looks(looks.map(|(slice, look)| (slice, Look::new(look.tags().filter(stays)))))
 }
 
 fn marked(pen: Pen, text: Text<'_>) -> Texts {
     let all = text.as_str();
     let slices: Vec<_> = text.located(0..all.len()).collect();
     let addresses = addresses(all);
-    let kept = STYLES.map(|tag| stretches(pen, text, &slices, &addresses, tag));
+    let kept = STYLES.map(|tag| match tag {
+        Tag::Spoiler => hidden(pen, text),
+        tag => stretches(pen, text, &slices, &addresses, tag),
+    });
     let mut edges: Vec<usize> = slices.iter().map(|(at, _, _)| *at).chain([all.len()]).collect();
     edges.extend(kept.iter().flatten().flat_map(|range| [range.start, range.end]));
     // Each kind's are in order by themselves: a sort that looks for runs only merges them.
@@ -125,6 +132,30 @@ fn marked(pen: Pen, text: Text<'_>) -> Texts {
         looks.push((&all[start..end], Look::new(look.tags().filter(stays))));
     }
     text.with_looks(looks)
+}
+
+/// Where spoilers are. None is ever dropped: that would show what it hides. Where marks are on either side, they end at every
+/// line, so that what is around the line cannot take them apart.
+fn hidden(pen: Pen, text: Text<'_>) -> Vec<Range<usize>> {
+    let all = text.as_str();
+    let spoilers =
+        text.by_spoiler(0..all.len()).filter(|(_, is_spoiler)| *is_spoiler).map(|(range, _)| range);
+    if !pen.hides() {
+        return spoilers.collect();
+    }
+    let mut lines = Vec::new();
+    for range in spoilers {
+        let mut start = range.start;
+        for line in all[range].split('\n') {
+            let at = start + line.len() - line.trim_start().len();
+            let end = at + line.trim().len();
+            if at < end {
+                lines.push(at..end);
+            }
+            start += line.len() + 1;
+        }
+    }
+    lines
 }
 
 /// Where `tag` can be shown.

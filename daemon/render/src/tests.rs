@@ -7,6 +7,7 @@ mod golden;
 mod kept;
 mod optimum;
 mod promises;
+mod spoilers;
 
 const PLAIN: Flavour =
     Flavour { markup: Markup::Plain, limit: None, unit: Unit::Utf16, tables: Tables::Code };
@@ -393,7 +394,7 @@ fn deep_nesting_keeps_its_text() {
 }
 
 fn markdown() -> impl Strategy<Value = String> {
-    let piece = "(# |- |1\\. |> |    |\n|\n\n|```\n|~~~\n|\\*|\\*\\*|_|~~|`|\\[|\\]|\\(|\\)|!\\[|<|>|\\||\
+    let piece = "(# |- |1\\. |> |    |\n|\n\n|```\n|~~~\n|\\*|\\*\\*|_|~~|`|\\[|\\]|\\(|\\)|!\\[|<|>|\\||\\|\\||\
                  \n\\|a\\|b\\|\n\\|-\\|-\\|\n\\|[a-z]{0,40}\\|c\\|\n|\\[x y\\]\\(https://[a-z]{1,40}\\.example\\)|\
                  [a-z]{1,9} |[a-z]{1,60}|[a-z]{2,5}\\. |漢|。|👨‍👩‍👧|e\u{301}|&amp;|\\PC)";
     proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
@@ -430,6 +431,9 @@ proptest! {
         let tables = [Tables::Native, Tables::Code, Tables::Bullets, Tables::Plain][tables];
         let flavour = Flavour { markup: Markup::Html(Dialect::Email), limit: Some(limit), unit, tables };
         let document = parse(&markdown);
+        // What says that something is a spoiler takes room.
+        let limit = if document.has_spoilers() { limit.max(SMALLEST_MARKED_LIMIT) } else { limit };
+        let flavour = Flavour { limit: Some(limit), ..flavour };
         let parts = super::render(&document, &flavour).unwrap();
         prop_assert_eq!(parts.is_empty(), document.is_blank());
         for part in parts {

@@ -46,6 +46,24 @@ impl<'a> Text<'a> {
         self.runs.iter().all(|(_, look)| look.is_plain())
     }
 
+    /// Whether any of it is a spoiler.
+    pub(super) fn has_spoilers(self) -> bool {
+        self.runs.iter().any(|(_, look)| look.is_spoiler())
+    }
+
+    /// The stretches of `range` that are spoilers, and those between them.
+    pub(super) fn by_spoiler(self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, bool)> {
+        let mut slices = self.located(range).peekable();
+        std::iter::from_fn(move || {
+            let (start, slice, look) = slices.next()?;
+            let (mut end, is_spoiler) = (start + slice.len(), look.is_spoiler());
+            while let Some((_, more, _)) = slices.next_if(|(.., look)| look.is_spoiler() == is_spoiler) {
+                end += more.len();
+            }
+            Some((start..end, is_spoiler))
+        })
+    }
+
     pub(super) fn is_blank(self) -> bool {
         self.text.trim_start().is_empty()
     }
@@ -232,6 +250,11 @@ impl Texts {
             runs: &self.runs[begin.runs..end.runs],
             links: &self.links[begin.links..end.links],
         }
+    }
+
+    /// Whether any of them has a spoiler.
+    pub(super) fn have_spoilers(&self) -> bool {
+        self.runs.iter().any(|(_, look)| look.is_spoiler())
     }
 
     /// Whether any of `texts` has a link.

@@ -5,6 +5,7 @@
 
 use super::link::Links;
 use super::look::Look;
+use super::pen::SPOILER;
 use super::table::{Grid, Table};
 use super::text::{Text, Texts};
 
@@ -90,13 +91,23 @@ impl Document {
         self.leaves.is_empty()
     }
 
+    /// Whether any of it is hidden until its reader asks for it.
+    pub(super) fn has_spoilers(&self) -> bool {
+        self.texts.have_spoilers()
+    }
+
     /// The first visible line in at most `max_chars` characters, for the subject of an e-mail. Cut at a word, a longer
-    /// one ends in `…`.
+    /// one ends in `…`. The text of a spoiler is not in it.
     pub fn headline(&self, max_chars: usize) -> String {
         let line = self.leaves.iter().find_map(|leaf| {
             let text = match &leaf.content {
                 Content::Paragraph(text) | Content::Heading(_, text) | Content::Code { text, .. } => {
-                    self.text(*text).as_str().to_owned()
+                    let text = self.text(*text);
+                    let shown = |(range, is_spoiler)| match is_spoiler {
+                        true => SPOILER.trim_end(),
+                        false => &text.as_str()[range],
+                    };
+                    text.by_spoiler(0..text.as_str().len()).map(shown).collect::<String>()
                 }
                 Content::Table(grid) => Table::new(&self.texts, grid).header_line(Links::Round),
                 Content::Rule => return None,

@@ -194,7 +194,7 @@ impl Writer<'_> {
                 Tag::Link(link) => self.around_link(text, link, |(_, end)| end),
                 tag => {
                     self.end_style(style(tag));
-                    self.literal(self.pen.mark(tag));
+                    self.literal(self.pen.marks(tag)[1]);
                 }
             }
         }
@@ -206,7 +206,7 @@ impl Writer<'_> {
             match tag {
                 Tag::Link(link) => self.around_link(text, link, |(begin, _)| begin),
                 tag => {
-                    self.literal(self.pen.mark(tag));
+                    self.literal(self.pen.marks(tag)[0]);
                     self.begin_style(style(tag));
                 }
             }
@@ -310,5 +310,6 @@ fn style(tag: Tag) -> StyleKind {
         Tag::Emphasis => StyleKind::Italic,
         Tag::Strike => StyleKind::Strikethrough,
         Tag::Code => StyleKind::Monospace,
+        Tag::Spoiler => StyleKind::Spoiler,
     }
 }

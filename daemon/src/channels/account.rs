@@ -104,6 +104,13 @@ impl Accounts {
         self.0.entry(channel.into()).or_default().insert(account.into(), Account { adapter, on_unknown });
     }
 
+    /// Adds an account that is open in `others`.
+    pub fn keep(&mut self, others: &Self, channel: &str, account: &str) {
+        if let Some(open) = others.0.get(channel).and_then(|accounts| accounts.get(account)) {
+            self.0.entry(channel.into()).or_default().insert(account.into(), open.clone());
+        }
+    }
+
     /// What becomes of a part of this account when nobody can tell whether it arrived.
     pub fn on_unknown(&self, channel: &str, account: &str) -> OnUnknown {
         self.0

@@ -64,6 +64,7 @@ pub const LOCAL: Format = Format {
     caption_limit: None,
     tool_results: ToolResults::Plain,
     guide: "- Write Markdown; people read it as tidy plain text.\n\
+            - Nothing can be hidden: `||spoiler||` arrives behind the word (spoiler).\n\
             - There is no limit: a message arrives in one piece.\n\
             - Tables are lined up, links show their address.\n",
 };
@@ -81,6 +82,7 @@ pub const EMAIL: Format = Format {
     tool_results: ToolResults::Plain,
     guide: "- Write Markdown; it is sent as HTML with a plain text beside it.\n\
             - The first visible line becomes the subject, so begin with one that says what it is about.\n\
+            - `||spoiler||` arrives behind the word (spoiler), and is left out of the subject.\n\
             - Headings, lists, quotes, tables and code all come through. The message is never split.\n",
 };
 
@@ -96,6 +98,7 @@ pub const MATRIX: Format = Format {
     caption_limit: None,
     tool_results: ToolResults::Plain,
     guide: "- Write Markdown; headings, lists, quotes, tables and code become rich text.\n\
+            - `||spoiler||` is hidden until a reader opens it, not in code or a table.\n\
             - What is longer than 4,000 characters arrives as several messages.\n\
             - The answered message is quoted with the first of them only.\n",
 };
@@ -113,6 +116,7 @@ pub const DISCORD: Format = Format {
     tool_results: ToolResults::Markdown,
     guide: "- Write Markdown; Discord shows nearly all of it.\n\
             - A message has 2,000 characters. Longer text is split for you, code blocks closed and opened again.\n\
+            - `||spoiler||` is hidden until a reader opens it, not in code or a table.\n\
             - Tables arrive as code blocks: keep them narrow.\n\
             - The answered message is referred to by the first part only.\n\
             - Ask with buttons, selects or a poll. A form (modal) opens only in answer to a press: no message brings one.\n\
@@ -133,6 +137,7 @@ pub const TELEGRAM: Format = Format {
     guide: "- Write Markdown, not HTML; it is sent in Telegram's own markup.\n\
             - A message has 4,096 visible characters, a caption 1,024. Longer text is split for you.\n\
             - Bold, italic, struck through, code, links and quotes are shown. Headings become bold, lists get bullets.\n\
+            - `||spoiler||` is hidden until a reader opens it, not in code or a table.\n\
             - Tables arrive as lined-up code: keep them narrow, most people read on a phone.\n",
 };
 
@@ -148,6 +153,7 @@ pub const SLACK: Format = Format {
     caption_limit: None,
     tool_results: ToolResults::Markdown,
     guide: "- Write Markdown; it is turned into Slack's mrkdwn.\n\
+            - `||spoiler||` arrives behind the word (spoiler), and is left out of notifications.\n\
             - Text past 4,000 characters arrives as several messages.\n\
             - Headings become bold lines, tables code blocks. Nested lists keep their shape.\n\
             - Mentions written in the text, such as `<!channel>`, call nobody.\n",
@@ -167,6 +173,7 @@ pub const WHATSAPP: Format = Format {
     guide: "- Write for a phone: short paragraphs, little markup.\n\
             - Bold, italic, struck through and code are shown; headings become bold lines.\n\
             - A link's address follows its text. Table rows become plain lines: prefer a list.\n\
+            - Nothing can be hidden: `||spoiler||` arrives behind the word (spoiler).\n\
             - A message has 4,096 characters. Longer text is split for you.\n",
 };
 
@@ -177,6 +184,7 @@ pub const SIGNAL: Format = Format {
     caption_limit: None,
     tool_results: ToolResults::Markdown,
     guide: "- Write Markdown: bold, italic, struck through and monospace come through as Signal's own styles.\n\
+            - `||spoiler||` is hidden until a reader opens it, not in code or a table.\n\
             - Text past 4,000 characters arrives as several messages.\n\
             - Headings become bold lines, a link's address follows its text, tables are lined up in monospace.\n",
 };
@@ -188,6 +196,7 @@ pub const IMESSAGE: Format = Format {
     caption_limit: None,
     tool_results: ToolResults::Plain,
     guide: "- Only plain text arrives: say what matters in words, not in bold.\n\
+            - Nothing can be hidden: `||spoiler||` arrives behind the word (spoiler).\n\
             - Keep it short; past 4,000 characters a text arrives as several messages.\n\
             - Table rows become plain lines, a link's address follows its text.\n",
 };
@@ -205,6 +214,7 @@ pub const GOOGLECHAT: Format = Format {
     tool_results: ToolResults::Markdown,
     guide: "- Write Markdown; it is turned into Google Chat's own marks.\n\
             - Bold, italic, struck through, code, lists and links are shown; headings become bold lines.\n\
+            - Nothing can be hidden: `||spoiler||` arrives behind the word (spoiler).\n\
             - Tables arrive as code blocks. Text past 16,000 bytes arrives as several messages.\n",
 };
 
@@ -220,6 +230,7 @@ pub const TEAMS: Format = Format {
     caption_limit: None,
     tool_results: ToolResults::Plain,
     guide: "- Write Markdown; Teams shows bold, italic, struck through, links, lists, quotes and code.\n\
+            - Nothing can be hidden: `||spoiler||` arrives behind the word (spoiler).\n\
             - Headings become bold lines, tables code blocks.\n\
             - Text past 4,000 characters arrives as several messages.\n",
 };
@@ -231,6 +242,7 @@ pub const WEBHOOK: Format = Format {
     caption_limit: None,
     tool_results: ToolResults::Plain,
     guide: "- A program receives it in one piece, as plain text and as your Markdown: say what it needs, and no more.\n\
+            - In the plain text `||spoiler||` arrives behind the word (spoiler).\n\
             - Headings, lists and tables become tidy lines; a link's address follows its text.\n",
 };
 
@@ -242,6 +254,7 @@ pub const NTFY: Format = Format {
     tool_results: ToolResults::Plain,
     guide: "- A notification on a phone: a line that says what it is about, and a sentence or two.\n\
             - Only plain text arrives. The first visible line is the title as well.\n\
+            - `||spoiler||` arrives behind the word (spoiler), and is left out of the title.\n\
             - Past 4,096 bytes a text arrives as several notifications.\n",
 };
 

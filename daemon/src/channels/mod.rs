@@ -14,6 +14,7 @@ pub mod attempt;
 pub mod capabilities;
 #[cfg(test)]
 pub(crate) mod contract;
+pub mod decoders;
 pub mod discord;
 pub mod email;
 pub mod formats;

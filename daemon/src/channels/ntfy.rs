@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, TargetError,
     account::{OpenError, Opening},
-    http::{Http, base::Base, token::Token},
+    http::{Answer, Http, Reader, Silence, Verdict, base::Base, token::Token},
     identity::Spelling,
     limits::Scope,
 };
@@ -24,7 +24,7 @@ use crate::settings::{
 /// `[channels.ntfy.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
     key("url", "\"https://ntfy.sh\"", "The server."),
-    key("token", "\"file:/run/credentials/ntfy\"", "An access token, for topics that want one."),
+    key("token", "\"file:secrets/ntfy\"", "An access token, for topics that want one."),
     key("priority", "3", "From 1 to 5, for what is not silent."),
 ];
 
@@ -62,17 +62,28 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
 }
 
 impl Ntfy {
-    async fn ask(&self, request: reqwest::RequestBuilder) -> Result<Value, Failure> {
+    async fn ask(&self, request: reqwest::RequestBuilder) -> Result<Answer, Silence> {
         let token = self.http.token();
         let request = if token.expose().is_empty() { request } else { request.bearer_auth(token.expose()) };
-        let answer = self.http.ask(request).await?;
-        let said = answer.body["error"].as_str().unwrap_or("it gave no reason");
-        match answer.status.as_u16() {
-            200..=299 => Ok(answer.body),
-            401 | 403 => Err(self.http.refused(format!("ntfy refused the token: {}", self.http.words(said)))),
-            _ => Err(self.http.judge(&answer, said, Scope::Account)),
-        }
+        self.http.ask(request).await
     }
+}
+
+/// What ntfy says no to, if it does.
+fn refused(reader: &Reader, answer: &Answer) -> Option<Verdict> {
+    let said = answer.body["error"].as_str().unwrap_or("it gave no reason");
+    match answer.status.as_u16() {
+        200..=299 => None,
+        401 | 403 => Some(Verdict::Token(format!("ntfy refused the token: {}", reader.words(said)))),
+        _ => Some(reader.judge(answer, said, Scope::Account)),
+    }
+}
+
+/// The id of what was published.
+pub(super) fn decode(reader: &Reader, answer: &Answer) -> Result<String, Verdict> {
+    refused(reader, answer).map_or(Ok(()), Err)?;
+    let id = answer.body["id"].as_str().map(str::to_owned);
+    id.ok_or_else(|| Verdict::Unknown("ntfy said yes, but not as which message".into()))
 }
 
 #[async_trait]
@@ -101,16 +112,20 @@ impl Adapter for Ntfy {
 
     async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
         let answer = self.ask(self.http.client.post(self.url.at(&[])).json(wire)).await?;
-        let id = answer["id"].as_str().map(str::to_owned);
-        id.ok_or_else(|| Failure::Unknown("ntfy said yes, but not as which message".into()))
+        decode(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict))
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        let health = self.ask(self.http.client.get(self.url.at(&["v1", "health"]))).await;
-        match health.map(|health| health["healthy"] == true) {
-            Ok(true) => Ok(format!("ntfy at {}", self.url.host())),
-            Ok(false) => Err(NotReady("the server is not healthy, or no ntfy; check url".into())),
-            Err(failure) => Err(NotReady(failure.to_string())),
+        let answer = match self.ask(self.http.client.get(self.url.at(&["v1", "health"]))).await {
+            Ok(answer) => answer,
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(NotReady(why)),
+        };
+        if let Some(verdict) = refused(&self.http.reader(), &answer) {
+            return Err(NotReady(self.http.settle(verdict).to_string()));
+        }
+        match answer.body["healthy"] == true {
+            true => Ok(format!("ntfy at {}", self.url.host())),
+            false => Err(NotReady("the server is not healthy, or no ntfy; check url".into())),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) const MESSAGE_ID: &str = "m01a20846fe007000800000000000000a";
 /// A part of plain text.
 pub(super) fn part(text: &str) -> Part {
     let units = text.encode_utf16().count();
-    Part { text: text.into(), html: None, styles: vec![], units, shown: text.into() }
+    Part { text: text.into(), html: None, styles: vec![], units, shown: text.into(), preview: None }
 }
 
 /// A part with its markup.

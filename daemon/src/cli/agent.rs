@@ -52,7 +52,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             if role == Role::Agent && !config.agents.contains_key(&name) {
                 let file = place.config.display();
                 print_note!(
-                    "{name} may not send anything yet: add [agents.{name}] to {file} and restart the hub"
+                    "{name} may not send anything yet: add [agents.{name}] to {file}, and run: gatepost reload"
                 );
             }
         }

@@ -1,6 +1,6 @@
 //! `gatepost check`.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::{
     config::{Agent, Config},
     hub::{broker_elsewhere, open_accounts, voice},
     printing::{print_note, print_result},
-    store::{Store, StoreError},
+    store::{DirectoryLock, Store, StoreError},
 };
 
 #[derive(Debug, clap::Args)]
@@ -26,6 +26,7 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed> {
     let config = Config::load(path).map_err(Failed::refused)?;
+    config.refuse_everybodys_secrets().map_err(Failed::refused)?;
     // The adapters want a database; while the hub runs, its own is not to be touched.
     let scratch = ScratchStore::open().map_err(Failed::refused)?;
     let accounts = open_accounts(&config, &scratch.store).map_err(Failed::refused)?;
@@ -37,13 +38,14 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     );
     print_note!("voice: {}", voice(&config).map_err(Failed::refused)?.describe());
     let broker = broker_elsewhere(&config).map_err(Failed::refused)?;
-    for warning in nobody_decides(&config) {
+    for warning in config.warnings().into_iter().chain(nobody_decides(&config)) {
         print_note!("warning: {warning}");
     }
     if arguments.offline {
         return Ok(());
     }
-    let mut found = ask(&accounts).await;
+    let mut found = taken(&config);
+    found.extend(ask(&accounts).await);
     if let Some(broker) = &broker {
         let account = format!("{}:{}", broker.host, broker.port);
         print_note!("asking the broker at {account} …");
@@ -85,8 +87,32 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     }
     match found.iter().all(|one| one.ready.is_ok()) {
         true => Ok(()),
-        false => Err(Failed::Refused("not every channel is ready, or the broker is not".into())),
+        false => Err(Failed::Refused(
+            "not every channel is ready, or the broker is not, or the hub cannot listen".into(),
+        )),
     }
+}
+
+/// Addresses at which the hub could not listen. While it runs, they are its own.
+fn taken(config: &Config) -> Vec<Found> {
+    if DirectoryLock::is_held(&config.hub.data_dir) {
+        print_note!("the hub runs: whether its addresses are free was not asked");
+        return vec![];
+    }
+    let broker = config.broker.url.is_none().then_some(("broker.listen", config.broker.listen));
+    let addresses = [("hub.listen", config.hub.listen)].into_iter().chain(broker);
+    let refused = addresses.filter_map(|(key, address)| {
+        let error = std::net::TcpListener::bind(address).err()?;
+        let mend = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("; end the program that has it (ss -ltnp 'sport = :{}' names it), or give {key} another port", address.port())
+            }
+            _ => format!("; give {key} an address of this machine, with a port from 1024 on"),
+        };
+        let ready = Err(format!("the hub cannot listen there: {error}{mend}"));
+        Some(Found { channel: key.into(), account: address.to_string(), mode: None, ready })
+    });
+    refused.collect()
 }
 
 /// Why nobody could decide on what needs a person; nothing if nothing does.

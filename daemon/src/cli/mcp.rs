@@ -89,7 +89,7 @@ impl There {
     /// The tools that stand in for those of a hub that is away.
     fn stand_in(&self) -> InHand {
         self.stands_in.store(true, Ordering::Relaxed);
-        InHand { tools: vec![unknown_yet()], format: None, stand_in: true }
+        InHand { tools: vec![unknown_yet()], format: None, may_change: true }
     }
 
     async fn ask(
@@ -189,7 +189,7 @@ impl Hands for There {
                 let tools = serde_json::from_value(answer["tools"].take());
                 let tools = tools.map_err(|_| other_version())?;
                 self.stands_in.store(false, Ordering::Relaxed);
-                Ok(InHand { tools, format, stand_in: false })
+                Ok(InHand { tools, format, may_change: false })
             }
             // A client that starts before its hub must not believe that there are no tools.
             Err(why) if why["reason"] == AWAY => Ok(self.stand_in()),

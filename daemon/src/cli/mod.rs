@@ -13,6 +13,7 @@ mod mcp;
 mod options;
 mod output;
 mod queue;
+mod reload;
 mod restore;
 mod run;
 mod send;
@@ -59,6 +60,18 @@ enum Command {
     Check(check::Arguments),
     /// Run the hub.
     Run,
+    /// Have the running hub read its configuration again: agents, address book, limits, accounts.
+    ///
+    /// All of the file is taken, or nothing: if it is not valid, the error names the file and the line, the exit status is 1, and the
+    /// old configuration holds. `kill -HUP` does the same, and the hub's log says what came of it.
+    ///
+    /// What a running hub takes: [agents], [book], [channels], [approval] ttl, quorum and cards_per_hour, [contexts] ttl, [reply]
+    /// quiet, [hub] ttl and allowlists, [queue] max_messages, max_bytes and dedup. An account whose settings and secrets are
+    /// the same goes on undisturbed. Everything else takes effect when the hub starts the next time, and is named in the answer.
+    ///
+    /// Messages that wait in the queue are judged by the new rules when their turn comes: what is not allowed any more ends as failed
+    /// (not_allowed), and so does what waits for an account that is gone (execution_failed).
+    Reload(reload::Arguments),
     /// Make, list and revoke the tokens of agents, bridges and operators.
     #[command(subcommand)]
     Agent(agent::Command),
@@ -90,9 +103,13 @@ enum Command {
 }
 
 /// Exit statuses, below the options in `--help`.
-const STATUSES: &str = "Exit status: 0 done (of a message: sent, or without --wait taken); 1 refused or failed; 2 wrong usage; \
-    3 with --wait: still held or on its way when the time was over; 4 no hub answers; 5 there is no such message, agent or \
-    companion.";
+const STATUSES: &str = "Exit status:
+  0  done; of a message: sent, or without --wait taken
+  1  refused or failed
+  2  wrong usage
+  3  with --wait: still held or on its way when the time was over
+  4  no hub answers
+  5  there is no such message, agent or companion";
 
 /// What a command cannot do, by exit status.
 #[derive(Debug, thiserror::Error)]
@@ -208,6 +225,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Init(arguments) => init::run(&place.config, &arguments),
         Command::Check(arguments) => check::run(&place.config, &arguments).await,
         Command::Run => run::run(&place.config).await,
+        Command::Reload(arguments) => reload::run(&place, &arguments).await,
         Command::Agent(command) => agent::run(&place, command).await,
         Command::Send(arguments) => send::run(&place, arguments).await,
         Command::Message(arguments) => send::message(&place, &arguments).await,

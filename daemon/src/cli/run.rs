@@ -1,4 +1,4 @@
-//! `gatepost run`.
+//! `gatepost run`. It ends at SIGTERM and SIGINT, and reads its configuration again at SIGHUP.
 
 use std::{path::Path, time::Duration};
 
@@ -8,36 +8,56 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Failed;
 use crate::{
     config::Config,
-    hub::{Extras, Hub},
+    hub::{Extras, Hub, reload::Reload},
     printing::print_note,
 };
 
 pub(super) async fn run(path: &Path) -> Result<(), Failed> {
     let config = Config::load(path).map_err(Failed::refused)?;
+    config.refuse_everybodys_secrets().map_err(Failed::refused)?;
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
     let mut terminate = signal(SignalKind::terminate()).map_err(Failed::refused)?;
-    let mut hub = Hub::start(&config, Extras::default()).await.map_err(Failed::refused)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(Failed::refused)?;
+    let extras = Extras { file: Some(path.to_owned()), ..Extras::default() };
+    let mut hub = Hub::start(&config, extras).await.map_err(Failed::refused)?;
     print_note!("gatepost: ready at http://{}", hub.address());
-    tell_systemd(NotifyState::Ready);
+    tell_systemd(&[NotifyState::Ready]);
     let watchdog = tokio::spawn(pet_the_watchdog());
-    let asked = tokio::select! {
-        _ = terminate.recv() => true,
-        result = tokio::signal::ctrl_c() => result.map(|()| true).map_err(Failed::refused)?,
-        () = hub.broken() => false,
+    let asked = loop {
+        tokio::select! {
+            _ = terminate.recv() => break true,
+            result = tokio::signal::ctrl_c() => break result.map(|()| true).map_err(Failed::refused)?,
+            () = hub.broken() => break false,
+            // What comes of it stands in the log, and in the metrics.
+            Some(()) = hangup.recv() => drop(tokio::spawn(reload(hub.reload().clone()))),
+        }
     };
     if !asked {
         // Whoever watches over the hub starts it anew, and that takes up what was on its way.
         return Err(Failed::Refused("a part of the hub ended by itself; see the log".into()));
     }
     print_note!("gatepost: stopping");
-    tell_systemd(NotifyState::Stopping);
+    tell_systemd(&[NotifyState::Stopping]);
     watchdog.abort();
     hub.stop().await;
     Ok(())
 }
 
+async fn reload(reload: Reload) {
+    // A unit of `Type=notify-reload` waits for this, and sends the signal by itself.
+    if let Ok(now) = NotifyState::monotonic_usec_now() {
+        tell_systemd(&[NotifyState::Reloading, now]);
+    }
+    // What came of it is logged.
+    let _ = reload.reload("operator").await;
+    tell_systemd(&[NotifyState::Ready]);
+}
+
 /// Without systemd there is nobody to tell, and that is no error.
-fn tell_systemd(state: NotifyState<'_>) {
-    if let Err(error) = sd_notify::notify(&[state]) {
+fn tell_systemd(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
         tracing::warn!(%error, "cannot notify systemd");
     }
 }
@@ -47,6 +67,6 @@ async fn pet_the_watchdog() {
     let mut beat = tokio::time::interval((timeout / 2).max(Duration::from_millis(100)));
     loop {
         beat.tick().await;
-        tell_systemd(NotifyState::Watchdog);
+        tell_systemd(&[NotifyState::Watchdog]);
     }
 }

@@ -124,6 +124,9 @@ pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
             };
             line["styles"] = part.styles.iter().map(style).collect();
         }
+        if let Some(preview) = &part.preview {
+            line["preview"] = preview.as_str().into();
+        }
         line
     }))?)
 }
@@ -190,7 +193,7 @@ fn print_shown(what: &str, parts: Vec<Shown>) -> Result<(), Failed> {
     }))?)
 }
 
-/// The text of a part, and what goes with it where the channel has HTML or styles.
+/// The text of a part, and what goes with it where the channel has HTML or styles, or a preview leaves a spoiler out.
 fn as_sent(part: &render::Part) -> String {
     let mut text = part.text.clone();
     if let Some(html) = &part.html {
@@ -202,6 +205,9 @@ fn as_sent(part: &render::Part) -> String {
             let (first, last) = (style.start, style.start + style.len.saturating_sub(1));
             text.push_str(&format!("\n{}: {first} to {last}", style.kind.name()));
         }
+    }
+    if let Some(preview) = &part.preview {
+        text.push_str(&format!("\n--- without what is hidden, for previews\n{preview}"));
     }
     text
 }

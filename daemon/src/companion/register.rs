@@ -47,8 +47,6 @@ pub struct Revoked {
     pub withdrawn: usize,
     /// Companions that may decide now.
     pub left: usize,
-    /// How many of them must approve a message.
-    pub quorum: u32,
 }
 
 /// Writes down who came and went.
@@ -133,7 +131,7 @@ impl Companions {
         for &message in &withdrawn {
             self.approvals.outbox().changed(message);
         }
-        let (left, quorum) = (self.approvals.devices().await?.len(), self.approvals.terms().quorum);
-        Ok(Revoked { device, withdrawn: withdrawn.len(), left, quorum })
+        let left = self.approvals.devices().await?.len();
+        Ok(Revoked { device, withdrawn: withdrawn.len(), left })
     }
 }

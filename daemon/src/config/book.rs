@@ -41,6 +41,7 @@ pub(super) fn import(path: &Path, agents: &mut BTreeMap<String, Agent>) -> Resul
     file.take(MAX_FILE).read_to_string(&mut text).map_err(unreadable)?;
     let lists: BTreeMap<String, Vec<String>> =
         serde_json::from_str(&text).map_err(|error| ConfigError::Invalid {
+            at: String::new(),
             key: path.display().to_string(),
             problem: format!("{error}; write {{\"agent\": [\"channel:target\"]}}"),
         })?;
@@ -50,6 +51,7 @@ pub(super) fn import(path: &Path, agents: &mut BTreeMap<String, Agent>) -> Resul
         // One agent must not get what is allowed to another.
         if let Some(other) = named.insert(name.clone(), agent.clone()) {
             return Err(ConfigError::Invalid {
+                at: String::new(),
                 key: path.display().to_string(),
                 problem: format!(
                     "{other:?} and {agent:?} are both {name:?} here: give one of them another name"

@@ -93,5 +93,5 @@ impl Config {
 }
 
 fn invalid(key: impl Into<String>, problem: impl Into<String>) -> ConfigError {
-    ConfigError::Invalid { key: key.into(), problem: problem.into() }
+    ConfigError::Invalid { at: String::new(), key: key.into(), problem: problem.into() }
 }

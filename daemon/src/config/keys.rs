@@ -117,7 +117,7 @@ pub const BROKER: &[Key] = &[
          this name; mqtt:// is not secured at all.",
     ),
     key("user", "\"hub\"", "The hub's user name on that broker."),
-    key("password", "\"file:/run/credentials/mqtt\"", "The hub's password on that broker."),
+    key("password", "\"file:secrets/mqtt\"", "The hub's password on that broker."),
     key(
         "ca",
         "\"broker-ca.pem\"",
@@ -202,7 +202,7 @@ pub const VOICE: &[Key] = &[
         "In place of those programs, a service that speaks as OpenAI's does: what stands before /audio/speech. Plain http only on \
          this machine. What is to be spoken goes there before anybody has approved it.",
     ),
-    key("token", "\"file:/run/credentials/voice\"", "The bearer token that it wants, if any."),
+    key("token", "\"file:secrets/voice\"", "The bearer token that it wants, if any."),
     key("model", "\"tts-1\"", "Which of its models speaks."),
     key(
         "voice",
@@ -279,7 +279,7 @@ pub const HOOK: &[Key] = &[
          inbox; all of them without it. What POST /v1/messages takes is a call of message.",
     ),
     key("enabled", "true", "Whether it runs."),
-    key("token", "\"file:/run/credentials/hook\"", "The bearer token that the service wants, if any."),
+    key("token", "\"file:secrets/hook\"", "The bearer token that the service wants, if any."),
     key(
         "builtin",
         "\"secrets\"",

@@ -8,14 +8,17 @@
 //! that `gatepost init` gives a newcomer.
 
 mod book;
+pub mod changes;
 mod check;
 pub mod hooks;
 pub mod keys;
+pub mod locate;
 mod sections;
 mod span;
 mod template;
 mod unknown;
 pub mod voice;
+mod warnings;
 
 use std::{
     collections::BTreeMap,
@@ -39,8 +42,15 @@ pub enum ConfigError {
     #[error("cannot read {}: {} (write one with: gatepost init)", .0.display(), .1)]
     Read(PathBuf, std::io::Error),
     /// Not TOML, or a value of the wrong type.
-    #[error("{}: {}", .0.display(), .1)]
-    Toml(PathBuf, toml::de::Error),
+    #[error("{file}:{line}: {problem}")]
+    Toml {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong there. Not the line itself: a secret may stand on it.
+        problem: String,
+    },
     /// A key that nobody knows.
     #[error("{file}:{line}: unknown key `{key}`{suggestion}")]
     Unknown {
@@ -54,13 +64,32 @@ pub enum ConfigError {
         suggestion: String,
     },
     /// Values that do not go together, or that name something that is not there.
-    #[error("{key}: {problem}")]
+    #[error("{at}{key}: {problem}")]
     Invalid {
+        /// The file and the line, as far as they are known: `gatepost.toml:3: `.
+        at: String,
         /// The key.
         key: String,
         /// What is wrong with it and what to write.
         problem: String,
     },
+}
+
+impl ConfigError {
+    fn toml(text: &str, path: &Path, error: &toml::de::Error) -> Self {
+        let line = locate::line_at(text, error.span().map_or(0, |span| span.start));
+        Self::Toml { file: path.display().to_string(), line, problem: error.message().to_owned() }
+    }
+
+    /// The same with the line where its key stands.
+    fn located(self, text: &str, path: &Path) -> Self {
+        match self {
+            Self::Invalid { key, problem, .. } => {
+                Self::Invalid { at: locate::locate(text, path, &key), key, problem }
+            }
+            other => other,
+        }
+    }
 }
 
 /// All of it, checked.
@@ -94,7 +123,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads and checks a file. A relative `data_dir` is relative to it.
+    /// Reads and checks a file. Relative paths in it are relative to it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = fs::read_to_string(path).map_err(|error| ConfigError::Read(path.into(), error))?;
         let mut config = Self::parse(&text, path)?;
@@ -102,11 +131,12 @@ impl Config {
             config.hub.data_dir = parent.join(&config.hub.data_dir);
             if let Some(file) = &config.hub.allowlists {
                 book::import(&parent.join(file), &mut config.agents)?;
-                config.check()?;
+                config.check().map_err(|error| error.located(&text, path))?;
             }
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
                 *folder = parent.join(&*folder);
             }
+            warnings::secrets_beneath(&mut config, parent);
             let Broker { ca, cert, key, .. } = &mut config.broker;
             for file in [ca, cert, key].into_iter().flatten() {
                 *file = parent.join(&*file);
@@ -118,8 +148,8 @@ impl Config {
     /// Checks a text. `path` is for messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         unknown::refuse(text, path)?;
-        let config: Self = toml::from_str(text).map_err(|error| ConfigError::Toml(path.into(), error))?;
-        config.check()?;
+        let config: Self = toml::from_str(text).map_err(|error| ConfigError::toml(text, path, &error))?;
+        config.check().map_err(|error| error.located(text, path))?;
         Ok(config)
     }
 }

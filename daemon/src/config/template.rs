@@ -18,7 +18,13 @@ pub fn template() -> String {
         "# Gatepost: what may leave this house, and who is asked.\n\
          #\n\
          # A line that begins with \"#: \" is a setting at its default or an example: take the mark away to change it.\n\
-         # Unknown keys are errors. Check the file with: gatepost check\n\n",
+         # Unknown keys are errors. Check the file with: gatepost check\n\
+         # After a change, have the running hub read it again with: gatepost reload\n\
+         #\n\
+         # Secrets are never in this file, which is copied and shown around. \"file:secrets/telegram\" is the file of that name beside\n\
+         # this one; make it so, paste the secret, and end with Enter and Ctrl-D:\n\
+         #     (umask 077; mkdir -p secrets; cat > secrets/telegram)\n\
+         # \"env:NAME\" is a variable of the hub's environment, \"credential:NAME\" one of systemd's credentials (LoadCredential=).\n\n",
     );
     section(&mut file, "hub", HUB, true);
     section(&mut file, "queue", QUEUE, true);

@@ -29,7 +29,7 @@ fn an_unknown_key_is_answered_with_its_line_and_its_neighbour() {
 #[test]
 fn a_wrong_value_is_shown_where_it_stands() {
     let error = parse("[agents.engineer]\ncross_context = \"maybe\"\n").unwrap_err().to_string();
-    assert!(error.contains("line 2") && error.contains("maybe"), "{error}");
+    assert!(error.starts_with("gatepost.toml:2: ") && error.contains("maybe"), "{error}");
     let error = parse("[approval]\nttl = \"soon\"\n").unwrap_err().to_string();
     assert!(error.contains("\"soon\" is not a length of time"), "{error}");
     let error = parse("[agents.engineer]\nhold = [\"emial:*\"]\n").unwrap_err().to_string();
@@ -109,7 +109,7 @@ fn files_of_tls_go_with_a_broker_that_is_reached_by_tls() {
         ("url = \"mqtt://h\"\nca = \"a.pem\"", "write url = \"mqtts://host:port\""),
     ] {
         let error = parse(&format!("[broker]\n{keys}\n")).unwrap_err().to_string();
-        assert!(error.starts_with("broker: ") && error.contains(problem), "{keys}: {error}");
+        assert!(error.starts_with("gatepost.toml:1: broker: ") && error.contains(problem), "{keys}: {error}");
     }
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("gatepost.toml");
@@ -126,7 +126,9 @@ fn a_quorum_that_can_never_be_met_is_refused_and_the_sentence_says_why() {
     for quorum in [0, 33, u32::MAX] {
         let error = parse(&format!("[approval]\nquorum = {quorum}\n")).unwrap_err().to_string();
         assert!(
-            error.starts_with("approval.quorum: at least 1, and at most 32: no more companions"),
+            error.starts_with(
+                "gatepost.toml:2: approval.quorum: at least 1, and at most 32: no more companions"
+            ),
             "{error}"
         );
     }
@@ -182,4 +184,23 @@ fn the_template_is_valid_with_every_commented_line_switched_on() {
     assert_eq!(config.approval.terms(), Approval::default().terms());
     assert_eq!(config.contexts.ttl, Contexts::default().ttl);
     assert_eq!(config.voice.bounds(), voice::Voice::default().bounds());
+}
+
+#[test]
+fn every_error_names_the_file_and_the_line_and_shows_no_secret_that_stands_there() {
+    for (text, at) in [
+        ("[hub]\nlisten = \n", "gatepost.toml:2: "),
+        ("[agents.engineer]\ncross_context = \"maybe\"\n", "gatepost.toml:2: "),
+        (
+            "[agents.engineer]\ndecorate = true\nhold = [\"emial:*\"]\n",
+            "gatepost.toml:3: agents.engineer.hold: ",
+        ),
+        ("\n[book]\nann = \"ann\"\n", "gatepost.toml:3: book.ann: "),
+        ("[queue]\nmax_messages = 0\n", "gatepost.toml:1: queue: "),
+    ] {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.starts_with(at), "{text}: {error}");
+    }
+    let error = parse("[broker]\nuser = \"hub\"\npassword = \"pa55w0rd\"\n").unwrap_err().to_string();
+    assert!(error.starts_with("gatepost.toml:3: ") && !error.contains("pa55w0rd"), "{error}");
 }

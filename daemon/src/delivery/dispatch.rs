@@ -19,6 +19,7 @@ use tracing::Instrument as _;
 
 use super::{
     Pipeline,
+    current::Current,
     lanes::{Claim, Lanes},
     pace::Pace,
     send::Turned,
@@ -110,12 +111,12 @@ fn milliseconds(span: Duration) -> i64 {
     i64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
-impl Pipeline {
+impl Current {
     /// Sends what is due, looks after what waits for a person, until `stop`; then lets what is on its way come to its end.
     pub async fn dispatch(self, mut stop: oneshot::Receiver<()>) {
         let (free, mut done) = mpsc::unbounded_channel();
         let mut at_work = AtWork { lanes: Lanes::default(), sending: JoinSet::new(), free };
-        let mut changes = self.0.outbox.changes();
+        let mut changes = self.pipeline().outbox().changes();
         // All of the queue is to be looked at; else what has changed, and who is done.
         let (mut all, mut changed, mut freed) = (true, vec![], vec![]);
         let mut next = None;
@@ -172,40 +173,37 @@ impl Pipeline {
         changed: &[i64],
         freed: Vec<Lane>,
     ) -> Result<Option<i64>, TransitionError> {
-        if !self.may_send() {
+        let pipeline = self.pipeline();
+        if !pipeline.may_send() {
             return Ok(Some(now_ms().saturating_add(PAUSED)));
         }
-        let unsettled = self.0.outbox.store().unsettled_since();
-        let mut look = self.look(at_work, unsettled, next);
+        let unsettled = pipeline.0.outbox.store().unsettled_since();
+        let mut look = pipeline.look(at_work, unsettled, next);
         let cares = |look: &Look, lane: &Lane| !look.lanes.is_taken(lane);
-        let held = self.0.outbox.heads_of(&mut look, changed, freed, cares, Look::see)?;
+        let held = pipeline.0.outbox.heads_of(&mut look, changed, freed, cares, Look::see)?;
         self.begin(at_work, &mut look);
         let mut next = look.next;
         if held && unsettled.is_none() {
-            next = next.into_iter().chain(self.0.approvals.look_after().await?).min();
+            next = next.into_iter().chain(pipeline.0.approvals.look_after().await?).min();
         }
         Ok(next)
     }
 
     /// Starts everything that is due; says when something else will be.
     async fn round(&self, at_work: &mut AtWork) -> Result<Option<i64>, TransitionError> {
-        if !self.may_send() {
+        let pipeline = self.pipeline();
+        if !pipeline.may_send() {
             return Ok(Some(now_ms().saturating_add(PAUSED)));
         }
-        let unsettled = self.0.outbox.store().unsettled_since();
+        let unsettled = pipeline.0.outbox.store().unsettled_since();
         let next = match unsettled {
-            None => self.0.approvals.look_after().await?,
+            None => pipeline.0.approvals.look_after().await?,
             Some(_) => Some(now_ms().saturating_add(PAUSED)),
         };
-        let look = self.look(at_work, unsettled, next);
-        let mut look = self.0.outbox.heads(look, Look::see).await?;
+        let look = pipeline.look(at_work, unsettled, next);
+        let mut look = pipeline.0.outbox.heads(look, Look::see).await?;
         self.begin(at_work, &mut look);
         Ok(look.next)
-    }
-
-    fn look(&self, at_work: &AtWork, unsettled: Option<i64>, next: Option<i64>) -> Look {
-        let (lanes, pace) = (at_work.lanes.clone(), self.0.pace.clone());
-        Look { now: now_ms(), unsettled, lanes, pace, begin: vec![], next }
     }
 
     fn begin(&self, at_work: &mut AtWork, look: &mut Look) {
@@ -225,15 +223,45 @@ impl Pipeline {
                     tokio::time::sleep(RECOVER).await;
                 }
                 // The dispatcher meets an error as well, and says so.
-                head = self.next_in(&claim).unwrap_or_default();
+                head = self.pipeline().next_in(&claim).unwrap_or_default();
             }
             let (lane, next) = claim.pass_on();
             // Something may have come to it at the last moment. Who is told may have stopped.
             let _ = free.send(lane);
             let Some(next) = next else { return };
             claim = next;
-            head = self.next_in(&claim).unwrap_or_default();
+            head = self.pipeline().next_in(&claim).unwrap_or_default();
         }
+    }
+
+    /// Takes a lane's head as far as it goes now.
+    async fn advance(&self, seq: i64, lane: &Lane) -> Result<(), TransitionError> {
+        let advance = async {
+            let of =
+                |message: &MessageRow| tracing::info_span!("message", id = message.id, agent = message.agent);
+            let (pipeline, turned) = self.take(seq, lane).await?;
+            match turned {
+                Turned::Begun(begun) => {
+                    let span = of(&begun.message);
+                    pipeline.send(begun).instrument(span).await
+                }
+                Turned::Over(head) => pipeline.out_of_time(&head).instrument(of(&head)).await,
+                Turned::Left(head) => pipeline.take_up(&head).instrument(of(&head)).await,
+                Turned::Ended | Turned::NotNow => Ok(()),
+            }
+        };
+        match advance.await {
+            // Somebody was faster, with a cancellation for one.
+            Err(TransitionError::Illegal(_)) => Ok(()),
+            done => done,
+        }
+    }
+}
+
+impl Pipeline {
+    fn look(&self, at_work: &AtWork, unsettled: Option<i64>, next: Option<i64>) -> Look {
+        let (lanes, pace) = (at_work.lanes.clone(), self.0.pace.clone());
+        Look { now: now_ms(), unsettled, lanes, pace, begin: vec![], next }
     }
 
     /// The lane's head, if it can go now.
@@ -245,28 +273,6 @@ impl Pipeline {
         let Some((head, pauses)) = self.0.outbox.head(lane)? else { return Ok(None) };
         let goes = Turn::of(&head, &pauses, unsettled, now_ms()) == Turn::Now;
         Ok((goes && self.0.pace.take(lane).is_ok()).then_some(head.seq))
-    }
-
-    /// Takes a lane's head as far as it goes now.
-    async fn advance(&self, seq: i64, lane: &Lane) -> Result<(), TransitionError> {
-        let advance = async {
-            let of =
-                |message: &MessageRow| tracing::info_span!("message", id = message.id, agent = message.agent);
-            match self.take(seq, lane).await? {
-                Turned::Begun(begun) => {
-                    let span = of(&begun.message);
-                    self.send(begun).instrument(span).await
-                }
-                Turned::Over(head) => self.out_of_time(&head).instrument(of(&head)).await,
-                Turned::Left(head) => self.take_up(&head).instrument(of(&head)).await,
-                Turned::Ended | Turned::NotNow => Ok(()),
-            }
-        };
-        match advance.await {
-            // Somebody was faster, with a cancellation for one.
-            Err(TransitionError::Illegal(_)) => Ok(()),
-            done => done,
-        }
     }
 
     /// Whether what becomes of a request could be written down.

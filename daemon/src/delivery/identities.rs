@@ -93,6 +93,14 @@ impl Identities {
         }
     }
 
+    /// Forgets which questions these accounts, by channel and name, did not answer: they were opened anew.
+    pub(super) fn forget(&self, accounts: &[(String, String)]) {
+        let mut refused = lock(&self.refused);
+        let of = |account: &(String, String)| accounts.contains(account);
+        refused.away.retain(|account, _| !of(account));
+        refused.not_known.retain(|[channel, account, _], _| !of(&(channel.clone(), account.clone())));
+    }
+
     /// Whose address this is, in the spelling that its adapter gave it; its platform is asked if need be.
     pub(super) async fn of(&self, at: Account<'_>, address: &str) -> Result<Found, StoreError> {
         let needed = match at.adapter.identity(address) {

@@ -1,15 +1,16 @@
 //! Accounts that hear from their platforms by a connection of their own, and what they ask the hub then.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use serde_json::Value;
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{task::JoinHandle, time::timeout};
 
 use super::{Pipeline, spoken::Planned};
 use crate::{
     channels::{
-        PartKey,
+        Adapter, PartKey,
         house::{House, Unavailable},
     },
     message::{
@@ -29,31 +30,62 @@ struct Behind {
     account: String,
 }
 
-impl Pipeline {
-    /// Lets each account keep what it keeps open; until the set is dropped.
-    pub fn listen(&self) -> JoinSet<()> {
-        let mut listening = JoinSet::new();
-        for (channel, account, adapter) in self.0.accounts.iter() {
-            let (outbox, adapter) = (self.0.outbox.clone(), Arc::clone(adapter));
-            let behind = Behind { outbox, channel: channel.to_owned(), account: account.to_owned() };
-            listening.spawn(async move { adapter.listen(&behind).await });
+/// The accounts that listen, each on a task of its own. They end when this goes.
+#[derive(Default)]
+pub struct Listening(BTreeMap<(String, String), Listener>);
+
+/// One account that listens; until this goes.
+struct Listener {
+    adapter: Arc<dyn Adapter>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Listening {
+    /// Lets each account of this pipeline keep what it keeps open. One that is open already keeps it; one that is gone, or
+    /// was opened anew, says goodbye first: a platform that allows one connection would end the new one.
+    pub async fn follow(&mut self, pipeline: &Pipeline) {
+        let stays = |(channel, account): &(String, String), listener: &Listener| {
+            let open = pipeline.0.accounts.pick(channel, Some(account));
+            open.is_ok_and(|(_, adapter)| Arc::ptr_eq(adapter, &listener.adapter))
+        };
+        let gone: Vec<Listener> =
+            self.0.extract_if(.., |key, listener| !stays(key, listener)).map(|(_, gone)| gone).collect();
+        say_goodbye(&gone).await;
+        for mut listener in gone {
+            listener.task.abort();
+            // Cancelled, as it is to be.
+            let _ = (&mut listener.task).await;
         }
-        listening
+        for (channel, account, adapter) in pipeline.0.accounts.iter() {
+            let key = (channel.to_owned(), account.to_owned());
+            self.0.entry(key).or_insert_with(|| {
+                let outbox = pipeline.0.outbox.clone();
+                let behind = Behind { outbox, channel: channel.to_owned(), account: account.to_owned() };
+                let (adapter, listens) = (Arc::clone(adapter), Arc::clone(adapter));
+                let task = tokio::spawn(async move { listens.listen(&behind).await });
+                Listener { adapter, task }
+            });
+        }
     }
 
     /// Lets each account say goodbye over what it keeps open, and ends that. A platform that does not take it in time finds out by
     /// itself.
-    pub async fn leave(&self, listening: JoinSet<()>) {
-        let mut leaving = JoinSet::new();
-        for (_, _, adapter) in self.0.accounts.iter() {
-            let adapter = Arc::clone(adapter);
-            leaving.spawn(async move { adapter.leave().await });
-        }
-        let all = async { while leaving.join_next().await.is_some() {} };
-        if timeout(GOODBYE, all).await.is_err() {
-            tracing::info!("a platform did not take leave in time");
-        }
-        drop(listening);
+    pub async fn leave(self) {
+        let all: Vec<Listener> = self.0.into_values().collect();
+        say_goodbye(&all).await;
+    }
+}
+
+async fn say_goodbye(listeners: &[Listener]) {
+    let all = join_all(listeners.iter().map(|listener| listener.adapter.leave()));
+    if timeout(GOODBYE, all).await.is_err() {
+        tracing::info!("a platform did not take leave in time");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The pipeline: from a call at the door to a receipt.
 //!
+//! - [`current`]: the pipeline with the configuration that holds now;
 //! - [`submit`]: the checks at the door, and the write that precedes the answer;
 //! - `broadcast`: the same for a call with several targets;
 //! - [`locate`]: where the messages are that a call names;
@@ -17,13 +18,14 @@
 
 mod attempt;
 mod broadcast;
+pub mod current;
 pub mod dispatch;
 mod ending;
 pub mod hooks;
 pub mod identities;
 mod judge;
 mod lanes;
-mod listening;
+pub mod listening;
 mod locate;
 pub mod operate;
 pub mod pace;
@@ -64,11 +66,12 @@ use pace::Pace;
 use plan::Book;
 use readiness::Readiness;
 
-/// Everything that the stages share. Clones share it.
+/// Everything that the stages share, with one configuration: see [`current`]. Clones share it.
 #[derive(Clone)]
 pub struct Pipeline(Arc<Shared>);
 
 /// What a pipeline is built from.
+#[derive(Clone)]
 pub struct Shared {
     /// The queue.
     pub outbox: Outbox,
@@ -80,20 +83,22 @@ pub struct Shared {
     pub agents: BTreeMap<String, AgentRules>,
     /// The longest time to live of a message, and the default.
     pub ttl: Duration,
+    /// How long contexts are valid.
+    pub context_ttl: Duration,
     /// The house's own programs.
     pub hooks: Hooks,
     /// How fast requests leave.
     pub pace: Pace,
     /// How many messages each agent has left.
-    pub rates: Rates,
+    pub rates: Arc<Rates>,
     /// Names for targets.
     pub book: Book,
     /// Files that go along.
     pub files: Files,
     /// What the platforms said of themselves.
-    pub readiness: Readiness,
+    pub readiness: Arc<Readiness>,
     /// What the platforms said of addresses.
-    pub identities: Identities,
+    pub identities: Arc<Identities>,
 }
 
 /// What the configuration says of one agent.
@@ -143,6 +148,19 @@ impl Pipeline {
         Self(Arc::new(shared))
     }
 
+    /// The same with another configuration. What was learnt and what is counted goes on in both.
+    #[must_use]
+    pub fn reconfigured(&self, change: impl FnOnce(&mut Shared)) -> Self {
+        let mut shared = (*self.0).clone();
+        change(&mut shared);
+        Self::new(shared)
+    }
+
+    /// Forgets what these accounts, by channel and name, would not say: they were opened anew.
+    pub fn forget(&self, accounts: &[(String, String)]) {
+        self.0.identities.forget(accounts);
+    }
+
     /// The queue.
     pub fn outbox(&self) -> &Outbox {
         &self.0.outbox
@@ -161,6 +179,11 @@ impl Pipeline {
     /// The open accounts.
     pub fn accounts(&self) -> &Accounts {
         &self.0.accounts
+    }
+
+    /// How long contexts are valid.
+    pub fn context_ttl(&self) -> Duration {
+        self.0.context_ttl
     }
 
     /// What of an agent's turns is sent.

@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
@@ -14,7 +15,7 @@ use tokio::sync::Mutex;
 use utoipa::ToSchema;
 
 use super::Pipeline;
-use crate::channels::{self, DeliveryMode, account::Accounts};
+use crate::channels::{self, Adapter, DeliveryMode, account::Accounts};
 
 /// How long an answer counts.
 const FRESH: Duration = Duration::from_mins(1);
@@ -38,7 +39,15 @@ pub struct Ready {
 
 /// What the platforms said last, and when.
 #[derive(Debug, Default)]
-pub struct Readiness(Mutex<BTreeMap<(String, String), (Instant, Ready)>>);
+pub struct Readiness(Mutex<BTreeMap<(String, String), Known>>);
+
+/// What a platform said, and when; of one adapter: an account that was opened anew is asked anew.
+#[derive(Debug, Clone)]
+struct Known {
+    at: Instant,
+    adapter: Weak<dyn Adapter>,
+    ready: Ready,
+}
 
 impl Readiness {
     /// Of these accounts, in their order.
@@ -48,7 +57,9 @@ impl Readiness {
         let asked = accounts.iter().filter(|(channel, account, _)| counts(channel, account)).map(
             |(channel, account, adapter)| {
                 let key = (channel.to_owned(), account.to_owned());
-                let fresh = known.get(&key).filter(|(at, _)| at.elapsed() < FRESH).cloned();
+                let known = known.get(&key).filter(|known| known.at.elapsed() < FRESH);
+                let own = Arc::downgrade(adapter);
+                let fresh = known.filter(|known| known.adapter.ptr_eq(&own)).cloned();
                 async move {
                     if let Some(fresh) = fresh {
                         return (key, fresh);
@@ -64,12 +75,14 @@ impl Readiness {
                         }
                     };
                     let (channel, account) = key.clone();
-                    (key, (Instant::now(), Ready { channel, account, mode, ready, said }))
+                    let ready = Ready { channel, account, mode, ready, said };
+                    (key, Known { at: Instant::now(), adapter: own, ready })
                 }
             },
         );
         let found = join_all(asked).await;
-        let told = found.iter().map(|(_, (_, ready))| ready.clone()).collect();
+        let told = found.iter().map(|(_, known)| known.ready.clone()).collect();
+        known.retain(|_, known| known.adapter.strong_count() > 0);
         known.extend(found);
         told
     }

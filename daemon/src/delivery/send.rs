@@ -12,6 +12,7 @@ use serde_json::json;
 use super::{
     Pipeline,
     attempt::{Again, Failed, resendable, time_to_resend},
+    current::Current,
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
     pace::{BRIEF, owner},
@@ -57,15 +58,24 @@ pub(super) struct Begun {
     marked: Option<u32>,
 }
 
-impl Pipeline {
+impl Current {
     /// Takes a ready message, and marks its first request: what must be written down before that leaves is one transaction.
-    pub(super) async fn take(&self, seq: i64, lane: &Lane) -> Result<Turned, TransitionError> {
-        let account = self.0.accounts.pick(&lane.channel, Some(&lane.account));
-        let away = account.err().map(|error| error.to_string());
-        let pipeline = self.clone();
-        self.0.outbox.change(seq, move |tx| take(tx, seq, away, &pipeline)).await
+    /// The pipeline is the one that it was judged by, which also sends it: a configuration that holds by then, and none
+    /// that held when the transaction was still waiting.
+    pub(super) async fn take(&self, seq: i64, lane: &Lane) -> Result<(Pipeline, Turned), TransitionError> {
+        let (current, lane) = (self.clone(), lane.clone());
+        let taken = move |tx: &Transaction<'_>| {
+            let pipeline = current.pipeline();
+            let account = pipeline.0.accounts.pick(&lane.channel, Some(&lane.account));
+            let away = account.err().map(|error| error.to_string());
+            let turned = take(tx, seq, away, &pipeline)?;
+            Ok((pipeline, turned))
+        };
+        self.pipeline().0.outbox.change(seq, taken).await
     }
+}
 
+impl Pipeline {
     /// Sends a message that is taken as far as it goes now. Its first request's place in the pace is taken already.
     pub(super) async fn send(&self, begun: Begun) -> Result<(), TransitionError> {
         let Begun { message, parts, marked } = begun;

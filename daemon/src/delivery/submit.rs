@@ -503,7 +503,7 @@ impl Pipeline {
             return refusal;
         }
         let hint = format!(
-            "this agent has no section in the configuration: ask the operator to add [agents.{agent}] with an allowlist, and to restart the hub"
+            "this agent has no section in the configuration: ask the operator to add [agents.{agent}] with an allowlist, and to run: gatepost reload"
         );
         Refusal { hint, ..refusal }
     }

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    AgentRules, Hooks, Manners, Pipeline, Shared, ending::MAX_QUESTIONS, identities::Identities,
-    lanes::AT_ONCE, pace::Pace, plan::Book, readiness::Readiness, submit::Idempotency,
+    AgentRules, Hooks, Manners, Pipeline, Shared, current::Current, ending::MAX_QUESTIONS,
+    identities::Identities, lanes::AT_ONCE, pace::Pace, plan::Book, submit::Idempotency,
 };
 use crate::{
     approval::Approvals,
@@ -43,7 +43,7 @@ use crate::{
         state::State,
     },
     outbox::{Outbox, row::MessageRow},
-    policy::{Allowlist, Crossing, Rights, rate::Rates},
+    policy::{Allowlist, Crossing, Rights},
     render::Flavour,
     store::{Store, now_ms},
 };
@@ -276,23 +276,24 @@ impl House {
         };
         let pipeline = Pipeline::new(Shared {
             approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
-            identities: Identities::new(outbox.store().clone()),
+            identities: Arc::new(Identities::new(outbox.store().clone())),
             outbox,
             accounts,
             agents: [("courier", Crossing::Allow), ("asker", Crossing::Hold), ("homely", Crossing::Deny)]
                 .map(|(name, crossing)| (name.to_owned(), rules(crossing)))
                 .into(),
             ttl: Duration::from_hours(24),
+            context_ttl: Duration::from_hours(24),
             pace: Pace::default(),
-            rates: Rates::default(),
+            rates: Arc::default(),
             book: Book::default(),
             files,
-            readiness: Readiness::default(),
+            readiness: Arc::default(),
             hooks: Hooks::new(super::hooks::Kinds::default()),
         });
         pipeline.recover().await.unwrap();
         let (stop, stopped) = oneshot::channel();
-        let dispatcher = tokio::spawn(pipeline.clone().dispatch(stopped));
+        let dispatcher = tokio::spawn(Current::new(pipeline.clone()).dispatch(stopped));
         Self { pipeline, stop, dispatcher }
     }
 

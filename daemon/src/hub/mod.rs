@@ -1,22 +1,30 @@
 //! The hub: built from the configuration, started, stopped. The one place that knows everyone.
 
+mod accounts;
+mod agents;
 mod hooks;
 mod identity;
 mod operator;
+pub mod reload;
 mod upkeep;
 mod voice;
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use gatepost_link::{decision::PublicKey, seal::SealKey};
 use tokio::{
     net::TcpListener,
     sync::{oneshot, watch},
-    task::{JoinHandle, JoinSet},
+    task::JoinHandle,
 };
 
+use accounts::Opened;
+use agents::agents;
+#[cfg(test)]
+pub(crate) use agents::spelt;
 pub use identity::{IdentityError, public_key};
 pub use operator::token_path as operator_token_path;
+use reload::{Reload, bounds};
 use upkeep::Plan;
 pub use voice::voice;
 
@@ -29,11 +37,7 @@ use crate::{
         registry::{self, DeviceError},
     },
     audit::checkpoint::Signer,
-    channels::{
-        account::{Accounts, NoAccount, OnUnknown, OpenError, Opening},
-        identity::Spelling,
-        registry::kind,
-    },
+    channels::account::{Accounts, NoAccount, OpenError},
     companion::{
         broker::{Address, Broker, BrokerError},
         link::{self, Link},
@@ -43,17 +47,12 @@ use crate::{
     },
     config::Config,
     connections::{descriptors::Descriptors, load::Load},
-    delivery::{
-        AgentRules, Manners, Pipeline, Shared, identities::Identities, pace::Pace, plan::Book,
-        readiness::Readiness,
-    },
+    delivery::{Pipeline, Shared, current::Current, identities::Identities, pace::Pace, plan::Book},
     events::Events,
     files::{Files, error::StageError},
     intake::http::{Behind, Door, server},
-    message::target::Destination,
     metrics::Metrics,
-    outbox::{Outbox, bounds::Bounds, transition::TransitionError},
-    policy::{Allowlist, rate::Rates},
+    outbox::{Outbox, transition::TransitionError},
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };
@@ -134,6 +133,8 @@ pub struct Extras {
     pub broker_users: Vec<(String, Secret)>,
     /// A companion registered at the start, in the place of one of the same name.
     pub companion: Option<Device>,
+    /// The file that the configuration is from, if it may be read again while the hub runs.
+    pub file: Option<PathBuf>,
 }
 
 /// A running hub.
@@ -142,13 +143,13 @@ pub struct Hub {
     key: PublicKey,
     seal: SealKey,
     store: Store,
-    pipeline: Pipeline,
+    current: Current,
+    reload: Reload,
     events: Events,
     link: Link,
     /// The embedded one ends with the hub.
     _broker: Option<Broker>,
     dispatcher: JoinHandle<()>,
-    listening: JoinSet<()>,
     rest: oneshot::Sender<()>,
     server: JoinHandle<()>,
     stop: watch::Sender<bool>,
@@ -172,26 +173,28 @@ fn http() -> reqwest::ClientBuilder {
         .user_agent(concat!("gatepost/", env!("CARGO_PKG_VERSION")))
 }
 
-/// Opens every account of the configuration.
-pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubError> {
-    install_tls_provider();
-    let http = http().build()?;
-    let mut accounts = Accounts::default();
-    for (channel, named) in &config.channels {
-        for (account, settings) in named {
-            let failed = |error| HubError::Channel {
-                channel: channel.clone(),
-                account: account.clone(),
-                error: Box::new(error),
-            };
-            let kind = kind(channel).ok_or_else(|| failed(OpenError::Invalid("no such channel".into())))?;
-            let mut settings = settings.clone();
-            let on_unknown = OnUnknown::take(&mut settings).map_err(failed)?;
-            let opening = Opening { account, settings, http: http.clone(), store: store.clone() };
-            accounts.add(channel, account, (kind.open)(opening).map_err(failed)?, on_unknown);
+impl HubError {
+    /// The key of the configuration that it is about.
+    fn key(&self) -> Option<String> {
+        match self {
+            Self::Channel { channel, account, .. } => Some(format!("channels.{channel}.{account}")),
+            Self::Account(agent, _) => Some(format!("agents.{agent}.accounts")),
+            Self::Allowlist(agent, _) => Some(format!("agents.{agent}")),
+            Self::BrokerPassword(_) => Some("broker.password".into()),
+            Self::Broker(_) => Some("broker".into()),
+            Self::HookToken(hook, _) => Some(format!("hooks.{hook}.token")),
+            Self::VoiceToken(_) => Some("voice.token".into()),
+            _ => None,
         }
     }
-    Ok(accounts)
+}
+
+/// Opens every account of the configuration.
+///
+/// # Errors
+/// One of them cannot be opened.
+pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubError> {
+    Ok(Opened::open(config, store)?.accounts().clone())
 }
 
 impl Hub {
@@ -220,28 +223,27 @@ impl Hub {
         }
 
         store.space().guard();
-        let outbox = Outbox::new(store.clone())
-            .bounded(Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes })
-            .deduplicating(config.queue.dedup.0);
+        let outbox = Outbox::new(store.clone()).bounded(bounds(config)).deduplicating(config.queue.dedup.0);
         let software = config.approval.allow_software_companion;
         let terms = config.approval.terms();
         let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
-        let accounts = open_accounts(config, &store)?;
+        let opened = Opened::open(config, &store)?;
         let private = config.files.private().expect("checked when the configuration was read");
         let files = Files::open(store.clone(), config.files.bounds(), private, voice(config)?)?;
         let pipeline = Pipeline::new(Shared {
             outbox: outbox.clone(),
             approvals: approvals.clone(),
-            agents: agents(config, &accounts)?,
-            accounts,
+            agents: agents(config, opened.accounts())?,
+            accounts: opened.accounts().clone(),
             ttl: config.hub.ttl.0,
+            context_ttl: config.contexts.ttl.0,
             hooks: hooks::build(config)?,
             pace: Pace::default(),
-            rates: Rates::default(),
+            rates: Arc::default(),
             book: Book::new(config.book().expect("checked when the configuration was read")),
             files: files.clone(),
-            readiness: Readiness::default(),
-            identities: Identities::new(store.clone()),
+            readiness: Arc::default(),
+            identities: Arc::new(Identities::new(store.clone())),
         });
         pipeline.recover().await.map_err(|error| match error {
             TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
@@ -257,30 +259,32 @@ impl Hub {
         }
         let link = link::start(meeting, key, secret, devices, approvals.clone(), logins);
         let (rest, resting) = oneshot::channel();
-        let dispatcher = tokio::spawn(pipeline.clone().dispatch(resting));
-        let listening = pipeline.listen();
-        let telling = tokio::spawn(pipeline.clone().tell_hooks());
+        let current = Current::new(pipeline);
+        let dispatcher = tokio::spawn(current.clone().dispatch(resting));
+        let reload = Reload::new(extras.file.as_deref(), config, opened, &current).await;
+        let telling = tokio::spawn(current.clone().tell_hooks());
         let plan = Plan {
             backup_every: config.queue.backup_every.0,
             backups: config.queue.backups,
             retention: config.queue.retention.0,
             audit_retention: config.queue.audit_retention.0,
         };
-        let upkeep = tokio::spawn(upkeep::keep_up(pipeline.outbox().clone(), files, signer.clone(), plan));
+        let upkeep = tokio::spawn(upkeep::keep_up(outbox.clone(), files, signer.clone(), plan));
         let events = Events::new(approvals);
         let companions = link.companions().clone();
         let load = Load::new("http");
         let door = Door::new(Behind {
-            pipeline: pipeline.clone(),
+            current: current.clone(),
+            reload: reload.clone(),
             events: events.clone(),
             metrics: Metrics::new(
                 outbox,
                 companions.presence().clone(),
                 load.clone(),
                 broker.as_ref().map(Broker::load).cloned(),
+                reload.count().clone(),
             ),
             companions,
-            context_ttl: config.contexts.ttl.0,
             max_body: config.hub.max_body,
             hosts: config.hub.hosts.clone(),
             load,
@@ -294,12 +298,12 @@ impl Hub {
             key,
             seal,
             store,
-            pipeline,
+            current,
+            reload,
             events,
             link,
             _broker: broker,
             dispatcher,
-            listening,
             rest,
             server,
             stop,
@@ -335,13 +339,18 @@ impl Hub {
     }
 
     /// What waits for a person.
-    pub fn approvals(&self) -> &Approvals {
-        self.pipeline.approvals()
+    pub fn approvals(&self) -> Approvals {
+        self.pipeline().approvals().clone()
     }
 
-    /// The hub's pipeline.
-    pub fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
+    /// The hub's pipeline, with the configuration that holds now.
+    pub fn pipeline(&self) -> Pipeline {
+        self.current.pipeline()
+    }
+
+    /// Reads the configuration anew.
+    pub fn reload(&self) -> &Reload {
+        &self.reload
     }
 
     /// Returns if a part of the hub ends that should not; the hub is of no use then.
@@ -370,62 +379,10 @@ impl Hub {
             tracing::warn!("some messages are still on their way; the next start takes them up");
             dispatcher.abort();
         }
-        self.pipeline.leave(self.listening).await;
+        self.reload.stop().await;
         self.link.companions().keep().await;
         upkeep::sign(&self.store, &self.signer).await;
         self.store.close();
-    }
-}
-
-fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, AgentRules>, HubError> {
-    let mut agents = BTreeMap::new();
-    for (name, agent) in &config.agents {
-        for (channel, account) in &agent.accounts {
-            accounts.pick(channel, Some(account)).map_err(|error| HubError::Account(name.clone(), error))?;
-        }
-        let mut rights = agent.rights().expect("checked when the configuration was read");
-        let failed = |problem| HubError::Allowlist(name.clone(), problem);
-        rights.allow = spelt(rights.allow, accounts).map_err(failed)?;
-        rights.hold = spelt(rights.hold, accounts).map_err(failed)?;
-        let sources = agent.sources().expect("checked when the configuration was read");
-        let manners = Manners { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
-        let rules = AgentRules {
-            rights,
-            decorate: agent.decorate,
-            accounts: agent.accounts.clone(),
-            sources,
-            per_minute: agent.per_minute,
-            manners,
-        };
-        agents.insert(name.clone(), rules);
-    }
-    Ok(agents)
-}
-
-/// A list with each address as the identity that its spelling tells, or as its channel spells it.
-pub(crate) fn spelt(list: Allowlist, accounts: &Accounts) -> Result<Allowlist, String> {
-    list.respelt(|channel, address| canonical(accounts, channel, address))
-}
-
-/// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,
-/// and sends nothing either.
-fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String, String> {
-    let Some((.., adapter)) = accounts.iter().find(|(open, ..)| *open == channel) else {
-        return Ok(address.to_owned());
-    };
-    match Destination::parse(address, &[]) {
-        Ok(Destination::Address { address, thread: None, person, .. }) => {
-            let spelt = adapter.spell(&address, person).map_err(|error| error.to_string())?;
-            Ok(match adapter.identity(&spelt) {
-                Spelling::Known(identity) => identity.into(),
-                // Asked of the platform when a message is judged by it.
-                Spelling::Ask | Spelling::LookUp => spelt,
-            })
-        }
-        Ok(Destination::Address { thread: Some(_), .. }) => {
-            Err(format!("{channel}:{address}: an entry names a whole conversation, without a thread"))
-        }
-        Ok(Destination::Current) | Err(_) => Err(format!("{channel}:{address} is not a target")),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) const LISTED: u32 = 50;
 /// The messages that one caller may see.
 pub(super) struct Desk<'a> {
     /// Where they are.
-    pub pipeline: &'a Pipeline,
+    pub pipeline: Pipeline,
     /// Who asks.
     pub caller: &'a Caller,
 }

@@ -3,9 +3,10 @@
 //! What is counted is counted by the database, in the transaction that changes it, so that a figure agrees with the queue
 //! and goes on after a restart. Nothing is kept for this in memory, and a reading costs no look at what has ended.
 //!
-//! [`exposition`] writes the format; what is written is here.
+//! [`exposition`] writes the format; what is written is here, and in [`reloads`].
 
 mod exposition;
+pub mod reloads;
 
 use std::{
     fs,
@@ -23,6 +24,7 @@ use crate::{
     store::{Room, StoreError, now_ms},
 };
 use exposition::{Kind, Text};
+use reloads::Reloads;
 
 /// The media type of version 0.0.4 of the format (prometheus.io/docs/instrumenting/exposition_formats).
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -37,6 +39,7 @@ pub struct Metrics {
     presence: Presence,
     http: Load,
     broker: Option<Load>,
+    reloads: Reloads,
     started: Duration,
 }
 
@@ -61,10 +64,17 @@ struct Counted {
 }
 
 impl Metrics {
-    /// The figures of the hub with this outbox and these companions, of its HTTP server, and of its broker, if that is its own.
-    pub fn new(outbox: Outbox, presence: Presence, http: Load, broker: Option<Load>) -> Self {
+    /// The figures of the hub with this outbox and these companions, of its HTTP server, of its broker, if that is its own, and
+    /// of its configuration.
+    pub fn new(
+        outbox: Outbox,
+        presence: Presence,
+        http: Load,
+        broker: Option<Load>,
+        reloads: Reloads,
+    ) -> Self {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { outbox, presence, http, broker, started }
+        Self { outbox, presence, http, broker, reloads, started }
     }
 
     /// All figures as they are now.
@@ -84,6 +94,7 @@ impl Metrics {
         text.family("gatepost_companions_able", Kind::Gauge, able);
         text.sample(&[], as_f64(self.presence.able()));
         self.write_servers(&mut text);
+        self.reloads.write(&mut text);
         text.family(
             "process_start_time_seconds",
             Kind::Gauge,

@@ -128,6 +128,10 @@ impl Outbox {
 
     /// The same, where a message that comes again within this time is the first one.
     pub fn deduplicating(self, window: Duration) -> Self {
+        // What was taken before is remembered as long as the window stays the same.
+        if self.recent.is_within(window) {
+            return self;
+        }
         Self { recent: Arc::new(Recent::within(window)), ..self }
     }
 

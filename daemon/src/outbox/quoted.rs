@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::{message::target::Target, store::StoreError};
+use crate::{message::target::Target, render::without_spoilers, store::StoreError};
 
 /// The longest text that is handed on, in characters.
 const MAX_TEXT: u32 = 4_000;
@@ -37,7 +37,10 @@ pub fn known(
     for name in names {
         let one = params![name, target.channel, account, target.address, MAX_TEXT];
         let heard = heard.query_row(one, |row| Ok(Known { author: row.get(0)?, text: row.get(1)? }));
-        let own = |row: &rusqlite::Row<'_>| Ok(Known { author: None, text: row.get(0)? });
+        // A quote stands open under the answer.
+        let own = |row: &rusqlite::Row<'_>| {
+            Ok(Known { author: None, text: without_spoilers(&row.get::<_, String>(0)?) })
+        };
         let found = match heard.optional()? {
             None => sent.query_row(one, own).optional()?,
             heard => heard,

@@ -47,7 +47,12 @@ struct Seen {
 
 impl Recent {
     pub(super) fn within(window: Duration) -> Self {
-        Self { window: i64::try_from(window.as_millis()).unwrap_or(i64::MAX), seen: Mutex::default() }
+        Self { window: milliseconds(window), seen: Mutex::default() }
+    }
+
+    /// Whether its window is this one.
+    pub(super) fn is_within(&self, window: Duration) -> bool {
+        self.window == milliseconds(window)
     }
 
     /// Remembers what was taken before a restart, from the newest back, unless it has: with the first message that comes, so
@@ -151,6 +156,10 @@ impl Seen {
             self.by.remove(&payload);
         }
     }
+}
+
+fn milliseconds(window: Duration) -> i64 {
+    i64::try_from(window.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn counts(state: State) -> bool {

@@ -1,7 +1,8 @@
-//! What parts of the hub are told: keys with their documentation, names, and [`secret`]s.
+//! What parts of the hub are told: keys with their documentation, names, and [`secret`]s, with who else can read them ([`readers`]).
 //!
 //! It knows nobody, so that channels can say which settings they take and the configuration can read them.
 
+pub mod readers;
 pub mod secret;
 
 /// One key.
@@ -13,6 +14,13 @@ pub struct Key {
     pub value: &'static str,
     /// What it does, in a sentence or two.
     pub doc: &'static str,
+}
+
+impl Key {
+    /// Whether its value is a secret, or several: what its example points to.
+    pub fn holds_secret(&self) -> bool {
+        self.value.trim_start_matches('[').starts_with("\"file:")
+    }
 }
 
 /// Shorthand for tables of keys.

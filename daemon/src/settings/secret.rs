@@ -1,12 +1,17 @@
 //! Secrets: named in the configuration, never written in it.
 //!
 //! A configuration file is copied, backed up and pasted into bug reports; a token in it would go along. So a secret
-//! is always a pointer (`file:`, `env:`, `credential:`), read once when the hub starts, and nothing that holds one can
+//! is always a pointer (`file:`, `env:`, `credential:`), read when what uses it is opened, and nothing that holds one can
 //! print it.
 
-use std::{fmt, fs, path::PathBuf};
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
+
+use super::readers::{ReadByAll, Readers, refuse_everybodys};
 
 /// The longest secret that is read, in bytes. Real tokens have a few hundred.
 const MAX_SECRET: usize = 16 * 1024;
@@ -36,7 +41,7 @@ pub enum SecretError {
     )]
     Inline,
     /// The file cannot be read.
-    #[error("cannot read the secret in {path}: {source}")]
+    #[error("cannot read the secret in {path}: {source}{}", make(.path, .source))]
     File {
         /// The file.
         path: PathBuf,
@@ -54,6 +59,18 @@ pub enum SecretError {
     /// There is a source, but what it holds cannot be a secret.
     #[error("the secret in {0} is empty, too long, or has a line break in it")]
     Unusable(String),
+}
+
+/// How to make a file of a secret that is not there.
+fn make(path: &Path, error: &io::Error) -> String {
+    if error.kind() != io::ErrorKind::NotFound {
+        return String::new();
+    }
+    let folder = match path.parent().filter(|folder| !folder.exists()) {
+        Some(folder) => format!("mkdir -p {}; ", folder.display()),
+        None => String::new(),
+    };
+    format!(" (make it, end with Ctrl-D: (umask 077; {folder}cat > {}))", path.display())
 }
 
 impl TryFrom<String> for SecretSource {
@@ -84,22 +101,57 @@ impl fmt::Display for SecretSource {
 impl SecretSource {
     /// Reads the secret.
     pub fn read(&self) -> Result<Secret, SecretError> {
-        let file =
-            |path: PathBuf| fs::read_to_string(&path).map_err(|source| SecretError::File { path, source });
-        let value = match self {
-            Self::File(path) => file(path.clone())?,
-            Self::Env(name) => std::env::var(name).map_err(|_| SecretError::Env(name.clone()))?,
-            Self::Credential(name) => {
-                let directory = std::env::var_os("CREDENTIALS_DIRECTORY")
-                    .ok_or_else(|| SecretError::Credential(name.clone()))?;
-                file(PathBuf::from(directory).join(name))?
-            }
-        };
+        let value = self.read_whole()?;
         let value = value.trim_end();
         if value.is_empty() || value.len() > MAX_SECRET || value.contains(['\n', '\r']) {
             return Err(SecretError::Unusable(self.to_string()));
         }
         Ok(Secret(value.to_owned()))
+    }
+
+    /// Reads all that is there: some secrets are files with many lines.
+    pub fn read_whole(&self) -> Result<String, SecretError> {
+        let file =
+            |path: PathBuf| fs::read_to_string(&path).map_err(|source| SecretError::File { path, source });
+        match self {
+            Self::File(path) => file(path.clone()),
+            Self::Env(name) => std::env::var(name).map_err(|_| SecretError::Env(name.clone())),
+            Self::Credential(name) => {
+                let directory = std::env::var_os("CREDENTIALS_DIRECTORY")
+                    .ok_or_else(|| SecretError::Credential(name.clone()))?;
+                file(PathBuf::from(directory).join(name))
+            }
+        }
+    }
+
+    /// Refuses one that everybody on this machine can read.
+    pub fn refuse_everybodys(&self) -> Result<(), ReadByAll> {
+        match self {
+            Self::File(path) => refuse_everybodys(path),
+            Self::Env(_) | Self::Credential(_) => Ok(()),
+        }
+    }
+
+    /// What is not right with where it is kept, and does not forbid its use.
+    pub fn warning(&self) -> Option<String> {
+        let Self::File(path) = self else { return None };
+        let readers = Readers::of(path).ok()?;
+        let path = path.display();
+        match readers {
+            Readers::Group => {
+                Some(format!("the group of {path} can read the secret in it: chmod 600 {path}"))
+            }
+            Readers::Everybody | Readers::Nobody => None,
+        }
+    }
+
+    /// The same source, its file beneath this folder if its path is relative.
+    #[must_use]
+    pub fn beneath(self, folder: &Path) -> Self {
+        match self {
+            Self::File(path) => Self::File(folder.join(path)),
+            other => other,
+        }
     }
 }
 
@@ -140,6 +192,30 @@ mod tests {
         let secret = SecretSource::File(file.path().into()).read().unwrap();
         assert_eq!(secret.expose(), "s3cret");
         assert_eq!(format!("{secret:?}"), "***");
+    }
+
+    #[test]
+    fn a_secret_that_everybody_can_read_is_refused_with_the_command_that_mends_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        fs::write(&path, "s3cret").unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        set(folder.path(), 0o755);
+        set(&path, 0o644);
+        let source = SecretSource::File(path.clone());
+        let error = source.refuse_everybodys().unwrap_err().to_string();
+        assert!(
+            error.ends_with(&format!("chmod 600 {}", path.display())) && !error.contains("s3cret"),
+            "{error}"
+        );
+        set(&path, 0o600);
+        assert!(source.refuse_everybodys().is_ok());
+        assert_eq!(source.warning(), None);
+        let missing = SecretSource::File("secrets/none".into()).beneath(folder.path()).read().unwrap_err();
+        let wanted =
+            format!("(umask 077; mkdir -p {0}; cat > {0}/none)", folder.path().join("secrets").display());
+        assert!(missing.to_string().contains(&wanted), "{missing}");
     }
 
     #[test]

@@ -27,6 +27,12 @@ pub enum LockError {
 }
 
 impl DirectoryLock {
+    /// Whether another process has this directory now. Makes nothing, and holds nothing.
+    pub fn is_held(directory: &Path) -> bool {
+        let file = File::open(directory.join("lock"));
+        file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Makes the directory (readable by its owner only) if need be, and locks it.
     pub fn take(directory: &Path) -> Result<Self, LockError> {
         let failed = |error| LockError::Directory(directory.into(), error);

@@ -1,29 +1,33 @@
-//! Measures the budgets of the splitter, of the renderer, of the start and of the queue, and prints them as ratios to
+//! Measures the budgets of the splitter, of the renderer, of the text of a turn, of the start and of the queue, and prints them as ratios to
 //! something in the same run.
 //!
 //! Machines differ, and so do a machine's minutes: what is compared is measured in turns, and each figure is a median,
 //! or the least of many where growth is meant, as noise only ever adds.
-//! Read [`plain`], [`render`], [`start`] and [`queue`] for what is measured, [`document`] for the text that it is measured on.
+//! Read [`plain`], [`render`], [`reply`], [`start`] and [`queue`] for what is measured, [`document`] for the text that it is measured on.
 
 mod document;
 mod measure;
 mod plain;
 mod queue;
 mod render;
+mod reply;
 mod start;
 
 const USAGE: &str = "\
-usage: tests/bench/run [plain | render | start | queue [PART] | --document [BYTES]]
+usage: tests/bench/run [plain | render | reply | start | queue [PART] | --document [BYTES]]
 
 Builds in release and prints, for the plain split: GB/s by unit and mode, the ratio to text-splitter's TextSplitter, and
 how the cost grows with the input. For the renderer: the ratio to pulldown-cmark's own rate, the time of a reply to all
-channels, how the cost grows, and peak memory. For the start: from nothing to ready, with 100,000 messages in the queue.
-For the queue: accepting beside a bare SQLite loop and a bare HTTP endpoint, the time to the platform, messages delivered
-per second, one text to many conversations, memory. How a cost grows is told by the fastest of many runs, as noise only ever adds; all else by medians. It
-takes some minutes; nothing else should run beside it.
+channels, how the cost grows, and peak memory. For the text of a turn: how the cost of its blocks and quiet tokens grows.
+For the start: from nothing to ready, with 100,000 messages in the queue. For the queue: accepting beside a bare SQLite
+loop and a bare HTTP endpoint, the time to the platform, messages delivered per second, one text to many
+conversations, memory. How a cost grows is told
+by the fastest of many runs, as noise only ever adds; all else by medians. It takes some minutes; nothing else should run
+beside it.
 
   render               the renderer only
   plain                the plain split only
+  reply                the text of a turn only
   start                the start only
   queue [PART]         the queue only, or its part accept, broadcast, deliver or memory
   --document [BYTES]   print the mixed Markdown document that is measured, of about so many bytes (1,000,000), and end
@@ -31,13 +35,14 @@ takes some minutes; nothing else should run beside it.
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (mut plain, mut render, mut start, mut queue) = (true, true, true, true);
+    let (mut plain, mut render, mut reply, mut start, mut queue) = (true, true, true, true, true);
     match arguments.next().as_deref() {
         None => {}
-        Some("plain") => (render, start, queue) = (false, false, false),
-        Some("render") => (plain, start, queue) = (false, false, false),
-        Some("start") => (plain, render, queue) = (false, false, false),
-        Some("queue") => (plain, render, start) = (false, false, false),
+        Some("plain") => (render, reply, start, queue) = (false, false, false, false),
+        Some("render") => (plain, reply, start, queue) = (false, false, false, false),
+        Some("reply") => (plain, render, start, queue) = (false, false, false, false),
+        Some("start") => (plain, render, reply, queue) = (false, false, false, false),
+        Some("queue") => (plain, render, reply, start) = (false, false, false, false),
         Some("-h" | "--help") => return println!("{USAGE}"),
         Some("--document") => {
             let Ok(bytes) = arguments.next().map_or(Ok(MEGABYTE), |bytes| bytes.parse()) else {
@@ -69,6 +74,9 @@ fn main() {
         render::rates();
         render::memory();
         render::growth();
+    }
+    if reply {
+        reply::growth();
     }
     if start {
         end_with(start::with_a_long_queue());

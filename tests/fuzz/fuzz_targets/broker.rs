@@ -26,7 +26,13 @@ enum Said {
     Connected(u8),
     Subscribed(u8),
     /// On the companion's own topic or on another, with these flags and so much more than a payload.
-    Message { ours: bool, flags: u8, id: u16, payload: Vec<u8>, longer: u16 },
+    Message {
+        ours: bool,
+        flags: u8,
+        id: u16,
+        payload: Vec<u8>,
+        longer: u16,
+    },
     Acknowledged(u16),
     Pong,
 }

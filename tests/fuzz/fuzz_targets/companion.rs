@@ -29,8 +29,8 @@ fuzz_target!(|events: Vec<Event>| {
     for bond in [None, Some(bond)] {
         let paired = bond.is_some();
         let memory = Memory { bond, ..Memory::default() };
-        let mut companion = Companion::new(memory, Dice(0), Geometry::SMALL, Settings::default())
-            .expect("its memory works");
+        let mut companion =
+            Companion::new(memory, Dice(0), Geometry::SMALL, Settings::default()).expect("its memory works");
         let (mut now, mut forgets) = (0, false);
         let mut down = [false; 2];
         for event in &events {
@@ -45,7 +45,11 @@ fuzz_target!(|events: Vec<Event>| {
                 Event::Edge(approve, pressed) => {
                     let button = if *approve { Button::Approve } else { Button::Deny };
                     down[usize::from(*approve)] = *pressed;
-                    companion.button(Millis(now), button, if *pressed { Edge::Pressed } else { Edge::Released });
+                    companion.button(
+                        Millis(now),
+                        button,
+                        if *pressed { Edge::Pressed } else { Edge::Released },
+                    );
                 }
                 Event::Wait(tenths) => {
                     now += u64::from(*tenths) * 100;

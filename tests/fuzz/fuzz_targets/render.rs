@@ -34,7 +34,8 @@ const MARKUPS: [Markup; 10] = [
 fuzz_target!(|input: Input<'_>| {
     let markup = MARKUPS[usize::from(input.markup) % MARKUPS.len()];
     let unit = [Unit::Bytes, Unit::CodePoints, Unit::Utf16, Unit::Graphemes][usize::from(input.unit % 4)];
-    let tables = [Tables::Native, Tables::Code, Tables::Bullets, Tables::Plain][usize::from(input.tables % 4)];
+    let tables =
+        [Tables::Native, Tables::Code, Tables::Bullets, Tables::Plain][usize::from(input.tables % 4)];
     let limit = (input.limit > 0).then_some(usize::from(input.limit));
     let flavour = Flavour { markup, limit, unit, tables };
     match render::render(&render::parse(input.markdown), &flavour) {

@@ -1,4 +1,6 @@
-//! What the targets put beneath a companion: memory for a flash, and dice that fall the same way every time.
+//! What the targets share: beneath a companion, memory for a flash and dice that fall the same way every time; and [`accounts`].
+
+pub mod accounts;
 
 use gatepost_companion::{Bond, Counter, Keys, Network, Storage};
 use gatepost_link::seal::Random;

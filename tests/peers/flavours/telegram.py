@@ -15,7 +15,15 @@ import tdjson
 
 from parts import judge, units
 
-KINDS = {"b": "Bold", "i": "Italic", "s": "Strikethrough", "code": "Code", "pre": "Pre", "blockquote": "BlockQuote"}
+KINDS = {
+    "b": "Bold",
+    "i": "Italic",
+    "s": "Strikethrough",
+    "tg-spoiler": "Spoiler",
+    "code": "Code",
+    "pre": "Pre",
+    "blockquote": "BlockQuote",
+}
 MOST_UNITS, MOST_ENTITIES = 4096, 100
 
 

@@ -244,7 +244,7 @@ fn sent(params: &Value, to: &str) -> Result<(), String> {
         let Some((start, length)) = range() else {
             return Err(format!("Invalid textStyle syntax ({style}) expected 'start:length:STYLE'"));
         };
-        if !["BOLD", "ITALIC", "STRIKETHROUGH", "MONOSPACE"].contains(&parts[2]) {
+        if !["BOLD", "ITALIC", "SPOILER", "STRIKETHROUGH", "MONOSPACE"].contains(&parts[2]) {
             return Err(format!("Invalid style: {}", parts[2]));
         }
         if length == 0 || start + length > units {

@@ -212,6 +212,7 @@ impl TestHub {
             let extras = Extras {
                 broker_users: vec![(self.login.0.clone(), Secret::from(self.login.1.as_str()))],
                 companion: Some(device).filter(|_| software && !self.registered),
+                file: None,
             };
             match Hub::start(&self.config, extras).await {
                 Ok(hub) => return Ok(hub),

@@ -3,8 +3,8 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
-    os::unix::process::ExitStatusExt as _,
-    path::PathBuf,
+    os::unix::{fs::PermissionsExt as _, process::ExitStatusExt as _},
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
     thread,
@@ -21,6 +21,21 @@ use super::{
 use crate::peers::free_port;
 
 const KILLED: i32 = 9;
+
+/// What a file of a test's secret loses, as a hub wants it: the bits of others.
+const NOT_OTHERS: u32 = 0o770;
+
+/// Takes from others the right to read the temporary files that a configuration names as secrets.
+fn hide_secrets(config: &str) -> Result<()> {
+    let named = config.split("\"file:").skip(1).filter_map(|rest| rest.split('"').next());
+    for path in named.map(Path::new).filter(|path| path.starts_with(std::env::temp_dir())) {
+        if let Ok(file) = fs::metadata(path) {
+            let mode = file.permissions().mode() & NOT_OTHERS;
+            fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+        }
+    }
+    Ok(())
+}
 
 /// `gatepost run` as a process of its own.
 pub struct SpawnedHub {
@@ -55,11 +70,31 @@ impl SpawnedHub {
         let (port, broker) = (free_port()?, free_port()?);
         let (environment, emulator) = (Vec::new(), Vec::new());
         let hub = Self { folder, port, broker, child: None, environment, emulator, unread: false };
+        hub.configure(config)?;
+        Ok(hub)
+    }
+
+    /// Writes another configuration, whole but for addresses and folders. Whether it runs or not, it reads it when it is told to.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn configure(&self, config: &str) -> Result<()> {
+        let Self { port, broker, .. } = self;
         let own = format!(
             "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
-        fs::write(hub.config(), own + config)?;
-        Ok(hub)
+        hide_secrets(config)?;
+        Ok(fs::write(self.config(), own + config)?)
+    }
+
+    /// Tells it to read its configuration again, by SIGHUP.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn hang_up(&self) -> Result<()> {
+        let told = Command::new("kill").args(["-HUP", &self.pid()?.to_string()]).status()?;
+        ensure!(told.success(), "kill: {told}");
+        Ok(())
     }
 
     /// From its next start on it is this program, run by this command: `emulator` ends with the program.
@@ -142,6 +177,7 @@ impl SpawnedHub {
     /// It cannot be run.
     pub fn run_without_waiting(&mut self) -> Result<()> {
         ensure!(self.child.is_none(), "it runs already");
+        hide_secrets(&fs::read_to_string(self.config())?)?;
         let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
         let mut command = match self.emulator.split_first() {
             Some((first, rest)) => {

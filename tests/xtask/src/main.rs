@@ -1,6 +1,7 @@
 //! Chores of this repository: `cargo xtask --help`.
 
 mod firmware;
+mod fuzz;
 mod hub;
 mod toolchain;
 
@@ -33,6 +34,8 @@ enum Chore {
         /// The board.
         board: firmware::Board,
     },
+    /// Try random inputs on everything that reads bytes from outside: each fuzz target for some seconds.
+    Fuzz(fuzz::Wanted),
     /// Build the hub's program for another machine, and compare its size with the budget.
     Hub {
         /// The machine.
@@ -46,6 +49,7 @@ fn main() -> Result<()> {
         Chore::Firmware { board } => firmware::build(board).map(|_| ()),
         Chore::Lint { board } => firmware::lint(board),
         Chore::Image { board } => firmware::image(board).map(|_| ()),
+        Chore::Fuzz(wanted) => fuzz::fuzz(&wanted),
         Chore::Hub { machine } => hub::build(machine).map(|_| ()),
     }
 }

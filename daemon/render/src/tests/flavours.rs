@@ -311,13 +311,14 @@ fn a_limit_without_room_for_marks_is_an_error() {
     );
 }
 
-/// What a reader sees, without white space, the marks of lists and quotes, and what a cut repeats.
+/// What a reader sees, without white space, the marks of lists, quotes and spoilers, and what a cut repeats.
 fn signs(text: &str) -> String {
+    let text = text.replace("(spoiler) ", "").replace(['\u{fdd3}', '\u{fdd4}'], "");
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '>' | '-' | '•' | '#')).collect()
 }
 
 pub(super) fn rough() -> impl Strategy<Value = String> {
-    let piece = "(# |- |1\\. |> |\n|\n\n|\n\n```\n|\\*|\\*\\*|_|~~|`|\\\\\\*|\\\\_|\\\\`|\\\\~|\\\\\\\\|\\[|\\]|<|&|\\||@everyone|<@1>|\
+    let piece = "(# |- |1\\. |> |\n|\n\n|\n\n```\n|\\*|\\*\\*|_|~~|`|\\\\\\*|\\\\_|\\\\`|\\\\~|\\\\\\\\|\\[|\\]|<|&|\\||\\|\\||\\|\\|[a-z]{1,9}( [a-z]{1,9})?\\|\\||@everyone|<@1>|\
                  \\*\\*[a-z]{1,9} [a-z]{1,9}\\*\\* |\\*[a-z]{1,9} \\*\\*[a-z]{1,5}\\*\\* [a-z]\\* |~~[a-z]{1,9}~~|`[a-z_*]{1,9}` |\
                  https://[a-z_]{1,20}\\.example |\
                  [a-z]{1,9} |[a-z]{1,90}|[a-z]{2,5}\\. |1\\) |漢|。|👨‍👩‍👧|e\u{301})";

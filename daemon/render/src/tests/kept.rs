@@ -14,7 +14,7 @@ fn keeps_its_promises(markdown: &str, flavour: Flavour) -> Result<(), String> {
 
 /// Documents of whole blocks, as agents write them.
 pub(super) fn blocks() -> impl Strategy<Value = String> {
-    let words = "([a-z]{1,8}|\\*\\*[a-z]{1,6} [a-z]{1,6}\\*\\*|_[a-z]{1,6}_|~~[a-z]{2,5}~~|`[a-z*_]{1,8}`|漢字。|👨‍👩‍👧|e\u{301}|a & b|1 < 2|\
+    let words = "([a-z]{1,8}|\\*\\*[a-z]{1,6} [a-z]{1,6}\\*\\*|_[a-z]{1,6}_|~~[a-z]{2,5}~~|`[a-z*_]{1,8}`|\\|\\|[a-z]{1,6} `?[a-z]{1,6}`?\\|\\||\\|\\||漢字。|👨‍👩‍👧|e\u{301}|a & b|1 < 2|\
                  \\[[a-z]{1,9} ?[a-z]{1,9}\\]\\(https://[a-z]{1,30}\\.example/[a-z_]{0,9}\\?a=b&c=[(]d[)]\\)|https://[a-z]{1,9}\\.example/[a-z_]{1,40}|\
                  @everyone|snake_case_name|2 \\* 3|[a-z]{1,9}\\.|\\[\\^1\\]|[a-z]{30,90})";
     let line = proptest::collection::vec(words, 1..12).prop_map(|words| words.join(" ")).boxed();

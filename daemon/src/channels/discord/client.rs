@@ -1,7 +1,4 @@
-//! Discord's answers, and what they mean.
-//!
-//! A refusal is passed on in Discord's words (`said`). How long to wait stands in the body, in seconds with decimals, and
-//! what the buckets have left in the headers, which the shared client reads.
+//! Requests to Discord, and whether they arrived; what an answer means [`answer`](super::answer) says.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -13,17 +10,16 @@ use reqwest::{
 use serde_json::{Map, Value, json};
 
 use super::{
+    answer::{UNKNOWN_MEMBER, UNKNOWN_MESSAGE, made, verdict},
     forms, media,
     places::{Places, kind},
-    said::said,
     target, voice,
     wire::{Request, Wire},
 };
 use crate::{
     channels::{
         Failure, PartKey,
-        http::{Answer, Http, Silence, TIMEOUT, base::Base, quota, token::Token},
-        limits::Scope,
+        http::{Answer, Http, Silence, TIMEOUT, base::Base, token::Token},
         removals::Removals,
     },
     files::kept::Kept,
@@ -43,13 +39,6 @@ const MAX_REASON: usize = 512;
 
 /// Named so, or "blocked" (<https://docs.discord.com/developers/reference#user-agent>).
 pub(super) const AGENT: &str = concat!("DiscordBot (gatepost, ", env!("CARGO_PKG_VERSION"), ")");
-
-/// "API resource is currently overloaded. Try again a little later", under several statuses.
-const OVERLOADED: u64 = 130_000;
-
-/// <https://docs.discord.com/developers/topics/opcodes-and-status-codes#json-json-error-codes>.
-const UNKNOWN_MEMBER: u64 = 10_007;
-const UNKNOWN_MESSAGE: u64 = 10_008;
 
 /// A bot.
 pub(super) struct Client {
@@ -153,7 +142,7 @@ impl Client {
             let form = media::form(body, &wire.files, files)?;
             self.perform_within(request.multipart(form), longest).await?
         };
-        made(&answer)
+        self.made(&answer)
     }
 
     /// <https://docs.discord.com/developers/resources/channel#start-thread-from-message> and the two after it.
@@ -179,7 +168,7 @@ impl Client {
                     (kind::FORUM | kind::MEDIA, Some(first)) => {
                         let request = self.request(Method::POST, &["channels", &channel, "threads"]);
                         let body = json!({"name": name, "message": first});
-                        return made(&self.perform(request.json(&body)).await?);
+                        return self.made(&self.perform(request.json(&body)).await?);
                     }
                     (kind::FORUM | kind::MEDIA, None) => {
                         let why = "a post in a forum needs a text: send the thread with a message";
@@ -191,7 +180,7 @@ impl Client {
             }
         };
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let thread = made(&self.perform(self.request(Method::POST, &path).json(&body)).await?)?;
+        let thread = self.made(&self.perform(self.request(Method::POST, &path).json(&body)).await?)?;
         let Some(first) = first else { return Ok(thread) };
         match self.post(&thread, &with_nonce(first, key), wire, vec![]).await {
             Ok(_) => Ok(thread),
@@ -275,37 +264,12 @@ impl Client {
         Err(self.judge(&answer).harmless())
     }
 
-    /// What an answer means that says no.
     fn judge(&self, answer: &Answer) -> Failure {
-        let said = said(&answer.body);
-        match answer.status.as_u16() {
-            401 => self
-                .http
-                .refused(format!("bot token rejected (Discord answered 401, {})", self.http.words(&said))),
-            // <https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit>: without a word about it, it is one
-            // bucket's. An answer without any such body is from the network before Discord, which counts all that comes from here.
-            429 => {
-                let global = answer.body["global"].as_bool().unwrap_or(!answer.body.is_object());
-                let body = answer.body["retry_after"].as_f64().and_then(seconds);
-                let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
-                self.http.judge(&answer, &said, if global { Scope::Account } else { Scope::Chat })
-            }
-            _ if answer.body["code"] == OVERLOADED => {
-                Failure::Retry(format!("Discord answered {}", self.http.words(&said)))
-            }
-            400..=499 if said.is_empty() => {
-                self.http.judge(answer, "which is not how Discord speaks; check base_url", Scope::Chat)
-            }
-            _ => self.http.judge(answer, &said, Scope::Chat),
-        }
+        self.http.settle(verdict(&self.http.reader(), answer))
     }
-}
 
-/// The id of what was made.
-fn made(answer: &Value) -> Result<String, Failure> {
-    match answer["id"].as_str() {
-        Some(id) => Ok(id.to_owned()),
-        None => Err(Failure::Unknown("Discord said yes, but not as which message".into())),
+    fn made(&self, answer: &Value) -> Result<String, Failure> {
+        made(answer).map_err(|verdict| self.http.settle(verdict))
     }
 }
 
@@ -367,11 +331,4 @@ fn encoded(reason: &str) -> String {
         text.push_str(&one);
     }
     text
-}
-
-fn seconds(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds).map_or_else(
-        |_| (seconds > 0.0).then_some(quota::LONGEST),
-        |seconds| Some(seconds.min(quota::LONGEST)),
-    )
 }

@@ -14,6 +14,7 @@
 //!
 //! Read `wire` first: it is what a message becomes.
 
+pub(super) mod answer;
 mod card;
 mod client;
 #[cfg(test)]
@@ -63,7 +64,7 @@ use crate::{
 pub const KEYS: &[Key] = &[
     key(
         "token",
-        "\"file:/run/credentials/discord\"",
+        "\"file:secrets/discord\"",
         "The bot's token, from the developer portal. A new one in its place is read when the old one is refused.",
     ),
     key("link_previews", "false", "Whether Discord shows previews of the links in a text."),

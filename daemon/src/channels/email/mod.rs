@@ -67,7 +67,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "password",
-        "\"file:/run/credentials/email\"",
+        "\"file:secrets/email\"",
         "The password to log in with. A new one in its place is read when the old one is refused.",
     ),
     key(

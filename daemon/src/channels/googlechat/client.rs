@@ -6,10 +6,10 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::{Method, RequestBuilder, StatusCode, Url, header::CONTENT_TYPE};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
+    answer::{created, refusal, verdict},
     key::{Replaceable, ServiceAccount},
     space,
     wire::Wire,
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     channels::{
         Failure, Located, PartKey,
-        http::{Answer, Http, Silence, base::Base, granted::Granted, masked, token::Token},
+        http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
         limits::Scope,
         removals::Removals,
     },
@@ -57,14 +57,6 @@ pub(super) enum Way {
         /// `spaces/ID`.
         space: String,
     },
-}
-
-/// <https://cloud.google.com/apis/design/errors#error_model>
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Refusal {
-    message: String,
-    status: String,
 }
 
 impl Client {
@@ -154,20 +146,17 @@ impl Client {
         if refusal(&answer).status == "INVALID_ARGUMENT" && message.remove(QUOTED).is_some() {
             answer = self.send(Method::POST, &path, &query, Some(&message)).await?;
         }
-        let created = match answer {
-            answer if answer.status.is_success() => answer.body,
+        match answer {
+            answer if answer.status.is_success() => {
+                created(&answer.body, opens).map_err(|verdict| self.http.settle(verdict))
+            }
             // It is there under the part's own name.
             answer
                 if answer.status == StatusCode::CONFLICT && refusal(&answer).status == "ALREADY_EXISTS" =>
             {
-                return Ok(format!("{path}/{named}"));
+                Ok(format!("{path}/{named}"))
             }
-            answer => return Err(self.judge(&answer).await),
-        };
-        let id = if opens { &created["thread"]["name"] } else { &created["name"] };
-        match id.as_str().or(created["name"].as_str()) {
-            Some(id) => Ok(id.to_owned()),
-            None => Err(Failure::Unknown("Google Chat said yes, but not as which message".into())),
+            answer => Err(self.judge(&answer).await),
         }
     }
 
@@ -315,59 +304,29 @@ impl Client {
         }
     }
 
-    /// What an answer other than yes means. 60 writes a minute count for the space
-    /// (<https://developers.google.com/workspace/chat/limits>).
+    /// What an answer other than yes means.
     async fn judge(&self, answer: &Answer) -> Failure {
-        let refusal = refusal(answer);
-        let hint = match (refusal.status.as_str(), &self.way) {
-            ("PERMISSION_DENIED", Way::App { .. }) => "; add the Chat app to the space",
-            ("PERMISSION_DENIED" | "NOT_FOUND", Way::Webhook { .. }) => {
-                "; the webhook may be gone: make a new one in the space"
-            }
-            ("NOT_FOUND", Way::App { .. }) => {
-                "; is there such a space, thread or message, and the Chat app in it?"
-            }
-            ("INVALID_ARGUMENT", _) => "; what it names is wrong in the card, the thread or the id",
-            _ => "",
+        let Way::App { granted, .. } = &self.way else {
+            return self.http.settle(verdict(&self.reader(), answer, true));
         };
-        let words = match (refusal.status.as_str(), refusal.message.as_str()) {
-            ("", _) => answer.status.to_string(),
-            (status, message) => format!("{status}: {message}{hint}"),
-        };
-        let words = self.masked(&words);
-        match &self.way {
-            Way::App { granted, .. } => {
-                // The one that the request had, unless its time is over since.
-                let used = granted.token(async { Err(Failure::Retry(String::new())) }).await.ok();
-                let words = used.as_ref().map_or(words.clone(), |token| masked(&words, token.expose()));
-                if answer.status != StatusCode::UNAUTHORIZED {
-                    return self.http.judge(answer, &words, Scope::Chat);
-                }
-                let said = format!("Google Chat refused the access token: {words}");
-                match used {
-                    Some(token) if !granted.refused(&token).await => Failure::Permanent(said),
-                    _ => Failure::Retry(format!("{said}; a new one is asked for")),
-                }
-            }
-            Way::Webhook { .. } if answer.status == StatusCode::UNAUTHORIZED => {
-                self.http.refused(format!("Google Chat refused the webhook: {words}"))
-            }
-            Way::Webhook { .. } => self.http.judge(answer, &words, Scope::Chat),
+        // The one that the request had, unless its time is over since.
+        let used = granted.token(async { Err(Failure::Retry(String::new())) }).await.ok();
+        let reader = used.iter().fold(self.reader(), |reader, token| reader.hiding(token.clone()));
+        match (verdict(&reader, answer, false), used) {
+            (Verdict::Token(said), Some(token)) if !granted.refused(&token).await => Failure::Permanent(said),
+            (Verdict::Token(said), _) => Failure::Retry(format!("{said}; a new one is asked for")),
+            (verdict, _) => self.http.settle(verdict),
         }
     }
 
-    /// Words without what stands in a webhook's address, in whole or in part.
-    fn masked(&self, words: &str) -> String {
-        let mut words = self.http.words(words);
-        if let (Way::Webhook { .. }, Ok(url)) = (&self.way, Url::parse(self.http.token().expose())) {
-            for (_, secret) in url.query_pairs().filter(|(_, value)| !value.is_empty()) {
-                words = masked(&words, secret.as_ref());
+    /// Who reads the answers: without what stands in a webhook's address, in whole or in part.
+    fn reader(&self) -> Reader {
+        let reader = self.http.reader();
+        match (&self.way, Url::parse(self.http.token().expose())) {
+            (Way::Webhook { .. }, Ok(url)) => {
+                url.query_pairs().fold(reader, |reader, (_, secret)| reader.hiding(Secret::from(&*secret)))
             }
+            _ => reader,
         }
-        words
     }
-}
-
-fn refusal(answer: &Answer) -> Refusal {
-    Refusal::deserialize(&answer.body["error"]).unwrap_or_default()
 }

@@ -4,8 +4,7 @@
 //! (<https://developers.google.com/identity/protocols/oauth2/service-account#httprest>). The key itself never leaves.
 
 use std::{
-    fmt, fs,
-    path::PathBuf,
+    fmt,
     sync::{Arc, Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -88,12 +87,7 @@ struct File {
 impl ServiceAccount {
     /// Reads the key file, which other than most secrets has many lines.
     pub(super) fn read(source: &SecretSource, token_url: Option<Base>) -> Result<Self, OpenError> {
-        let text = match path(source) {
-            Some(path) => fs::read_to_string(&path).map_err(|error| {
-                OpenError::Invalid(format!("key: cannot read {}: {error}", path.display()))
-            })?,
-            None => source.read()?.expose().to_owned(),
-        };
+        let text = source.read_whole()?;
         Self::parse(&text, token_url).map_err(|why| OpenError::Invalid(format!("key: {source} {why}")))
     }
 
@@ -138,17 +132,6 @@ impl ServiceAccount {
     }
 }
 
-/// The file that a source points to.
-fn path(source: &SecretSource) -> Option<PathBuf> {
-    match source {
-        SecretSource::File(path) => Some(path.clone()),
-        SecretSource::Credential(name) => {
-            Some(PathBuf::from(std::env::var_os("CREDENTIALS_DIRECTORY")?).join(name))
-        }
-        SecretSource::Env(_) => None,
-    }
-}
-
 impl fmt::Debug for ServiceAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (***)", self.email)
@@ -157,7 +140,7 @@ impl fmt::Debug for ServiceAccount {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{fs, time::Duration};
 
     use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
     use serde_json::Value;

@@ -8,6 +8,7 @@
 //! What is done to a message is done in the space of the target and nowhere else: of a message's or a thread's name only
 //! the last part is taken. What takes a person's own authorisation (reactions, uploads) this channel does not have.
 
+pub(super) mod answer;
 mod cards;
 mod client;
 #[cfg(test)]
@@ -45,12 +46,12 @@ use crate::{
 pub const KEYS: &[Key] = &[
     key(
         "key",
-        "\"file:/run/credentials/googlechat.json\"",
+        "\"file:secrets/googlechat.json\"",
         "The key file (JSON) of the service account of your Chat app, which has to be a member of the spaces that it writes to. A new one in its place is read when the old one is refused. Either this or webhook.",
     ),
     key(
         "webhook",
-        "\"file:/run/credentials/googlechat-webhook\"",
+        "\"file:secrets/googlechat-webhook\"",
         "An incoming webhook's address, key and token and all: it writes to its one space, texts and cards, and changes nothing. Either this or key.",
     ),
     key("base_url", "\"https://chat.googleapis.com\"", "The Chat API's address."),

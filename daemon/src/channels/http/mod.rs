@@ -11,9 +11,11 @@ pub mod granted;
 pub mod inlined;
 mod masked;
 pub mod quota;
+pub mod reader;
 pub mod token;
 
 pub use masked::masked;
+pub use reader::{Reader, Verdict};
 
 use std::time::{Duration, SystemTime};
 
@@ -33,9 +35,6 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest answer that is read, in bytes. Most have a few hundred; one to a group tells of each of its members, of whom
 /// Signal allows a thousand.
 const MAX_ANSWER: usize = 256 * 1024;
-
-/// The longest words of a server that are passed on, in characters.
-const MAX_WORDS: usize = 300;
 
 /// The slowest that an upload may be, in bytes a second: 25 MB in less than four minutes.
 const UPLOAD_RATE: u64 = 128 * 1024;
@@ -60,6 +59,26 @@ pub struct Answer {
     pub retry_after: Option<Duration>,
     /// Its body; null where there is none, and where it is no JSON and the status says no.
     pub body: Value,
+}
+
+impl Answer {
+    /// Decodes an answer from its body, as far as that was read.
+    ///
+    /// # Errors
+    /// It says yes, and its body is no JSON.
+    pub fn decode(
+        status: StatusCode,
+        retry_after: Option<Duration>,
+        body: &[u8],
+    ) -> Result<Self, serde_json::Error> {
+        let body = match status.is_success() {
+            // "Accepted", "No Content": all that there is to say.
+            true if body.is_empty() => Value::Null,
+            true => serde_json::from_slice(body)?,
+            false => serde_json::from_slice(body).unwrap_or_default(),
+        };
+        Ok(Self { status, retry_after, body })
+    }
 }
 
 /// Why nothing came back.
@@ -99,37 +118,31 @@ impl Http {
         self.token.now()
     }
 
-    /// What an answer means that says no, by its status alone; `said` are the platform's words, `by` whom a limit without a
-    /// name of its own counts. What a platform's own codes say goes before it.
-    pub fn judge(&self, answer: &Answer, said: &str, by: Scope) -> Failure {
-        let status = answer.status.as_u16();
-        let said = format!("{} answered {status}, {}", self.platform, self.words(said));
-        match status {
-            429 => match answer.retry_after {
-                Some(after) => {
+    /// Who decodes this platform's answers, with the token as it is now.
+    pub fn reader(&self) -> Reader {
+        Reader::new(self.platform, self.token.now())
+    }
+
+    /// What a verdict means for the part, and what is to be done about it at once: a limit is noted, a refused token is read
+    /// anew.
+    pub fn settle(&self, verdict: Verdict) -> Failure {
+        match verdict {
+            Verdict::Retry(why) => Failure::Retry(why),
+            Verdict::Wait { by, after, why } => {
+                if let Some(by) = by {
                     heard::note(Allowance::none(by, after));
-                    Failure::Wait { after, why: said }
                 }
-                None => Failure::Retry(said),
-            },
-            // It never got the request as a whole (RFC 9110 §15.5.9).
-            408 => Failure::Retry(said),
-            // "currently unable to handle the request" (§15.6.4), if it is the platform that says so, as it speaks, or names
-            // a time. A proxy gives the same status where the line behind it broke.
-            503 => match (answer.retry_after, answer.body.is_object()) {
-                (Some(after), _) => Failure::Wait { after, why: said },
-                (None, true) => Failure::Retry(said),
-                (None, false) => Failure::Unknown(said),
-            },
-            // Something kept it from doing all of it (§15.6.1), or who stands before it got no answer (§15.6.3, §15.6.5): how
-            // far the request came nobody says. Under a key it goes again, and a question settles it, as after a silence.
-            500..=599 => Failure::Unknown(said),
-            400..=499 => Failure::Permanent(said),
-            300..=399 => {
-                Failure::Permanent(format!("{said}; set the address of {} to where it points", self.platform))
+                Failure::Wait { after, why }
             }
-            _ => Failure::Unknown(said),
+            Verdict::Permanent(why) => Failure::Permanent(why),
+            Verdict::Unknown(why) => Failure::Unknown(why),
+            Verdict::Token(why) => self.refused(why),
         }
+    }
+
+    /// What an answer means that says no, by its status alone: see [`Reader::judge`].
+    pub fn judge(&self, answer: &Answer, said: &str, by: Scope) -> Failure {
+        self.settle(self.reader().judge(answer, said, by))
     }
 
     /// What it means that the platform refuses the token: a new one may have been put in its place.
@@ -188,26 +201,21 @@ impl Http {
         let limited = status == StatusCode::TOO_MANY_REQUESTS;
         let retry_after = quota::retry_after(response.headers(), limited, now);
         quota::allowances(response.headers(), limited, now).into_iter().for_each(heard::note);
-        // An answer that says no has said so, whatever becomes of its words.
-        let body = match (self.read(response).await, status.is_success()) {
-            // "Accepted", "No Content": all that there is to say.
-            (Ok(bytes), true) if bytes.is_empty() => Value::Null,
-            (Ok(bytes), true) => serde_json::from_slice(&bytes).or_else(unread)?,
-            (Ok(bytes), false) => serde_json::from_slice(&bytes).unwrap_or_default(),
-            (Err(why), true) => return Err(Silence::Lost(self.words(&why))),
-            (Err(_), false) => Value::Null,
+        let bytes = match self.read(response).await {
+            Ok(bytes) => bytes,
+            Err(why) if status.is_success() => return Err(Silence::Lost(self.words(&why))),
+            // An answer that says no has said so, whatever becomes of its words.
+            Err(_) => Vec::new(),
         };
-        Ok(Answer { status, retry_after, body })
+        match Answer::decode(status, retry_after, &bytes) {
+            Ok(answer) => Ok(answer),
+            Err(error) => Ok(Answer { status, retry_after, body: unread(error)? }),
+        }
     }
 
     /// Words from outside, on one line, bounded, without the secret.
     pub fn words(&self, text: &str) -> String {
-        // A platform on this machine may ask for none.
-        let text = masked(text, self.token.now().expose()).replace(char::is_control, " ");
-        match text.char_indices().nth(MAX_WORDS) {
-            Some((at, _)) => format!("{}…", &text[..at]),
-            None => text,
-        }
+        self.reader().words(text)
     }
 
     /// Without the address, which may have a secret in it.
@@ -242,7 +250,10 @@ mod tests {
         double::{Double, Reply},
         *,
     };
-    use crate::channels::limits::{Allowance, Scope};
+    use crate::channels::{
+        http::reader::MAX_WORDS,
+        limits::{Allowance, Scope},
+    };
 
     async fn asked(script: &'static [Reply]) -> (Result<Answer, Silence>, Vec<Allowance>) {
         let port = Double::start(script).port;

@@ -18,13 +18,16 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use super::{chats::Chats, target};
+use super::{
+    answer::{self, verdict},
+    chats::Chats,
+    target,
+};
 use crate::{
     channels::{
         Attempt, Failure, Located, PartKey,
         history::{History, since},
         http::{Answer, Http, Silence, base::Base, token::Token},
-        limits::Scope,
     },
     files::kept::Kept,
     message::attachment::referred,
@@ -88,11 +91,12 @@ impl Server {
             (chat, false) => self.send_file(wire, to, chat, key, kept).await,
         };
         let answer = sent.inspect_err(|_| self.chats.forget(to))?;
-        let id = wire["of"].as_str().or(answer["data"]["guid"].as_str());
-        let id =
-            id.ok_or_else(|| Failure::Unknown("BlueBubbles said yes, but not as which message".into()))?;
-        self.history.remember(id);
-        Ok(id.to_owned())
+        let id = match wire["of"].as_str() {
+            Some(of) => of.to_owned(),
+            None => answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?,
+        };
+        self.history.remember(&id);
+        Ok(id)
     }
 
     /// The first text to somebody, by which their chat comes to be (`ChatRouter.create`); the answer as of any other text.
@@ -284,35 +288,8 @@ impl Server {
         url
     }
 
-    /// What an answer that says no means for the message (`responses/errors.ts`).
     fn judge(&self, answer: &Answer) -> Failure {
-        let error = &answer.body["error"];
-        let words = [&error["error"], &error["message"], &answer.body["message"]];
-        let words = words.iter().find_map(|words| words.as_str()).unwrap_or_default();
-        let words = if words.is_empty() { answer.status.to_string() } else { words.to_owned() };
-        let said = format!("BlueBubbles answered {}, {}", answer.status.as_u16(), self.http.words(&words));
-        match answer.status.as_u16() {
-            401 | 403 => self.http.refused(said),
-            // The request before this one is still at it.
-            400 if words.contains("already queued") => Failure::Unknown(said),
-            // Messages' own number of what went wrong: the message is there, marked as not delivered.
-            500 => match answer.body["data"]["error"].as_i64() {
-                Some(22) => Failure::Permanent(format!("{said}: error 22, the recipient is not on iMessage")),
-                Some(number) if number != 0 => {
-                    Failure::Permanent(format!("{said}: error {number} of Messages"))
-                }
-                // `checkPrivateApiStatus`, before anything is sent: Messages is not open on the Mac, or was just begun.
-                _ if words.contains("Helper is not connected") => {
-                    Failure::Retry(format!("{said}; open Messages on the Mac"))
-                }
-                _ if words.contains("Private API") => Failure::Permanent(format!(
-                    "{said}; set the Private API up on the Mac, or private_api = false"
-                )),
-                _ => Failure::Unknown(said),
-            },
-            404 => Failure::Permanent(format!("{said}; check url")),
-            _ => self.http.judge(answer, &words, Scope::Account),
-        }
+        self.http.settle(verdict(&self.http.reader(), answer))
     }
 
     /// The server, or why it cannot send.

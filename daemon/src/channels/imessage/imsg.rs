@@ -235,7 +235,7 @@ fn tracked(key: &PartKey) -> Option<String> {
 }
 
 /// What an error means for a message (docs/rpc.md, "Delivery failures").
-fn judge(error: &CallError) -> Failure {
+pub(in crate::channels) fn judge(error: &CallError) -> Failure {
     let said = error.words();
     let CallError::Refused { code, words, data } = error else { return Failure::Unknown(said) };
     if let Some(safe) = data["retry_safe"].as_bool() {

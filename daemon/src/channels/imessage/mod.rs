@@ -6,13 +6,14 @@
 //! - `target`: addresses; `wire`: what a message becomes for either;
 //! - `bluebubbles` and `chats`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh.
 
+pub(super) mod answer;
 mod bluebubbles;
 mod chats;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
-mod imsg;
+pub(super) mod imsg;
 mod program;
 mod rpc;
 mod target;
@@ -47,7 +48,7 @@ pub const KEYS: &[Key] = &[
         "\"https://mac.example.org:1234\"",
         "BlueBubbles: its address. With http:// its password crosses the network unprotected.",
     ),
-    key("password", "\"file:/run/credentials/bluebubbles\"", "BlueBubbles: the server's password."),
+    key("password", "\"file:secrets/bluebubbles\"", "BlueBubbles: the server's password."),
     key(
         "private_api",
         "true",

@@ -27,7 +27,7 @@ const MAX_WORDS: usize = 300;
 
 /// Why a call has no result.
 #[derive(Debug)]
-pub(super) enum CallError {
+pub(in crate::channels) enum CallError {
     /// It was refused: its number, its words, and what else is known.
     Refused { code: i64, words: String, data: Value },
     /// The answer is longer than is read.
@@ -119,21 +119,9 @@ impl Session {
             if passed_over > MAX_BESIDE + MAX_WRITTEN {
                 return Err(CallError::Gone("imsg writes without an end".into()));
             }
-            let Ok(mut answer) = serde_json::from_slice::<Value>(&line) else { continue };
-            if answer["id"] != id {
-                continue;
+            if let Some(answer) = super::answer::line(&line, id) {
+                return answer;
             }
-            let error = answer["error"].take();
-            if error.is_null() {
-                return Ok(answer["result"].take());
-            }
-            let data = error["data"].clone();
-            // Older ones have their words beside "Internal error".
-            let detail = data["detail"].as_str().or(data.as_str()).unwrap_or_default();
-            let message = error["message"].as_str().unwrap_or_default();
-            let words = [message, detail].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
-            let code = error["code"].as_i64().unwrap_or(0);
-            return Err(CallError::Refused { code, words: short(&words.join(": ")), data });
         }
     }
 

@@ -123,7 +123,7 @@ pub(super) fn compose(act: &Act<'_>) -> Option<Value> {
 }
 
 fn text(part: &Part) -> Value {
-    let mut content = json!({"msgtype": "m.text", "body": part.text, "m.mentions": {}});
+    let mut content = json!({"msgtype": "m.text", "body": super::body(part), "m.mentions": {}});
     if let Some(html) = &part.html {
         content["format"] = json!("org.matrix.custom.html");
         content["formatted_body"] = json!(html);

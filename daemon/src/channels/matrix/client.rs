@@ -1,4 +1,4 @@
-//! The few requests that sending takes, and what their answers mean.
+//! The few requests that sending takes; what their answers mean [`answer`](super::answer) says.
 //!
 //! Whether an event arrived is known only from an answer of the homeserver itself. A request that found nobody is
 //! [`Failure::Retry`]; one that may have been heard and brought no such answer is [`Failure::Unknown`]. The token is in
@@ -14,14 +14,13 @@ use reqwest::{
     Method, StatusCode,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
 };
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::answer::{refusal, sent, uploaded, verdict};
 use crate::{
     channels::{
         Failure, Located, PartKey,
-        http::{Answer, Http, Silence, base::Base, quota, token::Token},
-        limits::Scope,
+        http::{Answer, Http, Silence, base::Base, token::Token},
         removals::Removals,
     },
     files::kept::Checked,
@@ -44,15 +43,6 @@ pub(super) struct Client {
     pub(super) removals: Removals,
 }
 
-/// <https://spec.matrix.org/v1.18/client-server-api/#standard-error-response>
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct Refusal {
-    pub(super) errcode: String,
-    error: String,
-    retry_after_ms: Option<u64>,
-}
-
 impl Client {
     /// An account that authenticates with a token.
     pub(super) fn new(http: reqwest::Client, homeserver: Base, token: impl Into<Token>) -> Self {
@@ -72,13 +62,7 @@ impl Client {
     ) -> Result<String, Failure> {
         let path = ["rooms", room, "send", kind, &key.0];
         let answer = self.ask(Method::PUT, &path, Some(content)).await?;
-        if !answer.status.is_success() {
-            return Err(self.judge(&answer));
-        }
-        match answer.body["event_id"].as_str() {
-            Some(id) => Ok(id.to_owned()),
-            None => Err(Failure::Unknown("the homeserver said yes, but not as which event".into())),
-        }
+        sent(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict))
     }
 
     /// Puts a file into the homeserver's media repository, and returns its address there.
@@ -98,13 +82,7 @@ impl Client {
             .body(Http::body(file));
         // It is in no room, whether it arrived or not.
         let answer = self.http.ask_within(request, longest).await.map_err(Silence::harmless)?;
-        if !answer.status.is_success() {
-            return Err(self.judge(&answer).harmless());
-        }
-        match answer.body["content_uri"].as_str().filter(|uri| uri.starts_with("mxc://")) {
-            Some(uri) => Ok(uri.to_owned()),
-            None => Err(Failure::Retry("the homeserver took the file, but did not say as what".into())),
-        }
+        uploaded(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict.harmless()))
     }
 
     /// Fails unless the room is known to be without encryption.
@@ -191,33 +169,8 @@ impl Client {
         self.http.ask(request).await
     }
 
-    /// What an answer other than yes means for the event.
     pub(super) fn judge(&self, answer: &Answer) -> Failure {
-        let refusal = refusal(answer);
-        let words = match (refusal.errcode.as_str(), refusal.error.as_str()) {
-            ("", _) => answer.status.to_string(),
-            (code, "") => code.to_owned(),
-            (code, error) => format!("{code}: {error}"),
-        };
-        match answer.status.as_u16() {
-            // #rate-limiting: the header since v1.10, the member before; servers send either or both. A homeserver counts a
-            // user's messages over all rooms (Synapse: rc_message, "per user").
-            429 => {
-                let body =
-                    refusal.retry_after_ms.map(|after| Duration::from_millis(after).min(quota::LONGEST));
-                let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
-                self.http.judge(&answer, &words, Scope::Account)
-            }
-            401 => {
-                let said = format!("the homeserver answered 401, {}; log in anew", self.http.words(&words));
-                self.http.refused(said)
-            }
-            400..=499 if refusal.errcode.is_empty() => {
-                let words = format!("{words}, which is not how one speaks; check homeserver");
-                self.http.judge(answer, &words, Scope::Account)
-            }
-            _ => self.http.judge(answer, &words, Scope::Account),
-        }
+        self.http.settle(verdict(&self.http.reader(), answer))
     }
 
     fn believed_plain(&self, room: &str) -> bool {
@@ -234,8 +187,4 @@ impl Client {
             rooms.insert(room.to_owned(), Instant::now());
         }
     }
-}
-
-pub(super) fn refusal(answer: &Answer) -> Refusal {
-    Refusal::deserialize(&answer.body).unwrap_or_default()
 }

@@ -10,6 +10,7 @@
 //! approval and the sending, a room id cannot.
 
 mod acts;
+pub(super) mod answer;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
@@ -37,7 +38,7 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    render::Flavour,
+    render::{Flavour, Part},
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -50,7 +51,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "token",
-        "\"file:/run/credentials/matrix\"",
+        "\"file:secrets/matrix\"",
         "The access token of the account, from a login of its own: the server recognises a resent message by the login's device.",
     ),
     key("limit", "4000", "Where a long message is split, in characters, from 200 to 6000."),
@@ -218,7 +219,7 @@ impl Adapter for Matrix {
         // An empty m.mentions says that nobody is mentioned, whatever the text looks like (#user-and-room-mentions).
         let mut content = json!({
             "msgtype": if letter.silent { QUIET } else { "m.text" },
-            "body": letter.part.text,
+            "body": body(letter.part),
             "m.mentions": {},
         });
         if let Some(html) = &letter.part.html {
@@ -273,6 +274,13 @@ struct Wire {
     content: Map<String, Value>,
 }
 
+/// What programs show that know no markup, and what notifications read: without the text of spoilers. The specification would
+/// have that uploaded and linked, and wants no program to have to (`#spoiler-messages`, MSC2557): a file outlives the message
+/// that it belongs to, which nobody could take back then.
+fn body(part: &Part) -> &str {
+    part.preview.as_deref().unwrap_or(&part.text)
+}
+
 /// <https://spec.matrix.org/v1.18/client-server-api/#threading> and `#rich-replies`.
 fn relation(thread: Option<&str>, reply_to: Option<&str>) -> Option<Value> {
     match (thread, reply_to) {
@@ -320,6 +328,19 @@ mod tests {
                 },
             })
         );
+    }
+
+    #[test]
+    fn the_body_has_no_text_of_a_spoiler() {
+        let matrix = matrix(1);
+        let document = crate::render::parse("It was ||the butler||.");
+        let parts = crate::render::render(&document, &matrix.flavour()).unwrap();
+        let content = &matrix.compose(&letter(&parts[0]))["content"];
+        assert_eq!(content["body"], "It was [Spoiler].");
+        assert_eq!(content["formatted_body"], "<p>It was <span data-mx-spoiler>the butler</span>.</p>");
+        let deed = crate::message::deed::Deed::Edit { message: "$e".into() };
+        let act = matrix.act(&crate::channels::sample::act("!room:hub.test", &deed, Some(&parts[0])));
+        assert!(!act.unwrap().to_string().replace("the butler</span>", "").contains("butler"));
     }
 
     #[test]

@@ -3,10 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::{
-    acts::Stored,
-    client::{Client, refusal},
-};
+use super::{acts::Stored, answer::refusal, client::Client};
 use crate::channels::{Failure, PartKey, http::Silence};
 
 impl Client {

@@ -15,7 +15,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    judge::{self, Judged, code},
+    judge::{self, code},
     reached::recipients,
     version::Version,
 };
@@ -110,7 +110,7 @@ impl Client {
         let answer = self.ask(request, file).await.inspect_err(|_| self.forget())?;
         let group = wire["params"]["groupId"].is_array();
         let method = wire["method"].as_str().unwrap_or_default();
-        let result = self.result(answer, method, group).inspect_err(|_| self.known().reached = None)?;
+        let result = self.result(&answer, method, group).inspect_err(|_| self.known().reached = None)?;
         self.known().reached = Some(Instant::now());
         let results = result["results"].as_array().map_or(&[][..], Vec::as_slice);
         let missed = results.iter().any(|result| result["type"] != "SUCCESS");
@@ -183,31 +183,26 @@ impl Client {
     }
 
     /// The result of an answer, or what its error means.
-    fn result(&self, answer: Answer, method: &str, group: bool) -> Result<Value, Failure> {
-        if !answer.status.is_success() {
-            let said = format!("{}; check url", answer.status);
-            return Err(self.http.judge(&answer, &said, Scope::Account));
+    fn result(&self, answer: &Answer, method: &str, group: bool) -> Result<Value, Failure> {
+        let error = &answer.body["error"];
+        if answer.status.is_success() && self.is_no_account(error) {
+            return Err(Failure::Permanent(self.no_account()));
         }
-        match &answer.body["error"] {
-            Value::Null => Ok(answer.body["result"].clone()),
-            error => Err(self.judge_of(error, method, group)),
-        }
+        let result = judge::decode(&self.http.reader(), answer, method, group);
+        result.map_err(|verdict| self.http.settle(verdict))
     }
 
     /// What an error means for a question.
     pub(super) fn judge(&self, error: &Value, method: &str) -> Failure {
-        self.judge_of(error, method, false)
-    }
-
-    /// What it means for a request of this method, `group` saying that it went to one.
-    fn judge_of(&self, error: &Value, method: &str, group: bool) -> Failure {
-        let words = error["message"].as_str().unwrap_or("it gave no reason");
-        if error["code"] == code::PARAMETERS && words.contains("account") {
+        if self.is_no_account(error) {
             return Failure::Permanent(self.no_account());
         }
-        let results = error["data"]["response"]["results"].as_array().map_or(&[][..], Vec::as_slice);
-        let number = error["code"].as_i64().unwrap_or(0);
-        Judged { number, words: &self.http.words(words), results, method, group }.failure()
+        self.http.settle(judge::of_error(&self.http.reader(), error, method, false))
+    }
+
+    fn is_no_account(&self, error: &Value) -> bool {
+        let words = error["message"].as_str().unwrap_or_default();
+        error["code"] == code::PARAMETERS && words.contains("account")
     }
 
     /// Fails where the daemon was started for one account.
@@ -240,9 +235,9 @@ impl Client {
         if answer.status.is_success() && passing {
             let words = self.http.words(error["message"].as_str().unwrap_or("it gave no reason"));
             let said = format!("Signal cannot be reached: signal-cli said {number}, {words}");
-            return Err(judge::before(said, "", &[]));
+            return Err(self.http.settle(judge::before(said, "", &[])));
         }
-        self.result(answer, "listDevices", false).map_err(Failure::harmless)?;
+        self.result(&answer, "listDevices", false).map_err(Failure::harmless)?;
         self.known().reached = Some(Instant::now());
         Ok(())
     }

@@ -17,9 +17,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::channels::{
-    Failure, heard,
-    http::quota,
-    limits::{Allowance, Scope},
+    http::{Answer, Reader, Verdict, quota},
+    limits::Scope,
 };
 
 /// What went wrong, by signal-cli's numbers (`SignalJsonRpcCommandHandler` and JSON-RPC 2.0 §5.1).
@@ -55,14 +54,14 @@ pub(super) struct Judged<'a> {
 
 impl Judged<'_> {
     /// What it means for the message.
-    pub(super) fn failure(&self) -> Failure {
+    pub(super) fn verdict(&self) -> Verdict {
         let said = format!("signal-cli said {}, {}", self.number, self.words);
         match self.number {
             code::METHOD => {
-                Failure::Permanent(format!("{said}: this signal-cli has no {}, use a newer one", self.method))
+                Verdict::Permanent(format!("{said}: this signal-cli has no {}, use a newer one", self.method))
             }
-            code::PARAMETERS | code::REQUEST | code::JSON => Failure::Permanent(said),
-            code::UNTRUSTED => Failure::Permanent(format!(
+            code::PARAMETERS | code::REQUEST | code::JSON => Verdict::Permanent(said),
+            code::UNTRUSTED => Verdict::Permanent(format!(
                 "{said}: the recipient has a new safety number; compare it, then run signal-cli trust"
             )),
             code::RATE_LIMIT => limited(said, self.results),
@@ -72,32 +71,32 @@ impl Judged<'_> {
     }
 
     /// Nobody was reached.
-    fn of_results(&self, said: String) -> Failure {
+    fn of_results(&self, said: String) -> Verdict {
         let any = |kind: &str| self.results.iter().any(|result| result["type"] == kind);
         if any("NETWORK_FAILURE") {
-            return Failure::Unknown(format!("{said}: its network failed"));
+            return Verdict::Unknown(format!("{said}: its network failed"));
         }
         if any("RATE_LIMIT_FAILURE") {
             return limited(said, self.results);
         }
         // No session could be made, so there was nothing to send.
         if any("INVALID_PRE_KEY_FAILURE") {
-            return Failure::Retry(format!("{said}: the recipient's keys are not valid now"));
+            return Verdict::Retry(format!("{said}: the recipient's keys are not valid now"));
         }
         if any("UNREGISTERED_FAILURE") {
-            return Failure::Permanent(format!("{said}: the recipient is not on Signal"));
+            return Verdict::Permanent(format!("{said}: the recipient is not on Signal"));
         }
-        Failure::Permanent(said)
+        Verdict::Permanent(said)
     }
 
     /// An exception got out of a command.
-    fn thrown(&self, said: String) -> Failure {
-        let Some(exception) = self.exception() else { return Failure::Unknown(said) };
+    fn thrown(&self, said: String) -> Verdict {
+        let Some(exception) = self.exception() else { return Verdict::Unknown(said) };
         if NEVER.contains(&exception) {
-            return Failure::Permanent(said);
+            return Verdict::Permanent(said);
         }
         if self.group && !UPLOADS.contains(&exception) {
-            return Failure::Unknown(said);
+            return Verdict::Unknown(said);
         }
         before(said, exception, self.results)
     }
@@ -110,42 +109,65 @@ impl Judged<'_> {
 }
 
 /// Signal refused or could not be reached before anything had left.
-pub(super) fn before(said: String, exception: &str, results: &[Value]) -> Failure {
+pub(super) fn before(said: String, exception: &str, results: &[Value]) -> Verdict {
     // `NonSuccessfulResponseCodeException`: "[401] …".
     let status = |status: &str| said.contains(&format!("[{status}]"));
     if exception == "AuthorizationFailedException" || status("401") || status("403") {
-        return Failure::Retry(format!(
+        return Verdict::Retry(format!(
             "{said}: Signal does not know this device any more; link or register it again"
         ));
     }
     if exception == "ProofRequiredException" || status("428") {
-        return Failure::Retry(human(&said));
+        return Verdict::Retry(human(&said));
     }
     if exception == "RateLimitException" || status("413") || status("429") {
         return limited(said, results);
     }
     if exception == "DeprecatedVersionException" || status("499") {
-        return Failure::Retry(format!(
+        return Verdict::Retry(format!(
             "{said}: Signal takes nothing from this signal-cli any more; use a newer one"
         ));
     }
-    Failure::Retry(said)
+    Verdict::Retry(said)
 }
 
 /// Signal wants nothing for a while, or a proof.
-fn limited(said: String, results: &[Value]) -> Failure {
+fn limited(said: String, results: &[Value]) -> Verdict {
     let seconds = results.iter().filter_map(|result| result["retryAfterSeconds"].as_u64()).max();
     let why = if results.iter().any(|result| result["token"].is_string()) { human(&said) } else { said };
     match seconds.filter(|seconds| *seconds > 0) {
         Some(seconds) => {
             let after = Duration::from_secs(seconds).min(quota::LONGEST);
-            heard::note(Allowance::none(Scope::Account, after));
-            Failure::Wait { after, why }
+            Verdict::Wait { by: Some(Scope::Account), after, why }
         }
-        None => Failure::Retry(why),
+        None => Verdict::Retry(why),
     }
 }
 
 fn human(said: &str) -> String {
     format!("{said}: Signal wants to see a person; run signal-cli submitRateLimitChallenge, or wait")
+}
+
+/// The result of an answer to a request of this method, or what its error means; `group` says that it went to one.
+pub(in crate::channels) fn decode(
+    reader: &Reader,
+    answer: &Answer,
+    method: &str,
+    group: bool,
+) -> Result<Value, Verdict> {
+    if !answer.status.is_success() {
+        return Err(reader.judge(answer, &format!("{}; check url", answer.status), Scope::Account));
+    }
+    match &answer.body["error"] {
+        Value::Null => Ok(answer.body["result"].clone()),
+        error => Err(of_error(reader, error, method, group)),
+    }
+}
+
+/// What an error means for a request of this method.
+pub(super) fn of_error(reader: &Reader, error: &Value, method: &str, group: bool) -> Verdict {
+    let words = error["message"].as_str().unwrap_or("it gave no reason");
+    let results = error["data"]["response"]["results"].as_array().map_or(&[][..], Vec::as_slice);
+    let number = error["code"].as_i64().unwrap_or(0);
+    Judged { number, words: &reader.words(words), results, method, group }.verdict()
 }

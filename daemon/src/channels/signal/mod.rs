@@ -16,7 +16,7 @@ mod client;
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
-mod judge;
+pub(super) mod judge;
 mod lookup;
 mod reached;
 mod target;

@@ -5,19 +5,23 @@
 
 use serde_json::{Value, json};
 
-use crate::message::deed::{Button, Extras, Poll, Press, Select};
+use crate::{
+    message::deed::{Button, Extras, Poll, Press, Select},
+    render::Part,
+};
 
 /// <https://docs.slack.dev/reference/block-kit/blocks/section-block>: 3,000 characters.
 const SECTION: usize = 3000;
 
 const FENCE: &str = "```";
 
-/// The blocks of a text and what goes with it, or none where the text alone will do.
-pub(super) fn of(text: &str, extras: &Extras) -> Option<Value> {
-    if extras.is_empty() {
+/// The blocks of a text and what goes with it, or none where the text alone will do: a notification would read all of it, so
+/// one with spoilers is in blocks.
+pub(super) fn of(part: &Part, extras: &Extras) -> Option<Value> {
+    if extras.is_empty() && part.preview.is_none() {
         return None;
     }
-    let mut blocks: Vec<Value> = sections(text)
+    let mut blocks: Vec<Value> = sections(&part.text)
         .into_iter()
         .map(
             |text| json!({ "type": "section", "text": { "type": "mrkdwn", "text": text, "verbatim": true } }),
@@ -114,11 +118,12 @@ fn sections(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channels::sample::part;
     use crate::message::deed::Choice;
 
     #[test]
     fn text_alone_needs_no_blocks() {
-        assert_eq!(of("Hello", Extras::NONE), None);
+        assert_eq!(of(&part("Hello"), Extras::NONE), None);
     }
 
     #[test]
@@ -137,7 +142,7 @@ mod tests {
         };
         let plain = |text: &str| json!({ "type": "plain_text", "text": text, "emoji": false });
         assert_eq!(
-            of("*Tea?*", &extras).unwrap(),
+            of(&part("*Tea?*"), &extras).unwrap(),
             json!([
                 { "type": "section", "text": { "type": "mrkdwn", "text": "*Tea?*", "verbatim": true } },
                 { "type": "actions", "elements": [
@@ -159,7 +164,7 @@ mod tests {
         let divider = json!([{ "type": "divider" }]);
         for card in [divider.clone(), json!({ "blocks": divider })] {
             let extras = Extras { card: Some(card), ..Extras::default() };
-            assert_eq!(of("", &extras).unwrap(), divider);
+            assert_eq!(of(&part(""), &extras).unwrap(), divider);
         }
     }
 

@@ -14,7 +14,7 @@ use reqwest::{Method, Url, header::CONTENT_TYPE};
 use serde_json::{Map, Value, json};
 
 use super::{
-    refusal::{Meaning, Refusal},
+    refusal::{Outcome, Refusal, decode, posted},
     target::is_person,
     wire::{POST, Wire},
 };
@@ -39,14 +39,6 @@ pub(super) struct Client {
     /// The direct conversation with a person. It is theirs for good.
     direct: Mutex<HashMap<String, String>>,
     removals: Removals,
-}
-
-/// What came of a request.
-pub(super) enum Outcome {
-    /// Slack's yes, with what it says.
-    Yes(Value),
-    /// It was so already.
-    Already,
 }
 
 impl Client {
@@ -74,10 +66,9 @@ impl Client {
             false => self.write(&wire.method, &body).await?,
         };
         match done {
-            Outcome::Yes(said) if wire.method == POST => match said["ts"].as_str() {
-                Some(ts) => Ok(ts.to_owned()),
-                None => Err(Failure::Unknown("Slack said yes, but not as which message".into())),
-            },
+            Outcome::Yes(said) if wire.method == POST => {
+                posted(&said).map_err(|verdict| self.http.settle(verdict))
+            }
             Outcome::Yes(_) | Outcome::Already => {
                 let message = ["timestamp", "ts", "presence", "file"].iter().find_map(|name| wire.text(name));
                 Ok(message.unwrap_or_default().to_owned())
@@ -206,12 +197,6 @@ impl Client {
     }
 
     fn outcome(&self, answer: &Answer, by: Scope) -> Result<Outcome, Failure> {
-        match Refusal::of(answer) {
-            None => Ok(Outcome::Yes(answer.body.clone())),
-            Some(refusal) if refusal.meaning() == Meaning::Done && answer.status.is_success() => {
-                Ok(Outcome::Already)
-            }
-            Some(refusal) => Err(refusal.judge(&self.http, answer, by)),
-        }
+        decode(&self.http.reader(), answer, by).map_err(|verdict| self.http.settle(verdict))
     }
 }

@@ -13,7 +13,8 @@ use reqwest::{Url, header::CONTENT_LENGTH};
 use serde_json::{Map, Value, json};
 
 use super::{
-    client::{Client, Outcome},
+    client::Client,
+    refusal::Outcome,
     target::is_person,
     wire::{File, Wire},
 };

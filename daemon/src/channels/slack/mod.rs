@@ -22,7 +22,7 @@ mod dialogue;
 mod emoji;
 mod files;
 mod located;
-mod refusal;
+pub(super) mod refusal;
 mod target;
 mod wire;
 
@@ -51,7 +51,7 @@ use crate::{
 pub const KEYS: &[Key] = &[
     key(
         "token",
-        "\"file:/run/credentials/slack\"",
+        "\"file:secrets/slack\"",
         "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer, and in which thread a message is, channels:history, groups:history and im:history; im:read to know whose a direct conversation (D…) is, which is held where an agent has a `hold` entry and nobody knows; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
     ),
     key(

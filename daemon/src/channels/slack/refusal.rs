@@ -4,10 +4,10 @@
 //! two say that something may have happened nevertheless.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::channels::{
-    Failure,
-    http::{Answer, Http},
+    http::{Answer, Reader, Verdict},
     limits::Scope,
 };
 
@@ -161,14 +161,14 @@ impl Refusal {
     }
 
     /// What it means for the queue. `by` is whom a limit counts.
-    pub(super) fn judge(&self, http: &Http, answer: &Answer, by: Scope) -> Failure {
+    pub(super) fn judge(&self, reader: &Reader, answer: &Answer, by: Scope) -> Verdict {
         if self.error.is_empty() {
             return match answer.status.is_success() {
-                true => Failure::Unknown("Slack's answer says neither yes nor no; check base_url".into()),
-                false => http.judge(answer, &answer.status.to_string(), by),
+                true => Verdict::Unknown("Slack's answer says neither yes nor no; check base_url".into()),
+                false => reader.judge(answer, &answer.status.to_string(), by),
             };
         }
-        let words = http.words(&self.words());
+        let words = reader.words(&self.words());
         let said = format!("Slack answered {words}");
         match self.meaning() {
             Meaning::Limited => match answer.retry_after {
@@ -176,18 +176,18 @@ impl Refusal {
                     let mut answer = answer.clone();
                     answer.status = reqwest::StatusCode::TOO_MANY_REQUESTS;
                     answer.retry_after = Some(after);
-                    http.judge(&answer, &words, by)
+                    reader.judge(&answer, &words, by)
                 }
-                None => Failure::Retry(said),
+                None => Verdict::Retry(said),
             },
-            Meaning::Later => Failure::Retry(said),
-            Meaning::Unknown => Failure::Unknown(said),
-            Meaning::Token => http.refused(format!("bot token rejected: {said}")),
+            Meaning::Later => Verdict::Retry(said),
+            Meaning::Unknown => Verdict::Unknown(said),
+            Meaning::Token => Verdict::Token(format!("bot token rejected: {said}")),
             // A server in trouble may word it.
             Meaning::Done | Meaning::Never if answer.status.is_server_error() => {
-                http.judge(answer, &words, by)
+                reader.judge(answer, &words, by)
             }
-            Meaning::Done | Meaning::Never => Failure::Permanent(said),
+            Meaning::Done | Meaning::Never => Verdict::Permanent(said),
         }
     }
 
@@ -205,6 +205,33 @@ impl Refusal {
             messages => format!(" ({})", messages.join("; ")),
         };
         format!("{}{hint}{details}", self.error)
+    }
+}
+
+/// What came of a request.
+pub(in crate::channels) enum Outcome {
+    /// Slack's yes, with what it says.
+    Yes(Value),
+    /// It was so already.
+    Already,
+}
+
+/// What an answer says came of a request. `by` is whom a limit counts.
+pub(in crate::channels) fn decode(reader: &Reader, answer: &Answer, by: Scope) -> Result<Outcome, Verdict> {
+    match Refusal::of(answer) {
+        None => Ok(Outcome::Yes(answer.body.clone())),
+        Some(refusal) if refusal.meaning() == Meaning::Done && answer.status.is_success() => {
+            Ok(Outcome::Already)
+        }
+        Some(refusal) => Err(refusal.judge(reader, answer, by)),
+    }
+}
+
+/// The id of a message that was posted.
+pub(in crate::channels) fn posted(said: &Value) -> Result<String, Verdict> {
+    match said["ts"].as_str() {
+        Some(ts) => Ok(ts.to_owned()),
+        None => Err(Verdict::Unknown("Slack said yes, but not as which message".into())),
     }
 }
 

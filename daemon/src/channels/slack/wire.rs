@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use super::{blocks, emoji};
 use crate::{
     channels::{Act, Failure, Letter, refused},
-    message::deed::{Deed, Presence},
+    message::deed::{Deed, Extras, Presence},
+    render::Part,
 };
 
 /// <https://docs.slack.dev/reference/methods/chat.postMessage>
@@ -74,7 +75,7 @@ pub(super) fn compose(letter: &Letter<'_>) -> Value {
     if let Some(file) = letter.files.first() {
         let mut body = json!({ "channel_id": letter.address });
         // Slack takes either, and shows the comment alone where it gets both.
-        match blocks::of(&letter.part.text, letter.extras) {
+        match blocks::of(letter.part, letter.extras) {
             Some(blocks) => body["blocks"] = blocks,
             None if letter.part.text.is_empty() => {}
             None => body["initial_comment"] = json!(letter.part.text),
@@ -84,8 +85,8 @@ pub(super) fn compose(letter: &Letter<'_>) -> Value {
         }
         return json!({ "method": SHARE, "body": body, "file": { "source": file.reference(), "name": file.name } });
     }
-    let blocks = blocks::of(&letter.part.text, letter.extras);
-    let text = if letter.part.text.is_empty() { escaped(letter.headline) } else { letter.part.text.clone() };
+    let blocks = blocks::of(letter.part, letter.extras);
+    let text = if letter.part.text.is_empty() { escaped(letter.headline) } else { notified(letter.part) };
     post(letter.address, thread, &text, blocks)
 }
 
@@ -106,11 +107,11 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
         }
         Deed::Poll(poll) => post(channel, thread, &escaped(&poll.question), Some(blocks::poll(poll))),
         Deed::Thread { name, message } => {
-            let mut text = format!("*{}*", escaped(name));
-            if let Some(part) = act.part {
-                text = format!("{text}\n{}", part.text);
-            }
-            post(channel, message.as_deref(), &text, None)
+            let name = format!("*{}*", escaped(name));
+            let Some(part) = act.part else { return Some(post(channel, message.as_deref(), &name, None)) };
+            let whole = Part { text: format!("{name}\n{}", part.text), ..part.clone() };
+            let text = format!("{name}\n{}", notified(part));
+            post(channel, message.as_deref(), &text, blocks::of(&whole, Extras::NONE))
         }
         Deed::React { message, emoji, remove } => {
             let method = if *remove { "reactions.remove" } else { "reactions.add" };
@@ -123,8 +124,8 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
             json!({
                 "channel": channel,
                 "ts": message,
-                "text": act.part?.text,
-                "blocks": [],
+                "text": notified(act.part?),
+                "blocks": blocks::of(act.part?, Extras::NONE).unwrap_or_else(|| json!([])),
                 "parse": "none",
                 "link_names": false,
             }),
@@ -144,6 +145,11 @@ pub(super) fn act(act: &Act<'_>) -> Option<Value> {
         }
         Deed::Send(_) | Deed::Timeout { .. } | Deed::Kick { .. } | Deed::Ban { .. } => return None,
     })
+}
+
+/// What a notification reads, where blocks show the text; else the text itself.
+fn notified(part: &Part) -> String {
+    part.preview.as_deref().map_or_else(|| part.text.clone(), escaped)
 }
 
 fn post(channel: &str, thread: Option<&str>, text: &str, blocks: Option<Value>) -> Value {
@@ -202,6 +208,23 @@ mod tests {
     fn a_letter_becomes_this_message() {
         let part = part("*Hello*");
         assert_eq!(compose(&letter(&part)), json!({ "method": POST, "body": post_of("*Hello*") }));
+    }
+
+    #[test]
+    fn a_notification_reads_no_spoiler() {
+        let document = crate::render::parse("**It** was ||the butler & co||.");
+        let parts = crate::render::render(&document, &crate::channels::formats::SLACK.flavour).unwrap();
+        let message = compose(&letter(&parts[0]))["body"].clone();
+        assert_eq!(message["text"], "It was (spoiler).");
+        assert_eq!(message["blocks"][0]["text"]["text"], "*It* was (spoiler) the butler &amp; co.");
+        for deed in
+            [Deed::Edit { message: "1.1".into() }, Deed::Thread { name: "Whodunit".into(), message: None }]
+        {
+            let message =
+                act(&crate::channels::sample::act("C1", &deed, Some(&parts[0]))).unwrap()["body"].clone();
+            assert!(!message["text"].to_string().contains("butler"), "{message}");
+            assert!(message["blocks"].to_string().contains("butler"), "{message}");
+        }
     }
 
     #[test]

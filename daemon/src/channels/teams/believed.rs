@@ -1,39 +1,28 @@
 //! Whether a request to the bot comes from Microsoft's Bot Connector.
 //!
 //! The hub's door is open to the world, so nothing in a request counts before its token is shown to be the Connector's, for
-//! this bot and for the service that the activity names
-//! (<https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication#connector-to-bot>).
-//! The keys that sign tokens are read from where Microsoft publishes them, kept for a day, and read again for a key that is
-//! not among them, once a minute at most.
+//! this bot and for the service that the activity names ([`token`](super::token) is how). The keys that sign tokens are read from
+//! where Microsoft publishes them, kept for a day, and read again for a key that is not among them, once a minute at most.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use reqwest::Url;
-use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents};
-use serde::Deserialize;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::{sync::Mutex, time::Instant};
 
+use super::token::{Claims, Key, Parsed};
 use crate::channels::{
     http::{Http, base::Base},
     told::NotTold,
 };
 
-/// Who issues the Connector's tokens.
-const ISSUER: &str = "https://api.botframework.com";
-/// The channel whose activities it vouches for, of all that the Connector serves.
-const CHANNEL: &str = "msteams";
-/// "Industry-standard clock-skew is 5 minutes".
-const SKEW: Duration = Duration::from_secs(300);
 /// "All bot implementations … should refresh … at least once every 24 hours".
 const FRESH: Duration = Duration::from_hours(24);
 /// Between two times that the keys are read for a token that names none of them.
 const AGAIN: Duration = Duration::from_secs(60);
 /// For each of the two questions.
 const ANSWER: Duration = Duration::from_secs(5);
-/// The longest token, in bytes; the Connector's have about 1,200.
-const MAX_TOKEN: usize = 8 * 1024;
 
 /// Who believes.
 pub(super) struct Believer {
@@ -48,37 +37,6 @@ struct Keys {
     read: Option<Instant>,
     /// When they were asked for.
     asked: Option<Instant>,
-}
-
-/// A key as the document has it (RFC 7517, with Microsoft's `endorsements`).
-#[derive(Clone, Deserialize)]
-struct Key {
-    #[serde(default)]
-    kid: String,
-    #[serde(default)]
-    n: String,
-    #[serde(default)]
-    e: String,
-    /// Channels whose activities it may vouch for.
-    #[serde(default)]
-    endorsements: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Header {
-    alg: String,
-    kid: String,
-}
-
-/// What a token says.
-#[derive(Deserialize)]
-pub(super) struct Claims {
-    iss: String,
-    aud: String,
-    exp: u64,
-    nbf: u64,
-    #[serde(alias = "serviceUrl")]
-    serviceurl: String,
 }
 
 impl Believer {
@@ -96,7 +54,7 @@ impl Believer {
         activity: &Value,
     ) -> Result<(), NotTold> {
         let claims = self.token(http, app_id, authorization).await?;
-        if claims.is_of(activity) { Ok(()) } else { Err(NotTold::Signature) }
+        if claims.vouch_for(activity) { Ok(()) } else { Err(NotTold::Signature) }
     }
 
     /// Checks the value of an `Authorization` header by itself; what the token says.
@@ -106,26 +64,10 @@ impl Believer {
         app_id: &str,
         authorization: &str,
     ) -> Result<Claims, NotTold> {
-        let token = authorization.strip_prefix("Bearer ").filter(|token| token.len() <= MAX_TOKEN);
-        let (said, signature) = token.and_then(|token| token.rsplit_once('.')).ok_or(NotTold::Signature)?;
-        let (header, claims) = said.split_once('.').ok_or(NotTold::Signature)?;
-        let header: Header = read(header)?;
-        // And nothing else: neither "none" nor a secret that both would know.
-        if header.alg != "RS256" {
-            return Err(NotTold::Signature);
-        }
-        // What cannot be meant for this bot has nobody look for its key.
-        let said_of: Claims = read(claims)?;
-        if !said_of.is_for(app_id) {
-            return Err(NotTold::Signature);
-        }
-        let key = self.key(http, &header.kid).await.ok_or(NotTold::Signature)?;
-        let bytes = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| NotTold::Signature);
-        RsaPublicKeyComponents { n: bytes(&key.n)?, e: bytes(&key.e)? }
-            .verify(&RSA_PKCS1_2048_8192_SHA256, said.as_bytes(), &bytes(signature)?)
-            .map_err(|_| NotTold::Signature)?;
-        let endorsed = key.endorsements.iter().any(|one| one == CHANNEL);
-        if endorsed { Ok(said_of) } else { Err(NotTold::Signature) }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let meant = Parsed::parse(authorization)?.claims(app_id, now)?;
+        let key = self.key(http, meant.kid()).await.ok_or(NotTold::Signature)?;
+        Ok(meant.verify(&key)?)
     }
 
     /// The key of this name.
@@ -165,27 +107,4 @@ impl Believer {
         // One that nobody here understands takes no other with it.
         Ok(keys.iter().filter_map(|key| Key::deserialize(key).ok()).collect())
     }
-}
-
-impl Claims {
-    /// Whether they are the Connector's, now, for this bot.
-    fn is_for(&self, app_id: &str) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let skew = SKEW.as_secs();
-        self.iss == ISSUER
-            && self.aud == app_id
-            && self.nbf <= now.saturating_add(skew)
-            && now <= self.exp.saturating_add(skew)
-    }
-
-    /// Whether this activity is of the service that they name.
-    fn is_of(&self, activity: &Value) -> bool {
-        activity["serviceUrl"] == self.serviceurl && activity["channelId"] == CHANNEL
-    }
-}
-
-/// A part of a token.
-fn read<T: for<'a> Deserialize<'a>>(part: &str) -> Result<T, NotTold> {
-    let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| NotTold::Signature)?;
-    serde_json::from_slice(&bytes).map_err(|_| NotTold::Signature)
 }

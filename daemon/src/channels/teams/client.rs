@@ -10,14 +10,18 @@ use reqwest::{
     Method, Url,
     header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE},
 };
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{believed::Believer, consent, wire::Wire};
+use super::{
+    answer::{refusal, verdict},
+    believed::Believer,
+    consent,
+    wire::Wire,
+};
 use crate::{
     channels::{
         Failure, PartKey,
-        http::{Answer, Http, Silence, base::Base, granted::Granted, masked, token::Token},
+        http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
         limits::Scope,
         removals::Removals,
         told::NotTold,
@@ -64,14 +68,6 @@ struct Bot {
     token_url: Url,
     app_id: String,
     granted: Granted,
-}
-
-/// <https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference#errorresponse-object>
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Refusal {
-    code: String,
-    message: String,
 }
 
 impl Client {
@@ -317,74 +313,37 @@ impl Client {
         }
     }
 
-    /// What an answer other than yes means.
-    ///
-    /// <https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#status-codes-from-bot-conversational-apis>
+    /// What an answer other than yes means, for a request with this access token.
     async fn judge(&self, answer: &Answer, used: Option<&Secret>) -> Failure {
-        let refusal = refusal(answer);
-        let hint = match (answer.status.as_u16(), refusal.code.as_str()) {
-            (_, "BotNotInConversationRoster")
-            | (403, "ForbiddenOperationException" | "BotDisabledByAdmin") => {
-                "; add the bot's app to the conversation, or have it allowed"
-            }
-            (403, "ConversationBlockedByUser" | "MessageWritesBlocked") => {
-                "; the person has blocked or removed the bot"
-            }
-            (403, _) => "; is the bot in the conversation, and may it write there?",
-            (404, _) if self.is_webhook() => {
-                "; the workflow may be gone or switched off: copy its address anew"
-            }
-            (404, _) => "; is there such a conversation or message, and is it the bot's? check service_url",
-            (413, _) => "; send less",
-            _ => "",
-        };
-        let words = match (refusal.code.as_str(), refusal.message.as_str()) {
-            ("", _) => format!("{}{hint}", answer.status),
-            (code, message) => format!("{code}: {message}{hint}"),
-        };
-        let words = self.masked(&words, used);
-        match (answer.status.as_u16(), &self.way) {
-            (401, Way::Bot(bot)) => {
-                let said = format!("Teams refused the access token: {words}");
-                match used {
-                    Some(token) if !bot.granted.refused(token).await => {
-                        Failure::Permanent(format!("{said}; check app_id, tenant and service_url"))
-                    }
-                    _ => Failure::Retry(format!("{said}; a new one is asked for")),
+        let reader = used.into_iter().fold(self.reader(), |reader, token| reader.hiding(token.clone()));
+        let verdict = verdict(&reader, answer, self.is_webhook());
+        match (verdict, &self.way) {
+            (Verdict::Token(said), Way::Bot(bot)) => match used {
+                Some(token) if !bot.granted.refused(token).await => {
+                    Failure::Permanent(format!("{said}; check app_id, tenant and service_url"))
                 }
-            }
-            (401 | 403, Way::Webhook) => {
-                self.http.refused(format!("the workflow refused the webhook: {words}"))
-            }
-            // "Retry with exponential backoff"; nothing was done.
-            (412, _) => Failure::Retry(format!("Teams answered 412, {words}")),
-            _ => self.http.judge(answer, &words, Scope::Chat),
+                _ => Failure::Retry(format!("{said}; a new one is asked for")),
+            },
+            (verdict, _) => self.http.settle(verdict),
         }
     }
 
-    /// Words without what stands in a webhook's address, and without the access token.
-    fn masked(&self, words: &str, used: Option<&Secret>) -> String {
-        let mut words = self.http.words(words);
-        if let Some(token) = used {
-            words = masked(&words, token.expose());
+    /// Who reads the answers: without what stands in a webhook's address.
+    fn reader(&self) -> Reader {
+        let reader = self.http.reader();
+        match (&self.way, Url::parse(self.http.token().expose())) {
+            (Way::Webhook, Ok(url)) => url
+                .query_pairs()
+                .filter(|(_, value)| value.len() > 3)
+                .fold(reader, |reader, (_, secret)| reader.hiding(Secret::from(&*secret))),
+            _ => reader,
         }
-        if let (Way::Webhook, Ok(url)) = (&self.way, Url::parse(self.http.token().expose())) {
-            for (_, secret) in url.query_pairs().filter(|(_, value)| value.len() > 3) {
-                words = masked(&words, secret.as_ref());
-            }
-        }
-        words
     }
 }
 
 fn segments(conversation: &str, id: Option<&str>) -> Vec<String> {
     let path = ["v3", "conversations", conversation, "activities"];
     path.into_iter().chain(id).map(str::to_owned).collect()
-}
-
-/// Why it says no.
-fn refusal(answer: &Answer) -> Refusal {
-    Refusal::deserialize(&answer.body["error"]).unwrap_or_default()
 }
 
 /// Fails if a message is longer than Teams takes, pictures aside.

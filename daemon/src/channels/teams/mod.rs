@@ -9,6 +9,7 @@
 //! Small pictures stand in a message. Any other file is offered, in a conversation with one person ([`consent`]), and handed
 //! over once they accept ([`handing`]), which Teams tells by the hub's own door, where it must be [`believed`].
 
+pub(super) mod answer;
 mod believed;
 mod cards;
 mod client;
@@ -19,6 +20,7 @@ pub(super) mod contract;
 mod dialogue;
 mod handing;
 mod target;
+pub mod token;
 mod wire;
 
 use std::sync::Arc;
@@ -51,7 +53,7 @@ pub const KEYS: &[Key] = &[
         "\"00000000-0000-0000-0000-000000000000\"",
         "The bot's application (client) id in Microsoft Entra. Either this, with secret, or webhook.",
     ),
-    key("secret", "\"file:/run/credentials/teams\"", "A client secret of the application."),
+    key("secret", "\"file:secrets/teams\"", "A client secret of the application."),
     key(
         "tenant",
         "\"botframework.com\"",
@@ -70,7 +72,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "webhook",
-        "\"file:/run/credentials/teams-webhook\"",
+        "\"file:secrets/teams-webhook\"",
         "The address of a workflow that posts what it gets into a chat or channel: texts and cards to that one place, which is called `webhook` here.",
     ),
 ];

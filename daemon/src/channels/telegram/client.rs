@@ -1,7 +1,6 @@
-//! Telegram's answers, and what they mean.
+//! Requests to Telegram, and whether they arrived.
 //!
-//! Every answer is an object that says `ok`, and if not, why, in words that people know
-//! (<https://core.telegram.org/bots/api#making-requests>). A refusal is certain, so what was planned for it may follow at
+//! What an answer means [`answer`](super::answer) says. A refusal is certain, so what was planned for it may follow at
 //! once; after a silence nothing follows. The token is a part of the address: of an address, nothing is ever repeated.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,15 +9,15 @@ use reqwest::RequestBuilder;
 use serde_json::{Map, Value, json};
 
 use super::{
+    answer::{Refused, made, result},
     media,
     wire::{BETWEEN, Instead, REMOVE, Wire},
 };
 use crate::{
     channels::{
         Failure, PartKey,
-        http::{Answer, Http, Silence, TIMEOUT, base::Base, quota, token::Token},
+        http::{Http, Silence, TIMEOUT, base::Base, token::Token},
         identity::{Identity, Unidentified},
-        limits::Scope,
         removals::Removals,
     },
     files::kept::Kept,
@@ -36,12 +35,6 @@ pub(super) struct Client {
     removals: Removals,
 }
 
-/// Why Telegram did not do it.
-struct Refused {
-    answer: Answer,
-    said: String,
-}
-
 impl Client {
     pub(super) fn new(http: reqwest::Client, base: Base, token: impl Into<Token>) -> Self {
         Self { http: Http::new(http, "Telegram", token), base, removals: Removals::default() }
@@ -55,19 +48,7 @@ impl Client {
         let (method, then, about) = (wire.method.clone(), wire.then.clone(), about(&wire.body));
         let result = self.perform(wire, kept).await?;
         let topic = method == "createForumTopic";
-        let made = if topic { "message_thread_id" } else { "message_id" };
-        let id = match &result {
-            // An album is as many messages as it has items.
-            Value::Array(items) => {
-                let ids = items.iter().map(|item| item[made].as_i64().map(|id| id.to_string()));
-                ids.collect::<Option<Vec<_>>>().map(|ids| ids.join(&BETWEEN.to_string()))
-            }
-            Value::Bool(true) => Some(about),
-            one => one[made].as_i64().map(|id| id.to_string()),
-        };
-        let id = id
-            .filter(|id| !id.is_empty())
-            .ok_or_else(|| Failure::Unknown("Telegram said yes, but not as which message".into()))?;
+        let id = made(&result, topic, about).map_err(|verdict| self.http.settle(verdict))?;
         let Some(mut then) = then else { return Ok(id) };
         if topic {
             then.body.insert("message_thread_id".into(), result["message_thread_id"].clone());
@@ -150,12 +131,7 @@ impl Client {
         request: RequestBuilder,
         longest: Duration,
     ) -> Result<Result<Value, Refused>, Silence> {
-        let mut answer = self.http.ask_within(request, longest).await?;
-        if answer.status.is_success() && answer.body["ok"] == true {
-            return Ok(Ok(answer.body["result"].take()));
-        }
-        let said = answer.body["description"].as_str().unwrap_or_default().to_owned();
-        Ok(Err(Refused { answer, said }))
+        Ok(result(self.http.ask_within(request, longest).await?))
     }
 
     /// Whose address a public name or a basic group's number is.
@@ -203,34 +179,7 @@ impl Client {
     }
 
     fn judge(&self, refused: &Refused) -> Failure {
-        let Refused { answer, said } = refused;
-        let parameters = &answer.body["parameters"];
-        if let Some(moved) = parameters["migrate_to_chat_id"].as_i64() {
-            return Failure::Permanent(format!(
-                "the group has become a supergroup, whose id is {moved}: send to telegram:{moved}, which is allowed and \
-                 approved by itself ({})",
-                self.http.words(said)
-            ));
-        }
-        match answer.status.as_u16() {
-            // An address with a token that cannot be one is no address there.
-            401 | 404 if answer.body["ok"] == false && (said == "Unauthorized" || said == "Not Found") => {
-                let status = answer.status.as_u16();
-                self.http.refused(format!("bot token rejected (Telegram answered {status}, {said})"))
-            }
-            429 => {
-                let body = parameters["retry_after"]
-                    .as_u64()
-                    .map(Duration::from_secs)
-                    .map(|after| after.min(quota::LONGEST));
-                let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
-                self.http.judge(&answer, said, Scope::Chat)
-            }
-            400..=499 if said.is_empty() => {
-                self.http.judge(answer, "which is not how Telegram speaks; check base_url", Scope::Chat)
-            }
-            _ => self.http.judge(answer, said, Scope::Chat),
-        }
+        self.http.settle(refused.verdict(&self.http.reader()))
     }
 }
 

@@ -9,6 +9,7 @@
 //! Read `wire` first: it is what a message becomes. A public name (`@channelname`) is taken because people know no other
 //! address of a channel; it can be given to another one, a number cannot, so a number is the better target.
 
+pub(super) mod answer;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
@@ -43,7 +44,7 @@ use crate::{
 pub const KEYS: &[Key] = &[
     key(
         "token",
-        "\"file:/run/credentials/telegram\"",
+        "\"file:secrets/telegram\"",
         "The bot's token, from @BotFather. A new one in its place is read when the old one is refused.",
     ),
     key("link_previews", "false", "Whether Telegram shows previews of the links in a text."),

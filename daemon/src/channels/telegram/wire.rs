@@ -159,9 +159,14 @@ impl Wire {
             Some(html) => {
                 self.set(name, html.as_str());
                 self.set("parse_mode", "HTML");
-                // With the addresses of its links, if there is room for them.
+                // With the addresses of its links, if there is room for them. Nothing that was to be hidden is shown without
+                // a word of it.
                 let fits = most.is_none_or(|most| part.shown.encode_utf16().count() <= most);
-                self.plain = Some(if fits { &part.shown } else { &part.text }.clone());
+                self.plain = match part.preview {
+                    _ if fits => Some(part.shown.clone()),
+                    Some(_) => None,
+                    None => Some(part.text.clone()),
+                };
             }
             None => self.set(name, part.text.as_str()),
         }

@@ -20,7 +20,7 @@ use self::signature::{MAX_OLD_SECRETS, Secrets};
 use super::{
     Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
-    http::{Http, Silence, base::Base},
+    http::{Answer, Http, Reader, Silence, Verdict, base::Base},
     identity::Spelling,
     limits::Scope,
 };
@@ -34,12 +34,12 @@ pub const KEYS: &[Key] = &[
     key("url", "\"https://example.org/hooks/gatepost\"", "Where messages are posted to."),
     key(
         "secret",
-        "\"file:/run/credentials/webhook\"",
+        "\"file:secrets/webhook\"",
         "What they are signed with, as Standard Webhooks has it: whsec_ and the base64 of 24 to 64 bytes. The receiver has the same.",
     ),
     key(
         "old_secrets",
-        "[\"file:/run/credentials/webhook-old\"]",
+        "[\"file:secrets/webhook-old\"]",
         "Up to 4 more secrets, with which every message is signed too while receivers move to a new one.",
     ),
 ];
@@ -87,6 +87,25 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     Ok(Arc::new(Webhook { http, url, secrets }))
 }
 
+/// The id that the receiver has for it, if it says one; `masked` are words without any of the secrets.
+pub(super) fn decode(
+    reader: &Reader,
+    answer: &Answer,
+    masked: impl FnOnce(&str) -> String,
+) -> Result<Option<String>, Verdict> {
+    let said = masked(answer.body["error"].as_str().unwrap_or("no"));
+    match answer.status.as_u16() {
+        200..=299 => Ok(answer.body["id"].as_str().map(str::to_owned)),
+        401 => Err(Verdict::Token("the webhook answered 401".into())),
+        // "The endpoint has been disabled" (the specification, "Delivery success / failure").
+        410 => Err(Verdict::Permanent(format!(
+            "the webhook answered 410, {}: its receiver wants no more; set url to another one, or remove the account",
+            reader.words(&said)
+        ))),
+        _ => Err(reader.judge(answer, &said, Scope::Account)),
+    }
+}
+
 #[async_trait]
 impl Adapter for Webhook {
     fn capabilities(&self) -> &'static Capabilities {
@@ -127,17 +146,8 @@ impl Adapter for Webhook {
         let request = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
         let request = request.header("webhook-id", &key.0).header("webhook-timestamp", time);
         let answer = self.http.ask_status(request.header("webhook-signature", signature).body(body)).await?;
-        let said = self.secrets.masked(answer.body["error"].as_str().unwrap_or("no"));
-        match answer.status.as_u16() {
-            200..=299 => Ok(answer.body["id"].as_str().unwrap_or(&key.0).to_owned()),
-            401 => Err(self.http.refused("the webhook answered 401".into())),
-            // "The endpoint has been disabled" (the specification, "Delivery success / failure").
-            410 => Err(Failure::Permanent(format!(
-                "the webhook answered 410, {}: its receiver wants no more; set url to another one, or remove the account",
-                self.http.words(&said)
-            ))),
-            _ => Err(self.http.judge(&answer, &said, Scope::Account)),
-        }
+        let id = decode(&self.http.reader(), &answer, |words| self.secrets.masked(words));
+        Ok(id.map_err(|verdict| self.http.settle(verdict))?.unwrap_or_else(|| key.0.clone()))
     }
 
     fn redelivery(&self, _: &Value) -> Redelivery {

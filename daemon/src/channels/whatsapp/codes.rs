@@ -5,7 +5,13 @@
 //! the reference at <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>; those of every Graph API at
 //! <https://developers.facebook.com/docs/graph-api/guides/error-handling>.
 
-use crate::channels::{http::Answer, limits::Scope};
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::channels::{
+    http::{Answer, Reader, Verdict},
+    limits::Scope,
+};
 
 /// More than 24 hours have passed since the person wrote last ("Re-engagement message").
 pub(super) const OUTSIDE_WINDOW: u64 = 131_047;
@@ -74,4 +80,38 @@ pub(super) fn meaning(answer: &Answer) -> Meaning {
 /// Meta's code; 0 where there is none.
 pub(super) fn code(answer: &Answer) -> u64 {
     answer.body["error"]["code"].as_u64().unwrap_or(0)
+}
+
+/// The id of a message that was taken.
+pub(in crate::channels) fn sent(body: &Value) -> Result<String, Verdict> {
+    match body["messages"][0]["id"].as_str() {
+        Some(id) => Ok(id.to_owned()),
+        None => Err(Verdict::Unknown("the Cloud API said yes, but not as which message".into())),
+    }
+}
+
+/// What an answer that says no means for the message: by Meta's code where it has one, whatever the status.
+pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict {
+    let error = &answer.body["error"];
+    let message = error["message"].as_str().unwrap_or_default();
+    let details = error["error_data"]["details"].as_str().unwrap_or_default();
+    let words = match (code(answer), message.is_empty()) {
+        (0, true) => answer.status.to_string(),
+        _ if details.is_empty() => message.to_owned(),
+        _ => format!("{message}: {details}"),
+    };
+    let said = format!("the Cloud API answered {}, {}", answer.status.as_u16(), reader.words(&words));
+    match meaning(answer) {
+        Meaning::Token => Verdict::Token(said),
+        Meaning::NotReady => Verdict::Permanent(said),
+        Meaning::TooMuch(scope) => {
+            // Some of these come with 400.
+            let limited = Answer { status: StatusCode::TOO_MANY_REQUESTS, ..answer.clone() };
+            reader.judge(&limited, &words, scope)
+        }
+        Meaning::Trouble => Verdict::Retry(said),
+        Meaning::Refused("") => Verdict::Permanent(said),
+        Meaning::Refused(hint) => Verdict::Permanent(format!("{said}; {hint}")),
+        Meaning::Unsaid => reader.judge(answer, &words, Scope::Account),
+    }
 }

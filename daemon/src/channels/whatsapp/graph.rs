@@ -19,12 +19,11 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use super::codes::{Meaning, OUTSIDE_WINDOW, WINDOW_HINT, code, meaning};
+use super::codes::{OUTSIDE_WINDOW, WINDOW_HINT, code, meaning, sent, verdict};
 use crate::{
     channels::{
         Failure, PartKey, heard,
         http::{Answer, Http, Silence, base::Base, token::Token},
-        limits::Scope,
     },
     files::kept::Kept,
     message::attachment::referred,
@@ -187,10 +186,7 @@ impl Graph {
             return Ok(Err(answer));
         }
         self.ready.store(true, Ordering::Relaxed);
-        match answer.body["messages"][0]["id"].as_str() {
-            Some(id) => Ok(Ok(id.to_owned())),
-            None => Err(Failure::Unknown("the Cloud API said yes, but not as which message".into()).into()),
-        }
+        Ok(Ok(sent(&answer.body).map_err(|verdict| self.http.settle(verdict))?))
     }
 
     async fn ask(&self, request: RequestBuilder) -> Result<Answer, Silence> {
@@ -245,38 +241,12 @@ impl Graph {
         Ok(())
     }
 
-    /// What an answer that says no means for the message: by Meta's code where it has one, whatever the status.
+    /// What an answer that says no means for the message, and for the number.
     fn judge(&self, answer: &Answer) -> Failure {
-        let error = &answer.body["error"];
-        let message = error["message"].as_str().unwrap_or_default();
-        let details = error["error_data"]["details"].as_str().unwrap_or_default();
-        let words = match (code(answer), message.is_empty()) {
-            (0, true) => answer.status.to_string(),
-            _ if details.is_empty() => message.to_owned(),
-            _ => format!("{message}: {details}"),
-        };
-        let said = format!("the Cloud API answered {}, {}", answer.status.as_u16(), self.http.words(&words));
-        match meaning(answer) {
-            Meaning::Token => {
-                self.ready.store(false, Ordering::Relaxed);
-                self.http.refused(said)
-            }
-            Meaning::NotReady => {
-                self.ready.store(false, Ordering::Relaxed);
-                Failure::Permanent(said)
-            }
-            Meaning::TooMuch(scope) => self.limited(answer, &words, scope),
-            Meaning::Trouble => Failure::Retry(said),
-            Meaning::Refused("") => Failure::Permanent(said),
-            Meaning::Refused(hint) => Failure::Permanent(format!("{said}; {hint}")),
-            Meaning::Unsaid => self.http.judge(answer, &words, Scope::Account),
+        if meaning(answer).is_not_ready() {
+            self.ready.store(false, Ordering::Relaxed);
         }
-    }
-
-    fn limited(&self, answer: &Answer, words: &str, scope: Scope) -> Failure {
-        // Some of these come with 400.
-        let limited = Answer { status: reqwest::StatusCode::TOO_MANY_REQUESTS, ..answer.clone() };
-        self.http.judge(&limited, words, scope)
+        self.http.settle(verdict(&self.http.reader(), answer))
     }
 
     /// The number, or why it cannot send.

@@ -10,7 +10,7 @@
 //! its stack from about 3.2 MB on.
 
 mod chats;
-mod refusals;
+pub(in crate::channels) mod refusals;
 mod search;
 
 use reqwest::{
@@ -86,22 +86,16 @@ impl Instance {
             }
         };
         let answer = self.http.ask_within(request, longest).await?;
-        if !answer.status.is_success() {
-            return Err(self.judge(path, &answer));
-        }
-        if let (Some(number), Some(jid)) = (body["number"].as_str(), answer.body["key"]["remoteJid"].as_str())
+        // What was acted on, where there is such a thing.
+        let acted_on = body["id"].as_str().or(body["key"]["id"].as_str());
+        let id = refusals::decode(&self.http.reader(), path, acted_on, &answer);
+        let id = id.map_err(|verdict| self.http.settle(verdict));
+        if let (true, Some(number), Some(jid)) =
+            (answer.status.is_success(), body["number"].as_str(), answer.body["key"]["remoteJid"].as_str())
         {
             self.chats.learn(number, jid);
         }
-        // What was acted on, where there is such a thing.
-        let acted_on = body["id"].as_str().or(body["key"]["id"].as_str());
-        match acted_on.or(answer.body["key"]["id"].as_str()) {
-            Some(id) => {
-                self.history.remember(id);
-                Ok(id.to_owned())
-            }
-            None => Err(Failure::Unknown("the Evolution API said yes, but not as which message".into())),
-        }
+        id.inspect(|id| self.history.remember(id))
     }
 
     /// How the conversation that a request names is called there: as an answer said, or as it says when it is asked where the
@@ -137,7 +131,7 @@ impl Instance {
     }
 
     fn judge(&self, path: &str, answer: &Answer) -> Failure {
-        refusals::judge(&self.http, path, answer)
+        self.http.settle(refusals::verdict(&self.http.reader(), path, answer))
     }
 
     /// The instance, or why it cannot send.

@@ -10,14 +10,14 @@
 //! - `graph` and `instance`: their clients, `codes` and `refusals`: what each means when it says no; [`status`]: the Cloud API's notifications.
 
 mod cloud;
-mod codes;
+pub(super) mod codes;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
 mod dialogue;
 mod evolution;
 mod graph;
-mod instance;
+pub(super) mod instance;
 pub mod status;
 mod target;
 mod wire;
@@ -58,7 +58,7 @@ pub const KEYS: &[Key] = &[
         "\"cloud\": Meta's Cloud API. \"evolution\": an Evolution API (version 2) with a phone's session. \"hybrid\": the first, or the second while the first is not ready.",
     ),
     key("phone_number_id", "\"106540352242922\"", "Cloud API: the number's id, not the number itself."),
-    key("token", "\"file:/run/credentials/whatsapp\"", "Cloud API: a system user's access token."),
+    key("token", "\"file:secrets/whatsapp\"", "Cloud API: a system user's access token."),
     key("graph_url", "\"https://graph.facebook.com/v24.0\"", "Cloud API: its address, with the version."),
     key(
         "template",
@@ -68,15 +68,15 @@ pub const KEYS: &[Key] = &[
     key("template_language", "\"en\"", "Cloud API: the template's language."),
     key("evolution_url", "\"http://127.0.0.1:8080\"", "Evolution API: its address."),
     key("instance", "\"home\"", "Evolution API: the instance's name."),
-    key("api_key", "\"file:/run/credentials/evolution\"", "Evolution API: the instance's key."),
+    key("api_key", "\"file:secrets/evolution\"", "Evolution API: the instance's key."),
     key(
         "app_secret",
-        "\"file:/run/credentials/whatsapp-app\"",
+        "\"file:secrets/whatsapp-app\"",
         "Cloud API: the app's secret, by which the status notifications are believed that Meta sends to /v1/platform/whatsapp/ACCOUNT. They tell what became of a message whose answer was lost.",
     ),
     key(
         "verify_token",
-        "\"file:/run/credentials/whatsapp-verify\"",
+        "\"file:secrets/whatsapp-verify\"",
         "Cloud API: the word that you give to Meta with that address, by which it proves that it is yours.",
     ),
     key(

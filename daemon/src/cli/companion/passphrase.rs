@@ -99,6 +99,7 @@ impl KeysArguments {
             (None, None) if std::env::var_os(VARIABLE).is_some() => SecretSource::Env(VARIABLE.into()),
             (None, None) => return Ok(None),
         };
+        source.refuse_everybodys().map_err(Failed::refused)?;
         source.read().map(Some).map_err(Failed::refused)
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Hook;
 use crate::{
     audit::{self, Entry},
-    delivery::{Pipeline, dispatch::RECOVER},
+    delivery::{Pipeline, current::Current, dispatch::RECOVER},
     message::state::State,
     outbox::row::MessageRow,
     store::StoreError,
@@ -26,14 +26,26 @@ struct End {
     state: State,
 }
 
-impl Pipeline {
-    /// Tells the hooks of what ended, as it ends. Goes on until it is aborted.
+/// What is left to tell.
+enum Left {
+    /// There may be more.
+    More,
+    /// Nothing, until something changes.
+    Nothing,
+    /// Nothing ever: there are no hooks to tell.
+    Nobody,
+}
+
+impl Current {
+    /// Tells the hooks of what ended, as it ends. Goes on until it is aborted, or there are none.
     pub async fn tell_hooks(self) {
-        let mut changes = self.0.outbox.changes();
+        let mut changes = self.pipeline().outbox().changes();
         loop {
-            match self.tell_what_ended().await {
-                Ok(true) => continue,
-                Ok(false) => {}
+            let left = self.pipeline().tell_what_ended().await;
+            match left {
+                Ok(Left::More) => continue,
+                Ok(Left::Nothing) => {}
+                Ok(Left::Nobody) => return,
                 Err(StoreError::Closed) => return,
                 Err(error) => {
                     tracing::error!(%error, "cannot tell hooks what ended");
@@ -46,15 +58,17 @@ impl Pipeline {
             while changes.try_recv().is_ok() {}
         }
     }
+}
 
-    /// Looks at the next rows of the audit; whether there may be more.
-    async fn tell_what_ended(&self) -> Result<bool, StoreError> {
+impl Pipeline {
+    /// Looks at the next rows of the audit.
+    async fn tell_what_ended(&self) -> Result<Left, StoreError> {
         let store = self.0.outbox.store();
         let hooks = &self.0.hooks.0;
         if hooks.sent.is_empty() {
             // Whoever configures hooks later does not want to hear of what was.
             store.write(|tx| remember(tx, None)).await?;
-            return std::future::pending().await;
+            return Ok(Left::Nobody);
         }
         let told: Option<i64> = store
             .read(|db| Ok::<_, StoreError>(db.query_row("SELECT hooks_told FROM hub", [], |row| row.get(0))?))
@@ -66,7 +80,7 @@ impl Pipeline {
                     remember(tx, Some(newest))
                 })
                 .await?;
-            return Ok(true);
+            return Ok(Left::More);
         };
         let (ends, read_to) = store.read(move |db| ends(db, told)).await?;
         for end in ends {
@@ -80,7 +94,7 @@ impl Pipeline {
         if let Some(read_to) = read_to {
             store.write(move |tx| remember(tx, Some(read_to))).await?;
         }
-        Ok(read_to.is_some())
+        Ok(if read_to.is_some() { Left::More } else { Left::Nothing })
     }
 
     async fn tell_one(&self, hook: &Hook, end: &End, facts: &Value) -> Result<(), StoreError> {

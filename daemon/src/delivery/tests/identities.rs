@@ -63,16 +63,17 @@ fn pipeline(outbox: Outbox, channel: &str, account: Arc<dyn Adapter>, mut rules:
     rules.rights.hold = crate::hub::spelt(rules.rights.hold, &accounts).unwrap();
     Pipeline::new(Shared {
         approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
-        identities: Identities::new(outbox.store().clone()),
+        identities: Arc::new(Identities::new(outbox.store().clone())),
         outbox,
         accounts,
         agents: BTreeMap::from([("a".to_owned(), rules)]),
         ttl: Duration::from_hours(24),
+        context_ttl: Duration::from_hours(24),
         pace: Pace::default(),
-        rates: Rates::default(),
+        rates: Arc::default(),
         book: Book::default(),
         files,
-        readiness: Readiness::default(),
+        readiness: Arc::default(),
         hooks: Hooks::new(crate::delivery::hooks::Kinds::default()),
     })
 }
@@ -271,7 +272,7 @@ mod later {
     async fn ends(desk: &Desk, platform: &Arc<Platform>, seq: i64, rules: AgentRules) -> Receipt {
         let again = pipeline(desk.pipeline.outbox().clone(), "local", platform.clone(), rules);
         let (stop, stopped) = oneshot::channel();
-        let dispatcher = tokio::spawn(again.clone().dispatch(stopped));
+        let dispatcher = tokio::spawn(Current::new(again.clone()).dispatch(stopped));
         let receipt = again.wait(seq, PATIENCE).await.unwrap();
         let _ = stop.send(());
         dispatcher.await.unwrap();

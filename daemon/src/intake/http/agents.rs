@@ -79,7 +79,7 @@ pub(super) async fn add(State(door): State<Door>, request: Request) -> Response 
     door.serve(OPERATOR, request, async |caller, request| {
         let New { name, role } = door.json(request).await?;
         let token = agents::add(&door.0.store, &name, role, &caller.to_string()).await.map_err(refused)?;
-        let configured = role != Role::Agent || door.0.pipeline.knows(&name);
+        let configured = role != Role::Agent || door.pipeline().knows(&name);
         let added = Added { ok: true, name, role, token, configured };
         Ok((StatusCode::CREATED, Json(added)).into_response())
     })

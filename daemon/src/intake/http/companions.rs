@@ -183,7 +183,7 @@ pub(super) async fn revoke(
             companion: Companion::from(&revoked.device),
             withdrawn: revoked.withdrawn,
             left: revoked.left,
-            quorum: revoked.quorum,
+            quorum: door.pipeline().approvals().terms().quorum,
         };
         Ok(Json(answer).into_response())
     })

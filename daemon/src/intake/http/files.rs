@@ -73,7 +73,7 @@ pub(super) async fn upload(State(door): State<Door>, request: Request) -> Respon
         });
         // Fused, for an empty one is looked for more of.
         let mut pieces = Box::pin(pieces.fuse());
-        let taken = door.0.pipeline.files().upload(caller.agent(), expected, &mut pieces).await;
+        let taken = door.pipeline().files().upload(caller.agent(), expected, &mut pieces).await;
         let taken = match taken {
             Ok(taken) => taken,
             Err(error) => {

@@ -13,7 +13,7 @@ use super::{Door, problem::Refused};
 use crate::{
     agents::Role,
     channels::formats,
-    delivery::submit::no_room,
+    delivery::{Pipeline, submit::no_room},
     intake::{desk, views::time},
     message::{
         refusal::{Code, NO_ACCOUNT, Refusal},
@@ -78,15 +78,16 @@ struct Issued {
 pub(super) async fn receive(State(door): State<Door>, request: Request) -> Response {
     door.serve(&[Role::Bridge, Role::Operator], request, async |caller, request| {
         let report: Report = door.json(request).await?;
-        let mut inbound = checked(&door, report)?;
+        let pipeline = door.pipeline();
+        let mut inbound = checked(&pipeline, report)?;
         let Inbound { channel, account, peer, .. } = &inbound;
-        inbound.peer = door.0.pipeline.identity_of(channel, account, peer).await?;
+        inbound.peer = pipeline.identity_of(channel, account, peer).await?;
         let format = formats::tool_result_format(&inbound.channel);
         let room = door.0.store.space().look();
         if !room.accepts() {
             return Err(no_room(Full::Disk(room)));
         }
-        let ttl = i64::try_from(door.0.context_ttl.as_millis()).unwrap_or(i64::MAX);
+        let ttl = i64::try_from(pipeline.context_ttl().as_millis()).unwrap_or(i64::MAX);
         let expires_at = now_ms().saturating_add(ttl);
         let context = sessions::receive(&door.0.store, inbound, expires_at, &caller.to_string())
             .await
@@ -98,18 +99,18 @@ pub(super) async fn receive(State(door): State<Door>, request: Request) -> Respo
     .await
 }
 
-fn checked(door: &Door, report: Report) -> Result<Inbound, Refusal> {
+fn checked(pipeline: &Pipeline, report: Report) -> Result<Inbound, Refusal> {
     let short = [&report.thread_id, &report.session, &report.sender, &report.message_id];
     if short.into_iter().flatten().any(|text| text.is_empty() || text.len() > MAX_ADDRESS) {
         let error = format!("an id is empty or longer than {MAX_ADDRESS} bytes");
         return Err(Refusal::input(error, "leave out what you do not know"));
     }
-    if !door.0.pipeline.knows(&report.agent) {
+    if !pipeline.knows(&report.agent) {
         let error = format!("there is no agent {:?}", report.agent.chars().take(40).collect::<String>());
         let hint = "agents are the [agents.NAME] sections of the configuration";
         return Err(Refusal::input(error, hint).because("unknown_agent"));
     }
-    let accounts = door.0.pipeline.accounts();
+    let accounts = pipeline.accounts();
     let (account, adapter) =
         accounts.pick(&report.channel, report.account_id.as_deref()).map_err(|error| {
             Refusal::new(

@@ -184,8 +184,8 @@ impl Here {
 impl Hands for Here {
     type Caller = InSession;
 
-    // The configuration is read at the start, and sessions end with the hub.
-    const TOOLS_CHANGE: bool = false;
+    // What an agent may do, and where, changes with the configuration.
+    const TOOLS_CHANGE: bool = true;
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<InSession, ErrorData> {
         let parts = context.extensions.get::<Parts>();
@@ -198,21 +198,21 @@ impl Hands for Here {
     }
 
     async fn introduce(&self, InSession { caller, .. }: &InSession) -> Result<Option<String>, Value> {
-        Ok(Some(Whoami::of(&self.0.0.pipeline, caller).summary))
+        Ok(Some(Whoami::of(&self.0.pipeline(), caller).summary))
     }
 
     async fn tools(&self, whose: &InSession, context: Option<&str>) -> Result<InHand, Value> {
         match self.tools(whose).list(context).await {
             Ok((tools, format)) => {
                 let format = format.map(|format| format.name().to_owned());
-                Ok(InHand { tools, format, stand_in: false })
+                Ok(InHand { tools, format, may_change: true })
             }
             Err(refusal) => Err(tool::refused(&refusal)),
         }
     }
 
     async fn comes(&self, _: &InSession) {
-        std::future::pending().await
+        self.0.0.current.changed().await;
     }
 
     async fn call(&self, whose: &InSession, name: &str, arguments: Value, told: Telling) -> Value {
@@ -232,11 +232,11 @@ impl Hands for Here {
     }
 
     async fn newest(&self, InSession { caller, .. }: &InSession) -> Option<i64> {
-        self.0.0.pipeline.outbox().newest_notice(caller.agent()).await.ok()
+        self.0.pipeline().outbox().newest_notice(caller.agent()).await.ok()
     }
 
     async fn lands(&self, InSession { caller, .. }: &InSession, after: i64) -> Option<i64> {
-        let outbox = self.0.0.pipeline.outbox();
+        let outbox = self.0.pipeline().outbox().clone();
         let mut changes = outbox.changes();
         loop {
             let newest = outbox.newest_notice(caller.agent()).await.ok()?;

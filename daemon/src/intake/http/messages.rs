@@ -110,7 +110,7 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
         let value: Value = door.json(request).await?;
         let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
         let wait = wait.time()?;
-        let pipeline = &door.0.pipeline;
+        let pipeline = &door.pipeline();
         let incoming =
             Incoming { caller: &caller, call: &value, idempotency: Idempotency::of(key, &value)?, wait };
         // It is a call of the tool `message`, by a program: no model reads a guide here.
@@ -164,11 +164,11 @@ pub(super) async fn show(
     door.serve(SENDERS, request, async |caller, request| {
         let wait: Wait = query::read(&request)?;
         let message = door.desk(&caller).own(&caller::path(id)?).await?;
-        let wait = wait.time()?;
-        let receipt = door.0.pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;
-        let parts = door.0.pipeline.outbox().parts(message.seq).await.map_err(desk::broken)?;
-        let standing = door.0.pipeline.approvals().standing(message.seq).await.map_err(desk::broken)?;
-        let message = door.0.pipeline.outbox().get(message.seq).await.map_err(desk::broken)?;
+        let (wait, pipeline) = (wait.time()?, door.pipeline());
+        let receipt = pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;
+        let parts = pipeline.outbox().parts(message.seq).await.map_err(desk::broken)?;
+        let standing = pipeline.approvals().standing(message.seq).await.map_err(desk::broken)?;
+        let message = pipeline.outbox().get(message.seq).await.map_err(desk::broken)?;
         let mut view = Whole::of(message, receipt, parts);
         if let Some(standing) = &standing {
             view.asked_together.clone_from(&standing.together);
@@ -205,7 +205,7 @@ pub(super) async fn cancel(
 
 impl Door {
     pub(super) fn desk<'a>(&'a self, caller: &'a Caller) -> Desk<'a> {
-        Desk { pipeline: &self.0.pipeline, caller }
+        Desk { pipeline: self.pipeline(), caller }
     }
 }
 

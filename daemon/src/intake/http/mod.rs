@@ -19,6 +19,7 @@ mod pairing;
 mod platform;
 mod problem;
 mod query;
+mod reload;
 mod reply;
 mod said;
 pub mod server;
@@ -26,7 +27,7 @@ mod told;
 mod tools;
 mod whoami;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     Extension, Router,
@@ -41,8 +42,9 @@ use super::refused::Refused;
 use crate::{
     companion::register::Companions,
     connections::load::Load,
-    delivery::Pipeline,
+    delivery::{Pipeline, current::Current},
     events::Events,
+    hub::reload::Reload,
     message::refusal::{Code, Refusal},
     metrics::Metrics,
     store::{Store, StoreError},
@@ -54,16 +56,16 @@ pub struct Door(Arc<Shared>);
 
 /// What is behind a door, and what holds at it.
 pub struct Behind {
-    /// Where messages go.
-    pub pipeline: Pipeline,
+    /// Where messages go, by the configuration that holds at the time.
+    pub current: Current,
+    /// Reads the configuration anew.
+    pub reload: Reload,
     /// What happens.
     pub events: Events,
     /// The figures.
     pub metrics: Metrics,
     /// The companions.
     pub companions: Companions,
-    /// How long contexts that it issues are valid.
-    pub context_ttl: Duration,
     /// Bodies over so many bytes are refused.
     pub max_body: usize,
     /// The names by which the hub is reached, beside those of this machine itself.
@@ -73,13 +75,13 @@ pub struct Behind {
 }
 
 struct Shared {
-    pipeline: Pipeline,
+    current: Current,
+    reload: Reload,
     store: Store,
     events: Events,
     metrics: Metrics,
     companions: Companions,
     refused: Refused,
-    context_ttl: Duration,
     max_body: usize,
     hosts: Vec<String>,
     load: Load,
@@ -90,22 +92,27 @@ struct Shared {
 impl Door {
     /// A door to what is behind it.
     pub fn new(behind: Behind) -> Self {
-        let Behind { pipeline, events, metrics, companions, context_ttl, max_body, hosts, load } = behind;
-        let store = pipeline.outbox().store().clone();
+        let Behind { current, reload, events, metrics, companions, max_body, hosts, load } = behind;
+        let store = current.pipeline().outbox().store().clone();
         let refused = Refused::new(store.clone());
         Self(Arc::new(Shared {
-            pipeline,
+            current,
+            reload,
             store,
             events,
             metrics,
             companions,
             refused,
-            context_ttl,
             max_body,
             hosts,
             load,
             notifications: Semaphore::new(platform::AT_ONCE),
         }))
+    }
+
+    /// The pipeline, for one request: it keeps the configuration that holds when the request is taken.
+    fn pipeline(&self) -> Pipeline {
+        self.0.current.pipeline()
     }
 
     /// How many connections there are, and what is turned away.
@@ -158,6 +165,7 @@ const TABLE: &[(&str, Make)] = &[
     ("companions", || routes!(companions::rename)),
     ("companions", || routes!(pairing::pair)),
     ("companions", || routes!(pairing::answer)),
+    ("hub", || routes!(reload::reload)),
     ("hub", || routes!(metrics::read)),
     ("hub", || routes!(alive)),
     ("hub", || routes!(ready)),

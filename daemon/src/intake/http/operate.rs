@@ -48,7 +48,7 @@ pub(super) async fn retry(
     door.serve(&[Role::Operator], request, async |caller, request| {
         let again: Again = query::read(&request)?;
         let message = door.desk(&caller).own(&caller::path(id)?).await?;
-        let pipeline = &door.0.pipeline;
+        let pipeline = &door.pipeline();
         let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
         Ok(Json(receipt).into_response())
     })
@@ -93,7 +93,7 @@ pub(super) async fn settle(
         let Settlement { arrived, part, reason } = door.json(request).await?;
         let message = door.desk(&caller).own(&caller::path(id)?).await?;
         let outcome = Outcome { part, arrived, reason: reason.trim().to_owned(), by: caller.to_string() };
-        Ok(Json(door.0.pipeline.settle(message.seq, outcome).await?).into_response())
+        Ok(Json(door.pipeline().settle(message.seq, outcome).await?).into_response())
     })
     .await
 }
@@ -161,7 +161,7 @@ pub(super) async fn purge(State(door): State<Door>, request: Request) -> Respons
         // What ended in this very millisecond has ended.
         let before = now_ms().saturating_add(1).saturating_sub(age);
         let purge = Purge { before, state, id: gone.id, by: caller.to_string() };
-        let purged = door.0.pipeline.outbox().purge(purge).await.map_err(desk::broken)?;
+        let purged = door.pipeline().outbox().purge(purge).await.map_err(desk::broken)?;
         Ok(Json(Purged { ok: true, purged, more: purged == STEP }).into_response())
     })
     .await

@@ -65,7 +65,7 @@ pub(super) async fn verify(
     let said = |name: &str| asked.get(name).map_or("", String::as_str);
     let challenge = said("hub.challenge");
     let fits = challenge.len() <= MAX_CHALLENGE && challenge.bytes().all(|b| b.is_ascii_alphanumeric());
-    let agrees = door.0.pipeline.agrees(CHANNEL, &account, said("hub.verify_token"));
+    let agrees = door.pipeline().agrees(CHANNEL, &account, said("hub.verify_token"));
     if said("hub.mode") == "subscribe" && fits && agrees {
         return ([(CONTENT_TYPE, "text/plain")], challenge.to_owned()).into_response();
     }
@@ -151,7 +151,9 @@ async fn taken(
         Code::Unauthorized => StatusCode::UNAUTHORIZED.into_response(),
         _ => problem::response(refusal),
     };
-    if let Err(refusal) = door.0.pipeline.admits(channel, account, signature).await {
+    // Who judged the signature also reads what it is of.
+    let pipeline = door.pipeline();
+    if let Err(refusal) = pipeline.admits(channel, account, signature).await {
         return answer(&refusal);
     }
     let Ok(_reading) = door.0.notifications.try_acquire() else { return crowded(door) };
@@ -164,7 +166,7 @@ async fn taken(
             return problem::response(&refusal);
         }
     };
-    match door.0.pipeline.told(channel, account, signature, &body).await {
+    match pipeline.told(channel, account, signature, &body).await {
         Ok(_) => StatusCode::OK.into_response(),
         Err(refusal) => answer(&refusal),
     }

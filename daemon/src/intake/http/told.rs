@@ -51,7 +51,8 @@ pub(super) async fn inbox(State(door): State<Door>, request: Request) -> Respons
     door.serve(SENDERS, request, async |caller, request| {
         let since: Since = query::read(&request)?;
         let limit = listed(since.limit)?;
-        let outbox = door.0.pipeline.outbox();
+        let pipeline = door.pipeline();
+        let outbox = pipeline.outbox();
         let notices = outbox.notices(caller.agent(), since.after.unwrap_or(0), limit).await;
         Ok(Json(Notices { ok: true, notices: notices.map_err(desk::broken)? }).into_response())
     })
@@ -76,7 +77,7 @@ struct Channels {
 pub(super) async fn channels(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, _| {
         let agent = (caller.role != Role::Operator).then(|| caller.agent());
-        let channels = door.0.pipeline.ready(agent).await;
+        let channels = door.pipeline().ready(agent).await;
         Ok(Json(Channels { ok: channels.iter().all(|one| one.ready), channels }).into_response())
     })
     .await
@@ -123,7 +124,8 @@ pub(super) async fn transcript(State(door): State<Door>, request: Request) -> Re
             None => caller.agent().to_owned(),
         };
         let limit = listed(asked.limit)?;
-        let outbox = door.0.pipeline.outbox();
+        let pipeline = door.pipeline();
+        let outbox = pipeline.outbox();
         let said = outbox.said(&agent, asked.session, asked.after.unwrap_or(0), limit).await;
         Ok(Json(Transcript { ok: true, said: said.map_err(desk::broken)? }).into_response())
     })

@@ -153,6 +153,6 @@ fn session(headers: &HeaderMap) -> Result<String, Refusal> {
 impl Door {
     /// The tools in this caller's hand.
     pub(super) fn tools<'a>(&'a self, caller: &'a Caller, session: &'a str) -> Tools<'a> {
-        Tools { pipeline: &self.0.pipeline, caller, session }
+        Tools { pipeline: self.pipeline(), caller, session }
     }
 }

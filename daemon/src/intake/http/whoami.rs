@@ -18,7 +18,7 @@ use crate::{agents::Role, intake::whoami::Whoami};
 pub(super) async fn show(State(door): State<Door>, request: Request) -> Response {
     const EVERYBODY: &[Role] = &[Role::Agent, Role::Bridge, Role::Monitor, Role::Operator];
     door.serve(EVERYBODY, request, async |caller, _| {
-        Ok(Json(Whoami::of(&door.0.pipeline, &caller)).into_response())
+        Ok(Json(Whoami::of(&door.pipeline(), &caller)).into_response())
     })
     .await
 }

@@ -45,8 +45,8 @@ pub struct InHand {
     pub tools: Vec<Described>,
     /// How the results of any tool are written in the conversation that they are described for.
     pub format: Option<String>,
-    /// Whether they stand in for those of a hub that is away: [`Hands::comes`] says when others can be had.
-    pub stand_in: bool,
+    /// Whether [`Hands::comes`] will say when others can be had.
+    pub may_change: bool,
 }
 
 /// What the door reaches: the hub that it stands in, or one elsewhere.
@@ -73,7 +73,7 @@ pub trait Hands: Clone + Send + Sync + 'static {
         context: Option<&str>,
     ) -> impl Future<Output = Result<InHand, Value>> + Send;
 
-    /// Waits for the hub that something stood in for; never ends, where none is away.
+    /// Waits for other tools: for the hub that something stood in for, or for another configuration.
     fn comes(&self, caller: &Self::Caller) -> impl Future<Output = ()> + Send;
 
     /// Calls a tool; what it answers, refusals included. While it waits, it tells how things stand.
@@ -167,13 +167,13 @@ impl<H: Hands> ServerHandler for Mcp<H> {
                 return Err(ErrorData::invalid_params(format!("{CONTEXT} is not a string"), None));
             }
         };
-        let InHand { tools, format, stand_in } = self.hands.tools(&caller, turn).await.map_err(refused)?;
-        if stand_in {
+        let InHand { tools, format, may_change } = self.hands.tools(&caller, turn).await.map_err(refused)?;
+        if may_change {
             let (hands, peer) = (self.hands.clone(), context.peer);
             let waiting = tokio::spawn(async move {
                 hands.comes(&caller).await;
                 if let Err(error) = peer.notify_tool_list_changed().await {
-                    tracing::debug!(%error, "a client does not hear that there is a hub");
+                    tracing::debug!(%error, "a client does not hear that there are other tools");
                 }
             });
             self.waiting.begin(waiting.abort_handle());

@@ -57,7 +57,7 @@ struct Response {
 
 /// Hands a turn's words over.
 pub(super) struct Reply<'a> {
-    pub pipeline: &'a Pipeline,
+    pub pipeline: Pipeline,
     pub caller: &'a Caller,
 }
 
@@ -168,7 +168,7 @@ impl Reply<'_> {
     async fn send(&self, call: &Value) -> Result<Value, Refusal> {
         let idempotency = Idempotency::NONE;
         let incoming = Incoming { caller: self.caller, call, idempotency, wait: std::time::Duration::ZERO };
-        incoming.take(self.pipeline).await.map(|answer| match answer {
+        incoming.take(&self.pipeline).await.map(|answer| match answer {
             Answer::One(receipt) => json!(receipt),
             other => json!(other),
         })

@@ -59,7 +59,7 @@ pub struct Described {
 
 /// The tools, for one caller.
 pub(super) struct Tools<'a> {
-    pub pipeline: &'a Pipeline,
+    pub pipeline: Pipeline,
     pub caller: &'a Caller,
     /// What the caller's session is called at its door; nothing, where that knows of none.
     pub session: &'a str,
@@ -98,7 +98,7 @@ impl Tools<'_> {
             None => None,
         };
         let format = origin.as_ref().map(|origin| formats::tool_result_format(&origin.place.channel));
-        Ok((describe::all(self.pipeline, self.caller, origin.as_ref()), format))
+        Ok((describe::all(&self.pipeline, self.caller, origin.as_ref()), format))
     }
 
     /// Calls one, with the hooks around it; while it waits for the end of what it sends, it says how things stand.
@@ -145,7 +145,7 @@ impl Tools<'_> {
             "message" => self.send(arguments.clone(), told).await,
             "send_message" => self.send(simple::call(arguments)?, told).await,
             "reply" => {
-                let reply = Reply { pipeline: self.pipeline, caller: self.caller };
+                let reply = Reply { pipeline: self.pipeline.clone(), caller: self.caller };
                 reply
                     .take(read(
                         arguments,
@@ -174,13 +174,13 @@ impl Tools<'_> {
             idempotency: Idempotency::NONE,
             wait: Duration::ZERO,
         };
-        let mut answer = incoming.take(self.pipeline).await?;
-        following::to_its_end(self.pipeline, &mut answer, wait, told).await?;
+        let mut answer = incoming.take(&self.pipeline).await?;
+        following::to_its_end(&self.pipeline, &mut answer, wait, told).await?;
         Ok(json!(answer))
     }
 
     fn desk(&self) -> Desk<'_> {
-        Desk { pipeline: self.pipeline, caller: self.caller }
+        Desk { pipeline: self.pipeline.clone(), caller: self.caller }
     }
 
     /// What stands at the address of a resource.

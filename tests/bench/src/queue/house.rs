@@ -5,6 +5,7 @@ use std::{
     ffi::OsString,
     fs,
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -60,6 +61,8 @@ impl House {
     /// A house with an agent, all channels that there are, and a Matrix account at this homeserver.
     pub(super) fn build(platform: Option<SocketAddr>) -> Outcome<Self> {
         let folder = tempfile::tempdir()?;
+        // There are secrets in it.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
         let store = Store::open(&folder.path().join("data"))?;
         let token = block_on(agents::add(&store, AGENT, Role::Agent, "bench"))??;
         store.close();

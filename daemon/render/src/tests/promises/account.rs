@@ -14,12 +14,16 @@ use super::{CLOSE, EDGE, INERT, OPEN};
 
 type Places = BTreeSet<usize>;
 
-pub(crate) struct Account {
+pub(crate) struct Account<'a> {
     seen: Vec<char>,
     /// Bytes beyond which anything may be too long for one part.
     long: usize,
     /// The place that was farthest, for a message.
     farthest: std::cell::Cell<usize>,
+    /// What stands before a spoiler, and behind it.
+    spoiler: [&'a str; 2],
+    /// Whether what is looked for is in one.
+    is_hidden: std::cell::Cell<bool>,
 }
 
 /// What may stand at the beginning of each line of a block.
@@ -41,14 +45,20 @@ struct Fence<'a> {
     language: &'a str,
 }
 
-/// Asserts that `parts`, as a reader sees them, are what `blocks` say.
-pub(crate) fn is_all(blocks: &[Block], parts: &[String], limit: usize) -> Result<(), String> {
+/// Asserts that `parts`, as a reader sees them, are what `blocks` say, with `spoiler` before and behind what is hidden.
+pub(crate) fn is_all(
+    blocks: &[Block],
+    parts: &[String],
+    limit: usize,
+    spoiler: [&str; 2],
+) -> Result<(), String> {
     let mut seen: Vec<char> = Vec::new();
     for part in parts {
         seen.extend(part.chars().filter(|c| *c != INERT));
         seen.push(EDGE);
     }
-    let account = Account { seen, long: limit / 8, farthest: std::cell::Cell::new(0) };
+    let (farthest, is_hidden) = Default::default();
+    let account = Account { seen, long: limit / 8, farthest, spoiler, is_hidden };
     let mut at = Places::from([0]);
     for (n, block) in blocks.iter().enumerate() {
         let behind = account.block(at, block, n == 0);
@@ -75,7 +85,7 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() && c != '\n'
 }
 
-impl Account {
+impl Account<'_> {
     fn at(&self, at: usize) -> Option<char> {
         self.farthest.set(self.farthest.get().max(at));
         self.seen.get(at).copied()
@@ -216,12 +226,34 @@ impl Account {
     fn text(&self, places: &Places, text: &Text, margin: Margin, cuts: bool) -> Places {
         let mut places = places.clone();
         let mut at = 0;
-        for (label, url) in &text.links {
-            places = self.signs(&places, &text.all, at..label.start, margin, cuts);
+        let mut spoilers = text.spoilers.iter().flat_map(|range| [range.start, range.end]).peekable();
+        let mut links = text.links.iter().peekable();
+        loop {
+            // A spoiler has all of a link in it or nothing.
+            let next_link = links.peek().map_or(text.all.len(), |(label, _)| label.start);
+            if let Some(edge) = spoilers.next_if(|edge| *edge <= next_link) {
+                places = self.signs(&places, &text.all, at..edge, margin, cuts);
+                places = self.spoiler(&places, margin, cuts && edge > 0);
+                at = edge;
+                continue;
+            }
+            places = self.signs(&places, &text.all, at..next_link, margin, cuts);
+            let Some((label, url)) = links.next() else { break };
             places = self.link(&places, &text.all[label.clone()], url, margin, cuts, label.start > 0);
             at = label.end;
         }
-        self.signs(&places, &text.all, at..text.all.len(), margin, cuts)
+        places
+    }
+
+    /// The places behind what is before or behind a spoiler, whichever comes next. Before one a part may end.
+    fn spoiler(&self, places: &Places, margin: Margin, cuts: bool) -> Places {
+        if self.is_hidden.replace(false) {
+            return self.literal(places, self.spoiler[1]);
+        }
+        let places = if cuts { self.cut(places, margin, None) } else { places.clone() };
+        let behind = self.literal(&places, self.spoiler[0]);
+        self.is_hidden.set(true);
+        behind
     }
 
     /// The places behind `all[range]`; where `cuts`, a part may end between any two clusters of it.
@@ -269,13 +301,22 @@ impl Account {
 
     fn space(&self, places: &Places, line: bool, margin: Margin, cuts: bool, is_leading: bool) -> Places {
         let mut found = if is_leading { places.clone() } else { Places::new() };
+        let is_hidden = self.is_hidden.get();
         for start in places {
             for (at, has_line, has_edge) in self.gap(*start, margin, false) {
-                let is_cut = has_edge && cuts;
+                let is_cut = has_edge && cuts && !is_hidden;
                 if at > *start && (is_cut || !has_edge && has_line == line) {
                     found.insert(at);
                 }
             }
+        }
+        if is_hidden {
+            // Where a part ends, it is closed and opened again; at any other white space it may be.
+            self.is_hidden.set(false);
+            let closed = self.literal(places, self.spoiler[1]);
+            let opened = self.space(&closed, line, margin, cuts, false);
+            found.extend(self.literal(&opened, self.spoiler[0]));
+            self.is_hidden.set(true);
         }
         found
     }
@@ -289,14 +330,15 @@ impl Account {
 
     fn edge(&self, places: &Places, margin: Margin, fence: Option<Fence<'_>>) -> Places {
         let mut found = Places::new();
-        for at in self.close(places, margin, fence) {
+        let [before, behind] = if self.is_hidden.get() { self.spoiler } else { ["", ""] };
+        for at in self.close(&self.literal(places, behind), margin, fence) {
             for (behind, _, edge) in self.gap(at, margin, false) {
                 if edge {
                     found.insert(behind);
                 }
             }
         }
-        self.open(&found, margin, fence)
+        self.literal(&self.open(&found, margin, fence), before)
     }
 
     fn link(

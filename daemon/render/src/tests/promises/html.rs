@@ -2,7 +2,7 @@
 
 use gatepost_render::Dialect;
 
-use super::{CLOSE, OPEN};
+use super::{CLOSE, HIDE, OPEN, UNHIDE};
 
 const INLINE: [&str; 8] = ["strong", "em", "del", "b", "i", "s", "code", "a"];
 const BLOCKS: [&str; 16] = [
@@ -67,6 +67,7 @@ fn tag<'a>(tag: &'a str, open: &mut Vec<(&'a str, String)>, out: &mut String) ->
         }
         match name {
             "a" => out.extend([OPEN].into_iter().chain(address.chars()).chain([CLOSE])),
+            "span" | "tg-spoiler" => out.push(UNHIDE),
             name if BLOCKS.contains(&name) => out.push('\n'),
             _ => {}
         }
@@ -75,6 +76,13 @@ fn tag<'a>(tag: &'a str, open: &mut Vec<(&'a str, String)>, out: &mut String) ->
     let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
     match name {
         "br" => out.push('\n'),
+        "span" | "tg-spoiler" => {
+            if (name == "span") != (attributes == "data-mx-spoiler") {
+                return Err(format!("<{tag}> hides nothing"));
+            }
+            out.push(HIDE);
+            open.push((name, String::new()));
+        }
         "hr" => out.push_str("\n---\n"),
         "th" | "td" => {
             match open.last_mut() {

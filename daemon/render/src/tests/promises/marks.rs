@@ -2,7 +2,7 @@
 
 use gatepost_render::Notation;
 
-use super::{CLOSE, OPEN};
+use super::{CLOSE, HIDE, OPEN, UNHIDE};
 
 const INERT: &str = "\u{200b}";
 
@@ -85,8 +85,29 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
     let mut at = 0;
     // Where the address ends for sure, and where what may be taken for more of it does.
     let (mut address_end, mut perhaps_end) = (0, 0);
+    // Discord ends a spoiler at the next two bars, whatever they stand in (`/^\|\|([\s\S]+?)\|\|/`): where that is, and what
+    // was open where it began.
+    let mut spoiler: Option<(usize, usize)> = None;
     'signs: while let Some(c) = line[at..].chars().next() {
         let rest = &line[at..];
+        match spoiler {
+            Some((end, depth)) if at == end && open.len() == depth => {
+                spoiler = None;
+                out.push(UNHIDE);
+                at += 2;
+                continue;
+            }
+            Some((end, _)) if at >= end => return Err(format!("a spoiler ends too soon in {line:?}")),
+            None if notation == Notation::Discord && rest.starts_with("||") && open.last() != Some(&"`") => {
+                let first = 2 + rest[2..].chars().next().map_or(0, char::len_utf8);
+                let end = rest[first..].find("||").ok_or("a spoiler without an end")?;
+                spoiler = Some((at + first + end, open.len()));
+                out.push(HIDE);
+                at += 2;
+                continue;
+            }
+            _ => {}
+        }
         let before = line[..at].chars().next_back();
         let can_close = |mark: &str| {
             let next = rest[mark.len()..].chars().next();
@@ -194,5 +215,9 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
         out.push(c);
         at += c.len_utf8();
     }
-    if open.is_empty() && !label { Ok(out) } else { Err(format!("{open:?} open at the end of {line:?}")) }
+    if open.is_empty() && !label && spoiler.is_none() {
+        Ok(out)
+    } else {
+        Err(format!("{open:?} open at the end of {line:?}"))
+    }
 }

@@ -3,24 +3,26 @@
 //! The property tests and the fuzz target `render` both ask here: whoever compiles this beside the renderer has it.
 
 mod account;
-mod html;
+pub(crate) mod html;
 pub(crate) mod marks;
 mod source;
 
-use gatepost_render::{Dialect, Flavour, Markup, Part};
+use gatepost_render::{Dialect, Flavour, Markup, Notation, Part, StyleKind};
 
-/// Where one part ends and the next begins; where an address that is not to be seen begins and ends. No text has these:
-/// they are no characters.
+/// Where one part ends and the next begins; where an address that is not to be seen begins and ends, and a spoiler. No text
+/// has these: they are no characters.
 const EDGE: char = '\u{fdd0}';
 const OPEN: char = '\u{fdd1}';
 const CLOSE: char = '\u{fdd2}';
+const HIDE: char = '\u{fdd3}';
+const UNHIDE: char = '\u{fdd4}';
 
 /// What takes a mark's power and is not to be seen.
 const INERT: char = '\u{200b}';
 
 /// Asserts all of it; the error says what does not hold.
 pub(crate) fn hold(markdown: &str, flavour: &Flavour, parts: &[Part]) -> Result<(), String> {
-    if markdown.contains([EDGE, OPEN, CLOSE]) {
+    if markdown.contains([EDGE, OPEN, CLOSE, HIDE, UNHIDE]) {
         return Ok(());
     }
     let limit = flavour.limit.unwrap_or(usize::MAX);
@@ -34,22 +36,42 @@ pub(crate) fn hold(markdown: &str, flavour: &Flavour, parts: &[Part]) -> Result<
         styles(part)?;
     }
     let blocks = source::blocks(markdown);
-    let all = |name: &str, read: &dyn Fn(&Part) -> Result<String, String>| {
+    let all = |name: &str, spoiler: [&str; 2], read: &dyn Fn(&Part) -> Result<String, String>| {
         let parts = parts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        account::is_all(&blocks, &parts, limit).map_err(|error| format!("{name}: {error}"))
+        account::is_all(&blocks, &parts, limit, spoiler).map_err(|error| format!("{name}: {error}"))
     };
-    all("shown", &|part| Ok(part.shown.clone()))?;
+    let hidden = ["\u{fdd3}", "\u{fdd4}"];
+    let told = ["(spoiler) ", ""];
+    all("shown", ["(spoiler) ||", "||"], &|part| Ok(part.shown.clone()))?;
     match flavour.markup {
-        Markup::Plain | Markup::Styles => all("text", &|part| Ok(part.text.clone())),
+        Markup::Plain => all("text", told, &|part| Ok(part.text.clone())),
+        Markup::Styles => all("text", hidden, &|part| Ok(ranged(part))),
         Markup::Html(dialect) => {
-            all("html", &|part| html::visible(part.html.as_deref().unwrap_or_default(), dialect))?;
+            let spoiler = if dialect == Dialect::Email { told } else { hidden };
+            all("html", spoiler, &|part| html::visible(part.html.as_deref().unwrap_or_default(), dialect))?;
             if dialect != Dialect::Telegram {
-                return all("text", &|part| Ok(part.text.clone()));
+                return all("text", told, &|part| Ok(part.text.clone()));
             }
             parts.iter().try_for_each(telegram)
         }
-        Markup::Marks(notation) => all("text", &|part| marks::visible(notation, &part.text)),
+        Markup::Marks(notation) => {
+            let spoiler = if notation == Notation::Discord { hidden } else { told };
+            all("text", spoiler, &|part| marks::visible(notation, &part.text))
+        }
     }
+}
+
+/// What Signal hides of a text, by its ranges.
+pub(crate) fn ranged(part: &Part) -> String {
+    let spoilers = || part.styles.iter().filter(|style| style.kind == StyleKind::Spoiler);
+    let (mut out, mut at) = (String::new(), 0);
+    for c in part.text.chars() {
+        out.extend(spoilers().filter(|style| style.start == at).map(|_| HIDE));
+        out.push(c);
+        at += c.len_utf16();
+        out.extend(spoilers().filter(|style| style.start + style.len == at).map(|_| UNHIDE));
+    }
+    out
 }
 
 /// Ranges of styles lie within the text, between its signs.
@@ -76,6 +98,7 @@ fn telegram(part: &Part) -> Result<(), String> {
     let mut is_address = false;
     for c in html::visible(html, Dialect::Telegram)?.chars() {
         match c {
+            HIDE | UNHIDE => {}
             OPEN => is_address = true,
             CLOSE => is_address = false,
             c if !is_address => visible.push(c),

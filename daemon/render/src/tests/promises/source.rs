@@ -9,11 +9,63 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Pars
 pub(crate) struct Text {
     pub(crate) all: String,
     pub(crate) links: Vec<(Range<usize>, String)>,
+    /// What is hidden until its reader asks for it.
+    pub(crate) spoilers: Vec<Range<usize>>,
+    /// Where bars are that may hide something, until the text is whole.
+    bars: Vec<usize>,
 }
 
 impl Text {
     pub(crate) fn is_blank(&self) -> bool {
         self.all.trim().is_empty()
+    }
+
+    /// The same with what is between bars as spoilers: from bars that something follows, in no address, to the next that
+    /// something precedes. What a spoiler touches of a link, it has all of.
+    fn with_spoilers(mut self) -> Self {
+        let bars: Vec<usize> =
+            std::mem::take(&mut self.bars).into_iter().filter(|at| self.may_hide(*at)).collect();
+        let is_text = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace());
+        let (mut pairs, mut rest, mut from) = (Vec::new(), bars.as_slice(), 0);
+        while let [begin, behind @ ..] = rest {
+            rest = behind;
+            let word = self.all[from..*begin].rsplit(char::is_whitespace).next().unwrap_or_default();
+            if word.contains("://") || !is_text(self.all[begin + 2..].chars().next()) {
+                continue;
+            }
+            let closes = |at: &usize| *at > begin + 2 && is_text(self.all[..*at].chars().next_back());
+            let Some(end) = behind.iter().position(closes) else { break };
+            pairs.push([*begin, behind[end]]);
+            from = behind[end] + 2;
+            rest = &behind[end + 1..];
+        }
+        let dropped: Vec<usize> = pairs.iter().flatten().copied().collect();
+        let moved =
+            |at: usize| at - dropped.iter().map(|bars| at.saturating_sub(*bars).min(2)).sum::<usize>();
+        for [begin, end] in pairs {
+            let (mut start, mut stop) = (moved(begin), moved(end));
+            for (label, _) in self.links.iter().filter(|(label, _)| label.start < end && begin < label.end) {
+                (start, stop) = (start.min(moved(label.start)), stop.max(moved(label.end)));
+            }
+            match self.spoilers.last_mut().filter(|last| start <= last.end) {
+                // Nothing is between the two.
+                Some(last) => last.end = last.end.max(stop),
+                None => self.spoilers.push(start..stop),
+            }
+        }
+        self.links.iter_mut().for_each(|(label, _)| *label = moved(label.start)..moved(label.end));
+        let kept = |(at, _): &(usize, char)| dropped.iter().all(|bars| !(*bars..bars + 2).contains(at));
+        self.all = self.all.char_indices().filter(kept).map(|(_, c)| c).collect();
+        self
+    }
+
+    /// Whether bars may hide something where they are: not in an address, nor as all of a label.
+    fn may_hide(&self, at: usize) -> bool {
+        let link = self.links.iter().find(|(label, _)| label.contains(&at));
+        link.is_none_or(|(label, url)| {
+            let label = &self.all[label.clone()];
+            label != "||" && needs_address(label, url)
+        })
     }
 }
 
@@ -64,8 +116,21 @@ pub(crate) fn blocks(markdown: &str) -> Vec<Block> {
     let mut reader = Reader::default();
     // Three line ends that a reader cannot tell apart.
     let markdown = markdown.replace("\r\n", "\n").replace('\r', "\n");
-    for event in Parser::new_ext(&markdown, options) {
+    for (event, range) in Parser::new_ext(&markdown, options).into_offset_iter() {
+        let is_escaped = markdown[..range.start].ends_with('\\');
+        let is_text = matches!(event, Event::Text(_)) && reader.code.is_none() && reader.table.is_none();
+        let begin = reader.text.all.len();
         reader.event(event);
+        if is_text {
+            let begin = begin + usize::from(is_escaped);
+            let text = &reader.text.all;
+            let found = text.match_indices('|').map(|(at, _)| at).filter(|at| *at >= begin);
+            let is_bar = |at: usize| at >= begin && text.as_bytes().get(at) == Some(&b'|');
+            let bars: Vec<usize> = found
+                .filter(|at| !at.checked_sub(1).is_some_and(is_bar) && is_bar(at + 1) && !is_bar(at + 2))
+                .collect();
+            reader.text.bars.extend(bars);
+        }
     }
     reader.end_text(0);
     reader.blocks
@@ -217,7 +282,7 @@ impl Reader {
     }
 
     fn end_text(&mut self, heading: usize) {
-        let text = std::mem::take(&mut self.text);
+        let text = std::mem::take(&mut self.text).with_spoilers();
         if !text.is_blank() {
             self.block(Kind::Text { heading, text });
         }

@@ -45,6 +45,9 @@ fn without_markup_a_link_shows_its_address_where_there_is_room() {
     let long =
         Part { text: "x".repeat(4090), shown: format!("{} <https://a.test/>", "x".repeat(4090)), ..link };
     assert_eq!(composed(&letter(&long))["plain"], long.text);
+    // What was to be hidden is not shown in the open for want of room to say so.
+    let hidden = Part { preview: Some("(spoiler)".into()), ..long };
+    assert_eq!(composed(&letter(&hidden)).get("plain"), None);
 }
 
 #[test]

@@ -8,8 +8,7 @@
 use serde_json::Value;
 
 use crate::channels::{
-    Failure,
-    http::{Answer, Http},
+    http::{Answer, Reader, Verdict},
     limits::Scope,
 };
 
@@ -35,12 +34,12 @@ const UNREADABLE: &[&str] =
     &["unsupported image format", "Input buffer", "Invalid data found", "ffmpeg exited with code"];
 
 /// What an answer that says no means for the request to `path`.
-pub(super) fn judge(http: &Http, path: &str, answer: &Answer) -> Failure {
+pub(super) fn verdict(reader: &Reader, path: &str, answer: &Answer) -> Verdict {
     let message = &answer.body["response"]["message"];
     let words = match message {
         Value::String(text) => text.clone(),
         Value::Array(list) if list.iter().any(|one| one["exists"] == false) => {
-            return Failure::Permanent(NOT_THERE.into());
+            return Verdict::Permanent(NOT_THERE.into());
         }
         Value::Array(list) => list
             .iter()
@@ -50,32 +49,48 @@ pub(super) fn judge(http: &Http, path: &str, answer: &Answer) -> Failure {
         _ => answer.body["message"].as_str().map_or_else(|| answer.status.to_string(), str::to_owned),
     };
     let status = answer.status.as_u16();
-    let said = format!("the Evolution API answered {status}, {}", http.words(&words));
+    let said = format!("the Evolution API answered {status}, {}", reader.words(&words));
     let says = |one: &&str| words.contains(*one);
     let sends = path.starts_with("message/");
     match status {
-        401 | 403 => http.refused(said),
+        401 | 403 => Verdict::Token(said),
         400 | 500 if NOT_CONNECTED.iter().any(says) => {
-            Failure::Retry(format!("{said}; the phone is disconnected"))
+            Verdict::Retry(format!("{said}; the phone is disconnected"))
         }
         400 | 500 if words.contains(TOO_MUCH) => {
-            Failure::Retry(format!("{said}; WhatsApp asks to go slower"))
+            Verdict::Retry(format!("{said}; WhatsApp asks to go slower"))
         }
-        400 if sends && words.contains(AFTER_SENDING) => Failure::Unknown(format!(
+        400 if sends && words.contains(AFTER_SENDING) => Verdict::Unknown(format!(
             "{said}: the recording was sent, and turning it into text failed; mend or switch off the instance's speech-to-text"
         )),
         400 if sends && words == NO_GROUP => {
-            Failure::Retry(format!("{said}: the group is not found, or its members cannot be had just now"))
+            Verdict::Retry(format!("{said}: the group is not found, or its members cannot be had just now"))
         }
         500 if sends && UNREADABLE.iter().any(says) => {
-            Failure::Permanent(format!("{said}: it cannot read the file"))
+            Verdict::Permanent(format!("{said}: it cannot read the file"))
         }
         // A list is `InternalServerErrorException` (`src/exceptions/500.exception.ts`), which sending throws only while it
         // prepares a file.
-        500 if sends && message.is_array() => Failure::Retry(said),
-        500 => Failure::Unknown(said),
-        400 if EITHER_SIDE.iter().any(says) => Failure::Unknown(said),
-        404 => Failure::Permanent(format!("{said}; check evolution_url and instance")),
-        _ => http.judge(answer, &words, Scope::Account),
+        500 if sends && message.is_array() => Verdict::Retry(said),
+        500 => Verdict::Unknown(said),
+        400 if EITHER_SIDE.iter().any(says) => Verdict::Unknown(said),
+        404 => Verdict::Permanent(format!("{said}; check evolution_url and instance")),
+        _ => reader.judge(answer, &words, Scope::Account),
+    }
+}
+
+/// The id of the message that a request to `path` made, or of the one that it was about.
+pub(in crate::channels) fn decode(
+    reader: &Reader,
+    path: &str,
+    acted_on: Option<&str>,
+    answer: &Answer,
+) -> Result<String, Verdict> {
+    if !answer.status.is_success() {
+        return Err(verdict(reader, path, answer));
+    }
+    match acted_on.or(answer.body["key"]["id"].as_str()) {
+        Some(id) => Ok(id.to_owned()),
+        None => Err(Verdict::Unknown("the Evolution API said yes, but not as which message".into())),
     }
 }

@@ -1,0 +1,62 @@
+//! What the answers mean of what speaks for a Mac: BlueBubbles, and `imsg rpc`.
+
+use serde_json::Value;
+
+use super::rpc::{CallError, short};
+use crate::channels::{
+    http::{Answer, Reader, Verdict},
+    limits::Scope,
+};
+
+/// The GUID of a message that BlueBubbles has sent.
+pub(in crate::channels) fn sent(body: &Value) -> Result<String, Verdict> {
+    match body["data"]["guid"].as_str() {
+        Some(id) => Ok(id.to_owned()),
+        None => Err(Verdict::Unknown("BlueBubbles said yes, but not as which message".into())),
+    }
+}
+
+/// What an answer that says no means for the message (`responses/errors.ts`).
+pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict {
+    let error = &answer.body["error"];
+    let words = [&error["error"], &error["message"], &answer.body["message"]];
+    let words = words.iter().find_map(|words| words.as_str()).unwrap_or_default();
+    let words = if words.is_empty() { answer.status.to_string() } else { words.to_owned() };
+    let said = format!("BlueBubbles answered {}, {}", answer.status.as_u16(), reader.words(&words));
+    match answer.status.as_u16() {
+        401 | 403 => Verdict::Token(said),
+        // The request before this one is still at it.
+        400 if words.contains("already queued") => Verdict::Unknown(said),
+        // Messages' own number of what went wrong: the message is there, marked as not delivered.
+        500 => match answer.body["data"]["error"].as_i64() {
+            Some(22) => Verdict::Permanent(format!("{said}: error 22, the recipient is not on iMessage")),
+            Some(number) if number != 0 => Verdict::Permanent(format!("{said}: error {number} of Messages")),
+            // `checkPrivateApiStatus`, before anything is sent: Messages is not open on the Mac, or was just begun.
+            _ if words.contains("Helper is not connected") => {
+                Verdict::Retry(format!("{said}; open Messages on the Mac"))
+            }
+            _ if words.contains("Private API") => Verdict::Permanent(format!(
+                "{said}; set the Private API up on the Mac, or private_api = false"
+            )),
+            _ => Verdict::Unknown(said),
+        },
+        404 => Verdict::Permanent(format!("{said}; check url")),
+        _ => reader.judge(answer, &words, Scope::Account),
+    }
+}
+
+/// The outcome of call `id` of `imsg rpc`, if this line is the answer to it.
+pub(in crate::channels) fn line(line: &[u8], id: u64) -> Option<Result<Value, CallError>> {
+    let mut answer = serde_json::from_slice::<Value>(line).ok().filter(|answer| answer["id"] == id)?;
+    let error = answer["error"].take();
+    if error.is_null() {
+        return Some(Ok(answer["result"].take()));
+    }
+    let data = error["data"].clone();
+    // Older ones have their words beside "Internal error".
+    let detail = data["detail"].as_str().or(data.as_str()).unwrap_or_default();
+    let message = error["message"].as_str().unwrap_or_default();
+    let words = [message, detail].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
+    let code = error["code"].as_i64().unwrap_or(0);
+    Some(Err(CallError::Refused { code, words: short(&words.join(": ")), data }))
+}

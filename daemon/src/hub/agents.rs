@@ -1,0 +1,65 @@
+//! The agents' rules, built from the configuration.
+
+use std::collections::BTreeMap;
+
+use super::HubError;
+use crate::{
+    channels::{account::Accounts, identity::Spelling},
+    config::Config,
+    delivery::{AgentRules, Manners},
+    message::target::Destination,
+    policy::Allowlist,
+};
+
+/// What the configuration says of each agent, with its lists as these accounts spell addresses.
+pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, AgentRules>, HubError> {
+    let mut agents = BTreeMap::new();
+    for (name, agent) in &config.agents {
+        for (channel, account) in &agent.accounts {
+            accounts.pick(channel, Some(account)).map_err(|error| HubError::Account(name.clone(), error))?;
+        }
+        let mut rights = agent.rights().expect("checked when the configuration was read");
+        let failed = |problem| HubError::Allowlist(name.clone(), problem);
+        rights.allow = spelt(rights.allow, accounts).map_err(failed)?;
+        rights.hold = spelt(rights.hold, accounts).map_err(failed)?;
+        let sources = agent.sources().expect("checked when the configuration was read");
+        let manners = Manners { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
+        let rules = AgentRules {
+            rights,
+            decorate: agent.decorate,
+            accounts: agent.accounts.clone(),
+            sources,
+            per_minute: agent.per_minute,
+            manners,
+        };
+        agents.insert(name.clone(), rules);
+    }
+    Ok(agents)
+}
+
+/// A list with each address as the identity that its spelling tells, or as its channel spells it.
+pub(crate) fn spelt(list: Allowlist, accounts: &Accounts) -> Result<Allowlist, String> {
+    list.respelt(|channel, address| canonical(accounts, channel, address))
+}
+
+/// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,
+/// and sends nothing either.
+fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String, String> {
+    let Some((.., adapter)) = accounts.iter().find(|(open, ..)| *open == channel) else {
+        return Ok(address.to_owned());
+    };
+    match Destination::parse(address, &[]) {
+        Ok(Destination::Address { address, thread: None, person, .. }) => {
+            let spelt = adapter.spell(&address, person).map_err(|error| error.to_string())?;
+            Ok(match adapter.identity(&spelt) {
+                Spelling::Known(identity) => identity.into(),
+                // Asked of the platform when a message is judged by it.
+                Spelling::Ask | Spelling::LookUp => spelt,
+            })
+        }
+        Ok(Destination::Address { thread: Some(_), .. }) => {
+            Err(format!("{channel}:{address}: an entry names a whole conversation, without a thread"))
+        }
+        Ok(Destination::Current) | Err(_) => Err(format!("{channel}:{address} is not a target")),
+    }
+}

@@ -1,0 +1,205 @@
+//! Another configuration without a restart: all of it, or nothing.
+//!
+//! The file is read, checked as a start would check it, and every account that is new or different is opened, while the old
+//! configuration goes on. Only when all of that went well does the new one hold, in one step; any error leaves the old one
+//! whole. One reload runs at a time, and a caller that hangs up does not leave one half-way.
+//!
+//! What a running hub cannot change (an address to listen on, the data directory, hooks) is checked all the same, and named:
+//! it takes effect at the next start.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use super::{HubError, accounts::Opened, agents::agents, broker_elsewhere, hooks, voice};
+use crate::{
+    audit::{self, Entry},
+    config::{Config, ConfigError, changes::Changes, locate::locate_in},
+    delivery::{Pipeline, current::Current, listening::Listening, plan::Book},
+    metrics::reloads::Reloads,
+    outbox::bounds::Bounds,
+    settings::readers::ReadByAll,
+    store::{Store, StoreError},
+};
+
+/// Why the old configuration still holds. Each text says where to look.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The hub has its configuration from somewhere else.
+    #[error("the hub was not started from a configuration file, so there is none to read again")]
+    NoFile,
+    /// The file.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Everybody can read a secret.
+    #[error(transparent)]
+    Secret(#[from] ReadByAll),
+    /// What the file asks for.
+    #[error("{at}{error}")]
+    Hub {
+        /// The file and the line.
+        at: String,
+        /// What is wrong.
+        error: HubError,
+    },
+    /// The audit.
+    #[error("the reload cannot be written down: {0}")]
+    Store(#[from] StoreError),
+    /// The hub.
+    #[error("the hub is stopping")]
+    Stopping,
+}
+
+/// Reads the configuration anew. Clones share it.
+#[derive(Clone)]
+pub struct Reload(Arc<Shared>);
+
+struct Shared {
+    file: Option<PathBuf>,
+    /// The configuration at the start: the values of what a running hub cannot change.
+    started: Config,
+    current: Current,
+    store: Store,
+    reloads: Reloads,
+    /// One at a time. Nothing, once the hub has stopped.
+    holds: Mutex<Option<Holds>>,
+}
+
+/// The configuration that holds, and what was built from it.
+struct Holds {
+    config: Config,
+    opened: Opened,
+    listening: Listening,
+}
+
+/// A configuration that may hold next.
+struct Next {
+    config: Config,
+    opened: Opened,
+    pipeline: Pipeline,
+}
+
+impl Reload {
+    /// For a hub that started with this configuration, from this file. Accounts listen from here on.
+    pub(super) async fn new(file: Option<&Path>, config: &Config, opened: Opened, current: &Current) -> Self {
+        let pipeline = current.pipeline();
+        let mut listening = Listening::default();
+        listening.follow(&pipeline).await;
+        Self(Arc::new(Shared {
+            file: file.map(Path::to_owned),
+            started: config.clone(),
+            store: pipeline.outbox().store().clone(),
+            current: current.clone(),
+            reloads: Reloads::default(),
+            holds: Mutex::new(Some(Holds { config: config.clone(), opened, listening })),
+        }))
+    }
+
+    /// How often that was done.
+    pub(super) fn count(&self) -> &Reloads {
+        &self.0.reloads
+    }
+
+    /// Reads the file, and lets it hold if it is valid; `by` is who asked, for the audit.
+    ///
+    /// # Errors
+    /// It is not valid, or cannot be used. The old configuration holds.
+    pub async fn reload(&self, by: &str) -> Result<Changes, ReloadError> {
+        let (shared, by) = (Arc::clone(&self.0), by.to_owned());
+        let done = tokio::spawn(async move {
+            let done = shared.reload(&by).await;
+            shared.reloads.note(done.is_ok());
+            match &done {
+                Ok(Changes { changed, at_next_start }) => {
+                    tracing::info!(by, ?changed, ?at_next_start, "the configuration was read anew");
+                    if !at_next_start.is_empty() {
+                        tracing::warn!(keys = ?at_next_start, "these keys take effect when the hub starts the next time");
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(by, %error, "the new configuration was not taken; the old one holds");
+                }
+            }
+            done
+        });
+        done.await.unwrap_or(Err(ReloadError::Stopping))
+    }
+
+    /// Lets all accounts say goodbye. There is no reload after this.
+    pub(super) async fn stop(&self) {
+        if let Some(Holds { listening, .. }) = self.0.holds.lock().await.take() {
+            listening.leave().await;
+        }
+    }
+}
+
+impl Shared {
+    async fn reload(self: &Arc<Self>, by: &str) -> Result<Changes, ReloadError> {
+        let mut holds = self.holds.lock().await;
+        let holds = holds.as_mut().ok_or(ReloadError::Stopping)?;
+        // Files are read meanwhile, secrets among them.
+        let (shared, opened) = (Arc::clone(self), holds.opened.clone());
+        let next = tokio::task::spawn_blocking(move || shared.next(&opened));
+        let next = next.await.map_err(|_| ReloadError::Stopping)??;
+        let mut changes = next.config.changes(&holds.config, &self.started);
+        let accounts = holds.opened.differ(&next.opened);
+        for (channel, account) in &accounts {
+            let name = format!("channels.{channel}.{account}");
+            if !changes.changed.contains(&name) {
+                changes.changed.push(name);
+            }
+        }
+        let (detail, by) = (json!(changes), by.to_owned());
+        let written = self.store.write(move |tx| {
+            audit::append(tx, &Entry { actor: &by, event: "configuration.reloaded", message: None, detail })
+        });
+        written.await?;
+        next.pipeline.forget(&accounts);
+        self.current.replace(next.pipeline.clone());
+        holds.config = next.config;
+        holds.opened = next.opened;
+        holds.listening.follow(&next.pipeline).await;
+        Ok(changes)
+    }
+
+    /// Builds all of the file's configuration; nothing holds yet.
+    fn next(&self, opened: &Opened) -> Result<Next, ReloadError> {
+        let file = self.file.as_deref().ok_or(ReloadError::NoFile)?;
+        let config = Config::load(file)?;
+        config.refuse_everybodys_secrets()?;
+        for warning in config.warnings() {
+            tracing::warn!("{warning}");
+        }
+        let failed = |error: HubError| {
+            let at = error.key().map_or_else(String::new, |key| locate_in(file, &key));
+            ReloadError::Hub { at, error }
+        };
+        let opened = opened.reopened(&config, &self.store).map_err(failed)?;
+        let agents = agents(&config, opened.accounts()).map_err(failed)?;
+        // What waits for the next start must not keep that from succeeding.
+        hooks::build(&config).map_err(failed)?;
+        voice(&config).map_err(failed)?;
+        broker_elsewhere(&config).map_err(failed)?;
+        let book = Book::new(config.book().expect("checked when the configuration was read"));
+        let pipeline = self.current.pipeline().reconfigured(|shared| {
+            shared.outbox =
+                shared.outbox.clone().bounded(bounds(&config)).deduplicating(config.queue.dedup.0);
+            shared.approvals = shared.approvals.clone().on(config.approval.terms());
+            shared.accounts = opened.accounts().clone();
+            shared.agents = agents;
+            shared.ttl = config.hub.ttl.0;
+            shared.context_ttl = config.contexts.ttl.0;
+            shared.book = book;
+        });
+        Ok(Next { config, opened, pipeline })
+    }
+}
+
+/// The bounds of the queue.
+pub(super) fn bounds(config: &Config) -> Bounds {
+    Bounds { messages: config.queue.max_messages, bytes: config.queue.max_bytes }
+}

@@ -1,0 +1,59 @@
+//! A call of the `message` tool, whatever it says, as far as it gets without anybody being asked: it is parsed, its address is
+//! spelled by an account of its channel, and it is rendered and composed there, or refused in words.
+#![no_main]
+
+use gatepost::{
+    channels::{Act, Letter, Source, registry::NAMES},
+    message::{call::Call, deed::Deed, target::Destination},
+    render,
+};
+use gatepost_fuzz::accounts::ACCOUNTS;
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(call) = serde_json::from_slice::<Value>(bytes) else { return };
+    match Call::parse_all(&call, &NAMES) {
+        Ok(calls) => calls.iter().for_each(compose),
+        Err(refusal) => assert!(!refusal.to_string().is_empty()),
+    }
+});
+
+fn compose(call: &Call) {
+    let Destination::Address { channel, address, person, thread } = &call.destination else { return };
+    let channel = call.channel.as_ref().or(channel.as_ref());
+    for account in
+        ACCOUNTS.iter().filter(|account| Some(account.capabilities().channel) == channel.map(|c| &**c))
+    {
+        let Ok(address) = account.spell(address, *person) else { continue };
+        let Ok(parts) = render::render(&render::parse(&call.text), &account.flavour()) else { continue };
+        let thread = call.thread.as_deref().or(thread.as_deref());
+        let extras = match &call.deed {
+            Deed::Send(extras) => extras.clone(),
+            _ => Default::default(),
+        };
+        for (index, part) in parts.iter().enumerate() {
+            let wire = account.compose(&Letter {
+                address: &address,
+                thread,
+                reply_to: call.reply_to.as_deref(),
+                quoted: None,
+                silent: call.silent,
+                headline: "",
+                source: Source { id: None, agent: "eve", markdown: &call.text },
+                part,
+                files: &[],
+                extras: &extras,
+                index,
+                of: parts.len(),
+            });
+            let _ = (account.refusal(&wire), account.redelivery(&wire), account.remark(&wire));
+        }
+        let part = parts.first();
+        let deed = &call.deed;
+        let act = Act { address: &address, thread, reply_to: None, silent: call.silent, part, deed };
+        if let Some(wire) = account.act(&act) {
+            let _ = (account.refusal(&wire), account.redelivery(&wire), account.remark(&wire));
+        }
+    }
+}

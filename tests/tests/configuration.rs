@@ -1,0 +1,240 @@
+//! What `gatepost init` writes, and what `check` and `run` say of a configuration.
+
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_tests::{
+    hub::{Ended, SpawnedHub, client::text, gatepost},
+    peers::free_port,
+};
+use serde_json::Value;
+
+/// Checks a command that must not do well: its status, a word of what it says, and that it prints no result.
+fn fails(ended: &Ended, status: i32, says: &str) -> Result<()> {
+    ensure!(ended.status == status && ended.stderr.contains(says), "not {status}, {says:?}: {ended:?}");
+    ensure!(ended.stdout.is_empty(), "{ended:?}");
+    ensure!(!ended.stderr.contains("panicked"), "{ended:?}");
+    Ok(())
+}
+
+#[test]
+fn init_writes_a_configuration_that_runs_and_never_overwrites_one() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("gatepost.toml");
+    let path = file.to_str().context("a path")?;
+    let run = |arguments: &[&str]| gatepost(&[&["--config", path], arguments].concat(), b"", &[]);
+    ensure!(run(&["init"])?.well()?.contains(path));
+    let written = fs::read_to_string(&file)?;
+    // Others may have the usual ports on this machine.
+    let (http, broker) = (free_port()?, free_port()?);
+    let at_home = written
+        .replace("#: listen = \"127.0.0.1:8787\"", &format!("listen = \"127.0.0.1:{http}\""))
+        .replace("#: listen = \"127.0.0.1:1883\"", &format!("listen = \"127.0.0.1:{broker}\""));
+    fs::write(&file, at_home)?;
+    let checked = run(&["check"])?;
+    ensure!(checked.status == 0 && checked.stdout.contains("ready"), "{checked:?}");
+    fs::write(&file, &written)?;
+    ensure!(run(&["check", "--offline"])?.status == 0);
+
+    fs::write(&file, format!("{written}# mine\n"))?;
+    fails(&run(&["init"])?, 1, "never overwritten")?;
+    ensure!(fs::read_to_string(&file)?.ends_with("# mine\n"));
+    ensure!(run(&["init", "--print"])?.well()? == written);
+    Ok(())
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_named_with_its_line() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("gatepost.toml");
+    let path = file.to_str().context("a path")?;
+    for (mistake, says) in [
+        (
+            "[agents.engineer]\ncross_contxt = \"hold\"\n",
+            "gatepost.toml:2: unknown key `agents.engineer.cross_contxt`, did you mean `cross_context`?",
+        ),
+        ("[agents.engineer]\nallow = [\"local\"]\n", "\"local\" is not an allowlist entry"),
+        ("[hub]\nlisten = \"everywhere\"\n", "gatepost.toml:2: "),
+        (
+            "[channels.matrix.work]\nhomeserver = \"http://127.0.0.1:1\"\ntoken = \"syt_secret\"\n",
+            "gatepost.toml:3: channels.matrix.work.token: a secret is never written into the configuration",
+        ),
+        (
+            "[hub]\n[broker]\nurl = \"mqtt://127.0.0.1\"\npassword = \"syt_secret\"\n",
+            "gatepost.toml:4: broker.password: a secret is never written into the configuration",
+        ),
+        (
+            "[voice]\ntoken = 12345\n",
+            "gatepost.toml:2: voice.token: a secret is never written into the configuration: put it into a file of its own \
+             and write token = \"file:secrets/voice\"",
+        ),
+        (
+            "[channels.webhook.home]\nurl = \"http://127.0.0.1:1\"\nsecret = \"env:X\"\nold_secrets = [\"env:Y\", \"syt_secret\"]\n",
+            "gatepost.toml:4: channels.webhook.home.old_secrets: a secret is never",
+        ),
+        (
+            "[channels.telegram]\ntoken = \"env:TELEGRAM\"\n",
+            "gatepost.toml:2: channels.telegram: an account needs a name: write [channels.telegram.home]",
+        ),
+        ("\n[channels.telegram]\n", "gatepost.toml:2: channels.telegram: an account needs a name"),
+        ("[channels.pigeon.loft]\n", "unknown key `channels.pigeon`"),
+        ("[agents\n", "gatepost.toml:1: "),
+    ] {
+        fs::write(&file, mistake)?;
+        for command in ["check", "run"] {
+            let ended = gatepost(&["--config", path, command], b"", &[])?;
+            fails(&ended, 1, says)?;
+            ensure!(!ended.stderr.contains("syt_secret"), "{ended:?}");
+        }
+    }
+    fails(&gatepost(&["--config", "/nonexistent/gatepost.toml", "run"], b"", &[])?, 1, "gatepost init")
+}
+
+#[test]
+fn a_channel_that_is_not_ready_fails_the_check_and_says_why() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let token = folder.path().join("token");
+    fs::write(&token, "syt_nothing\n")?;
+    set_mode(&token, 0o600)?;
+    let nobody = free_port()?;
+    let file = folder.path().join("gatepost.toml");
+    let config = format!(
+        "[hub]\nlisten = \"127.0.0.1:0\"\n[broker]\nlisten = \"127.0.0.1:0\"\n\
+         [channels.local.home]\n[channels.matrix.work]\nhomeserver = \"http://127.0.0.1:{nobody}\"\ntoken = \"file:{}\"\n",
+        token.display()
+    );
+    fs::write(&file, config)?;
+    let path = file.to_str().context("a path")?;
+    let checked = gatepost(&["--config", path, "check"], b"", &[])?;
+    ensure!(checked.status == 1 && checked.stderr.contains("not every channel is ready"), "{checked:?}");
+    ensure!(checked.stdout.contains("NOT READY") && checked.stdout.contains("cannot connect"), "{checked:?}");
+    let checked = gatepost(&["--config", path, "check", "--json"], b"", &[])?;
+    let rows: Vec<Value> = serde_json::from_str(&checked.stdout)?;
+    let ready: Vec<_> = rows.iter().map(|row| (text(row, "channel"), row["ready"] == true)).collect();
+    ensure!(ready == [("local", true), ("matrix", false)] && checked.status == 1, "{checked:?}");
+    ensure!(rows.iter().all(|row| row["mode"] == "direct"), "nobody stands in between: {rows:?}");
+    ensure!(
+        !checked.stdout.contains("syt_nothing") && !checked.stderr.contains("syt_nothing"),
+        "{checked:?}"
+    );
+    fs::remove_file(token)?;
+    fails(&gatepost(&["--config", path, "check"], b"", &[])?, 1, "cannot read the secret")
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(mode))?)
+}
+
+/// A hub at rest in a folder that everybody can pass, with a secret beside its configuration.
+fn with_a_secret() -> Result<(SpawnedHub, std::path::PathBuf)> {
+    let folder = tempfile::tempdir()?;
+    let secret = folder.path().join("secrets/hook");
+    fs::create_dir(folder.path().join("secrets"))?;
+    fs::write(&secret, "s3cret-of-the-hook\n")?;
+    set_mode(folder.path(), 0o755)?;
+    set_mode(&folder.path().join("secrets"), 0o755)?;
+    let config = "[channels.ntfy.home]\nurl = \"http://127.0.0.1:1\"\ntoken = \"file:secrets/hook\"\n";
+    Ok((SpawnedHub::at_rest(folder.into(), config)?, secret))
+}
+
+#[test]
+fn a_secret_that_everybody_can_read_is_refused_with_the_command_that_mends_it() -> Result<()> {
+    let (mut hub, secret) = with_a_secret()?;
+    set_mode(&secret, 0o644)?;
+    let mend = format!("chmod 600 {}", secret.display());
+    for command in [&["check", "--offline"][..], &["run"]] {
+        let ended = hub.cli(command)?;
+        fails(&ended, 1, &mend)?;
+        ensure!(!ended.stderr.contains("s3cret"), "{ended:?}");
+    }
+    // As it says, and the hub starts.
+    let mended = std::process::Command::new("sh").args(["-c", &mend]).status()?;
+    ensure!(mended.success() && hub.cli(&["check", "--offline"])?.status == 0);
+    hub.run()?;
+    hub.terminate()?;
+    // A folder that others cannot pass keeps what is in it.
+    set_mode(&secret, 0o644)?;
+    set_mode(secret.parent().context("a folder")?, 0o700)?;
+    ensure!(hub.cli(&["check", "--offline"])?.status == 0);
+    Ok(())
+}
+
+#[test]
+fn a_secret_of_another_owners_group_is_a_warning_of_check_and_of_the_log() -> Result<()> {
+    let (mut hub, secret) = with_a_secret()?;
+    set_mode(&secret, 0o640)?;
+    let quiet = hub.cli(&["check", "--offline"])?;
+    // Of root's files the group was chosen by somebody.
+    if fs::metadata(&secret)?.uid() == 0 {
+        ensure!(quiet.status == 0 && !quiet.stderr.contains("chmod"), "{quiet:?}");
+        std::os::unix::fs::chown(&secret, Some(65_534), Some(65_534))?;
+    }
+    let warning = format!("the group of {0} can read the secret in it: chmod 600 {0}", secret.display());
+    let warned = hub.cli(&["check", "--offline"])?;
+    ensure!(warned.status == 0 && warned.stderr.contains(&format!("warning: {warning}")), "{warned:?}");
+    hub.run()?;
+    ensure!(hub.log()?.contains(&warning), "{}", hub.log()?);
+    hub.terminate()
+}
+
+#[test]
+fn a_secret_that_is_not_there_is_made_by_the_command_that_is_printed() -> Result<()> {
+    let (hub, secret) = with_a_secret()?;
+    fs::remove_dir_all(secret.parent().context("a folder")?)?;
+    let ended = hub.cli(&["check", "--offline"])?;
+    fails(&ended, 1, "(make it, end with Ctrl-D: ")?;
+    let start = ended.stderr.find("(umask 077").context("a command")?;
+    let command = ended.stderr[start..].split_inclusive("hook)").next().context("its end")?;
+    let mut made = std::process::Command::new("sh");
+    let mut made = made.args(["-c", command]).stdin(std::process::Stdio::piped()).spawn()?;
+    std::io::Write::write_all(&mut made.stdin.take().context("stdin")?, b"s3cret\n")?;
+    ensure!(made.wait()?.success(), "{command}");
+    ensure!(fs::metadata(&secret)?.permissions().mode() & 0o777 == 0o600);
+    ensure!(hub.cli(&["check", "--offline"])?.status == 0);
+    Ok(())
+}
+
+#[test]
+fn an_entry_for_a_channel_without_an_account_is_a_warning() -> Result<()> {
+    let config = "[agents.engineer]\nallow = [\"local:*\", \"slack:C0123ABC\", \"telegrm:-100\", \"*\"]\n\
+                  hold = [\"email:*\"]\n[channels.local.home]\n";
+    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), config)?;
+    let checked = hub.cli(&["check"])?;
+    ensure!(checked.status == 0, "{checked:?}");
+    let warnings = [
+        "agents.engineer.allow: \"slack:C0123ABC\": there is no account on slack: add [channels.slack.home]",
+        "agents.engineer.allow: \"telegrm:-100\": there is no channel \"telegrm\", did you mean \"telegram\"?",
+        "agents.engineer.hold: \"email:*\": there is no account on email: add [channels.email.home]",
+    ];
+    for warning in warnings {
+        ensure!(checked.stderr.contains(&format!("warning: {warning}")), "{warning}: {checked:?}");
+    }
+    ensure!(!checked.stderr.contains("\"local:*\":"), "{checked:?}");
+    hub.run()?;
+    let log = hub.log()?;
+    ensure!(warnings.iter().all(|warning| log.contains(warning)), "{log}");
+    hub.terminate()
+}
+
+#[test]
+fn an_address_that_is_taken_is_seen_by_the_check() -> Result<()> {
+    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), "[channels.local.home]\n")?;
+    let other = TcpListener::bind(("127.0.0.1", hub.broker_port()))?;
+    let checked = hub.cli(&["check"])?;
+    let says = format!("ss -ltnp 'sport = :{}'", hub.broker_port());
+    ensure!(checked.status == 1 && checked.stdout.contains("broker.listen"), "{checked:?}");
+    ensure!(checked.stdout.contains("NOT READY") && checked.stdout.contains(&says), "{checked:?}");
+    ensure!(!checked.stdout.contains("hub.listen"), "{checked:?}");
+    ensure!(hub.cli(&["check", "--offline"])?.status == 0);
+    drop(other);
+    ensure!(hub.cli(&["check"])?.status == 0);
+    hub.run()?;
+    let beside = hub.cli(&["check"])?;
+    ensure!(beside.status == 0 && beside.stderr.contains("the hub runs"), "{beside:?}");
+    hub.terminate()
+}

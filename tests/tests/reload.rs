@@ -1,0 +1,335 @@
+//! Another configuration without a restart: all of it or nothing, by SIGHUP, by `gatepost reload` and over HTTP.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use gatepost_tests::{
+    doubles::{Answer, Desk},
+    hub::{Client, SpawnedHub, client::text, eventually},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const COURIER: &str = "
+[agents.courier]
+allow = [\"webhook:*\", \"local:*\"]
+cross_context = \"allow\"
+decorate = false
+per_minute = 0
+[channels.local.home]
+";
+
+/// The lines of addresses and folders that stand before a configuration.
+const OWN: usize = 5;
+
+/// `[channels.webhook.home]`, which posts to `url`.
+fn webhook(secrets: &TempDir, url: &str) -> Result<String> {
+    let file = secrets.path().join("secret");
+    fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    Ok(format!("[channels.webhook.home]\nurl = \"{url}\"\nsecret = \"file:{}\"\n", file.display()))
+}
+
+/// A figure of the hub.
+fn figure(hub: &SpawnedHub, name: &str) -> Result<f64> {
+    let figures = hub.operator()?.get("/metrics")?.body;
+    let figures = figures.as_str().context("figures")?;
+    let line = figures.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+    Ok(line.with_context(|| format!("no {name} in {figures}"))?.parse()?)
+}
+
+/// How many reloads were `taken` or `refused`.
+fn reloads(hub: &SpawnedHub, result: &str) -> Result<f64> {
+    figure(hub, &format!("gatepost_config_reloads_total{{result=\"{result}\"}}"))
+}
+
+/// Sends one to the webhook that is answered "later", and waits for the first attempt; its id.
+fn waiting(desk: &Desk, agent: &Client) -> Result<String> {
+    let before = desk.heard().len();
+    desk.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
+    let sent = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
+    eventually("the first attempt", || Ok((desk.heard().len() == before + 1).then_some(())))?;
+    Ok(text(&sent, "id").to_owned())
+}
+
+fn changed(hub: &SpawnedHub) -> Result<Value> {
+    Ok(serde_json::from_str(&hub.cli(&["reload", "--json"])?.well()?)?)
+}
+
+#[test]
+fn an_entry_that_is_gone_refuses_the_next_message_and_ends_the_one_that_waits() -> Result<()> {
+    let (desk, secrets) = (Desk::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
+    let config = format!("{COURIER}{}", webhook(&secrets, &desk.url())?);
+    let hub = SpawnedHub::start(&config)?;
+    let agent = hub.agent("courier")?;
+    let id = waiting(&desk, &agent)?;
+    hub.configure(&config.replace("webhook:*", "webhook:cellar"))?;
+    hub.hang_up()?;
+    eventually("the hub has read it", || Ok((reloads(&hub, "taken")? == 1.0).then_some(())))?;
+    let refused = agent.post("/v1/messages", &json!({"to": "webhook:kitchen", "message": "And now?"}))?;
+    ensure!(refused.body["reason"] == "not_allowed", "{refused:?}");
+    let failed = agent.ended(&id, "failed")?;
+    ensure!(failed["code"] == "not_allowed", "{failed}");
+    ensure!(agent.told_of(&id)?["code"] == "not_allowed", "the agent was told something else");
+    ensure!(desk.heard().len() == 1, "it was sent after all");
+    let sent = agent.send_and_wait(&json!({"to": "webhook:cellar", "message": "Wine?"}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    Ok(())
+}
+
+#[test]
+fn an_agent_that_is_gone_may_send_nothing_more_with_its_token() -> Result<()> {
+    let hub = SpawnedHub::start(COURIER)?;
+    let agent = hub.agent("courier")?;
+    agent.send(&json!({"to": "local:ann", "message": "While I may."}))?;
+    hub.configure(&COURIER.replace("agents.courier", "agents.heir"))?;
+    ensure!(changed(&hub)?["changed"] == json!(["agents.courier", "agents.heir"]));
+    let refused = agent.post("/v1/messages", &json!({"to": "local:ann", "message": "And now?"}))?;
+    ensure!(refused.status == 400 && refused.body["reason"] == "not_allowed", "{refused:?}");
+    ensure!(text(&refused.body, "hint").contains("gatepost reload"), "{refused:?}");
+    let heir = hub.agent("heir")?.send_and_wait(&json!({"to": "local:ann", "message": "I may."}))?;
+    ensure!(heir["state"] == "sent", "{heir}");
+    Ok(())
+}
+
+#[test]
+fn an_account_comes_and_goes_without_a_restart() -> Result<()> {
+    let (desk, secrets) = (Desk::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
+    let hub = SpawnedHub::start(COURIER)?;
+    let agent = hub.agent("courier")?;
+    let refused = agent.post("/v1/messages", &json!({"to": "webhook:kitchen", "message": "Early."}))?;
+    ensure!(refused.body["reason"] == "no_account", "{refused:?}");
+    let config = format!("{COURIER}{}[book]\ncook = \"webhook:kitchen\"\n", webhook(&secrets, &desk.url())?);
+    hub.configure(&config)?;
+    let answer = changed(&hub)?;
+    ensure!(answer["changed"] == json!(["book.cook", "channels.webhook.home"]), "{answer}");
+    let sent = agent.send_and_wait(&json!({"to": "cook", "message": "Now."}))?;
+    ensure!(sent["state"] == "sent" && sent["to"] == "webhook:kitchen", "{sent}");
+    let id = waiting(&desk, &agent)?;
+    hub.configure(COURIER)?;
+    hub.cli(&["reload"])?.well()?;
+    // As after a restart without it.
+    let failed = agent.ended(&id, "failed")?;
+    ensure!(failed["code"] == "execution_failed" && text(&failed, "error").contains("webhook"), "{failed}");
+    ensure!(desk.heard().len() == 2, "{:?}", desk.heard());
+    Ok(())
+}
+
+#[test]
+fn a_file_that_is_not_valid_changes_nothing_and_the_error_names_its_line() -> Result<()> {
+    let hub = SpawnedHub::start(COURIER)?;
+    let (agent, operator) = (hub.agent("courier")?, hub.operator()?);
+    let more = "[agents.other]\nallow = [\"local:*\"]\n";
+    let lines = OWN + COURIER.lines().count();
+    let mut refused = 0.0;
+    for (broken, line, says) in [
+        ("[agents.x\n", lines + 3, ""),
+        ("[agents.x]\ncross_contxt = \"allow\"\n", lines + 4, "did you mean `cross_context`"),
+        ("[agents.x]\nhold = [\"emial:*\"]\n", lines + 4, "no channel"),
+        ("[book]\nann = \"ann\"\n", lines + 4, "book.ann"),
+        ("[agents.x]\nallow = [\"local:ann#5\"]\n", lines + 3, "without a thread"),
+        ("[agents.x.accounts]\nlocal = \"attic\"\n", lines + 3, "attic"),
+        ("[channels.telegram.home]\ntoken = \"file:/nowhere/token\"\n", lines + 3, "/nowhere/token"),
+        (
+            "[hooks.h]\non = \"message_sent\"\nurl = \"http://[::1]:1/\"\ntoken = \"file:/nowhere/h\"\n",
+            lines + 6,
+            "/nowhere/h",
+        ),
+    ] {
+        hub.configure(&format!("{COURIER}{more}{broken}"))?;
+        let at = format!("gatepost.toml:{line}: ");
+        let answer = operator.post("/v1/reload", &json!({}))?;
+        let error = text(&answer.body, "error");
+        ensure!(answer.status == 400 && answer.body["reason"] == "configuration", "{broken}: {answer:?}");
+        ensure!(error.contains(&at) && error.contains(says), "{broken}: {at} {answer:?}");
+        let ended = hub.cli(&["reload"])?;
+        ensure!(ended.status == 1 && ended.stderr.contains(&at), "{broken}: {ended:?}");
+        refused += 1.0;
+        ensure!(reloads(&hub, "refused")? >= refused, "{broken}: it was not counted");
+        ensure!(figure(&hub, "gatepost_config_last_reload_successful")? == 0.0, "{broken}");
+        // The part that is valid was not taken either.
+        let other = operator.get("/v1/tools").is_ok()
+            && operator
+                .post(
+                    "/v1/inbound",
+                    &json!({"agent": "other", "channel": "local", "peer": "ann", "text": "?"}),
+                )?
+                .status
+                == 201;
+        ensure!(!other, "{broken}: half of it was taken");
+        let sent = agent.send_and_wait(&json!({"to": "local:ann", "message": format!("After {broken}")}))?;
+        ensure!(sent["state"] == "sent", "{sent}");
+    }
+    // For a signal, the log says it.
+    let before = reloads(&hub, "refused")?;
+    hub.hang_up()?;
+    eventually("it was refused", || Ok((reloads(&hub, "refused")? == before + 1.0).then_some(())))?;
+    eventually("the log says so", || {
+        let log = hub.log()?;
+        let said = log.lines().any(|line| line.contains("the old one holds") && line.contains("operator"));
+        Ok(said.then_some(()))
+    })?;
+    hub.configure(COURIER)?;
+    let printed = hub.cli(&["reload"])?.well()?;
+    ensure!(printed == "nothing changed\n", "{printed}");
+    ensure!(figure(&hub, "gatepost_config_last_reload_successful")? == 1.0);
+    Ok(())
+}
+
+#[test]
+fn what_needs_a_restart_is_named_until_there_was_one() -> Result<()> {
+    let mut hub = SpawnedHub::start(COURIER)?;
+    let config =
+        format!("{COURIER}[queue]\nmax_messages = 1000\nretention = \"48h\"\n[voice]\nenabled = false\n");
+    hub.configure(&config)?;
+    let answer = changed(&hub)?;
+    ensure!(answer["changed"] == json!(["queue.max_messages"]), "{answer}");
+    ensure!(answer["at_next_start"] == json!(["queue.retention", "voice"]), "{answer}");
+    let printed = hub.cli(&["reload"])?.well()?;
+    let wanted =
+        "nothing changed\nthese keys changed and take effect at the next start: queue.retention, voice\n";
+    ensure!(printed == wanted, "{printed}");
+    let row = hub.cli(&["audit", "show", "--json"])?.well()?;
+    ensure!(row.contains("configuration.reloaded") && row.contains("queue.max_messages"), "{row}");
+    hub.terminate()?;
+    hub.run()?;
+    ensure!(changed(&hub)? == json!({"ok": true, "changed": [], "at_next_start": []}));
+    hub.cli(&["audit", "verify"])?.well()?;
+    Ok(())
+}
+
+#[test]
+fn only_the_operator_may_have_the_configuration_read() -> Result<()> {
+    let hub = SpawnedHub::start(COURIER)?;
+    let agent = hub.agent("courier")?;
+    ensure!(agent.post("/v1/reload", &json!({}))?.status == 403);
+    ensure!(hub.anybody(None).post("/v1/reload", &json!({}))?.status == 401);
+    ensure!(reloads(&hub, "taken")? == 0.0);
+    Ok(())
+}
+
+#[test]
+fn an_account_that_changes_ends_what_it_began_before_the_new_one_goes_on_in_the_lane() -> Result<()> {
+    let (release, released) = mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let old = Desk::open(move |_| {
+        // Whoever holds the other end lets it answer.
+        let _ = released.lock().map(|released| released.recv());
+        (200, json!({}))
+    })?;
+    let (new, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
+    let config =
+        |desk: &Desk| Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &desk.url())?));
+    let hub = SpawnedHub::start(&config(&old)?)?;
+    let agent = hub.agent("courier")?;
+    let first = agent.send(&json!({"to": "webhook:kitchen", "message": "First."}))?;
+    eventually("it is on its way", || Ok((old.heard().len() == 1).then_some(())))?;
+    hub.configure(&config(&new)?)?;
+    hub.cli(&["reload"])?.well()?;
+    let second = agent.send(&json!({"to": "webhook:kitchen", "message": "Second."}))?;
+    let elsewhere = agent.send_and_wait(&json!({"to": "webhook:cellar", "message": "Elsewhere."}))?;
+    ensure!(elsewhere["state"] == "sent", "{elsewhere}");
+    ensure!(new.heard().len() == 1, "the second overtook the first, or the first went twice");
+    release.send(())?;
+    for receipt in [&first, &second] {
+        agent.ended(text(receipt, "id"), "sent")?;
+    }
+    ensure!(old.heard().len() == 1 && new.heard().len() == 2);
+    ensure!(String::from_utf8_lossy(&new.heard()[1].body).contains("Second."));
+    Ok(())
+}
+
+#[test]
+fn a_secret_that_was_renewed_in_its_file_is_used_after_a_reload() -> Result<()> {
+    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
+    let config = format!("{COURIER}{}", webhook(&secrets, &desk.url())?);
+    let hub = SpawnedHub::start(&config)?;
+    ensure!(changed(&hub)?["changed"] == json!([]));
+    fs::write(secrets.path().join("secret"), "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
+    ensure!(changed(&hub)?["changed"] == json!(["channels.webhook.home"]));
+    Ok(())
+}
+
+const LANES: usize = 4;
+const RELOADS: usize = 100;
+/// After these, what a reload leaves behind would show.
+const WARM: usize = 20;
+/// What the hub may hold more after the last reload than after the first ones, in bytes.
+const GROWTH: f64 = 8.0 * 1024.0 * 1024.0;
+
+/// Sends one after the other to a lane of the webhook until it is told to stop; how many.
+fn stream(agent: &Client, lane: usize, stop: &AtomicBool) -> Result<usize> {
+    let mut sent = 0;
+    while !stop.load(Ordering::SeqCst) {
+        let message = format!("lane {lane} message {sent}.");
+        agent.send(&json!({"to": format!("webhook:lane-{lane}"), "message": message}))?;
+        sent += 1;
+    }
+    Ok(sent)
+}
+
+#[test]
+fn a_hundred_reloads_in_a_stream_of_messages_lose_and_double_none_and_leave_nothing_behind() -> Result<()> {
+    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
+    // Every time another account, another agent, and other rules for the one that sends.
+    let config = |n: usize| {
+        let account = webhook(&secrets, &format!("{}/{n}", desk.url()))?;
+        Ok::<_, anyhow::Error>(format!(
+            "{COURIER}{account}[agents.number-{n}]\nallow = [\"local:*\"]\n[book]\nname-{n} = \"local:ann\"\n"
+        ))
+    };
+    let hub = SpawnedHub::start(&config(0)?)?;
+    let (agent, operator) = (hub.agent("courier")?, hub.operator()?);
+    let stop = Arc::new(AtomicBool::new(false));
+    let senders: Vec<_> = (0..LANES)
+        .map(|lane| {
+            let (agent, stop) = (agent.clone(), Arc::clone(&stop));
+            thread::spawn(move || stream(&agent, lane, &stop))
+        })
+        .collect();
+    let mut warm = 0.0;
+    for n in 1..=RELOADS {
+        hub.configure(&config(n)?)?;
+        match n % 2 {
+            0 => hub.hang_up()?,
+            _ => drop(operator.post("/v1/reload", &json!({}))?.taken()?),
+        }
+        eventually("it was read", || Ok((reloads(&hub, "taken")? == n as f64).then_some(())))?;
+        if n == WARM {
+            warm = figure(&hub, "process_resident_memory_bytes")?;
+        }
+    }
+    let grown = figure(&hub, "process_resident_memory_bytes")? - warm;
+    stop.store(true, Ordering::SeqCst);
+    let sent: Vec<usize> = senders
+        .into_iter()
+        .map(|sender| sender.join().map_err(|_| anyhow!("a sender panicked"))?)
+        .collect::<Result<_>>()?;
+    eventually("all have come to an end", || {
+        let depth = figure(&hub, "gatepost_queue_text_bytes")?;
+        Ok((depth == 0.0).then_some(()))
+    })?;
+    let mut arrived: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for request in desk.heard() {
+        let body = request.json();
+        let words = text(&body["data"], "text").trim().to_owned();
+        let lane = words.split(" message").next().context("a lane")?.to_owned();
+        arrived.entry(lane).or_default().push(words);
+    }
+    for (lane, sent) in sent.iter().enumerate() {
+        let wanted: Vec<String> = (0..*sent).map(|n| format!("lane {lane} message {n}.")).collect();
+        let got = arrived.remove(&format!("lane {lane}")).unwrap_or_default();
+        ensure!(*sent > 0 && got == wanted, "lane {lane}: {sent} were sent; {} arrived", got.len());
+    }
+    println!("{} messages, {RELOADS} reloads, {grown} bytes more", sent.iter().sum::<usize>());
+    ensure!(grown < GROWTH, "after {RELOADS} reloads the hub holds {grown} bytes more");
+    Ok(())
+}

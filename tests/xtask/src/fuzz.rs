@@ -1,0 +1,154 @@
+//! Fuzz targets: built with libFuzzer by the compiler that is there, and each run for a while.
+//!
+//! Only Gatepost's own crates tell libFuzzer which branches an input takes (`tests/fuzz/rustc`); what they depend on is the same as
+//! in the tests, so little is compiled for this alone. An input that fails stays in `tests/fuzz/artifacts`; what a run learnt
+//! stays in `tests/fuzz/corpus`, and the next one goes on from there.
+
+use std::{
+    env, fs,
+    num::NonZero,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::Mutex,
+    thread,
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::{cargo, root, run};
+
+/// What to run.
+#[derive(clap::Args)]
+pub(crate) struct Wanted {
+    /// Targets; all of them if none is named.
+    targets: Vec<String>,
+    /// How long each of them runs.
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
+    /// Where its random numbers begin; other inputs each time if none is given.
+    #[arg(long)]
+    seed: Option<u32>,
+    /// Try this input once, and no others: one that failed before, for instance.
+    #[arg(long, requires = "targets")]
+    input: Option<PathBuf>,
+}
+
+/// Bounds on one input: what takes longer, in seconds, or more memory, in megabytes, has failed.
+const LONGEST: u64 = 10;
+const MOST_MEMORY: u64 = 512;
+/// The longest input, in bytes.
+const MAX_INPUT: u64 = 16 * 1024;
+
+pub(crate) fn fuzz(wanted: &Wanted) -> Result<()> {
+    let all = targets()?;
+    let targets = if wanted.targets.is_empty() { all.clone() } else { wanted.targets.clone() };
+    for target in &targets {
+        ensure!(all.contains(target), "there is no target {target}; there are: {}", all.join(", "));
+    }
+    let programs = build(&targets)?;
+    // As many at once as there are processors.
+    let at_once = thread::available_parallelism().map_or(1, NonZero::get);
+    let (waiting, failed) = (Mutex::new(targets.iter().rev().collect::<Vec<_>>()), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(target) = waiting.lock().ok().and_then(|mut waiting| waiting.pop()) {
+                    if let Err(error) = try_one(&programs, target, wanted) {
+                        eprintln!("{target}: {error:#}");
+                        failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(target.clone());
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    ensure!(failed.is_empty(), "these fuzz targets found something: {}", failed.join(", "));
+    Ok(())
+}
+
+/// The targets' names, in order.
+fn targets() -> Result<Vec<String>> {
+    let folder = root().join("tests/fuzz/fuzz_targets");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        names.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Builds the targets; the folder that their programs are in.
+fn build(targets: &[String]) -> Result<PathBuf> {
+    let root = root().canonicalize()?;
+    let folder =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
+    let mut cargo = cargo();
+    // In the folder of the tests: what is the same is not compiled again.
+    cargo
+        .args(["build", "--locked", "--manifest-path", "tests/fuzz/Cargo.toml", "--target-dir"])
+        .arg(&folder);
+    cargo.args(targets.iter().flat_map(|target| ["--bin", target]));
+    // What cargo has told this program of itself would have some be compiled again, which ask for it.
+    for (name, _) in env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
+            cargo.env_remove(name);
+        }
+    }
+    run(cargo.env("RUSTC_WRAPPER", root.join("tests/fuzz/rustc")))
+        .context("it takes a C++ compiler: apt-get install g++")?;
+    Ok(folder.join("debug"))
+}
+
+fn try_one(programs: &Path, target: &str, wanted: &Wanted) -> Result<()> {
+    let tests = root().canonicalize()?.join("tests/fuzz");
+    let (corpus, artifacts) = (tests.join("corpus").join(target), tests.join("artifacts").join(target));
+    for folder in [&corpus, &artifacts] {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    let mut program = Command::new(programs.join(target));
+    program.args([format!("-timeout={LONGEST}"), format!("-rss_limit_mb={MOST_MEMORY}")]);
+    program.arg(format!("-artifact_prefix={}/", artifacts.display()));
+    match &wanted.input {
+        Some(input) => {
+            program.arg(input);
+        }
+        None => {
+            program.args([format!("-max_total_time={}", wanted.seconds), format!("-max_len={MAX_INPUT}")]);
+            program.args(wanted.seed.map(|seed| format!("-seed={seed}")));
+            program.args(["-print_final_stats=1", "-verbosity=1"]).arg(&corpus);
+            let (seeds, words) = (tests.join("seeds").join(target), tests.join("words").join(target));
+            program.args(Some(seeds).filter(|seeds| seeds.is_dir()));
+            program.args(words.is_file().then(|| format!("-dict={}", words.display())));
+        }
+    }
+    let Output { status, stderr, .. } =
+        program.output().with_context(|| format!("cannot start {program:?}"))?;
+    let said = String::from_utf8_lossy(&stderr);
+    if !status.success() {
+        let last: Vec<&str> = said.lines().rev().take(60).collect();
+        last.iter().rev().for_each(|line| eprintln!("{line}"));
+        bail!(
+            "{status}; the input is in tests/fuzz/artifacts/{target}, try it with cargo xtask fuzz {target} --input FILE"
+        );
+    }
+    let count =
+        |name: &str| said.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    if wanted.input.is_some() {
+        println!("{target}: ok");
+        return Ok(());
+    }
+    let inputs = count("stat::number_of_executed_units:").unwrap_or_default();
+    // A target that tries nothing finds nothing.
+    ensure!(inputs > 0, "it tried no input:\n{said}");
+    let (rate, memory) = (count("stat::average_exec_per_sec:"), count("stat::peak_rss_mb:"));
+    println!(
+        "{target}: {inputs} inputs, {} a second, {} MB",
+        rate.unwrap_or_default(),
+        memory.unwrap_or_default()
+    );
+    Ok(())
+}
