@@ -384,6 +384,29 @@ async fn words_do_not_go_after_a_recording_that_may_have_arrived_and_a_refusal_o
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_recording_leaves_room_for_as_many_files_as_a_message_may_have_also_where_a_person_is_asked()
+-> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    house.approve_unseen_files();
+    house.restart().await?;
+    let file = |n: u32| json!({"base64": "aGVsbG8=", "name": format!("{n}.txt")});
+    let call = |to: &str, files: u32| {
+        let files: Vec<Value> = (0..files).map(file).collect();
+        json!({"to": to, "message": "Look.", "voice": {"text": "Listen."}, "attachments": files})
+    };
+    let sent = house.agent("free").await?.send_and_wait(&call("local:ann", 8))?;
+    ensure!(sent["sent"] == "10 of 10", "{sent}");
+    let refused = house.agent("free").await?.post("/v1/messages", &call("local:ann", 9))?;
+    ensure!(refused.body["ok"] == false && refused.body.to_string().contains("9 files"), "{refused:?}");
+    let agent = house.agent("engineer").await?;
+    let held = agent.send(&call("local:team", 8))?;
+    ensure!(held["state"] == "held", "{held}");
+    house.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    house.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hooks_read_what_is_spoken_and_a_text_that_they_rewrite_is_not_spoken_as_it_was() -> Result<()> {
     let hooks = r#"
 [hooks.10-secrets]

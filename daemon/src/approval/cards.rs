@@ -5,7 +5,7 @@
 //! it. The message itself says so meanwhile, to its agent and in the queue, and its time to be decided on begins with its
 //! card. No card is dropped, and none overtakes another of its agent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::{Connection, Transaction, params};
 use serde_json::json;
@@ -27,9 +27,9 @@ const HOUR: i64 = 3_600_000;
 const WAITS: &str = "SELECT 1 FROM approvals INDEXED BY approvals_later CROSS JOIN messages ON seq = message
     WHERE decided_at IS NULL AND card_at IS NULL AND agent = ? LIMIT 1";
 pub(crate) const HAD: &str =
-    "SELECT card_at FROM approvals INDEXED BY approvals_cards CROSS JOIN messages ON seq = message
+    "SELECT card_at, request FROM approvals INDEXED BY approvals_cards CROSS JOIN messages ON seq = message
     WHERE card_at > ? AND agent = ? ORDER BY card_at";
-pub(crate) const LATER: &str = "SELECT request, message, id, agent, messages.deadline, accepted_at, why
+pub(crate) const LATER: &str = "SELECT request, message, id, agent, messages.deadline, accepted_at
     FROM approvals INDEXED BY approvals_later CROSS JOIN messages ON seq = message
     WHERE decided_at IS NULL AND card_at IS NULL ORDER BY message";
 
@@ -50,8 +50,17 @@ pub(super) fn room(tx: &Transaction<'_>, agent: &str, terms: Terms, now: i64) ->
 /// When the agent's cards of the last hour were put, oldest first.
 fn had(db: &Connection, agent: &str, now: i64) -> Result<Vec<i64>, StoreError> {
     let mut rows = db.prepare_cached(HAD)?;
-    let rows = rows.query_map(params![now.saturating_sub(HOUR), agent], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows =
+        rows.query_map(params![now.saturating_sub(HOUR), agent], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (mut had, mut seen) = (vec![], HashSet::<[u8; 16]>::new());
+    for row in rows {
+        let (at, request) = row?;
+        // A card may be about several messages.
+        if seen.insert(request) {
+            had.push(at);
+        }
+    }
+    Ok(had)
 }
 
 /// What waits for its card, oldest first.
@@ -63,7 +72,6 @@ pub(super) struct Later {
     agent: String,
     deadline: i64,
     accepted_at: i64,
-    why: Option<String>,
 }
 
 /// What an hour has room for, and when it has room for more.
@@ -86,12 +94,16 @@ pub(super) fn due(db: &Connection, terms: Terms, now: i64) -> Result<Due, StoreE
             agent: row.get(3)?,
             deadline: row.get(4)?,
             accepted_at: row.get(5)?,
-            why: row.get(6)?,
         })
     })?;
     let (mut due, mut room) = (Due::default(), BTreeMap::<String, usize>::new());
+    let mut seen = HashSet::new();
     for later in rows {
         let later = later?;
+        // The others on its card come with the first of them.
+        if !seen.insert(later.request) {
+            continue;
+        }
         if terms.cards_per_hour == 0 {
             due.now.push(later);
             continue;
@@ -117,6 +129,15 @@ pub(super) fn due(db: &Connection, terms: Terms, now: i64) -> Result<Due, StoreE
 /// Puts a card before people: from now on they are asked, for as long as any message waits.
 pub(super) fn put(tx: &Transaction<'_>, later: &Later, terms: Terms, now: i64) -> Result<(), StoreError> {
     let deadline = terms.deadline(now, later.deadline);
+    let waiting =
+        "SELECT message FROM approvals WHERE request = ?1 AND card_at IS NULL AND decided_at IS NULL";
+    tx.execute(
+        &format!(
+            "UPDATE messages SET code = NULL, reason = (SELECT why FROM approvals WHERE message = seq)
+             WHERE seq IN ({waiting})"
+        ),
+        params![later.request],
+    )?;
     let put = tx.execute(
         "UPDATE approvals SET card_at = ?, deadline = ?, why = NULL
          WHERE request = ? AND card_at IS NULL AND decided_at IS NULL",
@@ -126,10 +147,6 @@ pub(super) fn put(tx: &Transaction<'_>, later: &Later, terms: Terms, now: i64) -
     if put == 0 {
         return Ok(());
     }
-    tx.execute(
-        "UPDATE messages SET code = NULL, reason = ? WHERE seq = ?",
-        params![later.why, later.message],
-    )?;
     let waited = now.saturating_sub(later.accepted_at).max(0);
     let detail = json!({
         "request": to_hex(&later.request), "waited_ms": waited, "deadline": clock::rfc3339(deadline),

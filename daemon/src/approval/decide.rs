@@ -77,8 +77,8 @@ impl Approvals {
         let taken =
             self.outbox.store().write(move |tx| consume(tx, hub, software, device, session, decision)).await;
         match taken {
-            Ok((seq, outcome)) => {
-                self.outbox.changed(seq);
+            Ok((messages, outcome)) => {
+                messages.into_iter().for_each(|seq| self.outbox.changed(seq));
                 Ok(outcome)
             }
             Err(error) => {
@@ -111,10 +111,10 @@ impl Approvals {
     }
 }
 
-/// What a decision is about, and the counter with which this device decided it.
+/// What a decision is about, a message a row, and the counter with which this device decided it.
 const ASKED: &str =
     "SELECT message, id, document, approvals.deadline, quorum, state, CASE device WHEN ?2 THEN counter END
-     FROM approvals JOIN messages ON seq = message WHERE request = ?1";
+     FROM approvals JOIN messages ON seq = message WHERE request = ?1 ORDER BY message";
 
 struct Asked {
     message: i64,
@@ -147,7 +147,7 @@ fn consume(
     device: PublicKey,
     session: SessionHash,
     decision: Decision,
-) -> Result<(i64, Outcome), DecisionError> {
+) -> Result<(Vec<i64>, Outcome), DecisionError> {
     let (name, software, counter): (String, bool, i64) = tx
         .query_row(
             "SELECT name, software, counter FROM devices WHERE key = ? AND revoked_at IS NULL",
@@ -159,11 +159,12 @@ fn consume(
     if software && !software_allowed {
         return Err(DecisionError::Device);
     }
-    let asked = tx
-        .query_row(ASKED, params![decision.request.0, device.0], Asked::read)
-        .optional()?
-        .ok_or(DecisionError::Request)?;
-    let seq = asked.message;
+    let all: Vec<Asked> = tx
+        .prepare(ASKED)?
+        .query_map(params![decision.request.0, device.0], Asked::read)?
+        .collect::<Result<_, _>>()?;
+    let asked = all.first().ok_or(DecisionError::Request)?;
+    let messages: Vec<i64> = all.iter().map(|asked| asked.message).collect();
 
     let statement = Statement {
         hub,
@@ -174,21 +175,27 @@ fn consume(
         counter: decision.counter,
         session,
     };
-    if !statement.verify(&decision.signature) {
+    // All of them were on this card.
+    let same = all.iter().all(|other| other.document == asked.document);
+    if !same || !statement.verify(&decision.signature) {
         return Err(DecisionError::Signature);
     }
     let given = i64::try_from(decision.counter).map_err(|_| DecisionError::Counter)?;
     let votes = quorum::votes(tx, decision.request, device, software_allowed)?;
-    if given == counter && (asked.decided == Some(given) || votes.own == Some(given)) {
+    if given == counter && (all.iter().any(|asked| asked.decided == Some(given)) || votes.own == Some(given))
+    {
         // The same decision again: its first `Consumed` was lost on the way.
-        return Ok((seq, Outcome::Consumed));
+        return Ok((messages, Outcome::Consumed));
     }
     if given <= counter {
         return Err(DecisionError::Counter);
     }
-    if asked.state != State::Held || asked.deadline <= now_ms() {
-        return Ok((seq, Outcome::Over(asked.state)));
-    }
+    let now = now_ms();
+    let waits = |asked: &&Asked| asked.state == State::Held && asked.deadline > now;
+    let open: Vec<&Asked> = all.iter().filter(waits).collect();
+    let Some(asked) = open.first() else {
+        return Ok((messages, Outcome::Over(asked.state)));
+    };
 
     tx.execute(
         "UPDATE devices SET counter = ?1, decided_at = ?2, seen_at = ?2 WHERE key = ?3",
@@ -218,29 +225,24 @@ fn consume(
             let message = Some(asked.id.as_str());
             audit::append(tx, &Entry { actor: &by, event: "decision.counted", message, detail })?;
         }
-        return Ok((seq, Outcome::Consumed));
+        return Ok((messages, Outcome::Consumed));
     }
-    tx.execute(
-        "UPDATE approvals SET decided_at = ?, verdict = ?, device = ?, counter = ?, session = ?, signature = ?
-         WHERE request = ?",
-        params![
-            now_ms(),
-            match decision.verdict {
-                Verdict::Approve => "approve",
-                Verdict::Deny => "deny",
-            },
-            device.0,
-            given,
-            session.0,
-            decision.signature.0,
-            decision.request.0
-        ],
-    )?;
+    let verdict = match decision.verdict {
+        Verdict::Approve => "approve",
+        Verdict::Deny => "deny",
+    };
     let (event, code, reason) = match decision.verdict {
         Verdict::Approve => (Event::Approve, None, None),
         Verdict::Deny => (Event::Deny, Some(Code::Denied), Some("a person refused it")),
     };
     let change = Change { event, actor: Actor::Approver, by: &by, code, reason, facts: Some(facts) };
-    transition::apply(tx, seq, &change)?;
-    Ok((seq, Outcome::Consumed))
+    for asked in open {
+        tx.execute(
+            "UPDATE approvals SET decided_at = ?, verdict = ?, device = ?, counter = ?, session = ?, signature = ?
+             WHERE message = ?",
+            params![now, verdict, device.0, given, session.0, decision.signature.0, asked.message],
+        )?;
+        transition::apply(tx, asked.message, &change)?;
+    }
+    Ok((messages, Outcome::Consumed))
 }

@@ -1,10 +1,17 @@
 //! Writing the approval document, and checking stored parts against it.
+//!
+//! One that lists several targets is about messages that differ in nothing that is shown but their target ([`alike`]). What is
+//! to be said of an address itself, that it was written otherwise or that nobody knows whose it is, has no place in a list: such
+//! a message has a document of its own.
 
 use gatepost_link::{
     Digest, RequestId,
-    document::{self, Document, MAX_ATTACHMENTS, MAX_DOCUMENT, MAX_OPTIONS, MAX_PARTS, MAX_TEXT, Part},
+    document::{
+        self, Also, Document, MAX_ATTACHMENTS, MAX_DOCUMENT, MAX_OPTIONS, MAX_PARTS, MAX_TEXT, Part, Target,
+    },
 };
 
+use super::Holding;
 use crate::{
     message::attachment::Attachment,
     outbox::{
@@ -53,13 +60,15 @@ pub(crate) fn check(parts: &[NewPart], files: &[Attachment]) -> Result<(), Docum
     Ok(())
 }
 
-/// The document's bytes for a message and the parts that it will become.
+/// The document's bytes for messages that are [`alike`] and the parts that they will become: one, or several to as many targets.
 pub(super) fn write(
     request: RequestId,
     audit_head: Digest,
-    message: &MessageRow,
-    parts: &[NewPart],
+    messages: &[Holding<'_>],
 ) -> Result<Vec<u8>, DocumentRefused> {
+    let [Holding { message, parts, .. }, others @ ..] = messages else {
+        return Err(DocumentRefused::Document);
+    };
     check(parts, &message.attachments)?;
     let shown = parts.iter().map(|part| Part {
         text: &part.shown,
@@ -83,9 +92,58 @@ pub(super) fn write(
         options: options(message, parts, &whose),
         parts: shown.collect(),
         attachments: message.attachments.iter().map(listed).collect(),
+        also: heapless::Vec::new(),
     };
+    let mut document = document;
+    for Holding { message, parts, .. } in others {
+        let wires = document::requests(parts.iter().map(|part| Digest::of(part.wire.as_bytes())));
+        let wires = wires.ok_or(DocumentRefused::Parts(parts.len()))?;
+        let also = Also { target: target(message), wires };
+        document.also.push(also).map_err(|_| DocumentRefused::Document)?;
+    }
     let mut buffer = [0; MAX_DOCUMENT];
     document.encode(&mut buffer).map(<[u8]>::to_vec).map_err(|_| DocumentRefused::Document)
+}
+
+/// Whether one document can be about both messages: who reads it of the one has read it of the other, but for the target.
+pub(super) fn alike(one: &Holding<'_>, other: &Holding<'_>) -> bool {
+    let (a, b) = (one.message, other.message);
+    let place = |message: &MessageRow| message.origin.as_ref().map(|origin| origin.place.to_string());
+    let nothing_of_the_address = |message| whose(message).is_empty();
+    nothing_of_the_address(a)
+        && nothing_of_the_address(b)
+        && (&a.agent, &a.action, &a.reply_to, a.silent) == (&b.agent, &b.action, &b.reply_to, b.silent)
+        && place(a) == place(b)
+        && a.attachments == b.attachments
+        && options(a, one.parts, &[]) == options(b, other.parts, &[])
+        && one.parts.iter().map(|part| &part.shown).eq(other.parts.iter().map(|part| &part.shown))
+}
+
+fn target(message: &MessageRow) -> Target<'_> {
+    Target {
+        channel: &message.channel,
+        account: &message.account,
+        address: &message.address,
+        known_as: message.known_as.as_deref(),
+        thread: message.thread.as_deref(),
+    }
+}
+
+/// Which of the document's targets a message goes to; the name in the address book is the house's own word for it.
+pub(super) fn listed_as(document: &Document<'_>, message: &MessageRow) -> Option<usize> {
+    let own = target(message);
+    document.targets().position(|listed| Target { known_as: own.known_as, ..listed } == own)
+}
+
+/// Whether these are the requests that the document has for the target at this place.
+pub(super) fn has_requests(document: &Document<'_>, index: usize, parts: &[PartRow]) -> bool {
+    let mut wires = parts.iter().map(|part| Digest::of(part.wire.as_bytes()));
+    match index.checked_sub(1) {
+        None => document.parts.iter().map(|part| part.wire).eq(wires),
+        Some(further) => {
+            document.also.get(further).is_some_and(|also| document::requests(&mut wires) == Some(also.wires))
+        }
+    }
 }
 
 /// What is to be said of the address: how it was written, and that nobody knows whose it is.
@@ -128,13 +186,8 @@ pub(super) fn listed(file: &Attachment) -> document::Attachment<'_> {
 /// texts and files by letter.
 pub(super) fn covers(document: &[u8], message: &MessageRow, parts: &[PartRow]) -> bool {
     let Ok(document) = Document::decode(document) else { return false };
-    document.channel == message.channel
-        && document.account == message.account
-        && document.address == message.address
-        && document.thread == message.thread.as_deref()
+    listed_as(&document, message).is_some_and(|index| has_requests(&document, index, parts))
         && document.attachments.iter().cloned().eq(message.attachments.iter().map(listed))
         && document.parts.len() == parts.len()
-        && document.parts.iter().zip(parts).all(|(approved, stored)| {
-            approved.wire == Digest::of(stored.wire.as_bytes()) && approved.text == stored.shown
-        })
+        && document.parts.iter().zip(parts).all(|(approved, stored)| approved.text == stored.shown)
 }

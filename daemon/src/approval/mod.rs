@@ -1,5 +1,9 @@
 //! What waits for a person, and from whom a decision is accepted.
 //!
+//! Messages of one call to several targets that differ in nothing else are held on one card, as far as it has room: one request,
+//! one document that lists them all, one decision. Each keeps a row of its own beside it, and goes its own way from then on. One that is
+//! cancelled before the decision is not sent, although the card lists it; the rest is decided as it was shown.
+//!
 //! A held message's approval document ([`document`]) is written in the transaction that holds it; its bytes are what a
 //! companion shows, hashes and signs, and they never change. A decision ([`decide`]) is verified and consumed in one
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
@@ -19,10 +23,12 @@ pub mod reach;
 pub mod registry;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
-use gatepost_link::{Digest, RequestId, decision::PublicKey};
+use gatepost_link::{Digest, RequestId, decision::PublicKey, document::MAX_TARGETS};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
@@ -158,9 +164,13 @@ impl Approvals {
             .read(|db| {
                 let mut rows = db.prepare_cached(WAITING)?;
                 let mut rows = rows.query([])?;
-                let mut waiting = vec![];
+                let (mut waiting, mut seen) = (vec![], HashSet::new());
                 while let Some(row) = rows.next()? {
                     let (request, quorum): (_, u32) = (RequestId(row.get(0)?), row.get(4)?);
+                    // Of several messages on one card, the first.
+                    if !seen.insert(request) {
+                        continue;
+                    }
                     let voted = if quorum > 1 { quorum::voted(db, request)? } else { vec![] };
                     let (message, document, deadline) = (row.get(1)?, row.get(2)?, row.get(3)?);
                     waiting.push(Waiting { request, message, document, deadline, voted });
@@ -175,14 +185,15 @@ impl Approvals {
         self.outbox.store().look(|db| quorum::standing(db, message))
     }
 
-    /// The state of the message that a request is about.
+    /// The state of the message that a request is about; of several, that of one that was not cancelled.
     pub async fn state_of(&self, request: RequestId) -> Result<Option<State>, StoreError> {
         self.outbox
             .store()
             .read(move |db| {
                 Ok(db
                     .query_row(
-                        "SELECT state FROM messages JOIN approvals ON message = seq WHERE request = ?",
+                        "SELECT state FROM messages JOIN approvals ON message = seq WHERE request = ?
+                         ORDER BY state = 'cancelled', seq LIMIT 1",
                         [request.0],
                         |row| row.get(0),
                     )
@@ -285,51 +296,108 @@ pub(crate) fn release(db: &Connection, message: &MessageRow) -> Result<Released,
     Ok(if released { Released::Parts(parts) } else { Released::Changed })
 }
 
-/// Holds a message on the document that is written for it now. Where none can be, nothing has changed.
+/// A message that is to be held.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holding<'a> {
+    /// The message.
+    pub(crate) message: &'a MessageRow,
+    /// What it will become.
+    pub(crate) parts: &'a [NewPart],
+    /// Why a person is asked.
+    pub(crate) reason: &'a str,
+}
+
+/// Holds messages, those that are alike on one card, as far as that has room; what became of each, in their order. For which no
+/// document can be written, nothing has changed.
 pub(crate) fn hold(
     tx: &Transaction<'_>,
-    message: &MessageRow,
-    parts: &[NewPart],
-    reason: &str,
+    all: &[Holding<'_>],
     terms: Terms,
-) -> Result<MessageRow, HoldError> {
-    let (seq, request) = (message.seq, RequestId(crate::random::bytes()));
+) -> Result<Vec<Result<MessageRow, DocumentRefused>>, TransitionError> {
+    let mut cards: Vec<Vec<usize>> = vec![];
+    for (index, holding) in all.iter().enumerate() {
+        let open =
+            cards.iter_mut().find(|card| card.len() < MAX_TARGETS && document::alike(&all[card[0]], holding));
+        match open {
+            Some(card) => card.push(index),
+            None => cards.push(vec![index]),
+        }
+    }
+    cards.reverse();
+    let mut held: Vec<Option<Result<MessageRow, DocumentRefused>>> = all.iter().map(|_| None).collect();
+    while let Some(mut card) = cards.pop() {
+        let on_it: Vec<Holding<'_>> = card.iter().map(|index| all[*index]).collect();
+        match hold_on_one_card(tx, &on_it, terms) {
+            Ok(rows) => card.into_iter().zip(rows).for_each(|(index, row)| held[index] = Some(Ok(row))),
+            // What does not fit on one goes on two.
+            Err(HoldError::Document(_)) if card.len() > 1 => {
+                cards.push(card.split_off(card.len() / 2));
+                cards.push(card);
+            }
+            Err(HoldError::Document(refused)) => held[card[0]] = Some(Err(refused)),
+            Err(HoldError::Transition(error)) => return Err(error),
+        }
+    }
+    Ok(held.into_iter().flatten().collect())
+}
+
+fn hold_on_one_card(
+    tx: &Transaction<'_>,
+    all: &[Holding<'_>],
+    terms: Terms,
+) -> Result<Vec<MessageRow>, HoldError> {
+    let request = RequestId(crate::random::bytes());
+    let head = Digest(crate::audit::head(tx)?);
+    let document = document::write(request, head, all)?;
     let now = now_ms();
-    let asked = cards::room(tx, &message.agent, terms, now)?;
+    let first = all[0].message;
+    let asked = cards::room(tx, &first.agent, terms, now)?;
     // Counted from when it was due: since it was accepted, or since an operator let it begin anew. Who is not asked yet has
     // no less time then.
-    let deadline = if asked { terms.deadline(message.due_at, message.deadline) } else { message.deadline };
-    let head = Digest(crate::audit::head(tx)?);
-    let document = document::write(request, head, message, parts)?;
-    tx.execute(
-        "INSERT INTO approvals (request, message, document, deadline, quorum, card_at, why) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        params![
-            request.0,
-            seq,
-            document,
-            deadline,
-            terms.quorum,
-            asked.then_some(now),
-            (!asked).then_some(reason)
-        ],
-    )
-    .map_err(StoreError::from)?;
-    transition::store_parts(tx, seq, parts)?;
-    // So that a document cannot be exchanged before anybody has signed it.
-    let mut facts = json!({
-        "request": request.to_string(), "document": Digest::of(&document).to_string(),
-        "deadline": clock::rfc3339(deadline),
-    });
-    if terms.quorum > 1 {
-        facts["quorum"] = terms.quorum.into();
+    let deadline = |message: &MessageRow| match asked {
+        true => terms.deadline(message.due_at, message.deadline),
+        false => message.deadline,
+    };
+    let deadline = all.iter().map(|holding| deadline(holding.message)).min().unwrap_or(now);
+    let mut rows = Vec::with_capacity(all.len());
+    for Holding { message, parts, reason } in all {
+        tx.execute(
+            "INSERT INTO approvals (request, message, document, deadline, quorum, card_at, why)
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
+            params![
+                request.0,
+                message.seq,
+                document,
+                deadline,
+                terms.quorum,
+                asked.then_some(now),
+                (!asked).then_some(reason)
+            ],
+        )
+        .map_err(StoreError::from)?;
+        transition::store_parts(tx, message.seq, parts)?;
+        // So that a document cannot be exchanged before anybody has signed it.
+        let mut facts = json!({
+            "request": request.to_string(), "document": Digest::of(&document).to_string(),
+            "deadline": clock::rfc3339(deadline),
+        });
+        if terms.quorum > 1 {
+            facts["quorum"] = terms.quorum.into();
+        }
+        if message.seq != first.seq {
+            facts["on_card_of"] = first.id.as_str().into();
+        }
+        let later;
+        let change = match asked {
+            true => Change::hub(Event::Hold, Some(reason)),
+            false => {
+                later = cards::later(reason, &message.agent, terms.cards_per_hour);
+                Change::hub(Event::Hold, Some(&later)).code(Code::RateLimited)
+            }
+        };
+        rows.push(transition::apply_to(tx, (*message).clone(), &change.facts(facts))?);
     }
-    if asked {
-        let change = Change::hub(Event::Hold, Some(reason)).facts(facts);
-        return Ok(transition::apply_to(tx, message.clone(), &change)?);
-    }
-    let reason = cards::later(reason, &message.agent, terms.cards_per_hour);
-    let change = Change::hub(Event::Hold, Some(&reason)).code(Code::RateLimited).facts(facts);
-    Ok(transition::apply_to(tx, message.clone(), &change)?)
+    Ok(rows)
 }
 
 /// What may be sent of a message.

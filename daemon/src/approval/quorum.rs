@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::{
     audit::{self, Entry},
+    message::target::Target,
     random::to_hex,
     store::{StoreError, now_ms},
 };
@@ -21,6 +22,8 @@ pub struct Standing {
     pub quorum: u32,
     /// What those are called who have, in their order; software is marked.
     pub by: Vec<String>,
+    /// Where the other messages go that are on the same card.
+    pub together: Vec<String>,
 }
 
 /// What there is to store of an approval that is not the last.
@@ -76,7 +79,11 @@ pub(super) fn withdraw(tx: &Transaction<'_>, device: PublicKey, by: &str) -> Res
     let rows = rows.query_map([device.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let open: Vec<([u8; 16], i64, String)> = rows.collect::<Result<_, _>>()?;
     for (request, _, id) in &open {
-        tx.execute("DELETE FROM votes WHERE request = ? AND device = ?", params![request, device.0])?;
+        // Of several messages on one card, at the first.
+        if tx.execute("DELETE FROM votes WHERE request = ? AND device = ?", params![request, device.0])? == 0
+        {
+            continue;
+        }
         let facts = json!({"request": to_hex(request), "device": to_hex(&device.0)});
         let detail = json!({"event": "withdraw", "reason": "its companion was revoked", "facts": facts});
         audit::append(tx, &Entry { actor: by, event: "decision.withdrawn", message: Some(id), detail })?;
@@ -98,7 +105,15 @@ pub(super) fn standing(db: &Connection, message: i64) -> Result<Option<Standing>
          ) JOIN devices ON key = device ORDER BY at, name",
     )?;
     let by = names.query_map([request], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(Some(Standing { quorum, by }))
+    let mut others = db.prepare_cached(
+        "SELECT channel, address, thread FROM approvals JOIN messages ON seq = message
+         WHERE request = ? AND message != ? ORDER BY message",
+    )?;
+    let target = |row: &rusqlite::Row<'_>| {
+        Ok(Target { channel: row.get(0)?, address: row.get(1)?, thread: row.get(2)? }.to_string())
+    };
+    let together = others.query_map(params![request, message], target)?.collect::<Result<_, _>>()?;
+    Ok(Some(Standing { quorum, by, together }))
 }
 
 /// Who has approved a request that still waits.

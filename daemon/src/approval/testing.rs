@@ -10,17 +10,20 @@ use gatepost_link::{
 use rusqlite::Transaction;
 
 use super::{
-    Approvals, HoldError, Terms,
+    Approvals, Holding, Terms,
     decide::{DecisionError, Outcome},
     device::{self, Device},
 };
 use crate::{
-    message::state::State,
+    message::{
+        state::{Actor, Event, State},
+        target::Target,
+    },
     outbox::{
         Outbox,
         accept::{Accepted, NewMessage},
         row::MessageRow,
-        transition::NewPart,
+        transition::{self, Change, NewPart},
     },
     store::{Store, StoreError},
 };
@@ -87,13 +90,47 @@ impl House {
         };
         let (parts, terms) = ([part(1), part(2)], self.approvals.terms());
         let held = self.outbox.change(seq, move |tx| {
-            match super::hold(tx, &MessageRow::get(tx, seq)?, &parts, "it crosses", terms) {
-                Err(HoldError::Transition(error)) => Err(error),
-                held => Ok(held.unwrap()),
-            }
+            let message = MessageRow::get(tx, seq)?;
+            let holding = Holding { message: &message, parts: &parts, reason: "it crosses" };
+            Ok(super::hold(tx, &[holding], terms)?.remove(0).unwrap())
         });
         self.messages.push(held.await.unwrap().id);
         seq
+    }
+
+    /// Holds a message to each of these addresses together; their numbers. One whose address begins so was written otherwise.
+    pub(super) async fn hold_together(&mut self, to: &[&str], text: &str) -> Vec<i64> {
+        let new = |to: &&str| {
+            let address = to.strip_prefix("written:").unwrap_or(to).to_owned();
+            let written_as = to.strip_prefix("written:").map(|_| (*to).to_owned());
+            let target = Target { address, ..NewMessage::example("").target };
+            NewMessage { target, written_as, ..NewMessage::example(text) }
+        };
+        let terms = self.approvals.terms();
+        let held = self.outbox.accept_all_and(to.iter().map(new).collect(), move |tx, rows| {
+            let parts = |row: &MessageRow| {
+                let wire = format!("{{\"to\":\"{}\",\"text\":\"{}\"}}", row.address, row.text);
+                [NewPart { key: row.id.clone(), shown: row.text.clone(), wire, route: None }]
+            };
+            let parts: Vec<_> = rows.iter().map(parts).collect();
+            let holding = |(message, parts)| -> Holding<'_> {
+                let (message, parts): (&MessageRow, &[NewPart; 1]) = (message, parts);
+                Holding { message, parts, reason: "it crosses" }
+            };
+            let all: Vec<Holding<'_>> = rows.iter().zip(&parts).map(holding).collect();
+            Ok(super::hold(tx, &all, terms)?.into_iter().map(|held| held.unwrap().seq).collect())
+        });
+        let held = held.await.unwrap().into_iter().map(|held| match held.unwrap() {
+            Accepted::New(seq) => seq,
+            _ => panic!("it is new"),
+        });
+        held.collect()
+    }
+
+    /// Ends a message.
+    pub(super) async fn end(&self, seq: i64, event: Event, actor: Actor) {
+        let change = Change { event, actor, by: "test", code: None, reason: None, facts: None };
+        self.outbox.change(seq, move |tx| transition::apply(tx, seq, &change)).await.unwrap();
     }
 
     /// Device `n` decides on the message numbered `seq`.

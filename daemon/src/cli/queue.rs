@@ -203,6 +203,11 @@ fn show(message: &Value) -> String {
         let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
         lines.push(format!("  approvals: {}{by}", text(message, "approvals")));
     }
+    let together = message.get("asked_together").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let together: Vec<&str> = together.iter().filter_map(Value::as_str).collect();
+    if !together.is_empty() {
+        lines.push(format!("  on one card with: {}", together.join(", ")));
+    }
     for file in message.get("attachments").and_then(Value::as_array).into_iter().flatten() {
         lines.push(output::file(file));
     }

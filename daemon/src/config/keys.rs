@@ -81,11 +81,16 @@ pub const QUEUE: &[Key] = &[
 /// `[files]`.
 pub const FILES: &[Key] = &[
     key("max_size", "26214400", "Bytes of one file that goes along with a message."),
-    key("max_together", "52428800", "Bytes of all files of one message."),
+    key(
+        "max_together",
+        "52428800",
+        "Bytes of all files of one message. Recordings that the hub makes of words are not counted.",
+    ),
     key(
         "max_count",
         "8",
-        "Files of one message, at most 32. A companion lists 8: a message with more cannot be approved there.",
+        "Files of one message, at most 32. Recordings that the hub makes of words are not counted. A companion lists 12 of \
+         both: a message with more cannot be approved there.",
     ),
     key(
         "max_stored",

@@ -2,6 +2,7 @@
 //!
 //! - [`current`]: the pipeline with the configuration that holds now;
 //! - [`submit`]: the checks at the door, and the write that precedes the answer;
+//! - `broadcast`: the same for a call with several targets;
 //! - [`locate`]: where the messages are that a call names;
 //! - [`plan`]: what a message becomes: target, parts. Pure;
 //! - [`identities`]: whose address it is, and [`judge`]: what policy says of that;
@@ -16,6 +17,7 @@
 //! - [`operate`]: what people do to messages in the queue.
 
 mod attempt;
+mod broadcast;
 pub mod current;
 pub mod dispatch;
 mod ending;

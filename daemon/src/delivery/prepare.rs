@@ -12,12 +12,12 @@ use super::{
     AgentRules, Pipeline,
     dispatch::RECOVER,
     hooks::turns::Turn,
-    plan::{self, Content},
+    plan::{self, Content, Renderings},
     spoken::Planned,
     submit::{PREPARED, unavailable},
 };
 use crate::{
-    approval::{self, HoldError, Terms},
+    approval::{self, Holding, Terms},
     channels::{Adapter, Quoted},
     message::{
         deed::Deed,
@@ -44,17 +44,19 @@ impl Pipeline {
     pub(super) async fn begin_anew(&self, message: &MessageRow) {
         let span = tracing::info_span!("message", id = message.id, agent = message.agent);
         let (pipeline, seq, turn) = (self.clone(), message.seq, self.turn(message.lane()));
-        let prepared = tokio::spawn(async move { pipeline.prepare(seq, turn).await }.instrument(span));
+        let prepared = tokio::spawn(
+            async move { pipeline.prepare(seq, turn, &Renderings::default()).await }.instrument(span),
+        );
         let _ = tokio::time::timeout(PREPARED, prepared).await;
     }
 
     /// Takes an accepted message to `held`, `ready` or `failed`, however often the database must be asked.
-    pub(super) async fn prepare(&self, seq: i64, mut turn: Option<Turn>) {
+    pub(super) async fn prepare(&self, seq: i64, mut turn: Option<Turn>, renderings: &Renderings) {
         if let Some(turn) = &mut turn {
             turn.comes().await;
         }
         loop {
-            match self.try_to_prepare(seq).await {
+            match self.try_to_prepare(seq, renderings).await {
                 // A cancellation was faster.
                 Ok(()) | Err(TransitionError::Illegal(_)) => return,
                 // The hub is stopping; the next start takes the message up.
@@ -67,9 +69,9 @@ impl Pipeline {
         }
     }
 
-    async fn try_to_prepare(&self, seq: i64) -> Result<(), TransitionError> {
+    async fn try_to_prepare(&self, seq: i64, renderings: &Renderings) -> Result<(), TransitionError> {
         let judged = match self.through_hooks(self.0.outbox.get(seq).await?).await? {
-            Ok(message) => self.judge(&Content::of(&message, &message.target())).await,
+            Ok(message) => self.judge(&Content::of(&message, &message.target()), renderings).await,
             Err(refusal) => Judged::Refused(refusal),
         };
         let terms = self.0.approvals.terms();
@@ -100,8 +102,8 @@ impl Pipeline {
     }
 
     /// What is to become of a message, by the rules and its text alone.
-    pub(super) async fn judge(&self, content: &Content<'_>) -> Judged {
-        self.planned(content).await.unwrap_or_else(Judged::Refused)
+    pub(super) async fn judge(&self, content: &Content<'_>, renderings: &Renderings) -> Judged {
+        self.planned(content, renderings).await.unwrap_or_else(Judged::Refused)
     }
 
     /// The request that made the message which is edited, if the account sent it there.
@@ -119,7 +121,7 @@ impl Pipeline {
         }
     }
 
-    async fn planned(&self, content: &Content<'_>) -> Result<Judged, Refusal> {
+    async fn planned(&self, content: &Content<'_>, renderings: &Renderings) -> Result<Judged, Refusal> {
         let rules = self.rules(content.agent);
         let (target, account) = (content.target, content.account);
         let verdict = match self.verdict(content).await? {
@@ -131,7 +133,7 @@ impl Pipeline {
             .accounts
             .pick(&target.channel, Some(account))
             .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), ""))?;
-        let parts = self.plan(adapter.as_ref(), rules, content)?;
+        let parts = self.plan(adapter.as_ref(), rules, content, renderings)?;
         Ok(match verdict {
             Verdict::Hold(reason) => Judged::Asked(reason, parts),
             _ => Judged::Sent(parts),
@@ -144,6 +146,7 @@ impl Pipeline {
         adapter: &dyn Adapter,
         rules: &AgentRules,
         content: &Content<'_>,
+        renderings: &Renderings,
     ) -> Result<Vec<NewPart>, Refusal> {
         let known = match content.reply_to.filter(|_| adapter.repeats_quotes()) {
             None => None,
@@ -157,7 +160,7 @@ impl Pipeline {
         let quoted =
             known.as_ref().map(|known| Quoted { author: known.author.as_deref(), text: &known.text });
         let made = self.made_by(content);
-        plan::parts(adapter, rules, &Content { quoted, made_by: made.as_ref(), ..*content })
+        plan::parts(adapter, rules, &Content { quoted, made_by: made.as_ref(), ..*content }, renderings)
     }
 }
 
@@ -183,16 +186,29 @@ pub(super) fn settle(
             transition::store_parts(tx, message.seq, parts)?;
             transition::apply_to(tx, message, &Change::hub(Event::Allow, None))
         }
-        Judged::Asked(reason, parts) => match approval::hold(tx, &message, parts, reason, terms) {
-            Ok(message) => Ok(message),
-            Err(HoldError::Document(error)) => {
-                let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
-                refuse(tx, message, &refusal)
-            }
-            Err(HoldError::Transition(error)) => Err(error),
-        },
+        Judged::Asked(reason, parts) => {
+            let mut asked = ask(tx, &[Holding { message: &message, parts, reason }], terms)?;
+            Ok(asked.pop().unwrap_or(message))
+        }
         Judged::Refused(refusal) => refuse(tx, message, refusal),
     }
+}
+
+/// Holds accepted messages, on as few cards as they fit; refuses those that no companion could show.
+pub(super) fn ask(
+    tx: &Transaction<'_>,
+    all: &[Holding<'_>],
+    terms: Terms,
+) -> Result<Vec<MessageRow>, TransitionError> {
+    let held = approval::hold(tx, all, terms)?.into_iter().zip(all);
+    let after = held.map(|(held, holding)| match held {
+        Ok(message) => Ok(message),
+        Err(error) => {
+            let refusal = Refusal::new(Code::TooLarge, error.to_string(), "shorten the message");
+            refuse(tx, holding.message.clone(), &refusal)
+        }
+    });
+    after.collect()
 }
 
 fn refuse(

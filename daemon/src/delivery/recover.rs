@@ -7,7 +7,7 @@
 use rusqlite::Transaction;
 use tracing::Instrument as _;
 
-use super::{Pipeline, attempt::resendable};
+use super::{Pipeline, attempt::resendable, plan::Renderings};
 use crate::{
     message::{
         refusal::Code,
@@ -32,9 +32,12 @@ impl Pipeline {
                 // Hooks may take their time; the hub does not wait for them.
                 turn @ Some(_) => {
                     let pipeline = self.clone();
-                    tokio::spawn(async move { pipeline.prepare(message.seq, turn).await }.instrument(span));
+                    tokio::spawn(
+                        async move { pipeline.prepare(message.seq, turn, &Renderings::default()).await }
+                            .instrument(span),
+                    );
                 }
-                None => self.prepare(message.seq, None).instrument(span).await,
+                None => self.prepare(message.seq, None, &Renderings::default()).instrument(span).await,
             }
         }
         for message in self.0.outbox.live_in_state(State::Sending).await? {

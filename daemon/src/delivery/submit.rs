@@ -1,6 +1,9 @@
 //! The door's checks, and the write that precedes the answer.
 
-use std::{sync::LazyLock, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use serde::Serialize;
 use tokio::{sync::oneshot, time::Instant};
@@ -9,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::{
     AgentRules, Pipeline,
-    plan::{self, Content, Resolved},
+    plan::{self, Content, Renderings, Resolved},
     prepare::{Judged, settle, tell},
 };
 use crate::{
@@ -95,17 +98,45 @@ pub struct DryPart {
     pub request: serde_json::Value,
 }
 
+/// A call that passed the checks at the door.
+pub(super) enum Admission {
+    /// It was taken before.
+    Before(Box<Receipt>),
+    /// It is to be written down.
+    New(Box<Admitted>),
+}
+
+/// A message that is to be written down.
+pub(super) struct Admitted {
+    pub(super) new: NewMessage,
+    /// Keeps its files until it is.
+    pub(super) staged: Vec<Staged>,
+    pub(super) lane: Lane,
+    pub(super) span: Span,
+}
+
 impl Pipeline {
     /// Takes a message: checks it, writes it down, and judges it. The receipt says how far it has come by then.
     pub async fn submit(
         &self,
         agent: &str,
-        mut call: Call,
+        call: Call,
         idempotency: Idempotency,
     ) -> Result<Receipt, Refusal> {
+        let mut answers = self.submit_all(agent, vec![(call, idempotency)]).await;
+        answers.pop().expect("each call has an answer")
+    }
+
+    /// The checks at the door. What is refused here leaves nothing behind.
+    pub(super) async fn admitted(
+        &self,
+        agent: &str,
+        mut call: Call,
+        idempotency: Idempotency,
+    ) -> Result<Admission, Refusal> {
         // First: a repeated call gets its receipt, also when what it stood on is gone by now.
         if let Some(receipt) = self.taken_before(agent, &idempotency).await? {
-            return Ok(receipt);
+            return Ok(Admission::Before(Box::new(receipt)));
         }
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
@@ -148,20 +179,23 @@ impl Pipeline {
             resend,
             touched,
         };
-        match self.0.hooks.before_sending().next() {
-            None if staged.is_empty() => self.accept_judged(new).instrument(span).await,
-            None => {
-                // Its files are kept until it is on disk, also for a caller that hangs up meanwhile.
-                let pipeline = self.clone();
-                let accept = async move {
-                    let receipt = pipeline.accept_judged(new).await;
-                    drop(staged);
-                    receipt
-                };
-                tokio::spawn(accept.instrument(span)).await.map_err(|_| unavailable(StoreError::Closed))?
-            }
-            Some(_) => self.accept_hooked(new, staged, lane, span).await,
+        Ok(Admission::New(Box::new(Admitted { new, staged, lane, span })))
+    }
+
+    /// Writes a message down that was judged and that nobody is asked about.
+    pub(super) async fn accept(&self, admitted: Admitted, judged: Judged) -> Result<Receipt, Refusal> {
+        let Admitted { new, staged, span, .. } = admitted;
+        if staged.is_empty() {
+            return self.accept_judged(new, judged).instrument(span).await;
         }
+        // Its files are kept until it is on disk, also for a caller that hangs up meanwhile.
+        let pipeline = self.clone();
+        let accept = async move {
+            let receipt = pipeline.accept_judged(new, judged).await;
+            drop(staged);
+            receipt
+        };
+        tokio::spawn(accept.instrument(span)).await.map_err(|_| unavailable(StoreError::Closed))?
     }
 
     /// The receipt of the message that was taken for this call before, by the name that its caller gave it.
@@ -181,8 +215,8 @@ impl Pipeline {
         }
     }
 
-    /// Takes a message that no hook changes: its verdict is written with it.
-    async fn accept_judged(&self, new: NewMessage) -> Result<Receipt, Refusal> {
+    /// What is to become of a message that no hook changes.
+    pub(super) async fn judge_new(&self, new: &NewMessage, renderings: &Renderings) -> Judged {
         let content = Content {
             id: Some(&new.id.0),
             agent: &new.agent,
@@ -200,7 +234,11 @@ impl Pipeline {
             made_by: None,
             touched: &new.touched,
         };
-        let judged = self.judge(&content).await;
+        self.judge(&content, renderings).await
+    }
+
+    /// Takes a message that no hook changes: its verdict is written with it.
+    async fn accept_judged(&self, new: NewMessage, judged: Judged) -> Result<Receipt, Refusal> {
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
             Judged::Sent(parts) => {
@@ -235,13 +273,12 @@ impl Pipeline {
 
     /// Takes a message, and asks the hooks about it. On a task of its own: a caller that hangs up does not leave its
     /// message half-way, and its files are kept until it is on disk.
-    async fn accept_hooked(
+    pub(super) async fn accept_hooked(
         &self,
-        new: NewMessage,
-        staged: Vec<Staged>,
-        lane: Lane,
-        span: Span,
+        admitted: Admitted,
+        renderings: Arc<Renderings>,
     ) -> Result<Receipt, Refusal> {
+        let Admitted { new, staged, lane, span } = admitted;
         let (pipeline, (told, accepted)) = (self.clone(), oneshot::channel());
         let prepared = async move {
             let accepted = pipeline.0.outbox.accept(new).await;
@@ -251,7 +288,7 @@ impl Pipeline {
             // Who asked may have gone.
             let _ = told.send(accepted);
             if let Some(Accepted::New(seq)) = new {
-                pipeline.prepare(seq, turn).await;
+                pipeline.prepare(seq, turn, &renderings).await;
             }
         };
         let prepared = tokio::spawn(prepared.instrument(span));
@@ -266,7 +303,7 @@ impl Pipeline {
     }
 
     /// The receipt of a message, for a call that repeats it.
-    async fn same(&self, seq: i64) -> Result<Receipt, Refusal> {
+    pub(super) async fn same(&self, seq: i64) -> Result<Receipt, Refusal> {
         let receipt = self.receipt(seq).await.map_err(unavailable)?;
         Ok(Receipt { deduplicated: true, ..receipt })
     }
@@ -296,7 +333,16 @@ impl Pipeline {
 
     /// Says what [`submit`](Self::submit) would do, and does nothing; files are looked at, and not kept. A platform may be asked
     /// whose address it is: the verdict depends on it.
-    pub async fn dry_run(&self, agent: &str, mut call: Call) -> Result<DryRun, Refusal> {
+    pub async fn dry_run(&self, agent: &str, call: Call) -> Result<DryRun, Refusal> {
+        self.dry_run_with(agent, call, &Renderings::default()).await
+    }
+
+    pub(super) async fn dry_run_with(
+        &self,
+        agent: &str,
+        mut call: Call,
+        renderings: &Renderings,
+    ) -> Result<DryRun, Refusal> {
         let origin = self.origin_of(agent, &call).await?;
         let rules = self.rules(agent);
         let resolved = self.resolved(agent, &call, origin.as_ref()).await?;
@@ -345,7 +391,7 @@ impl Pipeline {
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
         let content = resolved.content(agent, &call, origin.as_ref(), &attachments, &touched);
-        let parts = self.plan(adapter.as_ref(), rules, &content)?;
+        let parts = self.plan(adapter.as_ref(), rules, &content, renderings)?;
         if verdict == "hold" {
             document::check(&parts, &attachments)
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;
@@ -472,7 +518,7 @@ pub(super) fn no_account(error: NoAccount) -> Refusal {
         .because(NO_ACCOUNT)
 }
 
-fn not_accepted(error: AcceptError) -> Refusal {
+pub(super) fn not_accepted(error: AcceptError) -> Refusal {
     match error {
         AcceptError::KeyReused(_) => {
             let hint = "use a new key for a new message; the same key only for the very same call";

@@ -1,5 +1,6 @@
 //! The whole pipeline, with platforms that answer as they are told.
 
+mod broadcast;
 mod deeds;
 mod identities;
 mod uncertain;

@@ -62,9 +62,9 @@ const SPOKEN: &str = "voice.ogg";
 pub struct Bounds {
     /// Bytes of one file.
     pub max_size: u64,
-    /// Bytes of all files of a message.
+    /// Bytes of all files of a message, but for recordings that the hub made.
     pub max_together: u64,
-    /// Files of a message.
+    /// Files of a message, but for recordings that the hub made.
     pub max_count: usize,
     /// Bytes of all files in the house.
     pub max_stored: u64,
@@ -151,14 +151,20 @@ impl Files {
         asked: Vec<Asked>,
     ) -> Result<Vec<Staged>, StageError> {
         let bounds = self.bounds();
-        if asked.len() > bounds.max_count {
-            return Err(StageError::Count(asked.len(), bounds.max_count));
+        // A recording is the hub's own, and has bounds of its own: it takes no file's place.
+        let is_own = |asked: &Asked| matches!(asked.source, Source::Words(_));
+        let count = asked.iter().filter(|asked| !is_own(asked)).count();
+        if count > bounds.max_count {
+            return Err(StageError::Count(count, bounds.max_count));
         }
         self.make_room().await;
         let (mut staged, mut left) = (Vec::with_capacity(asked.len()), bounds.max_together);
         for asked in asked {
+            let is_own = is_own(&asked);
             let file = self.stage_one(agent, sources, asked, left).await?;
-            left = left.saturating_sub(file.attachment.size);
+            if !is_own {
+                left = left.saturating_sub(file.attachment.size);
+            }
             staged.push(file);
         }
         Ok(staged)
@@ -206,7 +212,7 @@ impl Files {
             }
             Source::Words(words) => {
                 let recording = self.0.voice.speak(&words).await?;
-                let mut draft = self.draft(left)?;
+                let mut draft = self.draft(u64::MAX)?;
                 draft.expect(recording.len() as u64)?;
                 draft.write(&recording).await?;
                 spoken = Some(words);

@@ -233,17 +233,26 @@ impl Incoming<'_> {
             return wait(pipeline, receipt, Instant::now() + patience).await.map(Answer::One);
         }
         pipeline.refuse_twice(agent, &calls).await?;
-        let mut targets = Vec::with_capacity(calls.len());
-        for call in calls {
-            let to = named(&call);
-            let taken = match call.dry_run {
-                true => pipeline.dry_run(agent, call).await.map(Told::Looked),
-                false => submit(pipeline, agent, call, self.idempotency.at(&to)).await.map(Told::Taken),
-            };
-            targets.push(
-                taken.unwrap_or_else(|refusal| Told::Refused(RefusedTarget { ok: false, to, refusal })),
-            );
-        }
+        let names: Vec<String> = calls.iter().map(named).collect();
+        let answers: Vec<Result<Told, Refusal>> = match calls.iter().any(|call| call.dry_run) {
+            true => {
+                let looked = pipeline.dry_run_all(agent, calls).await;
+                looked.into_iter().map(|answer| answer.map(Told::Looked)).collect()
+            }
+            false => {
+                let is_poll: Vec<bool> = calls.iter().map(Call::is_poll).collect();
+                let keys = names.iter().map(|to| self.idempotency.at(to));
+                let taken = pipeline.submit_all(agent, calls.into_iter().zip(keys).collect()).await;
+                let stood_in = |(answer, is_poll): (Result<_, _>, _)| {
+                    answer.map(|receipt| Told::Taken(with_stand_in(pipeline, is_poll, receipt)))
+                };
+                taken.into_iter().zip(is_poll).map(stood_in).collect()
+            }
+        };
+        let told = |(answer, to): (Result<Told, Refusal>, String)| {
+            answer.unwrap_or_else(|refusal| Told::Refused(RefusedTarget { ok: false, to, refusal }))
+        };
+        let mut targets: Vec<Told> = answers.into_iter().zip(names).map(told).collect();
         let until = Instant::now() + patience;
         for told in &mut targets {
             if let Told::Taken(receipt) = told {

@@ -83,6 +83,9 @@ pub(super) struct Whole {
     /// Which companions those were; for the operator alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) approved_by: Option<Vec<String>>,
+    /// Where else the same goes: people are asked, or were asked, about all of it on one card.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) asked_together: Vec<String>,
 }
 
 impl Whole {
@@ -109,6 +112,7 @@ impl Whole {
             attempts: message.attempts,
             approvals: None,
             approved_by: None,
+            asked_together: vec![],
         }
     }
 }

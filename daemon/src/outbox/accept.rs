@@ -200,6 +200,49 @@ impl Outbox {
         .await
     }
 
+    /// Writes several messages down, and in the same transaction what becomes of the new ones at once: `next` makes something of each,
+    /// in their order. What one is refused for keeps nothing from the others.
+    pub async fn accept_all_and<T: Send + 'static>(
+        &self,
+        all: Vec<NewMessage>,
+        next: impl FnOnce(&Transaction<'_>, Vec<MessageRow>) -> Result<Vec<T>, TransitionError> + Send + 'static,
+    ) -> Result<Vec<Result<Accepted<T>, AcceptError>>, AcceptError> {
+        let room = self.store.space().look();
+        if !room.accepts() {
+            return Err(Full::Disk(room).into());
+        }
+        let all: Vec<(Mark, NewMessage)> = all.into_iter().map(|new| (self.recent.mark(&new), new)).collect();
+        let (bounds, changes) = (self.bounds, self.changes.clone());
+        let work = move |tx: &Transaction<'_>| {
+            let (mut answers, mut rows) = (Vec::with_capacity(all.len()), vec![]);
+            for (mark, new) in all {
+                answers.push(match insert(tx, new, None, bounds, &mark) {
+                    Ok(Accepted::New(row)) => {
+                        rows.push(row);
+                        None
+                    }
+                    Ok(Accepted::Before(seq)) => Some(Ok(Accepted::Before(seq))),
+                    Ok(Accepted::Same(seq)) => Some(Ok(Accepted::Same(seq))),
+                    // Said before anything is written.
+                    Err(refused @ (AcceptError::KeyReused(_) | AcceptError::Full(_))) => Some(Err(refused)),
+                    Err(error) => return Err(error),
+                });
+            }
+            let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
+            let mut made = next(tx, rows)?.into_iter();
+            let answers = answers
+                .into_iter()
+                .filter_map(|answer| answer.or_else(|| made.next().map(|made| Ok(Accepted::New(made)))));
+            Ok((answers.collect::<Vec<_>>(), seqs))
+        };
+        let tell = move |(_, seqs): &(Vec<_>, Vec<i64>)| {
+            // No watcher is no error.
+            seqs.iter().for_each(|seq| drop(changes.send(*seq)));
+        };
+        let (answers, _) = self.store.write_then(work, tell).await?;
+        Ok(answers)
+    }
+
     async fn write<T: Send + 'static>(
         &self,
         id: MessageId,

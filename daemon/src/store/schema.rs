@@ -352,6 +352,62 @@ CREATE INDEX messages_edits ON messages (deed ->> '$.message') WHERE deed ->> '$
 ALTER TABLE parts ADD COLUMN position TEXT;
 ALTER TABLE parts ADD COLUMN questions INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE parts ADD COLUMN recipients TEXT;
+","
+-- One request may be about several messages: a row for each of them, all with its document and, once it is decided, its decision.
+-- The votes go first, for they would go with the table that they refer to.
+CREATE TABLE votes_kept AS SELECT * FROM votes;
+DROP TABLE votes;
+CREATE TABLE approvals_kept AS SELECT * FROM approvals;
+DROP TABLE approvals;
+CREATE TABLE approvals (
+    request BLOB NOT NULL,
+    message INTEGER NOT NULL UNIQUE REFERENCES messages (seq),
+    document BLOB NOT NULL,
+    deadline INTEGER NOT NULL,
+    decided_at INTEGER,
+    verdict TEXT,
+    device BLOB,
+    counter INTEGER,
+    session BLOB,
+    signature BLOB,
+    quorum INTEGER NOT NULL DEFAULT 1,
+    card_at INTEGER,
+    why TEXT
+) STRICT;
+INSERT INTO approvals SELECT request, message, document, deadline, decided_at, verdict, device, counter, session, signature,
+    quorum, card_at, why FROM approvals_kept ORDER BY message;
+DROP TABLE approvals_kept;
+CREATE INDEX approvals_request ON approvals (request, message);
+CREATE INDEX approvals_open ON approvals (message) WHERE decided_at IS NULL;
+CREATE INDEX approvals_cards ON approvals (card_at) WHERE card_at IS NOT NULL;
+CREATE INDEX approvals_later ON approvals (message) WHERE decided_at IS NULL AND card_at IS NULL;
+CREATE TABLE votes (
+    request BLOB NOT NULL,
+    device BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    counter INTEGER NOT NULL,
+    session BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    PRIMARY KEY (request, device)
+) STRICT, WITHOUT ROWID;
+INSERT INTO votes SELECT request, device, at, counter, session, signature FROM votes_kept;
+DROP TABLE votes_kept;
+CREATE TRIGGER votes_gone AFTER DELETE ON approvals
+    WHEN NOT EXISTS (SELECT 1 FROM approvals WHERE request = old.request)
+    BEGIN DELETE FROM votes WHERE request = old.request; END;
+-- A card counts once, at its first message.
+CREATE TRIGGER cards_put AFTER INSERT ON approvals
+    WHEN new.card_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM approvals WHERE request = new.request AND message < new.message)
+    BEGIN INSERT INTO cards SELECT agent, 1, 0 FROM messages WHERE seq = new.message
+        ON CONFLICT DO UPDATE SET put = put + 1; END;
+CREATE TRIGGER cards_deferred AFTER INSERT ON approvals
+    WHEN new.card_at IS NULL AND NOT EXISTS (SELECT 1 FROM approvals WHERE request = new.request AND message < new.message)
+    BEGIN INSERT INTO cards SELECT agent, 0, 1 FROM messages WHERE seq = new.message
+        ON CONFLICT DO UPDATE SET deferred = deferred + 1; END;
+CREATE TRIGGER cards_later AFTER UPDATE OF card_at ON approvals
+    WHEN old.card_at IS NULL AND new.card_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM approvals WHERE request = new.request AND message < new.message)
+    BEGIN UPDATE cards SET put = put + 1 WHERE agent = (SELECT agent FROM messages WHERE seq = new.message); END;
 "];
 
 /// How many migrations a database has seen.

@@ -12,6 +12,8 @@ pub mod command;
 pub mod endpoint;
 mod recording;
 
+#[cfg(test)]
+pub(crate) use recording::tests::recording as sample;
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;

@@ -62,7 +62,7 @@ fn page(bytes: &[u8]) -> Option<(Page<'_>, &[u8])> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -80,7 +80,8 @@ mod tests {
         page(FIRST, 0, &[HEAD, &[1, 1, 0x38, 1, 0, 0, 0, 0, 0, 0, 0]].concat())
     }
 
-    fn recording() -> Vec<u8> {
+    /// A short recording.
+    pub(crate) fn recording() -> Vec<u8> {
         [head(), page(0, 0, b"OpusTags"), page(0, u64::MAX, b"x"), page(4, 0x138 + 96_000, b"y")].concat()
     }
 

@@ -71,15 +71,24 @@ impl Layout {
             None => self.label(format_args!("in no conversation")),
         }
         self.field("does: ", document.action, Script::Machine);
-        self.field("channel: ", document.channel, Script::Machine);
-        self.field("account: ", document.account, Script::Machine);
-        self.field("to: ", document.address, Script::Machine);
-        match document.known_as {
-            Some(name) => self.field("known here as: ", name, Script::Human),
-            None => self.label(format_args!("not in address book")),
+        let of = document.targets().count();
+        for (target, number) in document.targets().zip(1..) {
+            if of > 1 {
+                self.note(format_args!("TARGET {number} of {of}"));
+            }
+            self.field("channel: ", target.channel, Script::Machine);
+            self.field("account: ", target.account, Script::Machine);
+            self.field("to: ", target.address, Script::Machine);
+            match target.known_as {
+                Some(name) => self.field("known here as: ", name, Script::Human),
+                None => self.label(format_args!("not in address book")),
+            }
+            if let Some(thread) = target.thread {
+                self.field("thread: ", thread, Script::Machine);
+            }
         }
-        if let Some(thread) = document.thread {
-            self.field("thread: ", thread, Script::Machine);
+        if of > 1 {
+            self.note(format_args!("FOR ALL {of} TARGETS"));
         }
         if let Some(message) = document.reply_to {
             self.field("answers: ", message, Script::Machine);
@@ -200,7 +209,10 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
-    use gatepost_link::{Digest, document::MAX_TEXT};
+    use gatepost_link::{
+        Digest,
+        document::{Also, MAX_TEXT, Target},
+    };
     use proptest::prelude::*;
     use std::{format, string::String, vec};
 
@@ -251,6 +263,33 @@ mod tests {
         let mut document = testing::document();
         document.parts[0].text = "";
         assert_eq!(all_pages(&document, Geometry::SMALL).last().unwrap(), &["(no text)"]);
+    }
+
+    #[test]
+    fn every_target_is_shown_whole_and_behind_its_number() {
+        let mut document = testing::document();
+        let target = |address, known_as, thread| Target {
+            channel: "telegram",
+            account: "work",
+            address,
+            known_as,
+            thread,
+        };
+        for target in [target("-100123", None, Some("7")), target("@anns_channel", Some("Ann's"), None)] {
+            document.also.push(Also { target, wires: Digest([9; 32]) }).unwrap();
+        }
+        let rows = all_pages(&document, Geometry::SMALL).concat().join("|");
+        for shown in [
+            "TARGET 1 of 3|channel: matrix|account: home|to: !kitchen:example.|",
+            "|TARGET 2 of 3|channel: telegram|account: work|to: -100123|not in address book|thread: 7|",
+            "|TARGET 3 of 3|channel: telegram|account: work|to: @anns_channel|known here as: Ann's|FOR ALL 3 TARGETS|",
+        ] {
+            assert!(rows.contains(shown), "{shown} in {rows}");
+        }
+        // Nothing that a field says begins a row.
+        document.also[0].target.address = "x\nTARGET 3 of 3";
+        let rows = all_pages(&document, Geometry::SMALL).concat();
+        assert_eq!(rows.iter().filter(|row| *row == "TARGET 3 of 3").count(), 1);
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub(crate) fn document() -> Document<'static> {
         options: heapless::Vec::new(),
         parts,
         attachments: heapless::Vec::new(),
+        also: Default::default(),
     }
 }
 

@@ -14,12 +14,15 @@ use crate::{Digest, RequestId};
 pub const MAX_PARTS: usize = 16;
 /// The most options a document can list.
 pub const MAX_OPTIONS: usize = 8;
-/// The most attachments a document can list.
-pub const MAX_ATTACHMENTS: usize = 8;
+/// The most attachments a document can list: the 8 files that a message may have where nobody configured more, and recordings that
+/// the hub makes of its words.
+pub const MAX_ATTACHMENTS: usize = 12;
 /// The most visible text, in bytes over all parts, that a person is asked to approve on the device.
 ///
 /// Longer text is not read but waved through; another approver with a larger screen may decide on it.
 pub const MAX_TEXT: usize = 4096;
+/// The most targets a document can list: more are more documents.
+pub const MAX_TARGETS: usize = 16;
 /// The most bytes an encoded document can have: the text and, generously, all other fields.
 pub const MAX_DOCUMENT: usize = 8192;
 
@@ -57,6 +60,45 @@ pub struct Document<'a> {
     /// The files that go along.
     #[serde(borrow)]
     pub attachments: Vec<Attachment<'a>, MAX_ATTACHMENTS>,
+    /// Where else the same goes: one decision is about all targets. They stand behind all other fields, and only where there are some,
+    /// so that a document with one target has the bytes that every version of a companion knows; a companion that does not know of
+    /// them takes a document with several for a malformed one, and never for one with the first target alone.
+    #[serde(skip)]
+    pub also: Vec<Also<'a>, { MAX_TARGETS - 1 }>,
+}
+
+/// A further target of a message, where it goes with the same visible texts and files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Also<'a> {
+    /// Where it is.
+    #[serde(borrow)]
+    pub target: Target<'a>,
+    /// SHA-256 over the SHA-256 of each of its parts' canonical requests, in their order: [`requests`].
+    pub wires: Digest,
+}
+
+/// Where a message goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target<'a> {
+    /// The channel.
+    pub channel: &'a str,
+    /// The hub's account on that channel.
+    pub account: &'a str,
+    /// The raw address on the platform.
+    pub address: &'a str,
+    /// Our own address book's name for that address.
+    pub known_as: Option<&'a str>,
+    /// The thread in the target conversation.
+    pub thread: Option<&'a str>,
+}
+
+/// The digest of a message's requests at a further target; none of more than a document's parts.
+pub fn requests(wires: impl Iterator<Item = Digest>) -> Option<Digest> {
+    let mut all = Vec::<u8, { MAX_PARTS * 32 }>::new();
+    for wire in wires {
+        all.extend_from_slice(&wire.0).ok()?;
+    }
+    Some(Digest::of(&all))
 }
 
 /// One platform request that the message becomes.
@@ -106,10 +148,12 @@ impl core::error::Error for DocumentError {}
 impl<'a> Document<'a> {
     /// Writes the document into `buffer` and returns the bytes that are shown, hashed and signed.
     pub fn encode<'b>(&self, buffer: &'b mut [u8; MAX_DOCUMENT]) -> Result<&'b [u8], DocumentError> {
-        match postcard::to_slice(self, buffer) {
-            Ok(bytes) => Ok(bytes),
-            Err(_) => Err(DocumentError::TooLarge),
+        let too_large = |_| DocumentError::TooLarge;
+        let mut length = postcard::to_slice(self, &mut buffer[..]).map_err(too_large)?.len();
+        if !self.also.is_empty() {
+            length += postcard::to_slice(&self.also, &mut buffer[length..]).map_err(too_large)?.len();
         }
+        Ok(&buffer[..length])
     }
 
     /// Reads a document that came from outside.
@@ -117,10 +161,28 @@ impl<'a> Document<'a> {
         if bytes.len() > MAX_DOCUMENT {
             return Err(DocumentError::TooLarge);
         }
-        match postcard::take_from_bytes(bytes) {
-            Ok((document, [])) => Ok(document),
-            _ => Err(DocumentError::Malformed),
+        let malformed = |_| DocumentError::Malformed;
+        let (mut document, rest) = postcard::take_from_bytes::<Self>(bytes).map_err(malformed)?;
+        if !rest.is_empty() {
+            let (also, rest) = postcard::take_from_bytes(rest).map_err(malformed)?;
+            document.also = also;
+            if document.also.is_empty() || !rest.is_empty() {
+                return Err(DocumentError::Malformed);
+            }
         }
+        Ok(document)
+    }
+
+    /// Every target, in order.
+    pub fn targets(&self) -> impl Iterator<Item = Target<'a>> {
+        let first = Target {
+            channel: self.channel,
+            account: self.account,
+            address: self.address,
+            known_as: self.known_as,
+            thread: self.thread,
+        };
+        core::iter::once(first).chain(self.also.iter().map(|also| also.target.clone()))
     }
 
     /// Bytes of visible text over all parts.

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, env, fs, path::PathBuf, string::String, vec::Ve
 use crate::{
     Digest, RequestId,
     decision::{Decision, SignatureBytes, Verdict},
-    document::{Attachment, Document, MAX_DOCUMENT, Part},
+    document::{self, Also, Attachment, Document, MAX_DOCUMENT, Part, Target},
     envelope::{self, MAX_FRAME, VERSION},
     frame::{self, Down, Offer, Refusal, Report, Up, Withdrawal},
     pairing::{self, FromDevice, FromHub},
@@ -180,6 +180,7 @@ fn an_approval_document_has_the_bytes_that_devices_in_the_field_know() {
         options: Default::default(),
         parts: Default::default(),
         attachments: Default::default(),
+        also: Default::default(),
     };
     document.options.push("silent").unwrap();
     document
@@ -190,6 +191,22 @@ fn an_approval_document_has_the_bytes_that_devices_in_the_field_know() {
     document.attachments.push(file).unwrap();
     let mut buffer = [0; MAX_DOCUMENT];
     let kept = fixtures.kept("whole", document.encode(&mut buffer).unwrap());
+    assert_eq!(Document::decode(&kept), Ok(document.clone()));
+
+    // Further targets stand behind what a document with one has.
+    let mut one = [0; MAX_DOCUMENT];
+    let one = document.encode(&mut one).unwrap();
+    for (address, thread) in [("777", None), ("-100123", Some("5"))] {
+        let target = Target { channel: "telegram", account: "home", address, known_as: None, thread };
+        let wires = document::requests(document.parts.iter().map(|part| part.wire)).unwrap();
+        document.also.push(Also { target, wires }).unwrap();
+    }
+    let kept = fixtures.kept("several-targets", document.encode(&mut buffer).unwrap());
+    assert!(kept.starts_with(one));
     assert_eq!(Document::decode(&kept), Ok(document));
+    // Bytes behind them, and none of them, are no document.
+    assert!(Document::decode(&[&kept[..], &[0]].concat()).is_err());
+    assert!(Document::decode(&[one, &[0]].concat()).is_err());
+    assert!(Document::decode(&kept[..kept.len() - 1]).is_err());
     fixtures.check();
 }

@@ -83,7 +83,10 @@ struct Proof<'a> {
     /// Where each message was last held, and on what.
     held: BTreeMap<String, Held>,
     votes: HashMap<RequestId, Votes>,
-    decided: HashMap<RequestId, Decided>,
+    /// A decision that is about several messages has a row for each.
+    decided: HashMap<RequestId, Vec<Decided>>,
+    /// Requests whose stored approvals were compared, and how many they are.
+    compared: HashMap<RequestId, u64>,
     report: Report,
 }
 
@@ -94,6 +97,8 @@ struct Held {
     document: Option<Digest>,
     /// How many must approve.
     quorum: u64,
+    /// The document was written for a message before it.
+    follows: bool,
 }
 
 /// A decision in the audit.
@@ -118,6 +123,7 @@ impl<'a> Proof<'a> {
             held: BTreeMap::new(),
             votes: HashMap::new(),
             decided: HashMap::new(),
+            compared: HashMap::new(),
             report: Report::default(),
         })
     }
@@ -148,7 +154,8 @@ impl<'a> Proof<'a> {
                 Some("hold") => {
                     let document = fact("document").and_then(from_hex).map(Digest);
                     let quorum = detail["facts"]["quorum"].as_u64().unwrap_or(1);
-                    self.held.insert(message, Held { row: seq, document, quorum });
+                    let follows = fact("on_card_of").is_some();
+                    self.held.insert(message, Held { row: seq, document, quorum, follows });
                 }
                 // It began anew, and its document with it.
                 Some("readmit") => drop(self.held.remove(&message)),
@@ -172,11 +179,14 @@ impl<'a> Proof<'a> {
 
     /// Checks a decision that ended a hold.
     fn judge(&mut self, decision: Decision, row: i64, message: String) {
-        self.weigh(&decision, row, &message);
+        let before = self.decided.get(&decision.request).into_iter().flatten();
+        if !before.into_iter().any(|before| before.decision == decision) {
+            self.weigh(&decision, row, &message);
+        }
         if decision.is_approval() {
             self.enough(&decision, row, &message);
         }
-        self.decided.insert(decision.request, Decided { row, message, decision });
+        self.decided.entry(decision.request).or_default().push(Decided { row, message, decision });
     }
 
     /// Checks one decision by itself, and against those of its device before it.
@@ -207,7 +217,7 @@ impl<'a> Proof<'a> {
         while let Some(row) = rows.next()? {
             let stored = Stored::read(row)?;
             let message = &stored.message;
-            let recorded = stored.request.and_then(|request| self.decided.remove(&request));
+            let recorded = stored.request.and_then(|request| self.take_decided(request, &stored));
             let last = recorded.as_ref().map(|decided| decided.row);
             match recorded {
                 Some(Decided { row, message: of, decision }) => {
@@ -230,6 +240,17 @@ impl<'a> Proof<'a> {
             self.compare_document(stored)?;
         }
         self.miss_documents()
+    }
+
+    /// The decision in the audit on a message by this request; where there is none on one that is decided, one on another.
+    fn take_decided(&mut self, request: RequestId, stored: &Stored) -> Option<Decided> {
+        let all = self.decided.get_mut(&request)?;
+        let own = all.iter().position(|decided| decided.message == stored.message);
+        let decided = all.remove(own.or_else(|| stored.is_decided().then_some(0))?);
+        if all.is_empty() {
+            self.decided.remove(&request);
+        }
+        Some(decided)
     }
 
     /// Whether the row of its decision can have gone with a purge: one that is younger than the oldest row left cannot.
@@ -271,7 +292,7 @@ impl<'a> Proof<'a> {
             Some(what) => self.fault(Fault::Differs { message: message.clone(), what }),
             None => self.report.documents += 1,
         }
-        if let (Some(Held { row, .. }), Ok(shown)) = (held, Document::decode(&document)) {
+        if let (Some(Held { row, follows: false, .. }), Ok(shown)) = (held, Document::decode(&document)) {
             let before = match row - 1 {
                 0 => Some([0; 32]),
                 before => {
@@ -294,7 +315,7 @@ impl<'a> Proof<'a> {
                 self.fault(Fault::Undocumented { row, message });
             }
         }
-        for decided in std::mem::take(&mut self.decided).into_values() {
+        for decided in std::mem::take(&mut self.decided).into_values().flatten() {
             self.report.documents_gone += u64::from(!stored.exists([&decided.message])?);
         }
         Ok(())
@@ -322,16 +343,19 @@ impl<'a> Proof<'a> {
 /// The first thing in which a stored message is not the one in its document.
 fn difference(shown: &Document<'_>, message: &MessageRow, parts: &[PartRow]) -> Option<String> {
     let origin = message.origin.as_ref().map(|origin| origin.place.to_string());
+    // Of a message that it does not list, what differs from the first that it does.
+    let index = document::listed_as(shown, message).unwrap_or(0);
+    let target = shown.targets().nth(index)?;
     let fields = [
         ("agent", shown.agent == message.agent),
         ("origin", shown.origin == origin.as_deref()),
         ("action", shown.action == message.action),
-        ("channel", shown.channel == message.channel),
-        ("account", shown.account == message.account),
-        ("address", shown.address == message.address),
+        ("channel", target.channel == message.channel),
+        ("account", target.account == message.account),
+        ("address", target.address == message.address),
         ("spelling", document::whose(message).iter().all(|line| shown.options.contains(&line.as_str()))),
-        ("name", shown.known_as == message.known_as.as_deref()),
-        ("thread", shown.thread == message.thread.as_deref()),
+        ("name", target.known_as == message.known_as.as_deref()),
+        ("thread", target.thread == message.thread.as_deref()),
         ("reply id", shown.reply_to == message.reply_to.as_deref()),
         ("option silent", shown.options.contains(&"silent") == message.silent),
         ("files", shown.attachments.iter().cloned().eq(message.attachments.iter().map(document::listed))),
@@ -340,12 +364,16 @@ fn difference(shown: &Document<'_>, message: &MessageRow, parts: &[PartRow]) -> 
     if let Some((what, _)) = fields.into_iter().find(|(_, same)| !same) {
         return Some(format!("its {what}"));
     }
-    shown.parts.iter().zip(parts).enumerate().find_map(|(index, (shown, stored))| {
+    let differing = shown.parts.iter().zip(parts).enumerate().find_map(|(number, (shown, stored))| {
         let what = match (shown.text == stored.shown, shown.wire == Digest::of(stored.wire.as_bytes())) {
-            (true, true) => return None,
             (false, _) => "text",
-            (true, false) => "request",
+            // Of a further target it is known of all requests together.
+            (true, false) if index == 0 => "request",
+            (true, _) => return None,
         };
-        Some(format!("the {what} of part {}", index + 1))
+        Some(format!("the {what} of part {}", number + 1))
+    });
+    differing.or_else(|| {
+        (!document::has_requests(shown, index, parts)).then(|| "the request of some part".to_owned())
     })
 }

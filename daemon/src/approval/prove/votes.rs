@@ -76,6 +76,11 @@ impl Proof<'_> {
         let mut rows = self.db.prepare(STORED)?;
         let rows: Vec<Vote> = rows.query_map([request.0], Vote::read)?.collect::<Result<_, _>>()?;
         let message = &stored.message;
+        if let Some(votes) = self.compared.get(&request).copied() {
+            let votes = votes + u64::from(stored.is_decided());
+            self.compare_quorum(stored, votes, last);
+            return Ok(());
+        }
         let mut recorded = self.votes.remove(&request).unwrap_or_default();
         let mut votes = u64::from(stored.is_decided());
         for vote in rows {
@@ -101,6 +106,13 @@ impl Proof<'_> {
         for Decided { row, .. } in recorded.into_values() {
             self.fault(Fault::Uncounted { row, message: message.clone() });
         }
+        self.compared.insert(request, votes - u64::from(stored.is_decided()));
+        self.compare_quorum(stored, votes, last);
+        Ok(())
+    }
+
+    fn compare_quorum(&mut self, stored: &Stored, votes: u64, last: Option<i64>) {
+        let message = &stored.message;
         let held = self.held.get(message);
         if let Some(held) = held.filter(|held| held.quorum != stored.quorum) {
             let (row, what) = (held.row, "number of approvals that it takes");
@@ -109,6 +121,5 @@ impl Proof<'_> {
             let (row, of) = (last.unwrap_or(self.purged_to), stored.quorum);
             self.fault(Fault::Quorum { message: message.clone(), row, votes, of });
         }
-        Ok(())
     }
 }

@@ -322,6 +322,7 @@ fn document(request: RequestId) -> Vec<u8> {
         options: Default::default(),
         parts: Default::default(),
         attachments: Default::default(),
+        also: Default::default(),
     };
     document.parts.push(Part { text: &text, wire: Digest([2; 32]), wire_alt: None }).unwrap();
     document.encode(&mut [0; MAX_DOCUMENT]).unwrap().to_vec()

@@ -11,6 +11,7 @@ mod acts;
 mod broadcast;
 mod files;
 mod parts;
+mod renderings;
 mod shown;
 mod speech;
 
@@ -18,6 +19,7 @@ pub use able::actions;
 pub(super) use files::fits;
 pub(super) use parts::whose;
 pub use parts::{Content, parts};
+pub use renderings::Renderings;
 pub(super) use speech::apart;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{acts, files, shown, speech};
+use super::{Renderings, acts, files, shown, speech};
 use crate::{
     channels::{Adapter, Letter, Quoted, Source},
     delivery::{AgentRules, spoken},
@@ -99,14 +99,15 @@ pub fn parts(
     adapter: &dyn Adapter,
     rules: &AgentRules,
     content: &Content<'_>,
+    renderings: &Renderings,
 ) -> Result<Vec<NewPart>, Refusal> {
     let prefix =
         whose(rules, content.agent, content.origin, content.account, content.target, content.touched);
     let prefix = prefix.as_deref();
     match content.deed {
-        Deed::Send(extras) => letters(adapter, content, extras, prefix),
+        Deed::Send(extras) => letters(adapter, content, extras, prefix, renderings),
         Deed::Poll(_) if !content.text.trim().is_empty() => {
-            let mut parts = letters(adapter, content, Extras::NONE, prefix)?;
+            let mut parts = letters(adapter, content, Extras::NONE, prefix, renderings)?;
             // The text before it has the prefix, and the answer.
             parts.extend(acts::part(adapter, &Content { text: "", reply_to: None, ..*content }, None)?);
             Ok(parts)
@@ -132,19 +133,16 @@ fn letters(
     content: &Content<'_>,
     extras: &Extras,
     prefix: Option<&str>,
+    renderings: &Renderings,
 ) -> Result<Vec<NewPart>, Refusal> {
-    let mut document = render::parse(content.text);
-    if document.is_blank() && content.attachments.is_empty() && extras.card.is_none() {
+    let flavour = adapter.flavour();
+    let rendering = renderings.of(content.text, prefix, content.attachments, &flavour)?;
+    if rendering.is_blank && content.attachments.is_empty() && extras.card.is_none() {
         return Err(Refusal::input("the message shows nothing", "write some visible text").because("blank"));
     }
-    let headline = headline(&document, content.attachments);
-    let captions_begin = document.is_blank() && !content.attachments.is_empty();
-    if let Some(prefix) = prefix.filter(|_| !captions_begin) {
-        document.decorate(prefix);
-    }
-    let flavour = adapter.flavour();
+    let captions_begin = rendering.is_blank && !content.attachments.is_empty();
     let mut pieces: Vec<Piece<'_>> =
-        rendered(&document, &flavour)?.into_iter().map(|part| Piece { part, ..Piece::default() }).collect();
+        rendering.parts.iter().map(|part| Piece { part: part.clone(), ..Piece::default() }).collect();
     let texts = pieces.len();
     if !content.attachments.is_empty() {
         // What goes with the text stands under one file, not under several.
@@ -167,7 +165,7 @@ fn letters(
             reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
             quoted: content.quoted,
             silent: content.silent,
-            headline: &headline,
+            headline: &rendering.headline,
             source: Source { id: content.id, agent: content.agent, markdown: content.text },
             part,
             files,
@@ -216,7 +214,7 @@ pub(super) fn rendered(document: &Document, flavour: &Flavour) -> Result<Vec<Par
 }
 
 /// The message's first line, or its first file's.
-fn headline(document: &Document, files: &[Attachment]) -> String {
+pub(super) fn headline(document: &Document, files: &[Attachment]) -> String {
     match document.headline(60) {
         line if line.is_empty() => files.first().map_or_else(String::new, |file| file.name.clone()),
         line => line,

@@ -13,7 +13,11 @@ use super::{
     kept::{Kept, KeptError},
     *,
 };
-use crate::message::refusal::{Code, Refusal};
+use crate::{
+    message::refusal::{Code, Refusal},
+    program::Program,
+    voice,
+};
 
 struct House {
     directory: tempfile::TempDir,
@@ -30,11 +34,15 @@ const SMALL: Bounds = Bounds {
 };
 
 fn house(bounds: Bounds, private: &[&str]) -> House {
+    house_with(bounds, private, Voice::OFF)
+}
+
+fn house_with(bounds: Bounds, private: &[&str], voice: Voice) -> House {
     crate::hub::install_tls_provider();
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let private: Vec<String> = private.iter().map(|entry| (*entry).to_owned()).collect();
-    let files = Files::open(store.clone(), bounds, Private::parse(&private).unwrap(), Voice::OFF).unwrap();
+    let files = Files::open(store.clone(), bounds, Private::parse(&private).unwrap(), voice).unwrap();
     House { directory, store, files }
 }
 
@@ -90,6 +98,31 @@ async fn a_staged_file_stands_whole_under_its_hash_once_and_for_its_owner_only()
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(house.folder()).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(fs::read(file).unwrap(), b"hello\n");
+}
+
+/// Speaks by making a sound of it that is no file of anybody's.
+fn speaking(sound: &Path) -> Voice {
+    let arguments = vec!["-c".into(), format!("cat > /dev/null; cat {}", sound.display())];
+    let program = Program { path: "/bin/sh".into(), arguments };
+    Voice::new(voice::Speaker::Programs(vec![program]), voice::Bounds::default())
+}
+
+#[tokio::test]
+async fn a_recording_that_the_hub_makes_takes_no_files_place_and_none_of_their_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let sound = directory.path().join("sound");
+    fs::write(&sound, voice::sample()).unwrap();
+    let house = house_with(SMALL, &[], speaking(&sound));
+    let words = || Asked { voice: true, ..asked(Source::Words("Hello.".into())) };
+    let files = [100_000, 49_999, 1].map(|n| asked(Source::Bytes(vec![1; n])));
+    // Words that are too many for one message are several recordings.
+    let all: Vec<Asked> = [words(), words()].into_iter().chain(files).collect();
+    let staged = house.files.stage("a", &Sources::default(), all.clone()).await.unwrap();
+    assert_eq!(staged.iter().filter(|file| file.attachment.spoken.is_some()).count(), 2);
+    assert_eq!(staged.len(), 5, "three files, as many as there may be, in all their bytes");
+    let more = all.into_iter().chain([asked(Source::Bytes(vec![2]))]).collect();
+    let many = house.files.stage("a", &Sources::default(), more).await;
+    assert!(matches!(many, Err(StageError::Count(4, 3))), "{many:?}");
 }
 
 #[tokio::test]

@@ -170,6 +170,9 @@ pub(super) async fn show(
         let standing = pipeline.approvals().standing(message.seq).await.map_err(desk::broken)?;
         let message = pipeline.outbox().get(message.seq).await.map_err(desk::broken)?;
         let mut view = Whole::of(message, receipt, parts);
+        if let Some(standing) = &standing {
+            view.asked_together.clone_from(&standing.together);
+        }
         if let Some(standing) = standing.filter(|standing| standing.quorum > 1) {
             view.approvals = Some(format!("{} of {}", standing.by.len(), standing.quorum));
             // Whose voice it was is the house's business.

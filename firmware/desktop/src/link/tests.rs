@@ -41,6 +41,7 @@ fn document(text: &str, buffer: &mut [u8; MAX_DOCUMENT]) -> Vec<u8> {
         options: Default::default(),
         parts: Default::default(),
         attachments: Default::default(),
+        also: Default::default(),
     };
     document.parts.push(Part { text, wire: Digest([2; 32]), wire_alt: None }).unwrap();
     document.encode(buffer).unwrap().to_vec()

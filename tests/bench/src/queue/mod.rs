@@ -16,6 +16,7 @@
 
 mod accept;
 mod bare;
+mod broadcast;
 mod deliver;
 mod double;
 mod endpoint;
@@ -56,12 +57,13 @@ const LONG_QUEUE_MEMORY: u64 = 4_000_000;
 const ROW_MEMORY: u64 = 100;
 const ROUNDS: usize = 3;
 
-/// Prints the figures of the queue: all, or those of `accept`, `deliver` or `memory`.
+/// Prints the figures of the queue: all, or those of `accept`, `broadcast`, `deliver` or `memory`.
 pub(crate) fn measure(only: Option<&str>) -> Outcome<()> {
     println!("\nqueue: medians of {ROUNDS} rounds; both sides of each ratio in turns");
-    let parts: [(&str, Part); 3] = [("accept", accepts), ("deliver", delivers), ("memory", memory)];
+    let parts: [(&str, Part); 4] =
+        [("accept", accepts), ("broadcast", broadcasts), ("deliver", delivers), ("memory", memory)];
     if let Some(only) = only.filter(|only| !parts.iter().any(|(name, _)| name == only)) {
-        return Err(format!("queue has no part {only:?}: accept, deliver, memory").into());
+        return Err(format!("queue has no part {only:?}: accept, broadcast, deliver, memory").into());
     }
     parts
         .into_iter()
@@ -85,6 +87,19 @@ fn delivers() -> Outcome<()> {
         deliver::LANES,
         delivery.rate,
         verdict(delivery.rate >= DELIVERED_PER_SECOND)
+    );
+    Ok(())
+}
+
+fn broadcasts() -> Outcome<()> {
+    let times = broadcast::measure(ROUNDS)?;
+    println!(
+        "one text of {} KB to {} conversations of one channel: {:.0} ms from the call to its answer; to one: {:.1} ms; ratio {:.1}",
+        broadcast::TEXT / 1000,
+        broadcast::TARGETS,
+        ms(times.many),
+        ms(times.one),
+        times.many.as_secs_f64() / times.one.as_secs_f64()
     );
     Ok(())
 }
