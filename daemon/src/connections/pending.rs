@@ -2,7 +2,8 @@
 //!
 //! There is a bound on them, and a new one is never refused: the oldest has to go for it, of the address that has the most.
 //! Whoever opens connections and says nothing on them drives out their own, while somebody with something to say needs a place
-//! for some milliseconds only. On loopback all have one address, so the age alone decides there.
+//! for some milliseconds only. On loopback all have one address, so the age alone decides there. Whoever has said something
+//! goes last while the hub finds out who they are: on a busy hub that takes longer than a flood of new connections.
 
 use std::{
     collections::HashMap,
@@ -34,6 +35,8 @@ struct Place {
     number: u64,
     network: IpAddr,
     leave: Arc<Notify>,
+    /// Whether the hub is finding out whose it is.
+    asked: bool,
 }
 
 /// A connection's place. It is given up when this is dropped.
@@ -56,7 +59,7 @@ impl Pending {
         let gone = (waiting.places.len() >= self.0.most).then(|| waiting.give_way());
         let number = waiting.next;
         waiting.next += 1;
-        waiting.places.push(Place { number, network: network(peer), leave: Arc::clone(leave) });
+        waiting.places.push(Place { number, network: network(peer), leave: Arc::clone(leave), asked: false });
         (Ticket { pending: self.clone(), number }, gone.is_some())
     }
 
@@ -81,7 +84,10 @@ impl Waiting {
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
         self.places.iter().for_each(|place| *counts.entry(place.network).or_default() += 1);
         let most = counts.values().copied().max().unwrap_or_default();
-        if let Some(at) = self.places.iter().position(|place| counts[&place.network] == most) {
+        let oldest = |asked| {
+            self.places.iter().position(|place| counts[&place.network] == most && (asked || !place.asked))
+        };
+        if let Some(at) = oldest(false).or_else(|| oldest(true)) {
             self.places.remove(at).leave.notify_one();
         }
     }
@@ -91,6 +97,14 @@ impl Ticket {
     /// Gives the place up, for it is known whose the connection is; false if it had to go already.
     pub fn leave(self) -> bool {
         self.give_up()
+    }
+
+    /// Somebody has said who they are, and that is looked up (`true`), or was nobody (`false`).
+    pub fn is_asked(&self, asked: bool) {
+        let mut waiting = self.pending.waiting();
+        if let Ok(at) = waiting.places.binary_search_by_key(&self.number, |place| place.number) {
+            waiting.places[at].asked = asked;
+        }
     }
 
     fn give_up(&self) -> bool {
@@ -145,6 +159,23 @@ mod tests {
         drop(places);
         assert!(pending.is_empty());
         assert!(!pending.enter(address("127.0.0.1"), &Arc::default()).1, "nobody had to go");
+    }
+
+    #[test]
+    fn who_is_being_looked_up_goes_last() {
+        let pending = Pending::new(3);
+        let places: Vec<_> = (0..3).map(|_| enter(&pending, "127.0.0.1")).collect();
+        places[0].0.is_asked(true);
+        let newer = enter(&pending, "127.0.0.1");
+        assert_eq!(places.iter().map(must_go).collect::<Vec<_>>(), [false, true, false]);
+        for place in [&places[2], &newer] {
+            place.0.is_asked(true);
+        }
+        let _newest = enter(&pending, "127.0.0.1");
+        assert!(must_go(&places[0]), "the bound holds for them too");
+        places[2].0.is_asked(false);
+        let _one_more = enter(&pending, "127.0.0.1");
+        assert!(must_go(&places[2]));
     }
 
     #[test]

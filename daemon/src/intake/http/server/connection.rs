@@ -144,6 +144,15 @@ impl Standing {
         ticket.is_none_or(Ticket::leave)
     }
 
+    /// A request has come, and its token is looked up; or it has no valid one.
+    fn is_asked(&self, looked_up: bool) {
+        let mut state = self.state();
+        state.asked = true;
+        if let Some(ticket) = &state.ticket {
+            ticket.is_asked(looked_up);
+        }
+    }
+
     fn has_asked(&self) -> bool {
         self.state().asked
     }
@@ -157,8 +166,11 @@ impl Standing {
         request: Request<Incoming>,
         routes: TowerToHyperService<axum::Router>,
     ) -> Response<Answer> {
-        self.state().asked = true;
+        self.is_asked(true);
         let caller = self.shared.door.caller(request.headers()).await.ok().map(|caller| caller.to_string());
+        if caller.is_none() {
+            self.is_asked(false);
+        }
         let account = Arc::new(self.shared.bytes.account(caller.clone()));
         let mut handling =
             Handling { standing: Arc::clone(&self), _account: Arc::clone(&account), seat: None };
