@@ -4,6 +4,7 @@ mod accounts;
 mod agents;
 mod hooks;
 mod identity;
+mod memory;
 mod operator;
 pub mod reload;
 mod upkeep;

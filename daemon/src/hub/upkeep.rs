@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use super::memory::Memory;
 use crate::{
     audit::checkpoint::{Checkpoint, Signer},
     files::Files,
@@ -46,8 +47,10 @@ pub(super) async fn keep_up(outbox: Outbox, files: Files, signer: Signer, plan: 
     let mut backup_due = SystemTime::now() + due_in(&store, plan.backup_every);
     let mut sign_due = Instant::now();
     let mut purge_due = Instant::now() + BEAT.min(plan.retention);
+    let mut memory = Memory::default();
     loop {
         beat.tick().await;
+        memory.look().await;
         if !store.space().look().sends() {
             continue;
         }

@@ -244,7 +244,7 @@ fn as_f64(n: u64) -> f64 {
 }
 
 /// Bytes of memory that this process holds, where the system says (proc(5)).
-fn resident() -> Option<u64> {
+pub(crate) fn resident() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
