@@ -41,6 +41,7 @@ pub(super) struct Fetcher {
     /// Made when it is first needed: the authorities that it trusts are a few megabytes.
     client: OnceCell<Client>,
     private: Arc<Private>,
+    names: Arc<dyn Resolve>,
 }
 
 /// What came.
@@ -52,8 +53,23 @@ pub(super) struct Fetched {
     pub(super) kind: Option<String>,
 }
 
+/// Resolves names as this machine does.
+struct System;
+
+impl Resolve for System {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
 /// Resolves names, and answers only with addresses that may be connected to.
-struct Judged(Arc<Private>);
+struct Judged {
+    private: Arc<Private>,
+    names: Arc<dyn Resolve>,
+}
 
 /// A name leads where nothing is fetched from.
 #[derive(Debug, thiserror::Error)]
@@ -65,10 +81,11 @@ struct NotPublic {
 
 impl Resolve for Judged {
     fn resolve(&self, name: Name) -> Resolving {
-        let private = Arc::clone(&self.0);
+        let private = Arc::clone(&self.private);
+        let host = name.as_str().to_owned();
+        let answer = self.names.resolve(name);
         Box::pin(async move {
-            let host = name.as_str().to_owned();
-            let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
+            let addresses: Vec<SocketAddr> = answer.await?.collect();
             if !private.names(&host)
                 && let Some(inside) = addresses.iter().find(|address| !private.permits(address.ip()))
             {
@@ -82,12 +99,17 @@ impl Resolve for Judged {
 
 impl Fetcher {
     pub(super) fn new(private: Private) -> Self {
-        Self { client: OnceCell::new(), private: Arc::new(private) }
+        Self::asking(Arc::new(System), private)
+    }
+
+    /// One that asks `names` where a name leads to.
+    pub(super) fn asking(names: Arc<dyn Resolve>, private: Private) -> Self {
+        Self { client: OnceCell::new(), private: Arc::new(private), names }
     }
 
     fn client(&self) -> Result<Client, reqwest::Error> {
         Client::builder()
-            .dns_resolver(Judged(Arc::clone(&self.private)))
+            .dns_resolver(Judged { private: Arc::clone(&self.private), names: Arc::clone(&self.names) })
             .redirect(Policy::none())
             .no_proxy()
             .referer(false)

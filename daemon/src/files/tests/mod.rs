@@ -1,6 +1,7 @@
 //! Files on their way into the folder and out of it.
 
 mod fetch;
+mod rebinding;
 
 use std::{
     fs,
