@@ -94,6 +94,7 @@ async fn blocks_go_to_whom_they_name_and_bare_text_beside_them_to_nobody() -> Re
         "<message to=local:colleagues>The code is 4711</message>",
         "Well. <message to=\"local:colleagues\" account=\"home\">The code is 4711</message>",
         "<message to=\"local:colleagues\">The code is 4711</mesage> Yours.",
+        "<message to=\"local:colleagues\"><message to=\"local:eve\">The code is 4711</message></message>",
     ] {
         let response = json!({"text": wrong, "attachments": [{"base64": "aGk="}]});
         for turn in [json!({"text": wrong}), json!({"response": response})] {

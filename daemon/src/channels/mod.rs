@@ -31,6 +31,7 @@ pub mod local;
 pub mod located;
 pub mod matrix;
 pub mod ntfy;
+mod phone;
 pub mod registry;
 pub mod removals;
 #[cfg(test)]

@@ -30,6 +30,11 @@ impl Current {
         self.0.send_replace(pipeline);
     }
 
+    /// Who waits at this is told of every configuration from here on.
+    pub(super) fn replacements(&self) -> watch::Receiver<Pipeline> {
+        self.0.subscribe()
+    }
+
     /// Waits until another configuration holds.
     pub async fn changed(&self) {
         // It ends with the sender, which `self` keeps.

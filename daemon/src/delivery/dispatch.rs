@@ -117,6 +117,7 @@ impl Current {
         let (free, mut done) = mpsc::unbounded_channel();
         let mut at_work = AtWork { lanes: Lanes::default(), sending: JoinSet::new(), free };
         let mut changes = self.pipeline().outbox().changes();
+        let mut replaced = self.replacements();
         // All of the queue is to be looked at; else what has changed, and who is done.
         let (mut all, mut changed, mut freed) = (true, vec![], vec![]);
         let mut next = None;
@@ -152,6 +153,8 @@ impl Current {
                 },
                 Some(lane) = done.recv(), if !all => freed.push(lane),
                 () = tokio::time::sleep(sleep.unwrap_or(Duration::MAX)) => all = true,
+                // It may let go what another one kept: a card for which the hour had no room.
+                Ok(()) = replaced.changed() => all = true,
                 _ = &mut stop => break,
             }
             if !rest.is_zero() {

@@ -10,12 +10,20 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use serde_json::json;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::timeout};
 
-use super::{HubError, accounts::Opened, agents::agents, broker_elsewhere, hooks, voice};
+use super::{
+    HubError,
+    accounts::Opened,
+    agents::agents,
+    broker_elsewhere, hooks,
+    steady::{self, NotSteady},
+    voice,
+};
 use crate::{
     audit::{self, Entry},
     config::{Config, ConfigError, changes::Changes, locate::locate_in},
@@ -26,13 +34,19 @@ use crate::{
     store::{Store, StoreError},
 };
 
+/// How long a stop waits for a reload under way.
+const STOP: Duration = Duration::from_secs(5);
+
 /// Why the old configuration still holds. Each text says where to look.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
     /// The hub has its configuration from somewhere else.
     #[error("the hub was not started from a configuration file, so there is none to read again")]
     NoFile,
-    /// The file.
+    /// The file is none, or is being written.
+    #[error(transparent)]
+    File(#[from] NotSteady),
+    /// What it says.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// Everybody can read a secret.
@@ -131,8 +145,14 @@ impl Reload {
 
     /// Lets all accounts say goodbye. There is no reload after this.
     pub(super) async fn stop(&self) {
-        if let Some(Holds { listening, .. }) = self.0.holds.lock().await.take() {
-            listening.leave().await;
+        // A reload that hangs, on a secret's file that never ends for instance, must not keep the hub from stopping.
+        match timeout(STOP, self.0.holds.lock()).await {
+            Ok(mut holds) => {
+                if let Some(Holds { listening, .. }) = holds.take() {
+                    listening.leave().await;
+                }
+            }
+            Err(_) => tracing::warn!("a reload has not ended, and the accounts say no goodbye"),
         }
     }
 }
@@ -169,6 +189,7 @@ impl Shared {
     /// Builds all of the file's configuration; nothing holds yet.
     fn next(&self, opened: &Opened) -> Result<Next, ReloadError> {
         let file = self.file.as_deref().ok_or(ReloadError::NoFile)?;
+        steady::wait(file)?;
         let config = Config::load(file)?;
         config.refuse_everybodys_secrets()?;
         for warning in config.warnings() {

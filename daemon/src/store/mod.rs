@@ -82,6 +82,7 @@ impl Store {
         let path = directory.join("gatepost.db");
         let unusable = |error| LockError::Directory(directory.into(), error);
         restore::finish(directory).map_err(unusable)?;
+        private_file::tighten(directory);
         let size = || std::fs::metadata(&path).map_or(0, |file| file.len());
         if size() == 0 {
             if epoch::recorded(directory)?.is_some() {

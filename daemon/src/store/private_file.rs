@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -17,6 +17,28 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match path.parent() {
         Some(directory) => sync(directory),
         None => Ok(()),
+    }
+}
+
+/// Takes from everybody but their owner what others may read of the files in a directory, and says so: they may have read it by
+/// then. What cannot be changed is said as well.
+pub(super) fn tighten(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let Ok(metadata) = entry.metadata() else { continue };
+        if !metadata.is_file() || metadata.permissions().mode() & 0o077 == 0 {
+            continue;
+        }
+        let path = entry.path();
+        match fs::set_permissions(&path, fs::Permissions::from_mode(0o600)) {
+            Ok(()) => tracing::warn!(
+                file = %path.display(),
+                "others could read or write this file of the hub; only its owner can now. If somebody may have: gatepost agent \
+                 revoke, and a new hub.key by pairing anew"
+            ),
+            Err(error) => {
+                tracing::error!(file = %path.display(), %error, "others can read this file of the hub")
+            }
+        }
     }
 }
 

@@ -151,6 +151,27 @@ async fn a_second_store_on_the_same_directory_is_refused() {
 }
 
 #[test]
+fn what_others_could_read_of_the_hub_is_its_owners_alone_again() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    drop(Store::open(directory.path()).unwrap());
+    let files = ["gatepost.db", "hub.key", "operator.token"].map(|name| directory.path().join(name));
+    for file in &files {
+        let _ = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    let _store = Store::open(directory.path()).unwrap();
+    for file in &files {
+        assert_eq!(
+            std::fs::metadata(file).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
 fn a_newer_database_is_refused_with_both_versions() {
     let directory = tempfile::tempdir().unwrap();
     drop(Store::open(directory.path()).unwrap());

@@ -32,7 +32,7 @@ use super::{
     account::{OpenError, Opening},
     capabilities::DeliveryMode,
     http::{base::Base, token::Token},
-    identity::Spelling,
+    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -177,7 +177,14 @@ impl Adapter for IMessage {
 
     /// By which service a message goes is not who it goes to: all conversations with one handle are one.
     fn identity(&self, address: &str) -> Spelling {
-        Spelling::known(target::identity(address))
+        target::identity(address).map_or(Spelling::Ask, Spelling::known)
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        Err(Unidentified::not_known(format!(
+            "{address} is neither a number, a mailbox nor a group: {}",
+            target::HINT
+        )))
     }
 
     fn recipient<'a>(&self, identity: &'a str, written_as: Option<&'a str>) -> &'a str {

@@ -3,6 +3,8 @@
 //! `iMessage;-;HANDLE` is the conversation with a person, so it is the handle; all others (`iMessage;+;chat123`, `SMS;-;…`)
 //! keep their GUID.
 
+use crate::channels::phone;
+
 /// What an address may look like.
 pub(super) const HINT: &str = "a number such as +4915112345678, an e-mail address, or a conversation's GUID such as iMessage;+;chat123456";
 
@@ -30,13 +32,27 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
 /// Who a canonical address is: a person by their handle, a group by its GUID with the service it was first made by.
 ///
 /// Messages writes one conversation down under several GUIDs: by its service (`iMessage`, `SMS`, `RCS`), and since macOS 26 as
-/// `any`. A `+` before a handle makes no group of it. What writes by SMS and has no number (a short code) is nowhere else.
-pub(super) fn identity(address: &str) -> String {
+/// `any`. A `+` before a handle makes no group of it. What writes by SMS and has no number (a short code, a name) is nowhere
+/// else. Of any other id nobody can say whose it is: it may be somebody's number as the Mac of the account would read it.
+pub(super) fn identity(address: &str) -> Option<String> {
     match address.split(';').collect::<Vec<_>>().as_slice() {
-        [_, "-", id] => handle(id).unwrap_or_else(|| format!("SMS;-;{id}")),
-        [_, "+", id] => handle(id).unwrap_or_else(|| format!("iMessage;+;{id}")),
-        _ => address.to_owned(),
+        [_, "-", id] => handle(id).or_else(|| is_sender(id).then(|| format!("SMS;-;{}", id.to_lowercase()))),
+        [_, "+", id] => handle(id).or_else(|| is_group(id).then(|| format!("iMessage;+;{id}"))),
+        _ => Some(address.to_owned()),
     }
+}
+
+/// A short code of up to six digits, or a sender's name of up to eleven letters and digits (3GPP TS 23.040, section 9.1.2.5).
+fn is_sender(id: &str) -> bool {
+    let is_word = id.len() <= 11 && id.bytes().all(|b| b.is_ascii_alphanumeric());
+    is_word && (id.len() <= 6 || id.bytes().any(|b| b.is_ascii_alphabetic()))
+}
+
+/// The id that Messages gives a group: `chat` and a number, or 32 hexadecimal digits.
+fn is_group(id: &str) -> bool {
+    let hexadecimal = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+    hexadecimal
+        || id.strip_prefix("chat").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The handle of the person whom a canonical address reaches by iMessage; none for a group, and for what asks for SMS or RCS.
@@ -49,9 +65,7 @@ pub(super) fn reached_by_imessage(address: &str) -> Option<String> {
 
 fn handle(text: &str) -> Option<String> {
     if let Some(number) = text.strip_prefix('+') {
-        let digits: String = number.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();
-        let fits = (7..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-        return fits.then(|| format!("+{digits}"));
+        return phone::digits(number).map(|digits| format!("+{digits}"));
     }
     let (name, domain) = text.split_once('@')?;
     let graphic = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && b != b';');
@@ -130,8 +144,24 @@ mod tests {
             ("any;+;chat1", "iMessage;+;chat1"),
             ("SMS;+;chat1", "iMessage;+;chat1"),
             ("any;-;22395", "SMS;-;22395"),
+            ("SMS;-;DHL", "SMS;-;dhl"),
         ] {
-            assert_eq!(identity(&canonical(given).unwrap()), who, "{given}");
+            assert_eq!(identity(&canonical(given).unwrap()).as_deref(), Some(who), "{given}");
+        }
+        for nobodys in [
+            "any;-;4915112345678",
+            "any;-;004915112345678",
+            "any;-;tel:+4915112345678",
+            "any;-;p:+4915112345678",
+            "any;-;mailto:a@b.org",
+            "any;-;+49.151.12345678",
+            "any;-;+49(0)15112345678",
+            "any;+;4915112345678",
+        ] {
+            assert_eq!(identity(&canonical(nobodys).unwrap()), None, "{nobodys}");
+        }
+        for refused in ["+49(0)15112345678", "+49015112345678"] {
+            assert!(canonical(refused).is_err(), "{refused}");
         }
         for (given, person) in [
             ("+4915112345678", Some("+4915112345678")),

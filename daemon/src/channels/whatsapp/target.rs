@@ -6,6 +6,7 @@
 //! themselves, and by their beginning which way they came.
 
 use super::Way;
+use crate::channels::phone;
 
 /// What an address may look like.
 pub(super) const HINT: &str = "a number with its country's code, such as +4915112345678, or a business-scoped user id such as US.13491208655302741918";
@@ -18,9 +19,6 @@ pub(super) const EVERY_HINT: &str = "a number with its country's code, such as +
 /// What stands behind the country's code in a business-scoped user id, in characters ("up to 128 alphanumeric characters":
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>).
 const MAX_USER_ID: usize = 128;
-
-/// The longest number (ITU-T E.164: 15 digits), and the shortest that is one with its country.
-const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
 /// What an account can write to beside numbers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,7 +54,7 @@ pub(super) fn canonical(address: &str, takes: Takes) -> Result<String, &'static 
     }
     let bare = address.strip_prefix("phone:").unwrap_or(address);
     let bare = bare.strip_suffix(PERSON).unwrap_or(bare);
-    number(bare.strip_prefix('+').unwrap_or(bare)).ok_or(hint)
+    phone::digits(bare.strip_prefix('+').unwrap_or(bare)).ok_or(hint)
 }
 
 /// Whether an address is the id that Meta has for a person towards one business (a business-scoped user id): a country's two
@@ -89,14 +87,6 @@ pub(super) fn identity(address: &str) -> String {
         ("55", 10) if matches!(rest.as_bytes()[2], b'6'..=b'9') => format!("55{}9{}", &rest[..2], &rest[2..]),
         _ => address.to_owned(),
     }
-}
-
-fn number(text: &str) -> Option<String> {
-    let digits: String = text.chars().filter(|c| !matches!(c, ' ' | '-' | '(' | ')')).collect();
-    let is_one = DIGITS.contains(&digits.len())
-        && digits.bytes().all(|b| b.is_ascii_digit())
-        && !digits.starts_with('0');
-    is_one.then_some(digits)
 }
 
 /// What stands behind a number in WhatsApp's own protocol.

@@ -50,6 +50,11 @@ pub fn parse(text: &str) -> Parsed {
             parsed.broken = true;
             break;
         };
+        // Two that stand in each other: whose words are the inner ones'?
+        if Tags::within(&inside[..end]).next(OPEN, Code::InLines).is_some() {
+            parsed.broken = true;
+            break;
+        }
         parsed.bare.push_str(&rest[..at]);
         parsed.blocks.push(Block { to, text: inside[..end].trim().to_owned() });
         rest = &inside[end + CLOSE.len()..];
