@@ -89,10 +89,14 @@ fn about_files(files: &FileRules, speaks: bool) -> Vec<String> {
         FileForm::Together => "go in one message with the text",
         FileForm::Captioned => "follow the text, each with its `caption`",
     };
+    let most = match files.max_size {
+        u64::MAX => String::new(),
+        size => format!(", {} MB each at most", size / 1_000_000),
+    };
     let only = files.alone().map(|alone| format!(" Only {alone}.")).unwrap_or_default();
     let words = if speaks { ", or `{text}` to have words spoken" } else { "" };
     vec![
-        format!("`attachments` {together}, {} MB each at most.{only}", files.max_size / 1_000_000),
+        format!("`attachments` {together}{most}.{only}"),
         format!("`voice` is a recording{words}; it goes before the other files."),
     ]
 }

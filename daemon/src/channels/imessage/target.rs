@@ -74,7 +74,9 @@ fn handle(text: &str) -> Option<String> {
         && graphic(domain)
         && domain.contains('.')
         && !domain.contains('@')
-        && !name.starts_with('-');
+        && !name.starts_with('-')
+        // `mailto:`, `tel:`.
+        && !name.contains(':');
     fits.then(|| text.to_lowercase())
 }
 
