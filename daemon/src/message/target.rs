@@ -66,7 +66,18 @@ pub struct NotATarget(pub String);
 
 impl Destination {
     /// Reads a target. `channels` are the names that count as a channel before a colon.
+    ///
+    /// # Errors
+    /// It is none, or one that would be read as another when it is written down again (`channel:tg:5`).
     pub fn parse(text: &str, channels: &[&str]) -> Result<Self, NotATarget> {
+        let meant = Self::read(text, channels)?;
+        match Self::read(&meant.to_string(), channels) {
+            Ok(again) if again == meant => Ok(meant),
+            _ => Err(NotATarget(text.chars().take(80).collect())),
+        }
+    }
+
+    fn read(text: &str, channels: &[&str]) -> Result<Self, NotATarget> {
         let refused = || NotATarget(text.chars().take(80).collect());
         let text = text.trim();
         if text == "current" {
@@ -120,6 +131,13 @@ mod tests {
 
     fn parse(text: &str) -> Result<Destination, NotATarget> {
         Destination::parse(text, &["matrix", "email", "local", "telegram"])
+    }
+
+    #[test]
+    fn a_target_that_would_be_read_as_another_is_none() {
+        for text in ["channel:tg:5", "chat:user:5", "channel:current", "chat:Telegram:5"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
     }
 
     fn address(channel: Option<&str>, address: &str, thread: Option<&str>) -> Destination {
