@@ -25,6 +25,9 @@ pub(crate) struct Wanted {
     /// How long each of them runs.
     #[arg(long, default_value_t = 10)]
     seconds: u64,
+    /// So many inputs at most, and nothing that an earlier run learnt: with a seed, the same ones in every run.
+    #[arg(long)]
+    inputs: Option<u64>,
     /// Where its random numbers begin; other inputs each time if none is given.
     #[arg(long)]
     seed: Option<u32>,
@@ -105,7 +108,9 @@ fn build(targets: &[String]) -> Result<PathBuf> {
 
 fn try_one(programs: &Path, target: &str, wanted: &Wanted) -> Result<()> {
     let tests = root().canonicalize()?.join("tests/fuzz");
-    let (corpus, artifacts) = (tests.join("corpus").join(target), tests.join("artifacts").join(target));
+    let fresh = wanted.inputs.map(|_| tempfile::tempdir()).transpose()?;
+    let (learnt, artifacts) = (tests.join("corpus").join(target), tests.join("artifacts").join(target));
+    let corpus = fresh.as_ref().map_or(learnt, |fresh| fresh.path().to_owned());
     for folder in [&corpus, &artifacts] {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
@@ -118,6 +123,7 @@ fn try_one(programs: &Path, target: &str, wanted: &Wanted) -> Result<()> {
         }
         None => {
             program.args([format!("-max_total_time={}", wanted.seconds), format!("-max_len={MAX_INPUT}")]);
+            program.args(wanted.inputs.map(|inputs| format!("-runs={inputs}")));
             program.args(wanted.seed.map(|seed| format!("-seed={seed}")));
             program.args(["-print_final_stats=1", "-verbosity=1"]).arg(&corpus);
             let (seeds, words) = (tests.join("seeds").join(target), tests.join("words").join(target));
