@@ -5,7 +5,7 @@ mod story;
 
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
-use gatepost_tests::hub::TestHub;
+use gatepost_tests::hub::{TestHub, eventually};
 use serde_json::json;
 
 use story::Story;
@@ -28,6 +28,12 @@ async fn a_session_of_two_agents_reads_as_it_did() -> Result<()> {
     let mut house = TestHub::start(CONFIG).await?;
     let (engineer, gardener) = (house.agent("engineer").await?, house.agent("gardener").await?);
     let bridge = house.bridge("porch").await?;
+    // The story begins when the companion is there, or it tells of one that is still connecting.
+    let operator = house.operator()?;
+    eventually("the companion is there", || {
+        let listed = operator.get("/v1/companions")?.taken()?;
+        Ok((listed["companions"][0]["able"] == true).then_some(()))
+    })?;
     let mut story = Story::begin(
         "A session",
         "Two agents live in a house: *engineer* may write to `local:team` and `local:ann`, *gardener* to `local:ann` \
