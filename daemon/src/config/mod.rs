@@ -126,12 +126,17 @@ impl Config {
     /// Reads and checks a file. Relative paths in it are relative to it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = fs::read_to_string(path).map_err(|error| ConfigError::Read(path.into(), error))?;
-        let mut config = Self::parse(&text, path)?;
+        Self::read(&text, path)
+    }
+
+    /// The same of the text that the file at `path` has.
+    pub(crate) fn read(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let mut config = Self::parse(text, path)?;
         if let Some(parent) = path.parent() {
             config.hub.data_dir = parent.join(&config.hub.data_dir);
             if let Some(file) = &config.hub.allowlists {
                 book::import(&parent.join(file), &mut config.agents)?;
-                config.check().map_err(|error| error.located(&text, path))?;
+                config.check().map_err(|error| error.located(text, path))?;
             }
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
                 *folder = parent.join(&*folder);

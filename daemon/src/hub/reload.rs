@@ -189,8 +189,7 @@ impl Shared {
     /// Builds all of the file's configuration; nothing holds yet.
     fn next(&self, opened: &Opened) -> Result<Next, ReloadError> {
         let file = self.file.as_deref().ok_or(ReloadError::NoFile)?;
-        steady::wait(file)?;
-        let config = Config::load(file)?;
+        let config = Config::read(&steady::read(file)?, file)?;
         config.refuse_everybodys_secrets()?;
         for warning in config.warnings() {
             tracing::warn!("{warning}");

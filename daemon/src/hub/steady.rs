@@ -37,16 +37,25 @@ pub enum NotSteady {
     Io(PathBuf, io::Error),
 }
 
-/// Waits until a file stays as it is; for three seconds at most.
-pub(super) fn wait(file: &Path) -> Result<(), NotSteady> {
-    let mut before = content(file)?;
+/// Reads a file when it stays as it is, for which it waits three seconds at most.
+pub(super) fn read(file: &Path) -> Result<String, NotSteady> {
+    settled(file, || content(file), || thread::sleep(STEADY))
+}
+
+/// The first content that is the same at two looks with a pause between them.
+fn settled(
+    file: &Path,
+    mut look: impl FnMut() -> Result<String, NotSteady>,
+    mut pause: impl FnMut(),
+) -> Result<String, NotSteady> {
+    let mut before = look()?;
     for _ in 0..LOOKS {
-        thread::sleep(STEADY);
-        let now = content(file)?;
+        pause();
+        let now = look()?;
         if now == before {
-            return match now.trim_ascii().is_empty() {
+            return match now.trim().is_empty() {
                 true => Err(NotSteady::Empty(file.into())),
-                false => Ok(()),
+                false => Ok(now),
             };
         }
         before = now;
@@ -54,7 +63,7 @@ pub(super) fn wait(file: &Path) -> Result<(), NotSteady> {
     Err(NotSteady::Changing(file.into()))
 }
 
-fn content(file: &Path) -> Result<Vec<u8>, NotSteady> {
+fn content(file: &Path) -> Result<String, NotSteady> {
     let failed = |error| NotSteady::Io(file.into(), error);
     // Looked at before it is opened: a pipe is opened when somebody writes to it.
     if !fs::metadata(file).map_err(failed)?.is_file() {
@@ -62,10 +71,10 @@ fn content(file: &Path) -> Result<Vec<u8>, NotSteady> {
     }
     let mut bytes = Vec::new();
     File::open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    match bytes.len() as u64 > MAX_BYTES {
-        true => Err(NotSteady::TooLarge(file.into())),
-        false => Ok(bytes),
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(NotSteady::TooLarge(file.into()));
     }
+    String::from_utf8(bytes).map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
 #[cfg(test)]
@@ -76,34 +85,30 @@ mod tests {
     fn a_file_is_read_when_it_stays_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gatepost.toml");
-        assert!(matches!(wait(&file), Err(NotSteady::Io(..))));
+        assert!(matches!(read(&file), Err(NotSteady::Io(..))));
         fs::write(&file, " \n").unwrap();
-        assert!(matches!(wait(&file), Err(NotSteady::Empty(_))));
+        assert!(matches!(read(&file), Err(NotSteady::Empty(_))));
         fs::write(&file, "[hub]\n").unwrap();
-        wait(&file).unwrap();
-        assert!(matches!(wait(folder.path()), Err(NotSteady::NoFile(_))));
+        assert_eq!(read(&file).unwrap(), "[hub]\n");
+        assert!(matches!(read(folder.path()), Err(NotSteady::NoFile(_))));
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert!(matches!(wait(&pipe), Err(NotSteady::NoFile(_))));
+        assert!(matches!(read(&pipe), Err(NotSteady::NoFile(_))));
     }
 
     #[test]
     fn a_file_that_is_being_written_is_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("gatepost.toml");
-        fs::write(&file, "half = 1\n").unwrap();
-        let writer = {
-            let file = file.clone();
-            thread::spawn(move || {
-                for n in 0..5 {
-                    thread::sleep(STEADY / 3);
-                    fs::write(&file, format!("half = {n}\n")).unwrap();
-                }
-                fs::write(&file, "whole = 1\n").unwrap();
-            })
+        let file = Path::new("gatepost.toml");
+        let looks = |contents: &'static [&'static str]| {
+            let (mut contents, mut pauses) = (contents.iter().cycle(), 0);
+            let look = || Ok((*contents.next().unwrap()).to_owned());
+            let settled = settled(file, look, || pauses += 1);
+            (settled, pauses)
         };
-        wait(&file).unwrap();
-        writer.join().unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "whole = 1\n");
+        let (whole, pauses) = looks(&["half = 1", "half = 2", "", "whole = 1", "whole = 1"]);
+        assert_eq!((whole.unwrap().as_str(), pauses), ("whole = 1", 4));
+        assert!(matches!(looks(&["half = 1", "", ""]).0, Err(NotSteady::Empty(_))));
+        let (never, pauses) = looks(&["half = 1", "half = 2"]);
+        assert!(matches!(never, Err(NotSteady::Changing(_))) && pauses == LOOKS, "{pauses}");
     }
 }
