@@ -15,7 +15,7 @@ use super::{
     Pipeline,
     plan::Renderings,
     prepare::{Judged, ask, tell},
-    submit::{Admission, Admitted, DryRun, Idempotency, not_accepted, unavailable},
+    submit::{Admission, Admitted, Idempotency, not_accepted, unavailable},
 };
 use crate::{
     approval::Holding,
@@ -130,16 +130,6 @@ impl Pipeline {
                 Ok(Accepted::Same(seq)) => self.same(seq).await,
                 Err(error) => Err(not_accepted(error)),
             });
-        }
-        answers
-    }
-
-    /// Says what [`submit_all`](Self::submit_all) would do with each of these calls, and does nothing.
-    pub async fn dry_run_all(&self, agent: &str, calls: Vec<Call>) -> Vec<Result<DryRun, Refusal>> {
-        let renderings = Renderings::default();
-        let mut answers = Vec::with_capacity(calls.len());
-        for call in calls {
-            answers.push(self.dry_run_with(agent, call, &renderings).await);
         }
         answers
     }

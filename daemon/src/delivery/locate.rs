@@ -84,7 +84,8 @@ impl Pipeline {
         Ok(touched)
     }
 
-    fn adapter_of(&self, resolved: &Resolved) -> Result<&Arc<dyn Adapter>, Refusal> {
+    /// The adapter of the account that a call goes from.
+    pub(super) fn adapter_of(&self, resolved: &Resolved) -> Result<&Arc<dyn Adapter>, Refusal> {
         let picked = self.0.accounts.pick(&resolved.target.channel, Some(&resolved.account));
         picked.map(|(_, adapter)| adapter).map_err(super::submit::no_account)
     }

@@ -20,6 +20,7 @@ mod attempt;
 mod broadcast;
 pub mod current;
 pub mod dispatch;
+pub mod dry_run;
 mod ending;
 pub mod hooks;
 pub mod identities;
@@ -52,7 +53,7 @@ use serde_json::Value;
 
 use crate::{
     approval::Approvals,
-    channels::{account::Accounts, registry},
+    channels::{Capabilities, account::Accounts, registry},
     files::{Files, Sources},
     message::{
         call::Call,
@@ -229,8 +230,13 @@ impl Pipeline {
 
     /// What stands in for a poll on a channel that has none of its own.
     pub fn polls_stand_in(&self, channel: &str) -> Option<&'static str> {
+        self.can(channel)?.polls?.stand_in
+    }
+
+    /// What the first account of a channel does.
+    fn can(&self, channel: &str) -> Option<&'static Capabilities> {
         let (_, _, adapter) = self.0.accounts.iter().find(|(open, ..)| *open == channel)?;
-        adapter.capabilities().polls?.stand_in
+        Some(adapter.capabilities())
     }
 
     /// What an agent may do, if the configuration has a section for it.

@@ -16,10 +16,7 @@ use super::views::Summary;
 use crate::{
     agents::{Caller, Role},
     channels::registry,
-    delivery::{
-        Pipeline,
-        submit::{DryRun, Idempotency},
-    },
+    delivery::{Pipeline, dry_run::DryRun, submit::Idempotency},
     message::{
         action::Action,
         call::Call,

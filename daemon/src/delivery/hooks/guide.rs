@@ -8,47 +8,18 @@ use std::{
 
 use serde_json::Value;
 
-use crate::channels::{
-    Capabilities,
-    formats::{Format, format},
-    guide,
-};
+use crate::channels::formats::{Format, format};
 
 /// The most sessions and channels that are remembered; past this it begins anew, and some guides are given twice.
 const MOST: usize = 10_000;
-
-/// What the accounts of this hub do, for the guides of their channels.
-#[derive(Clone, Copy)]
-pub(super) struct Able<'a> {
-    /// What an account of this channel does, if there is one.
-    pub can: &'a dyn Fn(&str) -> Option<&'static Capabilities>,
-    /// Whether the hub makes recordings.
-    pub speaks: bool,
-}
 
 /// Who has been given which guide.
 #[derive(Default)]
 pub(super) struct Guides(Mutex<HashSet<(String, String, &'static str)>>);
 
 impl Guides {
-    /// This session of the agent has the guide of this channel already.
-    pub(super) fn given(&self, agent: &str, session: &str, channel: &str) {
-        self.fresh(agent, session, [channel].into_iter());
-    }
-
-    /// The guides of those of these targets' channels that this session of the agent has had none of.
+    /// Those of these targets' channels of which this session of the agent has had no guide; it counts as given from here on.
     pub(super) fn first_use<'a>(
-        &self,
-        agent: &str,
-        session: &str,
-        to: impl Iterator<Item = &'a str>,
-        able: Able<'_>,
-    ) -> Option<String> {
-        written(&self.fresh(agent, session, to), able)
-    }
-
-    /// Those of these targets' channels that are new to this session; they are not afterwards.
-    fn fresh<'a>(
         &self,
         agent: &str,
         session: &str,
@@ -68,14 +39,14 @@ impl Guides {
     }
 }
 
-/// The guides to give with the refusal of a call: of the channels that it names, or of its turn's own.
-pub(super) fn after_a_mistake(call: &Value, current: Option<&str>, able: Able<'_>) -> Option<String> {
+/// The channels whose guides go with the refusal of a call: those that it names, or its turn's own.
+pub(super) fn after_a_mistake(call: &Value, current: Option<&str>) -> Vec<&'static Format> {
     let texts = |name: &str| match &call[name] {
         Value::String(text) => vec![text.as_str()],
         Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
-    let mut named: Vec<&Format> = Vec::new();
+    let mut named = Vec::new();
     for text in ["channel", "platform", "channels", "to", "target", "targets"].into_iter().flat_map(texts) {
         if let Some(format) = channel_of(text).filter(|found| !named.contains(found)) {
             named.push(format);
@@ -84,7 +55,7 @@ pub(super) fn after_a_mistake(call: &Value, current: Option<&str>, able: Able<'_
     if named.is_empty() {
         named.extend(current.and_then(channel_of));
     }
-    written(&named, able)
+    named
 }
 
 /// The channel that a target, or a name of a channel, is on.
@@ -92,8 +63,8 @@ fn channel_of(to: &str) -> Option<&'static Format> {
     format(to.split(':').next()?)
 }
 
-fn written(formats: &[&Format], able: Able<'_>) -> Option<String> {
-    let guide = |format: &Format| guide::written(format, (able.can)(format.channel), able.speaks);
+/// The guides of these channels as one text, each by what `guide` says of it.
+pub(super) fn written(formats: &[&Format], guide: impl Fn(&Format) -> String) -> Option<String> {
     match formats {
         [] => None,
         [one] => Some(guide(one)),
@@ -110,14 +81,15 @@ mod tests {
 
     use super::*;
 
-    /// A hub without accounts.
-    const ABLE: Able<'_> = Able { can: &|_| None, speaks: false };
+    /// Of a hub without accounts.
+    fn bare(formats: &[&Format]) -> Option<String> {
+        written(formats, |format| format.guide.to_owned())
+    }
 
     #[test]
     fn a_session_is_given_a_channels_guide_once() {
         let guides = Guides::default();
-        let first =
-            |session: &str, to: &str| guides.first_use("a", session, [to].into_iter(), ABLE).is_some();
+        let first = |session: &str, to: &str| !guides.first_use("a", session, [to].into_iter()).is_empty();
         assert!(first("s", "discord:5"));
         assert!(!first("s", "discord:6"));
         assert!(first("s", "telegram:5"));
@@ -128,7 +100,7 @@ mod tests {
     #[test]
     fn several_targets_bring_the_guide_of_each_channel_that_is_new() {
         let guides = Guides::default();
-        let told = |to: &[&str]| guides.first_use("a", "s", to.iter().copied(), ABLE);
+        let told = |to: &[&str]| bare(&guides.first_use("a", "s", to.iter().copied()));
         let discord = format("discord").unwrap().guide;
         assert_eq!(told(&["discord:5", "discord:6"]).as_deref(), Some(discord));
         let others = told(&["discord:5", "slack:C1", "signal:+49", "slack:C2"]).unwrap();
@@ -139,7 +111,7 @@ mod tests {
 
     #[test]
     fn after_a_mistake_it_is_given_again() {
-        let given = |call: Value, current: Option<&str>| after_a_mistake(&call, current, ABLE);
+        let given = |call: Value, current: Option<&str>| bare(&after_a_mistake(&call, current));
         let discord = Some(format("discord").unwrap().guide.to_owned());
         assert_eq!(given(json!({"to": "discord:5"}), None), discord);
         assert_eq!(given(json!({"platform": "discord", "target": "#x"}), Some("slack")), discord);

@@ -10,7 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Hook, HookError, Shared, Way, guide};
 use crate::{
-    channels::{Capabilities, formats::format, guide::written},
+    channels::{
+        formats::{Format, format},
+        guide::written,
+    },
     delivery::Pipeline,
     message::refusal::{Code, Refusal},
     policy::Origin,
@@ -105,7 +108,7 @@ impl Pipeline {
         }
         let channel = origin.place.channel.as_str();
         if let Some(session) = &origin.session {
-            hooks.guides.given(agent, &of_the_agent(session), channel);
+            hooks.guides.first_use(agent, &of_the_agent(session), [channel].into_iter());
         }
         let can = self
             .accounts()
@@ -116,14 +119,9 @@ impl Pipeline {
         Some(guide)
     }
 
-    /// What the first account of a channel does.
-    pub fn can(&self, channel: &str) -> Option<&'static Capabilities> {
-        let (_, _, adapter) = self.accounts().iter().find(|(open, ..)| *open == channel)?;
-        Some(adapter.capabilities())
-    }
-
-    fn able<'a>(&self, can: &'a dyn Fn(&str) -> Option<&'static Capabilities>) -> guide::Able<'a> {
-        guide::Able { can, speaks: self.files().speaks() }
+    /// The guide of a channel, by what its first account does.
+    pub fn guide(&self, format: &Format) -> String {
+        written(format, self.can(format.channel), self.files().speaks())
     }
 }
 
@@ -202,7 +200,8 @@ impl Around<'_> {
         }
         let origin = self.origin(arguments).await;
         let current = origin.as_ref().map(|origin| origin.place.channel.as_str());
-        guide::after_a_mistake(arguments, current, self.pipeline.able(&|channel| self.pipeline.can(channel)))
+        let formats = guide::after_a_mistake(arguments, current);
+        guide::written(&formats, |format| self.pipeline.guide(format))
     }
 
     /// The guides of the channels that messages went to, where this is their first use.
@@ -218,9 +217,8 @@ impl Around<'_> {
             Some(session) => of_the_agent(&session),
             None => format!("of the door: {reader}"),
         };
-        let can = |channel: &str| self.pipeline.can(channel);
-        let able = self.pipeline.able(&can);
-        self.hooks.guides.first_use(self.agent, &session, to.into_iter(), able)
+        let formats = self.hooks.guides.first_use(self.agent, &session, to.into_iter());
+        guide::written(&formats, |format| self.pipeline.guide(format))
     }
 
     async fn origin(&self, arguments: &Value) -> Option<Origin> {

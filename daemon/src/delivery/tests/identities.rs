@@ -12,7 +12,7 @@ use crate::{
         contract::identities::{Pair, pairs, unidentified},
         identity::Spelling,
     },
-    delivery::submit::DryRun,
+    delivery::dry_run::DryRun,
     message::refusal::Refusal,
     sessions::{self, Inbound},
 };

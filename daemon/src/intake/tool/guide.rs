@@ -4,11 +4,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    channels::{
-        Capabilities,
-        formats::{FORMATS, format},
-        guide::written,
-    },
+    channels::formats::{FORMATS, format},
+    delivery::Pipeline,
     message::refusal::{Code, Refusal},
 };
 
@@ -29,7 +26,7 @@ pub(crate) struct Guide {
 }
 
 /// All that is known of how to write for a channel.
-pub(crate) fn of(channel: &str, can: Option<&Capabilities>, speaks: bool) -> Result<Guide, Refusal> {
+pub(crate) fn of(pipeline: &Pipeline, channel: &str) -> Result<Guide, Refusal> {
     let format = format(channel).ok_or_else(|| {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.channel).collect();
         let hint = format!("channels are: {}", known.join(", "));
@@ -38,7 +35,7 @@ pub(crate) fn of(channel: &str, can: Option<&Capabilities>, speaks: bool) -> Res
     Ok(Guide {
         ok: true,
         channel: format.channel,
-        guide: written(format, can, speaks),
+        guide: pipeline.guide(format),
         limit: format.flavour.limit,
         caption_limit: format.caption_limit,
         tool_result_format: format.tool_results.name(),

@@ -215,7 +215,7 @@ impl Tools<'_> {
 
     /// All that is known of how to write for a channel.
     pub(super) fn guide(&self, channel: &str) -> Result<Guide, Refusal> {
-        guide::of(channel, self.pipeline.can(channel), self.pipeline.files().speaks())
+        guide::of(&self.pipeline, channel)
     }
 
     async fn queue(&self) -> Result<Value, Refusal> {
