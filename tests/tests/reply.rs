@@ -87,6 +87,10 @@ async fn blocks_go_to_whom_they_name_and_bare_text_beside_them_to_nobody() -> Re
     ensure!(sent.len() == 3 && sent[2]["to"] == "local:nobody-known", "{answer}");
     let broken = house.reply(&json!({"text": "<message to=\"team\">never ends"}))?;
     ensure!(broken["ok"] == false && text(&broken, "hint").contains("</message>"), "{broken}");
+    ensure!(text(&broken, "dropped").contains("never ends"), "{broken}");
+    let beside = house.reply(&json!({"text": "Beside. <message to=\"elsewhere\">Here.</message>"}))?;
+    ensure!(text(&beside, "dropped").trim() == "Beside.", "{beside}");
+    ensure!(house.reply(&json!({"text": "NO_REPLY"}))?.get("dropped").is_none());
     ensure!(house.heard("colleagues")?.len() == 1, "a broken block was sent");
     // Nor do the words for one person go to another, who happens to be where the turn came from.
     for wrong in [
@@ -118,7 +122,9 @@ async fn in_block_mode_bare_text_is_scratch_paper() -> Result<()> {
     let mut house = House::of("strict").await?;
     let answer = house.reply(&json!({"text": "Only thinking."}))?;
     ensure!(answer["sent"] == json!([]) && house.heard("ann")?.is_empty(), "{answer}");
-    house.reply(&json!({"text": "Thinking. <message to=\"ann\">Done.</message>"}))?;
+    ensure!(answer["dropped"] == "Only thinking." && answer["ok"] == true, "{answer}");
+    let answer = house.reply(&json!({"text": "Thinking. <message to=\"ann\">Done.</message>"}))?;
+    ensure!(text(&answer, "dropped").trim() == "Thinking.", "{answer}");
     ensure!(house.heard("ann")? == ["Done."], "{:?}", house.heard("ann")?);
     house.hub.stop().await;
     Ok(())

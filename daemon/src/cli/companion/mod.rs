@@ -61,7 +61,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;
             let broker = answer.get("broker").cloned().unwrap_or_default();
             if broker.get("connected") == Some(&Value::Bool(false)) {
-                print_note!("the MQTT broker is away, and everybody with it: {}", text(&broker, "error"));
+                print_note!("the MQTT broker is away, and everybody with it: {}", text(&broker, "reason"));
             }
             let companions = answer.get("companions").and_then(Value::as_array).cloned().unwrap_or_default();
             match json {
