@@ -135,7 +135,7 @@ fn a_file_that_is_not_valid_changes_nothing_and_the_error_names_its_line() -> Re
         ("[agents.x]\ncross_contxt = \"allow\"\n", lines + 4, "did you mean `cross_context`"),
         ("[agents.x]\nhold = [\"emial:*\"]\n", lines + 4, "no channel"),
         ("[book]\nann = \"ann\"\n", lines + 4, "book.ann"),
-        ("[agents.x]\nallow = [\"local:ann#5\"]\n", lines + 3, "without a thread"),
+        ("[agents.x]\nallow = [\"local:ann#5\"]\n", lines + 4, "without a thread"),
         ("[agents.x.accounts]\nlocal = \"attic\"\n", lines + 3, "attic"),
         ("[channels.telegram.home]\ntoken = \"file:/nowhere/token\"\n", lines + 3, "/nowhere/token"),
         (
