@@ -246,10 +246,11 @@ fn an_agent_that_stands_twice_in_a_file_of_allowlists_is_refused_by_check_run_an
     }
     fs::write(&file, once)?;
     hub.run()?;
+    let agent = hub.agent("courier")?;
     fs::write(&file, twice)?;
     fails(&hub.cli(&["reload"])?, 1, &says)?;
     // The old lists hold.
-    let refused = hub.agent("courier")?.post("/v1/messages", &json!({"to": "local:bob", "message": "?"}))?;
+    let refused = agent.post("/v1/messages", &json!({"to": "local:bob", "message": "?"}))?;
     ensure!(refused.body["reason"] == "not_allowed", "{refused:?}");
     hub.terminate()
 }
@@ -327,11 +328,12 @@ fn a_folder_to_attach_from_that_holds_what_is_not_the_agents_is_refused_by_check
     set_mode(&out, 0o777)?;
     let checked = hub.cli(&["check", "--offline"])?;
     ensure!(checked.status == 0 && checked.stderr.contains("chmod o-w"), "{checked:?}");
+    let agent = hub.agent("courier")?;
     // Who may write above the folder puts a link in its place: the running hub follows none.
     fs::remove_dir(&out)?;
     std::os::unix::fs::symlink("data", &out)?;
     let call = json!({"to": "local:ann", "message": "?", "attachments": [{"path": "operator.token"}]});
-    let refused = hub.agent("courier")?.post("/v1/messages", &call)?;
+    let refused = agent.post("/v1/messages", &call)?;
     ensure!(refused.status == 502 && text(&refused.body, "error").contains("folder"), "{refused:?}");
     fails(&hub.cli(&["reload"])?, 1, "is the hub's data")?;
     hub.terminate()
