@@ -11,6 +11,20 @@ use crate::{
     policy::Allowlist,
 };
 
+/// An entry of a list that names what is no address on its channel.
+#[derive(Debug, thiserror::Error)]
+#[error("{at}{key}: {entry:?}: {problem}")]
+pub struct UnusableEntry {
+    /// The file and the line, as far as they are known.
+    pub(super) at: String,
+    /// The list.
+    pub(super) key: String,
+    /// The entry.
+    entry: String,
+    /// What is wrong with it.
+    problem: String,
+}
+
 /// What the configuration says of each agent, with its lists as these accounts spell addresses.
 pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, AgentRules>, HubError> {
     let mut agents = BTreeMap::new();
@@ -22,7 +36,8 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
         for (list, entries) in [("allow", &mut rights.allow), ("hold", &mut rights.hold)] {
             *entries = spelt(mem::take(entries), accounts).map_err(|(entry, problem)| {
                 let key = format!("agents.{name}.{list}");
-                HubError::Allowlist { at: config.place_of(&key, &entry).to_owned(), key, entry, problem }
+                let at = config.place_of(&key, &entry).to_owned();
+                HubError::Allowlist(Box::new(UnusableEntry { at, key, entry, problem }))
             })?;
         }
         let sources = agent.sources().expect("checked when the configuration was read");

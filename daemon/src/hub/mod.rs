@@ -103,17 +103,8 @@ pub enum HubError {
     #[error("agents.{0}.accounts: {1}")]
     Account(String, NoAccount),
     /// An agent's list names what is no address.
-    #[error("{at}{key}: {entry:?}: {problem}")]
-    Allowlist {
-        /// The file and the line, as far as they are known.
-        at: String,
-        /// The list.
-        key: String,
-        /// The entry.
-        entry: String,
-        /// What is wrong with it.
-        problem: String,
-    },
+    #[error(transparent)]
+    Allowlist(Box<agents::UnusableEntry>),
     /// The companion that comes with the hub.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -196,7 +187,7 @@ impl HubError {
         match self {
             Self::Channel { channel, account, .. } => Some(format!("channels.{channel}.{account}")),
             Self::Account(agent, _) => Some(format!("agents.{agent}.accounts")),
-            Self::Allowlist { at, key, .. } => at.is_empty().then(|| key.clone()),
+            Self::Allowlist(entry) => entry.at.is_empty().then(|| entry.key.clone()),
             Self::BrokerPassword(_) => Some("broker.password".into()),
             Self::Broker(_) => Some("broker".into()),
             Self::HookToken(hook, _) => Some(format!("hooks.{hook}.token")),
