@@ -7,7 +7,7 @@ use super::*;
 use crate::outbox::outcome::{self, Outcome};
 
 /// Columns of a message under way in which nothing is seen, and why. At its end, all of them are in a hash.
-const UNSEEN_UNDER_WAY: [(&str, &str, &str); 13] = [
+const UNSEEN_UNDER_WAY: [(&str, &str, &str); 14] = [
     ("messages", "accepted_at", MOVES),
     ("messages", "deadline", MOVES),
     ("messages", "due_at", "every attempt sets it anew, without a row"),
@@ -21,6 +21,7 @@ const UNSEEN_UNDER_WAY: [(&str, &str, &str); 13] = [
     ("parts", "error", PROGRESS),
     ("parts", "position", PROGRESS),
     ("parts", "questions", PROGRESS),
+    ("parts", "recipients", PROGRESS),
 ];
 const MOVES: &str = "it moves with a clock that is set";
 const PROGRESS: &str = "how far a part has come is written down before and after each request, without a row";
@@ -65,7 +66,7 @@ impl House {
                 let (name, kind): (String, String) = (row.get(0)?, row.get(1)?);
                 let value = match kind.as_str() {
                     "TEXT" => format!("coalesce({name}, '') || '1'"),
-                    "INTEGER" => format!("coalesce({name}, 0) / 2 + 1000"),
+                    "INTEGER" => format!("coalesce({name}, 0) % 1000000 + 1000"),
                     "BLOB" => "x'01'".to_owned(),
                     other => panic!("{name} is {other}: say how it is altered"),
                 };
