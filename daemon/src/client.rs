@@ -17,7 +17,10 @@ use serde_json::Value;
 use crate::{
     config::{Config, ConfigError},
     hub::{install_tls_provider, operator_token_path},
-    settings::readers::{ReadByAll, refuse_everybodys},
+    settings::{
+        file::{FileError, read_text},
+        readers::{ReadByAll, refuse_everybodys},
+    },
 };
 
 /// Beyond what a call itself may wait.
@@ -28,6 +31,9 @@ const QUIET: Duration = Duration::from_secs(40);
 
 /// The slowest that a file may go to the hub, in bytes a second.
 const UPLOAD_RATE: u64 = 128 * 1024;
+
+/// The longest file with a token in it, in bytes.
+const MAX_TOKEN_FILE: u64 = 4096;
 
 /// The header by which a caller says that it uses an operator's token for tools on purpose.
 pub const AS_OPERATOR: &str = "gatepost-as-operator";
@@ -40,10 +46,7 @@ fn given_token() -> Option<String> {
 
 fn operators_token(config: &Config) -> Result<String, ClientError> {
     let path = operator_token_path(&config.hub.data_dir);
-    match fs::read_to_string(&path) {
-        Ok(token) => Ok(token.trim().to_owned()),
-        Err(error) => Err(ClientError::Token(path, error)),
-    }
+    Ok(read_text(&path, MAX_TOKEN_FILE).map_err(ClientError::Token)?.trim().to_owned())
 }
 
 /// Why a hub did not do what it was asked.
@@ -53,11 +56,8 @@ pub enum ClientError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// There is no token to use.
-    #[error(
-        "cannot read the operator's token {}: {} (start the hub once with: gatepost run, or set GATEPOST_TOKEN)",
-        .0.display(), .1
-    )]
-    Token(PathBuf, std::io::Error),
+    #[error("the operator's token: {0} (start the hub once with: gatepost run, or set GATEPOST_TOKEN)")]
+    Token(FileError),
     /// A command that sends was given no token.
     #[error(
         "no token says whose messages these are: make one with `gatepost agent add NAME` and set GATEPOST_TOKEN to it \
@@ -65,8 +65,8 @@ pub enum ClientError {
     )]
     NoToken,
     /// A file was named that has no readable token.
-    #[error("cannot read the token in {}: {}", .0.display(), .1)]
-    TokenFile(PathBuf, std::io::Error),
+    #[error("the token: {0}")]
+    TokenFile(FileError),
     /// A file was named that everybody can read.
     #[error(transparent)]
     ReadByAll(#[from] ReadByAll),
@@ -115,8 +115,7 @@ impl Token {
     /// There is none.
     pub fn from_file(path: &Path) -> Result<Self, ClientError> {
         refuse_everybodys(path)?;
-        let text =
-            fs::read_to_string(path).map_err(|error| ClientError::TokenFile(path.to_owned(), error))?;
+        let text = read_text(path, MAX_TOKEN_FILE).map_err(ClientError::TokenFile)?;
         match text.trim() {
             "" => Err(ClientError::EmptyTokenFile(path.to_owned())),
             token => Ok(Self { given: Some(token.to_owned()), as_operator: false }),

@@ -1,14 +1,9 @@
 //! Names for targets, and the allowlists that other houses have.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{collections::BTreeMap, path::Path};
 
 use super::{Agent, Config, ConfigError};
-use crate::{channels::registry, message::target::Destination, settings::is_name};
+use crate::{channels::registry, message::target::Destination, settings::{file::read_text, is_name}};
 
 /// The longest file of allowlists, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -35,10 +30,7 @@ impl Config {
 
 /// Adds the entries of a file such as the seeds' `messaging.json` to the agents.
 pub(super) fn import(path: &Path, agents: &mut BTreeMap<String, Agent>) -> Result<(), ConfigError> {
-    let unreadable = |error: io::Error| ConfigError::Read(path.into(), error);
-    let mut text = String::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    let text = read_text(path, MAX_FILE).map_err(ConfigError::Read)?;
     let lists: BTreeMap<String, Vec<String>> =
         serde_json::from_str(&text).map_err(|error| ConfigError::Invalid {
             at: String::new(),

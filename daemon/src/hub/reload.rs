@@ -145,7 +145,7 @@ impl Reload {
 
     /// Lets all accounts say goodbye. There is no reload after this.
     pub(super) async fn stop(&self) {
-        // A reload that hangs, on a secret's file that never ends for instance, must not keep the hub from stopping.
+        // A reload that hangs, on a network file system that is away for instance, must not keep the hub from stopping.
         match timeout(STOP, self.0.holds.lock()).await {
             Ok(mut holds) => {
                 if let Some(Holds { listening, .. }) = holds.take() {
