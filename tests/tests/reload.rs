@@ -275,7 +275,9 @@ fn a_file_that_is_a_pipe_refuses_the_reload_and_is_named() -> Result<()> {
         format!("{COURIER}[channels.webhook.home]\nurl = \"http://127.0.0.1:9\"\nsecret = \"file:{pipe}\"\n"),
         format!("{COURIER}[channels.telegram.home]\ntoken = \"file:{pipe}\"\n"),
         format!("{COURIER}{mail}ca_file = \"{pipe}\"\n"),
-        format!("{COURIER}[hooks.h]\non = \"message_sent\"\nurl = \"http://127.0.0.1:9/\"\ntoken = \"file:{pipe}\"\n"),
+        format!(
+            "{COURIER}[hooks.h]\non = \"message_sent\"\nurl = \"http://127.0.0.1:9/\"\ntoken = \"file:{pipe}\"\n"
+        ),
         format!("{COURIER}[voice]\nurl = \"http://127.0.0.1:9/\"\ntoken = \"file:{pipe}\"\n"),
     ] {
         hub.configure(&named)?;
@@ -320,6 +322,59 @@ fn a_secret_of_kubernetes_is_taken_and_changes_with_its_volume() -> Result<()> {
     fs::set_permissions(at("..2026_02/secret"), fs::Permissions::from_mode(0o644))?;
     let ended = hub.cli(&["reload"])?;
     ensure!(ended.status == 1 && ended.stderr.contains("everybody on this machine"), "{ended:?}");
+    Ok(())
+}
+
+#[test]
+fn a_hub_that_uses_another_data_directory_is_told_from_one_that_is_away() -> Result<()> {
+    let hub = SpawnedHub::start(COURIER)?;
+    let agent = hub.agent("courier")?;
+    let token = hub.operator()?.token().to_owned();
+    let own = fs::read_to_string(hub.config())?;
+    let name = |directory: &str| {
+        fs::write(hub.config(), own.replace("data_dir = \"data\"", &format!("data_dir = \"{directory}\"")))
+    };
+    let elsewhere = hub.folder().path().join("elsewhere");
+    name("elsewhere")?;
+    let commands: [&[&str]; 4] = [
+        &["reload"],
+        &["queue", "list"],
+        &["companion", "list"],
+        &["send", "--as-operator", "--to", "local:ann", "Hi"],
+    ];
+    for command in commands {
+        let ended = hub.cli(command)?;
+        let says = format!("{}/operator.token", elsewhere.display());
+        ensure!(ended.status == 4 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+        ensure!(ended.stderr.contains("another [hub] data_dir"), "{command:?}: {ended:?}");
+    }
+    // With a token it is found, and it does not pretend that it could move.
+    let ended = hub.cli_with(&["reload"], b"", &[("GATEPOST_TOKEN", &token)])?;
+    ensure!(
+        ended.status == 1 && ended.stderr.contains("gatepost.toml:2: hub.data_dir needs a restart"),
+        "{ended:?}"
+    );
+    hub.cli_with(&["queue", "list"], b"", &[("GATEPOST_TOKEN", &token)])?.well()?;
+    // No token is made where the hub does not look.
+    for command in [&["agent", "add", "heir"][..], &["agent", "list"], &["agent", "revoke", "courier"]] {
+        let ended = hub.cli(command)?;
+        let says = format!("does not use the data directory {}", elsewhere.display());
+        ensure!(ended.status == 1 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+    }
+    ensure!(!elsewhere.exists(), "a data directory was made");
+    // The directory of another hub, whose token this one does not know.
+    fs::create_dir(&elsewhere)?;
+    fs::write(elsewhere.join("operator.token"), format!("gp_{}", "5".repeat(64)))?;
+    for command in commands {
+        let ended = hub.cli(command)?;
+        let says = format!("does not use the data directory {}", elsewhere.display());
+        ensure!(ended.status == 1 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+    }
+    // Another spelling of the same directory is no other.
+    name("./data/../data")?;
+    hub.cli(&["reload"])?.well()?;
+    let sent = agent.send_and_wait(&json!({"to": "local:ann", "message": "Still here."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
 }
 
