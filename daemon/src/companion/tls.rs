@@ -114,10 +114,8 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
 fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let failed = |error| TlsError::Pem { key, path: path.into(), error };
     let pem = content(key, path)?;
-    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem)
-        .take(MOST + 1)
-        .collect::<Result<_, _>>()
-        .map_err(failed)?;
+    let certificates: Vec<_> =
+        CertificateDer::pem_slice_iter(&pem).take(MOST + 1).collect::<Result<_, _>>().map_err(failed)?;
     match certificates.len() {
         1..=MOST => Ok(certificates),
         _ => Err(TlsError::Certificates { key, path: path.into() }),

@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, path::Path};
 
 use super::{Agent, Config, ConfigError};
-use crate::{channels::registry, message::target::Destination, settings::{file::read_text, is_name}};
+use crate::{
+    channels::registry,
+    message::target::Destination,
+    settings::{file::read_text, is_name},
+};
 
 /// The longest file of allowlists, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;

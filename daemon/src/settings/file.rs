@@ -91,7 +91,8 @@ pub fn read_regular_text(path: &Path, most: u64) -> Result<String, FileError> {
 
 fn text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
     // Without the bytes themselves: they may be a secret.
-    let invalid = |_| FileError::Io(path.into(), io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"));
+    let invalid =
+        |_| FileError::Io(path.into(), io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"));
     String::from_utf8(bytes).map_err(invalid)
 }
 

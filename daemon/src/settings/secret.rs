@@ -47,7 +47,7 @@ pub enum SecretError {
     )]
     Inline,
     /// The file cannot be read.
-    #[error("a secret's file: {error}{}", make(.error))]
+    #[error("{}{}", said(.error), make(.error))]
     File {
         /// The file, and what is wrong with it.
         #[from]
@@ -64,6 +64,13 @@ pub enum SecretError {
     /// There is a source, but what it holds cannot be a secret.
     #[error("the secret in {0} is empty, too long, or has a line break in it")]
     Unusable(String),
+}
+
+fn said(error: &FileError) -> String {
+    match error {
+        FileError::Io(path, error) => format!("cannot read the secret in {}: {error}", path.display()),
+        error => format!("a secret's file: {error}"),
+    }
 }
 
 /// How to make a file of a secret that is not there.

@@ -158,9 +158,9 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         Security::Starttls => SUBMISSION,
         Security::Implicit => SUBMISSIONS,
     });
-    let authority = settings.ca_file.map(|path| {
-        read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}")))
-    });
+    let authority = settings
+        .ca_file
+        .map(|path| read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
     let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
     let (host, security, pace) = (settings.host, settings.tls, Pace::default());
     let submission = Submission { host, port, security, tls, hello, login, pace };
