@@ -213,13 +213,131 @@ fn an_entry_for_a_channel_without_an_account_is_a_warning() -> Result<()> {
         "agents.engineer.allow: \"telegrm:-100\": there is no channel \"telegrm\", did you mean \"telegram\"?",
         "agents.engineer.hold: \"email:*\": there is no account on email: add [channels.email.home]",
     ];
-    for warning in warnings {
-        ensure!(checked.stderr.contains(&format!("warning: {warning}")), "{warning}: {checked:?}");
+    // After the five lines of addresses and folders.
+    for (warning, line) in warnings.into_iter().zip([7, 7, 8]) {
+        let wanted = format!("gatepost.toml:{line}: {warning}");
+        ensure!(checked.stderr.contains(&wanted), "{wanted}: {checked:?}");
     }
     ensure!(!checked.stderr.contains("\"local:*\":"), "{checked:?}");
     hub.run()?;
     let log = hub.log()?;
     ensure!(warnings.iter().all(|warning| log.contains(warning)), "{log}");
+    hub.terminate()
+}
+
+/// A hub at rest that reads its allowlists from a file of this text.
+fn with_lists(lists: &str) -> Result<(SpawnedHub, std::path::PathBuf)> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("messaging.json");
+    fs::write(&file, lists)?;
+    let hub = SpawnedHub::at_rest(folder.into(), "[channels.local.home]\n")?;
+    let config = fs::read_to_string(hub.config())?;
+    fs::write(hub.config(), config.replacen("[hub]\n", "[hub]\nallowlists = \"messaging.json\"\n", 1))?;
+    Ok((hub, file))
+}
+
+#[test]
+fn an_agent_that_stands_twice_in_a_file_of_allowlists_is_refused_by_check_run_and_reload() -> Result<()> {
+    let once = "{\n\"courier\": [\"local:ann\"]\n}\n";
+    let twice = "{\n\"courier\": [\"local:ann\"],\n\"courier\": [\"*\"]\n}\n";
+    let (mut hub, file) = with_lists(twice)?;
+    let says =
+        format!("{}:3: \"courier\": it is there already, on line 2: make one list of both", file.display());
+    for command in [&["check", "--offline"][..], &["run"]] {
+        fails(&hub.cli(command)?, 1, &says)?;
+    }
+    fs::write(&file, once)?;
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+    fs::write(&file, twice)?;
+    fails(&hub.cli(&["reload"])?, 1, &says)?;
+    // The old lists hold.
+    let refused = agent.post("/v1/messages", &json!({"to": "local:bob", "message": "?"}))?;
+    ensure!(refused.body["reason"] == "not_allowed", "{refused:?}");
+    hub.terminate()
+}
+
+#[test]
+fn an_entry_that_matches_nothing_is_said_by_check_and_refused_if_it_was_to_hold() -> Result<()> {
+    let (mut hub, file) = with_lists("{\n\"courier\": [\n\"local:ann\",\n\"local:x*\"\n]\n}\n")?;
+    // The channel has no such address, and a hub does not start with it.
+    let says = format!("{}:4: agents.courier.allow: \"local:x*\": ", file.display());
+    for command in [&["check", "--offline"][..], &["run"]] {
+        fails(&hub.cli(command)?, 1, &says)?;
+    }
+    fs::write(&file, "{\n\"courier\": [\n\"local:ann\",\n\"pigeon:x\"\n]\n}\n")?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    let wanted =
+        format!("warning: {}:4: agents.courier.allow: \"pigeon:x\": there is no channel", file.display());
+    ensure!(checked.status == 0 && checked.stderr.contains(&wanted), "{wanted}: {checked:?}");
+    hub.run()?;
+    ensure!(hub.log()?.contains("\"pigeon:x\": there is no channel"), "{}", hub.log()?);
+    let plain = fs::read_to_string(hub.config())?;
+    fs::write(hub.config(), format!("{plain}[agents.courier]\nhold = [\"local:x*\"]\n"))?;
+    let line = plain.lines().count() + 2;
+    let says =
+        format!("gatepost.toml:{line}: agents.courier.hold: \"*\" stands for any address only by itself");
+    for command in [&["check", "--offline"][..], &["reload"], &["run"]] {
+        fails(&hub.cli(command)?, 1, &says)?;
+    }
+    hub.terminate()
+}
+
+#[test]
+fn an_address_that_its_channel_cannot_have_is_refused_by_check_as_by_run() -> Result<()> {
+    for (lists, says) in [
+        ("allow = [\"local:ann lee\"]", "local:ann lee"),
+        ("hold = [\"local:ann#5\"]", "an entry names a whole conversation"),
+        ("allow = [\"local:ann\"]\naccounts = { local = \"attic\" }", "attic"),
+    ] {
+        let config = format!("[channels.local.home]\n[agents.courier]\n{lists}\n");
+        let hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &config)?;
+        for command in [&["check", "--offline"][..], &["run"]] {
+            let ended = hub.cli(command)?;
+            fails(&ended, 1, says).context(command[0])?;
+            ensure!(ended.stderr.contains("gatepost.toml:"), "{ended:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_folder_to_attach_from_that_holds_what_is_not_the_agents_is_refused_by_check_run_and_reload() -> Result<()>
+{
+    let plain = "[channels.local.home]\n[agents.courier]\nallow = [\"local:*\"]\n";
+    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), plain)?;
+    fs::create_dir(hub.folder().path().join("out"))?;
+    hub.run()?;
+    for (folder, says) in [
+        ("/", "the agent could send it"),
+        (".", "the hub's data is in"),
+        ("data", "is the hub's data"),
+        ("/etc", "of the system's"),
+    ] {
+        hub.configure(&format!("{plain}attach_from = \"{folder}\"\n"))?;
+        for command in [&["check", "--offline"][..], &["reload"], &["run"]] {
+            let ended = hub.cli(command)?;
+            fails(&ended, 1, says).with_context(|| format!("{folder} {command:?}"))?;
+            ensure!(ended.stderr.contains("gatepost.toml:9: agents.courier.attach_from: "), "{ended:?}");
+        }
+    }
+    hub.configure(&format!("{plain}attach_from = \"out\"\n"))?;
+    hub.cli(&["reload"])?.well()?;
+    let out = hub.folder().path().join("out").canonicalize()?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    let says = format!("courier attaches files from {}", out.display());
+    ensure!(checked.status == 0 && checked.stderr.contains(&says), "{checked:?}");
+    set_mode(&out, 0o777)?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    ensure!(checked.status == 0 && checked.stderr.contains("chmod o-w"), "{checked:?}");
+    let agent = hub.agent("courier")?;
+    // Who may write above the folder puts a link in its place: the running hub follows none.
+    fs::remove_dir(&out)?;
+    std::os::unix::fs::symlink("data", &out)?;
+    let call = json!({"to": "local:ann", "message": "?", "attachments": [{"path": "operator.token"}]});
+    let refused = agent.post("/v1/messages", &call)?;
+    ensure!(refused.status == 502 && text(&refused.body, "error").contains("folder"), "{refused:?}");
+    fails(&hub.cli(&["reload"])?, 1, "is the hub's data")?;
     hub.terminate()
 }
 

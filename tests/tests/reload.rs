@@ -14,9 +14,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     doubles::{Answer, Desk},
-    hub::{Client, SpawnedHub, client::text, eventually, gatepost},
+    hub::{Client, SpawnedHub, TestHub, client::text, eventually, gatepost},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -36,7 +37,9 @@ const OWN: usize = 5;
 /// `[channels.webhook.home]`, which posts to `url`.
 fn webhook(secrets: &TempDir, url: &str) -> Result<String> {
     let file = secrets.path().join("secret");
-    fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    if !file.exists() {
+        fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    }
     Ok(format!("[channels.webhook.home]\nurl = \"{url}\"\nsecret = \"file:{}\"\n", file.display()))
 }
 
@@ -137,7 +140,7 @@ fn a_file_that_is_not_valid_changes_nothing_and_the_error_names_its_line() -> Re
         ("[agents.x]\ncross_contxt = \"allow\"\n", lines + 4, "did you mean `cross_context`"),
         ("[agents.x]\nhold = [\"emial:*\"]\n", lines + 4, "no channel"),
         ("[book]\nann = \"ann\"\n", lines + 4, "book.ann"),
-        ("[agents.x]\nallow = [\"local:ann#5\"]\n", lines + 3, "without a thread"),
+        ("[agents.x]\nallow = [\"local:ann#5\"]\n", lines + 4, "without a thread"),
         ("[agents.x.accounts]\nlocal = \"attic\"\n", lines + 3, "attic"),
         ("[channels.telegram.home]\ntoken = \"file:/nowhere/token\"\n", lines + 3, "/nowhere/token"),
         (
@@ -247,6 +250,72 @@ fn an_account_that_changes_ends_what_it_began_before_the_new_one_goes_on_in_the_
     ensure!(old.heard().len() == 1 && new.heard().len() == 2);
     ensure!(String::from_utf8_lossy(&new.heard()[1].body).contains("Second."));
     Ok(())
+}
+
+#[test]
+fn what_waits_is_not_sent_by_an_account_that_a_reload_leads_to_another_server() -> Result<()> {
+    let (old, new) = (Desk::saying(json!({}))?, Desk::saying(json!({}))?);
+    let secrets = tempfile::tempdir()?;
+    let config =
+        |desk: &Desk| Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &desk.url())?));
+    let hub = SpawnedHub::start(&config(&old)?)?;
+    let agent = hub.agent("courier")?;
+    let id = waiting(&old, &agent)?;
+    hub.configure(&config(&new)?)?;
+    hub.cli(&["reload"])?.well()?;
+    let failed = agent.ended(&id, "failed")?;
+    let error = text(&failed, "error");
+    ensure!(failed["code"] == "account_changed", "{failed}");
+    ensure!(error.contains("channels.webhook.home") && error.contains("submit it anew"), "{failed}");
+    ensure!(agent.told_of(&id)?["code"] == "account_changed", "the agent was told something else");
+    // An operator's retry does not lead it there either.
+    hub.cli(&["queue", "retry", &id])?.well()?;
+    agent.ended(&id, "failed")?;
+    ensure!(old.heard().len() == 1 && new.heard().is_empty(), "it was sent after all");
+    let anew = agent.send_and_wait(&json!({"to": "webhook:kitchen", "message": "Tea, there?"}))?;
+    ensure!(anew["state"] == "sent" && new.heard().len() == 1, "{anew}");
+    Ok(())
+}
+
+#[test]
+fn what_waits_is_sent_by_an_account_that_stays_the_same_but_for_its_secret() -> Result<()> {
+    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
+    let config = format!("{COURIER}{}", webhook(&secrets, &desk.url())?);
+    let hub = SpawnedHub::start(&config)?;
+    let agent = hub.agent("courier")?;
+    let id = waiting(&desk, &agent)?;
+    fs::write(secrets.path().join("secret"), "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
+    ensure!(changed(&hub)?["changed"] == json!(["channels.webhook.home"]));
+    agent.ended(&id, "sent")?;
+    ensure!(desk.heard().len() == 2, "{:?}", desk.heard());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_approved_is_not_sent_by_an_account_that_a_restart_leads_to_another_server()
+-> Result<()> {
+    let (old, new) = (Desk::saying(json!({}))?, Desk::saying(json!({}))?);
+    let secrets = tempfile::tempdir()?;
+    let asks = COURIER.replace("cross_context = \"allow\"", "cross_context = \"hold\"")
+        + "[approval]\nallow_software_companion = true\n";
+    let config = |desk: &Desk| Ok::<_, anyhow::Error>(format!("{asks}{}", webhook(&secrets, &desk.url())?));
+    let mut house = TestHub::start(&config(&old)?).await?;
+    let agent = house.agent("courier").await?;
+    old.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
+    let held = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
+    ensure!(held["state"] == "held", "{held}");
+    house.decide(Verdict::Approve).await?;
+    eventually("the first attempt", || Ok((old.heard().len() == 1).then_some(())))?;
+    let token = agent.token().to_owned();
+    house.stop().await;
+
+    let mut hub = SpawnedHub::at_rest(Arc::clone(house.folder()), &config(&new)?)?;
+    hub.run()?;
+    let failed = hub.anybody(Some(&token)).ended(text(&held, "id"), "failed")?;
+    ensure!(failed["code"] == "account_changed", "{failed}");
+    ensure!(new.heard().is_empty() && old.heard().len() == 1, "it was sent after all");
+    hub.cli(&["audit", "verify"])?.well()?;
+    hub.kill()
 }
 
 #[test]
@@ -399,9 +468,10 @@ fn stream(agent: &Client, lane: usize, stop: &AtomicBool) -> Result<usize> {
 #[test]
 fn a_hundred_reloads_in_a_stream_of_messages_lose_and_double_none_and_leave_nothing_behind() -> Result<()> {
     let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
-    // Every time another account, another agent, and other rules for the one that sends.
+    // Every time the account is opened anew, with another secret; and another agent.
     let config = |n: usize| {
-        let account = webhook(&secrets, &format!("{}/{n}", desk.url()))?;
+        fs::write(secrets.path().join("secret"), format!("whsec_{n:0>32}"))?;
+        let account = webhook(&secrets, &desk.url())?;
         Ok::<_, anyhow::Error>(format!(
             "{COURIER}{account}[agents.number-{n}]\nallow = [\"local:*\"]\n[book]\nname-{n} = \"local:ann\"\n"
         ))

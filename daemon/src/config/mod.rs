@@ -7,9 +7,11 @@
 //! [`Config::load`] reads the [`sections`] and holds them against each other ([`mod@check`]); [`template`] writes the file
 //! that `gatepost init` gives a newcomer.
 
+mod attach_from;
 mod book;
 pub mod changes;
 mod check;
+mod entries;
 pub mod hooks;
 pub mod keys;
 pub mod locate;
@@ -121,6 +123,9 @@ pub struct Config {
     pub hooks: BTreeMap<String, hooks::Hook>,
     /// `[channels.CHANNEL.ACCOUNT]`; each channel reads its own.
     pub channels: BTreeMap<String, BTreeMap<String, toml::Table>>,
+    /// Where the agents' values stand.
+    #[serde(skip)]
+    places: entries::Places,
 }
 
 impl Config {
@@ -136,7 +141,7 @@ impl Config {
         if let Some(parent) = path.parent() {
             config.hub.data_dir = parent.join(&config.hub.data_dir);
             if let Some(file) = &config.hub.allowlists {
-                book::import(&parent.join(file), &mut config.agents)?;
+                book::import(&parent.join(file), &mut config.agents, &mut config.places)?;
                 config.check().map_err(|error| error.located(text, path))?;
             }
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
@@ -147,6 +152,7 @@ impl Config {
             for file in [ca, cert, key].into_iter().flatten() {
                 *file = parent.join(&*file);
             }
+            config.resolve_folders(path).map_err(|error| error.located(text, path))?;
         }
         Ok(config)
     }
@@ -154,7 +160,8 @@ impl Config {
     /// Checks a text. `path` is for messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         unknown::refuse(text, path)?;
-        let config: Self = toml::from_str(text).map_err(|error| ConfigError::toml(text, path, &error))?;
+        let mut config: Self = toml::from_str(text).map_err(|error| ConfigError::toml(text, path, &error))?;
+        config.places = entries::Places::of(text, path);
         config.check().map_err(|error| error.located(text, path))?;
         Ok(config)
     }

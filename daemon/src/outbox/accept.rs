@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
+    channels::fingerprint::Fingerprint,
     files,
     message::{
         MessageId,
@@ -44,6 +45,8 @@ pub struct NewMessage {
     pub unidentified: Option<String>,
     /// The account it goes from.
     pub account: String,
+    /// Who that account is: it goes from no other that takes the name.
+    pub account_is: Option<Fingerprint>,
     /// The name in the house's address book under which the target was meant.
     pub known_as: Option<String>,
     /// The message it answers.
@@ -83,6 +86,7 @@ impl NewMessage {
             written_as: None,
             unidentified: None,
             account: "home".into(),
+            account_is: None,
             known_as: None,
             reply_to: None,
             silent: false,
@@ -343,8 +347,8 @@ fn insert(
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments, deed, known_as, touched, written_as, unidentified)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed, known_as, touched, written_as, unidentified, account_is)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         new.id.0,
@@ -373,6 +377,7 @@ fn insert(
         touched,
         new.written_as,
         new.unidentified,
+        new.account_is.map(|account| account.0),
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);

@@ -69,7 +69,8 @@ pub const KEYS: &[Key] = &[
         "password",
         "\"file:secrets/email\"",
         "The password to log in with. A new one in its place is read when the old one is refused.",
-    ),
+    )
+    .no_identity(),
     key(
         "ca_file",
         "\"/etc/ssl/home-ca.pem\"",
@@ -79,7 +80,8 @@ pub const KEYS: &[Key] = &[
         "hello_name",
         "\"hub.example.org\"",
         "The name this hub greets the server with. By default an address, which submission servers accept.",
-    ),
+    )
+    .no_identity(),
 ];
 
 const CAPABILITIES: Capabilities = Capabilities {
