@@ -302,6 +302,20 @@ fn an_address_that_its_channel_cannot_have_is_refused_by_check_as_by_run() -> Re
 }
 
 #[test]
+fn a_name_of_the_address_book_that_leads_nowhere_is_said_by_check() -> Result<()> {
+    let config = "[channels.local.home]\n[book]\nann = \"local:ann lee\"\nbob = \"email:bob@example.org\"\n";
+    let hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), config)?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    for says in [
+        "gatepost.toml:8: book.ann: ",
+        "gatepost.toml:9: book.bob: \"email:bob@example.org\": there is no account on email",
+    ] {
+        ensure!(checked.status == 0 && checked.stderr.contains(says), "{says}: {checked:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_folder_to_attach_from_that_holds_what_is_not_the_agents_is_refused_by_check_run_and_reload() -> Result<()>
 {
     let plain = "[channels.local.home]\n[agents.courier]\nallow = [\"local:*\"]\n";
