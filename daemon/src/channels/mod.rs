@@ -17,6 +17,7 @@ pub(crate) mod contract;
 pub mod decoders;
 pub mod discord;
 pub mod email;
+pub mod fingerprint;
 pub mod formats;
 pub mod googlechat;
 pub mod guide;
