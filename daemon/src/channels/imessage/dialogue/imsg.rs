@@ -300,7 +300,8 @@ async fn a_row_in_the_history_that_messages_could_not_send_is_never_told_as_sent
         "rows",
         r#"{"id":42,"guid":"G-42","is_from_me":true,"text":"ok"},{"id":41,"guid":"G-41","is_from_me":true,"text":"ok"}"#,
     );
-    (state("G-42", "failed", 22), state("G-41", "delivered", 0));
+    state("G-42", "failed", 22);
+    state("G-41", "delivered", 0);
     assert_eq!(imessage.find(&wire, &attempt).await.unwrap().as_deref(), Some("G-41"));
     // A program that has the method and fails at it is asked again.
     put("G-42", r#""error":{"code":-32002,"message":"Database unavailable"}"#);
