@@ -9,7 +9,7 @@ use crate::{
     approval::reach::Paired,
     channels::{self, DeliveryMode, account::Accounts},
     config::{Agent, Config},
-    hub::{HubError, broker_elsewhere, check_agents, open_accounts, voice},
+    hub::{HubError, broker_elsewhere, check_agents, open_accounts, unusable_names, voice},
     printing::{print_note, print_result},
     store::{DirectoryLock, Store, StoreError},
 };
@@ -46,7 +46,9 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         print_note!("{name} attaches files from {}", folder.display());
     }
     let broker = broker_elsewhere(&config).map_err(placed)?;
-    for warning in config.warnings().into_iter().chain(nobody_decides(&config)) {
+    for warning in
+        config.warnings().into_iter().chain(unusable_names(&config, &accounts)).chain(nobody_decides(&config))
+    {
         print_note!("warning: {warning}");
     }
     if arguments.offline {

@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::{Agent, Config, ConfigError, locate::line_at};
 use crate::{
     channels::registry::{NAMES, kind},
+    message::target::channel_of,
     policy::Pattern,
     settings::is_name,
     spelling::nearest,
@@ -21,14 +22,28 @@ use crate::{
 pub(super) struct Places(BTreeMap<(String, String), String>);
 
 impl Places {
-    /// Those of the agents' values in a configuration file.
+    /// Those of the agents' values and of the address book in a configuration file.
     pub(super) fn of(text: &str, path: &Path) -> Self {
         let mut places = Self::default();
         let Ok(document) = DeTable::parse(text) else { return places };
-        let agents = document.get_ref().iter().find(|(name, _)| name.get_ref().as_ref() == "agents");
-        let Some((_, agents)) = agents else { return places };
-        let DeValue::Table(agents) = agents.get_ref() else { return places };
-        for (name, agent) in agents {
+        let section = |wanted: &str| {
+            let found = document.get_ref().iter().find(|(name, _)| name.get_ref().as_ref() == wanted);
+            match found.map(|(_, section)| section.get_ref()) {
+                Some(DeValue::Table(section)) => section.iter().collect(),
+                _ => vec![],
+            }
+        };
+        for (name, target) in section("book") {
+            let line = line_at(text, name.span().start);
+            if let DeValue::String(target) = target.get_ref() {
+                places.add(
+                    &format!("book.{}", name.get_ref()),
+                    target,
+                    format!("{}:{line}: ", path.display()),
+                );
+            }
+        }
+        for (name, agent) in section("agents") {
             let DeValue::Table(values) = agent.get_ref() else { continue };
             for (key, value) in values {
                 let key = format!("agents.{}.{}", name.get_ref(), key.get_ref());
@@ -118,6 +133,20 @@ impl Config {
         found
     }
 
+    /// Names of the address book on channels without an account.
+    pub(super) fn unreachable_names(&self) -> Vec<String> {
+        let mut found = vec![];
+        for (name, target) in &self.book {
+            let Some((channel, _)) = channel_of(target, &NAMES) else { continue };
+            if !self.channels.contains_key(channel) {
+                let key = format!("book.{name}");
+                let at = self.places.at(&key, target);
+                found.push(format!("{at}{key}: {target:?}: {}", without_account(channel)));
+            }
+        }
+        found
+    }
+
     /// Entries of one list, and what is wrong with each.
     fn problems<'a>(&self, entries: &'a [String]) -> Vec<(&'a String, String)> {
         let mut found = vec![];
@@ -127,10 +156,7 @@ impl Config {
                 found.push((entry, format!("{problem}; nothing can be sent there")));
             } else if let Some(channel) = pattern.channel().filter(|name| !self.channels.contains_key(*name))
             {
-                let problem = format!(
-                    "there is no account on {channel}: add [channels.{channel}.home]; nothing can be sent there"
-                );
-                found.push((entry, problem));
+                found.push((entry, without_account(channel)));
             }
             if entries[..n].contains(entry) {
                 found.push((entry, "it stands there twice: remove one".into()));
@@ -155,6 +181,11 @@ pub(super) fn readable(entry: &str) -> Result<Pattern, String> {
         true => Ok(pattern),
         false => Err(format!("{entry:?} does not begin with the name of a channel")),
     }
+}
+
+/// What there is to do about a channel without an account.
+fn without_account(channel: &str) -> String {
+    format!("there is no account on {channel}: add [channels.{channel}.home]; nothing can be sent there")
 }
 
 /// Why an entry matches no target that there can be, and what to write.
@@ -244,5 +275,14 @@ mod tests {
         {
             assert!(config(fine).unwrap().doubtful_entries().is_empty(), "{fine}");
         }
+    }
+    #[test]
+    fn a_name_of_the_address_book_that_leads_nowhere_is_a_warning() {
+        let config = config("[book]\nbob = \"local:bob\"\nann = \"tg:5\"").unwrap();
+        let [found] = &config.unreachable_names()[..] else { panic!("{:?}", config.unreachable_names()) };
+        assert!(
+            found.starts_with("gatepost.toml:5: book.ann: \"tg:5\": there is no account on telegram"),
+            "{found}"
+        );
     }
 }

@@ -16,6 +16,7 @@ impl Config {
         warnings.sort();
         warnings.dedup();
         warnings.extend(self.doubtful_entries());
+        warnings.extend(self.unreachable_names());
         warnings.extend(self.doubtful_folders());
         warnings
     }

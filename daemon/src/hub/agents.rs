@@ -73,6 +73,21 @@ pub fn check_agents(config: &Config, accounts: &Accounts) -> Result<(), HubError
     agents(config, accounts).map(drop)
 }
 
+/// Names of the address book whose addresses are none on their channels: a call that uses one is refused.
+pub fn unusable_names(config: &Config, accounts: &Accounts) -> Vec<String> {
+    let mut found = vec![];
+    for (name, meant) in config.book().expect("checked when the configuration was read") {
+        let Destination::Address { channel: Some(channel), address, person, .. } = &meant else { continue };
+        let Some((.., adapter)) = accounts.iter().find(|(open, ..)| open == channel) else { continue };
+        if let Err(error) = adapter.spell(address, *person) {
+            let key = format!("book.{name}");
+            let at = config.book.get(&name).map_or("", |target| config.place_of(&key, target));
+            found.push(format!("{at}{key}: {error}"));
+        }
+    }
+    found
+}
+
 /// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,
 /// and sends nothing either.
 fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String, String> {
