@@ -240,6 +240,6 @@ mod tests {
         }
         std::fs::remove_file(&lists).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&lists).status().unwrap().success());
-        assert!(Config::load(&file).unwrap_err().to_string().contains("no regular file"));
+        assert!(Config::load(&file).unwrap_err().to_string().contains("put a regular file there"));
     }
 }
