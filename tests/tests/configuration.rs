@@ -5,10 +5,12 @@ use std::{
     net::TcpListener,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
+    doubles::Desk,
     hub::{Ended, SpawnedHub, client::text, gatepost},
     peers::free_port,
 };
@@ -369,4 +371,46 @@ fn an_address_that_is_taken_is_seen_by_the_check() -> Result<()> {
     let beside = hub.cli(&["check"])?;
     ensure!(beside.status == 0 && beside.stderr.contains("the hub runs"), "{beside:?}");
     hub.terminate()
+}
+
+#[test]
+fn a_check_asks_platforms_and_the_broker_alone_and_offline_nobody() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let token = folder.path().join("token");
+    fs::write(&token, "1:token")?;
+    let platform = Desk::saying(json!({"ok": true, "result": {"id": 1, "username": "hub"}}))?;
+    let (hook, voice, broker) =
+        (Desk::saying(json!({}))?, Desk::saying(json!({}))?, TcpListener::bind("127.0.0.1:0")?);
+    broker.set_nonblocking(true)?;
+    let config = format!(
+        "url = \"mqtt://{}\"\n[agents.courier]\nallow = [\"telegram:*\"]\n\
+         [channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"{}\"\n\
+         [hooks.h]\non = \"message_sending\"\nurl = \"{}\"\n[voice]\nurl = \"{}\"\n",
+        broker.local_addr()?,
+        token.display(),
+        platform.url(),
+        hook.url(),
+        voice.url(),
+    );
+    let hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &config)?;
+    // Nor by a proxy that stands in the environment.
+    let proxy = Desk::saying(json!({}))?;
+    let environment = [("http_proxy", proxy.url()), ("https_proxy", proxy.url()), ("ALL_PROXY", proxy.url())];
+    let environment: Vec<(&str, &str)> =
+        environment.iter().map(|(name, url)| (*name, url.as_str())).collect();
+    let checked = hub.cli_with(&["check", "--offline"], b"", &environment)?;
+    ensure!(checked.status == 0, "{checked:?}");
+    for (name, desk) in [("platform", &platform), ("hook", &hook), ("voice", &voice), ("proxy", &proxy)] {
+        ensure!(desk.heard().is_empty(), "the {name} heard {:?}", desk.heard());
+    }
+    ensure!(broker.accept().is_err(), "the broker was asked");
+    // Asked on purpose, the platform answers; hooks and speech are nobody to be asked without a message.
+    let checked = hub.cli(&["check"])?;
+    ensure!(checked.stdout.contains("telegram") && !platform.heard().is_empty(), "{checked:?}");
+    ensure!(broker.accept().is_ok(), "the broker was not asked: {checked:?}");
+    for (name, desk) in [("hook", &hook), ("voice", &voice)] {
+        ensure!(desk.heard().is_empty(), "the {name} heard {:?}", desk.heard());
+    }
+    ensure!(!hub.data_dir().exists(), "a check leaves nothing behind");
+    Ok(())
 }

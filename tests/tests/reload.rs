@@ -3,6 +3,8 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,7 +17,7 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     doubles::{Answer, Desk},
-    hub::{Client, SpawnedHub, TestHub, client::text, eventually},
+    hub::{Client, SpawnedHub, TestHub, client::text, eventually, gatepost},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -324,6 +326,124 @@ fn a_secret_that_was_renewed_in_its_file_is_used_after_a_reload() -> Result<()> 
     ensure!(changed(&hub)?["changed"] == json!([]));
     fs::write(secrets.path().join("secret"), "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
     ensure!(changed(&hub)?["changed"] == json!(["channels.webhook.home"]));
+    Ok(())
+}
+
+#[test]
+fn a_file_that_is_a_pipe_refuses_the_reload_and_is_named() -> Result<()> {
+    let files = tempfile::tempdir()?;
+    let pipe = files.path().join("pipe");
+    ensure!(Command::new("mkfifo").args(["-m", "600"]).arg(&pipe).status()?.success());
+    let hub = SpawnedHub::start(COURIER)?;
+    let pipe = pipe.display();
+    let mail = "[channels.email.home]\nhost = \"127.0.0.1\"\nport = 9\nfrom = \"hub@hub.test\"\n";
+    for named in [
+        // They follow [broker], where the test's own part ends.
+        format!("password = \"file:{pipe}\"\nuser = \"hub\"\nurl = \"mqtt://127.0.0.1:9\"\n{COURIER}"),
+        format!("ca = \"{pipe}\"\nurl = \"mqtts://127.0.0.1:9\"\n{COURIER}"),
+        format!("{COURIER}[channels.webhook.home]\nurl = \"http://127.0.0.1:9\"\nsecret = \"file:{pipe}\"\n"),
+        format!("{COURIER}[channels.telegram.home]\ntoken = \"file:{pipe}\"\n"),
+        format!("{COURIER}{mail}ca_file = \"{pipe}\"\n"),
+        format!(
+            "{COURIER}[hooks.h]\non = \"message_sent\"\nurl = \"http://127.0.0.1:9/\"\ntoken = \"file:{pipe}\"\n"
+        ),
+        format!("{COURIER}[voice]\nurl = \"http://127.0.0.1:9/\"\ntoken = \"file:{pipe}\"\n"),
+    ] {
+        hub.configure(&named)?;
+        let ended = hub.cli(&["reload"])?;
+        let says = format!("{pipe} is a pipe: put a regular file there");
+        ensure!(ended.status == 1 && ended.stderr.contains(&says), "{named}: {ended:?}");
+    }
+    hub.configure(COURIER)?;
+    let own = fs::read_to_string(hub.config())?;
+    fs::write(hub.config(), own.replace("[hub]\n", &format!("[hub]\nallowlists = \"{pipe}\"\n")))?;
+    let ended = hub.cli(&["reload"])?;
+    ensure!(ended.status == 1 && ended.stderr.contains("is a pipe"), "{ended:?}");
+    // The file itself, for every command that reads it.
+    let ended = gatepost(&["--config", &pipe.to_string(), "check"], b"", &[])?;
+    ensure!(ended.status == 1 && ended.stderr.contains("is a pipe"), "{ended:?}");
+    hub.configure(COURIER)?;
+    hub.cli(&["reload"])?.well()?;
+    Ok(())
+}
+
+#[test]
+fn a_secret_of_kubernetes_is_taken_and_changes_with_its_volume() -> Result<()> {
+    let volume = tempfile::tempdir()?;
+    let at = |name: &str| volume.path().join(name);
+    // As kubelet's atomic writer lays it out: FILE -> ..data/FILE, ..data -> ..TIME, which is replaced whole.
+    let write = |folder: &str, secret: &str| -> Result<()> {
+        fs::create_dir(at(folder))?;
+        fs::write(at(folder).join("secret"), secret)?;
+        fs::set_permissions(at(folder).join("secret"), fs::Permissions::from_mode(0o400))?;
+        symlink(folder, at("..data_tmp"))?;
+        Ok(fs::rename(at("..data_tmp"), at("..data"))?)
+    };
+    write("..2026_01", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    symlink("..data/secret", at("secret"))?;
+    let secret = at("secret");
+    let account = format!("url = \"http://127.0.0.1:9\"\nsecret = \"file:{}\"\n", secret.display());
+    let hub = SpawnedHub::start(&format!("{COURIER}[channels.webhook.home]\n{account}"))?;
+    write("..2026_02", "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
+    ensure!(changed(&hub)?["changed"] == json!(["channels.webhook.home"]));
+    // Kubernetes' own default, 0644, is everybody's.
+    fs::set_permissions(volume.path(), fs::Permissions::from_mode(0o755))?;
+    fs::set_permissions(at("..2026_02/secret"), fs::Permissions::from_mode(0o644))?;
+    let ended = hub.cli(&["reload"])?;
+    ensure!(ended.status == 1 && ended.stderr.contains("everybody on this machine"), "{ended:?}");
+    Ok(())
+}
+
+#[test]
+fn a_hub_that_uses_another_data_directory_is_told_from_one_that_is_away() -> Result<()> {
+    let hub = SpawnedHub::start(COURIER)?;
+    let agent = hub.agent("courier")?;
+    let token = hub.operator()?.token().to_owned();
+    let own = fs::read_to_string(hub.config())?;
+    let name = |directory: &str| {
+        fs::write(hub.config(), own.replace("data_dir = \"data\"", &format!("data_dir = \"{directory}\"")))
+    };
+    let elsewhere = hub.folder().path().join("elsewhere");
+    name("elsewhere")?;
+    let commands: [&[&str]; 4] = [
+        &["reload"],
+        &["queue", "list"],
+        &["companion", "list"],
+        &["send", "--as-operator", "--to", "local:ann", "Hi"],
+    ];
+    for command in commands {
+        let ended = hub.cli(command)?;
+        let says = format!("{}/operator.token", elsewhere.display());
+        ensure!(ended.status == 4 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+        ensure!(ended.stderr.contains("another [hub] data_dir"), "{command:?}: {ended:?}");
+    }
+    // With a token it is found, and it does not pretend that it could move.
+    let ended = hub.cli_with(&["reload"], b"", &[("GATEPOST_TOKEN", &token)])?;
+    ensure!(
+        ended.status == 1 && ended.stderr.contains("gatepost.toml:2: hub.data_dir needs a restart"),
+        "{ended:?}"
+    );
+    hub.cli_with(&["queue", "list"], b"", &[("GATEPOST_TOKEN", &token)])?.well()?;
+    // No token is made where the hub does not look.
+    for command in [&["agent", "add", "heir"][..], &["agent", "list"], &["agent", "revoke", "courier"]] {
+        let ended = hub.cli(command)?;
+        let says = format!("does not use the data directory {}", elsewhere.display());
+        ensure!(ended.status == 1 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+    }
+    ensure!(!elsewhere.exists(), "a data directory was made");
+    // The directory of another hub, whose token this one does not know.
+    fs::create_dir(&elsewhere)?;
+    fs::write(elsewhere.join("operator.token"), format!("gp_{}", "5".repeat(64)))?;
+    for command in commands {
+        let ended = hub.cli(command)?;
+        let says = format!("does not use the data directory {}", elsewhere.display());
+        ensure!(ended.status == 1 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+    }
+    // Another spelling of the same directory is no other.
+    name("./data/../data")?;
+    hub.cli(&["reload"])?.well()?;
+    let sent = agent.send_and_wait(&json!({"to": "local:ann", "message": "Still here."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
 }
 

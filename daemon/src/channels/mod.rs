@@ -179,6 +179,9 @@ pub enum Failure {
     /// The request may have arrived; no answer came.
     #[error("{0}")]
     Unknown(String),
+    /// Only from [`Adapter::find`]: the platform knows the request and says that it was not delivered.
+    #[error("{0}")]
+    NotDelivered(String),
 }
 
 impl Failure {

@@ -1,13 +1,6 @@
 //! Names for targets, and the allowlists that other houses have.
 
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    fmt,
-    fs::{self, File},
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{borrow::Cow, collections::BTreeMap, fmt, path::Path};
 
 use serde::{
     Deserialize, Deserializer,
@@ -19,7 +12,11 @@ use super::{
     entries::{Places, readable},
     locate::line_at,
 };
-use crate::{channels::registry, message::target::Destination, settings::is_name};
+use crate::{
+    channels::registry,
+    message::target::Destination,
+    settings::{file::read_text, is_name},
+};
 
 /// The longest file of allowlists, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -50,14 +47,7 @@ pub(super) fn import(
     agents: &mut BTreeMap<String, Agent>,
     places: &mut Places,
 ) -> Result<(), ConfigError> {
-    let unreadable = |error: io::Error| ConfigError::Read(path.into(), error);
-    // A pipe would be waited for.
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(unreadable(io::Error::other("it is no regular file")));
-    }
-    let mut text = String::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    let text = read_text(path, MAX_FILE).map_err(ConfigError::Read)?;
     let lists: Lists<'_> = serde_json::from_str(&text).map_err(|error| ConfigError::Invalid {
         at: String::new(),
         key: path.display().to_string(),
@@ -250,6 +240,6 @@ mod tests {
         }
         std::fs::remove_file(&lists).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&lists).status().unwrap().success());
-        assert!(Config::load(&file).unwrap_err().to_string().contains("no regular file"));
+        assert!(Config::load(&file).unwrap_err().to_string().contains("put a regular file there"));
     }
 }

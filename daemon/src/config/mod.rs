@@ -22,13 +22,11 @@ mod unknown;
 pub mod voice;
 mod warnings;
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use serde::Deserialize;
+
+use crate::settings::file::{FileError, read_text};
 
 pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply};
 pub use span::Span;
@@ -37,12 +35,15 @@ pub use template::template;
 /// The file looked for when none is named.
 pub const DEFAULT_FILE: &str = "gatepost.toml";
 
+/// The longest configuration, in bytes.
+pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
 /// Why a configuration cannot be used. Every text names the file or the key, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read {}: {} (write one with: gatepost init)", .0.display(), .1)]
-    Read(PathBuf, std::io::Error),
+    #[error("{0} (write one with: gatepost init)")]
+    Read(FileError),
     /// Not TOML, or a value of the wrong type.
     #[error("{file}:{line}: {problem}")]
     Toml {
@@ -130,7 +131,7 @@ pub struct Config {
 impl Config {
     /// Reads and checks a file. Relative paths in it are relative to it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path).map_err(|error| ConfigError::Read(path.into(), error))?;
+        let text = read_text(path, MAX_FILE_BYTES).map_err(ConfigError::Read)?;
         Self::read(&text, path)
     }
 

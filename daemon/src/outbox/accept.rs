@@ -297,16 +297,25 @@ fn before(
     key: &str,
     fingerprint: [u8; 32],
 ) -> Result<Option<i64>, AcceptError> {
+    // A broadcast's targets have names of their own behind the caller's: the key is one for all of them.
+    let named = key.split('\n').next().unwrap_or(key);
+    let mut other = db.prepare_cached(OTHER_CALL)?;
+    if let Some(id) = other.query_row(params![agent, named, fingerprint], |row| row.get(0)).optional()? {
+        return Err(AcceptError::KeyReused(id));
+    }
     let mut found = db.prepare_cached(row::BY_KEY)?;
     let Some(before) = found.query_row(params![agent, key], MessageRow::read).optional()? else {
         return Ok(None);
     };
-    let mut same = db.prepare_cached("SELECT fingerprint FROM messages WHERE seq = ?")?;
-    match same.query_row([before.seq], |row| row.get::<_, [u8; 32]>(0))? == fingerprint {
-        true => Ok(Some(before.seq)),
-        false => Err(AcceptError::KeyReused(before.id)),
-    }
+    Ok(Some(before.seq))
 }
+
+/// A message that was taken from an agent under a key, by itself or at one of several targets, for another call. The name of a target stands
+/// behind a line end, which no key has in it.
+pub(super) const OTHER_CALL: &str =
+    "SELECT id FROM messages WHERE agent = ?1 AND idempotency_key = ?2 AND fingerprint <> ?3
+    UNION ALL SELECT id FROM messages WHERE agent = ?1 AND idempotency_key >= ?2 || char(10)
+        AND idempotency_key < ?2 || char(11) AND fingerprint <> ?3 LIMIT 1";
 
 fn insert(
     tx: &Transaction<'_>,

@@ -40,7 +40,7 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, file::read, key, secret::SecretSource},
 };
 
 /// `[channels.email.ACCOUNT]`.
@@ -104,6 +104,9 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// Bytes of all files of one mail.
 const MAX_FILES: u64 = 25 * 1024 * 1024;
 
+/// The largest file of certificates, in bytes.
+const MAX_CA_FILE: u64 = 1024 * 1024;
+
 /// The port of submission with STARTTLS, RFC 6409 §3.1.
 const SUBMISSION: u16 = 587;
 /// The port of submission over TLS, RFC 8314 §3.3.
@@ -152,9 +155,9 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         Security::Starttls => SUBMISSION,
         Security::Implicit => SUBMISSIONS,
     });
-    let authority = settings.ca_file.map(|path| {
-        std::fs::read(&path).map_err(|e| invalid(format!("ca_file: cannot read {}: {e}", path.display())))
-    });
+    let authority = settings
+        .ca_file
+        .map(|path| read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
     let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
     let (host, security, pace) = (settings.host, settings.tls, Pace::default());
     let submission = Submission { host, port, security, tls, hello, login, pace };
