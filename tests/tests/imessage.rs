@@ -83,10 +83,39 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     let failed = agent.send_and_wait(&json!({"to": to, "message": "To a telephone."}))?;
     ensure!(text(&failed, "error").contains("not on iMessage"), "{failed}");
 
-    fs::write(&password, "another")?;
+    fs::write(&password, "a-wrong-password")?;
     let refused = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?;
     ensure!(refused.status == 1 && refused.stdout.contains("401"), "{refused:?}");
-    ensure!(!refused.stdout.contains("another") && !refused.stderr.contains("another"), "{refused:?}");
+    ensure!(
+        !refused.stdout.contains("a-wrong-password") && !refused.stderr.contains("a-wrong-password"),
+        "{refused:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_contact_without_the_private_api_arrives_once_though_bluebubbles_says_no() -> Result<()> {
+    let (desk, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
+    let password = secrets.path().join("password");
+    fs::write(&password, bluebubbles::PASSWORD)?;
+    let channel = format!(
+        "[channels.imessage.mac]\nurl = \"{}\"\npassword = \"file:{}\"\nprivate_api = false\n",
+        desk.url(),
+        password.display()
+    );
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let to = "imessage:+4915112345679";
+    // The server sends it, does not find the chat that Messages has made, and answers 500.
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "We do not know each other."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "Now we do."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let sends: Vec<_> = desk.heard().into_iter().filter(|one| one.json()["message"].is_string()).collect();
+    let paths: Vec<&str> = sends.iter().map(|one| one.path.as_str()).collect();
+    ensure!(paths == ["/api/v1/chat/new", "/api/v1/message/text"], "{paths:?}");
+    ensure!(sends.iter().all(|one| one.json()["method"] == "apple-script"));
+    ensure!(sends[1].json()["chatGuid"] == "any;-;+4915112345679", "{}", sends[1].json());
     Ok(())
 }
 
