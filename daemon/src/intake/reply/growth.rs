@@ -15,6 +15,8 @@ const MAX_MULTIPLE: u32 = 64;
 /// Too short to be measured.
 const NOTHING: Duration = Duration::from_millis(1);
 
+/// What is measured, on a text.
+type Work<'w> = &'w dyn Fn(&str) -> usize;
 /// Makes a text of about so many bytes.
 type Make = fn(usize) -> String;
 
@@ -37,7 +39,7 @@ fn on_processor() -> Duration {
 }
 
 /// The least of some runs: what else this thread was charged for only adds.
-fn time(work: &dyn Fn(&str) -> usize, text: &str) -> Duration {
+fn time(work: Work<'_>, text: &str) -> Duration {
     let once = |_| {
         let before = on_processor();
         std::hint::black_box(work(std::hint::black_box(text)));
@@ -49,7 +51,7 @@ fn time(work: &dyn Fn(&str) -> usize, text: &str) -> Duration {
 #[test]
 fn a_turn_is_read_in_time_in_proportion_to_its_length() {
     let tokens = ["NO_REPLY".to_owned(), "HEARTBEAT_OK".to_owned()];
-    let works: [(&str, &dyn Fn(&str) -> usize); 2] = [
+    let works: [(&str, Work<'_>); 2] = [
         ("blocks", &|text| blocks::parse(text).bare.len()),
         ("quiet", &|text| quiet::said(text, &tokens).map_or(0, |said| said.len())),
     ];
