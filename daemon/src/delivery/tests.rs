@@ -29,6 +29,7 @@ use crate::{
         NotReady, PartKey, Redelivery, TargetError,
         account::{Accounts, OnUnknown},
         capabilities::{ButtonRules, PollRules},
+        fingerprint::Fingerprint,
         formats, heard,
         identity::{Identity, Spelling, Unidentified},
         limits::{Allowance, Scope},
@@ -270,7 +271,8 @@ impl House {
         .unwrap();
         let mut accounts = Accounts::default();
         for (channel, platform) in CHANNELS.into_iter().zip([one, two]) {
-            accounts.add(channel, "home", Arc::clone(platform) as Arc<dyn Adapter>, on);
+            let adapter = Arc::clone(platform) as Arc<dyn Adapter>;
+            accounts.add((channel, "home"), adapter, on, Fingerprint::default());
         }
         let rules = |cross_context| AgentRules {
             rights: Rights {

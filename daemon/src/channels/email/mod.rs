@@ -39,7 +39,7 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, file::read, key, secret::SecretSource},
 };
 
 /// `[channels.email.ACCOUNT]`.
@@ -69,7 +69,8 @@ pub const KEYS: &[Key] = &[
         "password",
         "\"file:secrets/email\"",
         "The password to log in with. A new one in its place is read when the old one is refused.",
-    ),
+    )
+    .no_identity(),
     key(
         "ca_file",
         "\"/etc/ssl/home-ca.pem\"",
@@ -79,7 +80,8 @@ pub const KEYS: &[Key] = &[
         "hello_name",
         "\"hub.example.org\"",
         "The name this hub greets the server with. By default an address, which submission servers accept.",
-    ),
+    )
+    .no_identity(),
 ];
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -107,6 +109,9 @@ const MAX_LOCAL_PART: usize = 64;
 const MAX_ADDRESS: usize = 254;
 /// RFC 1035 §2.3.4, in octets.
 const MAX_LABEL: usize = 63;
+/// The largest file of certificates, in bytes.
+const MAX_CA_FILE: u64 = 1024 * 1024;
+
 /// The port of submission with STARTTLS, RFC 6409 §3.1.
 const SUBMISSION: u16 = 587;
 /// The port of submission over TLS, RFC 8314 §3.3.
@@ -155,9 +160,9 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         Security::Starttls => SUBMISSION,
         Security::Implicit => SUBMISSIONS,
     });
-    let authority = settings.ca_file.map(|path| {
-        std::fs::read(&path).map_err(|e| invalid(format!("ca_file: cannot read {}: {e}", path.display())))
-    });
+    let authority = settings
+        .ca_file
+        .map(|path| read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
     let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
     let (host, security, pace) = (settings.host, settings.tls, Pace::default());
     let submission = Submission { host, port, security, tls, hello, login, pace };

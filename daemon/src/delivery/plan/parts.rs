@@ -155,6 +155,8 @@ fn letters(
     }
     let text_is_spoken = texts > 0 && speech::repeats(content.text, content.attachments);
     let of = pieces.len();
+    // Whoever reads the Markdown is told as well who writes.
+    let markdown = format!("{}{}", prefix.filter(|_| !captions_begin).unwrap_or_default(), content.text);
     // Where there is no text, they stand under the last file.
     let dressed = if texts == 0 { of - 1 } else { texts.min(of) - 1 };
     let part = |(index, Piece { part, files, words }): (usize, &Piece<'_>)| {
@@ -166,7 +168,7 @@ fn letters(
             quoted: content.quoted,
             silent: content.silent,
             headline: &rendering.headline,
-            source: Source { id: content.id, agent: content.agent, markdown: content.text },
+            source: Source { id: content.id, agent: content.agent, markdown: &markdown },
             part,
             files,
             extras,
@@ -187,7 +189,7 @@ fn letters(
             }
         }
         let text = match adapter.capabilities().source {
-            true => format!("{}{}", prefix.unwrap_or_default(), content.text),
+            true => markdown.clone(),
             false => part.shown.clone(),
         };
         let text = Some(text).filter(|text| !text.is_empty());

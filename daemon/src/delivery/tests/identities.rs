@@ -58,7 +58,7 @@ fn pipeline(outbox: Outbox, channel: &str, account: Arc<dyn Adapter>, mut rules:
         Files::open(outbox.store().clone(), Bounds::default(), Private::default(), crate::voice::Voice::OFF)
             .unwrap();
     let mut accounts = Accounts::default();
-    accounts.add(channel, "home", account, OnUnknown::default());
+    accounts.add((channel, "home"), account, OnUnknown::default(), Fingerprint::default());
     rules.rights.allow = crate::hub::spelt(rules.rights.allow, &accounts).unwrap();
     rules.rights.hold = crate::hub::spelt(rules.rights.hold, &accounts).unwrap();
     Pipeline::new(Shared {
