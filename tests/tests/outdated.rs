@@ -7,9 +7,9 @@ use gatepost_companion::{Keys, View};
 use gatepost_link::{
     Digest, RequestId,
     decision::{Decision, Statement, Verdict},
-    document::{Document, MAX_DOCUMENT},
+    document::Document,
     envelope::OLDEST,
-    frame::{Down, Offer, Up, Withdrawal},
+    frame::{Down, Offer, PIECE, Up, Withdrawal},
 };
 use gatepost_tests::{
     hub::{Client, Impostor, TestHub, client::text, database, eventually},
@@ -90,7 +90,7 @@ async fn older_firmware_shows_one_card_that_says_what_to_do_and_never_a_message(
     let offer = eventually("a card", || Ok(offers(&old).pop()))?;
     let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
     let length = usize::try_from(offer.length)?;
-    ensure!(length <= 1_024 && length <= MAX_DOCUMENT, "one piece: {offer:?}");
+    ensure!(length <= PIECE, "one piece: {offer:?}");
     old.say(&Up::Fetch { request: offer.request, piece: 0 })?;
     let document = eventually("its text", || {
         Ok(old

@@ -156,7 +156,7 @@ fn list(companions: &[Value]) -> String {
                 ("", true, false) if text(companion, "unable_because").contains("firmware is too old") => {
                     "too old"
                 }
-                ("", true, false) if text(companion, "unable_because").contains("has not said") => "starting",
+                ("", true, false) if text(companion, "unable_because").contains("has not said") => "pending",
                 ("", true, false) => "no display",
                 ("", false, _) => "offline",
                 _ => "revoked",
