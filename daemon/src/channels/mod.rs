@@ -30,6 +30,7 @@ pub mod imessage;
 pub mod limits;
 pub mod local;
 pub mod located;
+mod mailbox;
 pub mod matrix;
 pub mod ntfy;
 mod phone;

@@ -3,6 +3,7 @@
 mod broadcast;
 mod deeds;
 mod identities;
+mod spellings;
 mod uncertain;
 
 use std::{

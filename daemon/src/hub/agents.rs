@@ -8,7 +8,7 @@ use crate::{
     config::Config,
     delivery::{AgentRules, Manners},
     message::target::Destination,
-    policy::Allowlist,
+    policy::{Allowlist, Pattern},
 };
 
 /// An entry of a list that names what is no address on its channel.
@@ -40,6 +40,7 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
                 HubError::Allowlist(Box::new(UnusableEntry { at, key, entry, problem }))
             })?;
         }
+        rights.hold = held(rights.hold, accounts);
         let sources = agent.sources().expect("checked when the configuration was read");
         let manners = Manners { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
         let rules = AgentRules {
@@ -86,6 +87,19 @@ pub fn unusable_names(config: &Config, accounts: &Accounts) -> Vec<String> {
         }
     }
     found
+}
+
+/// A `hold` list with the entries that hold the same ones: who holds `ada+shop@example.org` means whoever reads `ada@example.org`.
+pub(crate) fn held(list: Allowlist, accounts: &Accounts) -> Allowlist {
+    let also = |pattern: &Pattern| -> Vec<Pattern> {
+        let Pattern::Address(channel, address) = pattern else { return Vec::new() };
+        let Some((.., adapter)) = accounts.iter().find(|(open, ..)| open == channel) else {
+            return Vec::new();
+        };
+        let held = adapter.held_with(address).into_iter();
+        held.map(|address| Pattern::Address(channel.clone(), address)).collect()
+    };
+    list.with(also)
 }
 
 /// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,

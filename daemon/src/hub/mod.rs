@@ -27,9 +27,9 @@ use tokio::{
 
 use accounts::Opened;
 use agents::agents;
-#[cfg(test)]
-pub(crate) use agents::spelt;
 pub use agents::{check_agents, unusable_names};
+#[cfg(test)]
+pub(crate) use agents::{held, spelt};
 pub use identity::{IdentityError, public_key};
 pub use operator::token_path as operator_token_path;
 use reload::{Reload, bounds};

@@ -187,6 +187,10 @@ impl Adapter for IMessage {
         )))
     }
 
+    fn held_with(&self, identity: &str) -> Vec<String> {
+        target::held_with(identity).into_iter().collect()
+    }
+
     fn recipient<'a>(&self, identity: &'a str, written_as: Option<&'a str>) -> &'a str {
         written_as.unwrap_or(identity)
     }

@@ -200,9 +200,10 @@ impl Adapter for Matrix {
 
     /// A room by its id. An alias or a person only stands for one, and can stand for another tomorrow.
     fn identity(&self, address: &str) -> Spelling {
-        match address.starts_with('!') {
-            true => Spelling::known(address),
-            false => Spelling::LookUp,
+        match (target::tells(address), address.starts_with('!')) {
+            (true, _) => Spelling::known(address),
+            (false, true) => Spelling::Ask,
+            (false, false) => Spelling::LookUp,
         }
     }
 

@@ -237,7 +237,7 @@ impl Adapter for Teams {
     /// A conversation has one id, and a person is no address: what is written to them goes to the one conversation that the
     /// bot has with them.
     fn identity(&self, address: &str) -> Spelling {
-        Spelling::known(address)
+        if target::tells(address) { Spelling::known(address) } else { Spelling::Ask }
     }
 
     fn scope(&self, _: &str) -> IdScope {

@@ -312,14 +312,18 @@ impl Adapter for WhatsApp {
 
     /// A number is one however it is dialled. Whose number is behind a user's id, nobody is told.
     fn identity(&self, address: &str) -> Spelling {
-        match target::is_user(address) {
-            true => Spelling::Ask,
-            false => Spelling::known(target::identity(address)),
-        }
+        target::identity(address).map_or(Spelling::Ask, Spelling::known)
     }
 
-    async fn identify(&self, _address: &str) -> Result<Identity, Unidentified> {
-        Err(Unidentified::not_known("WhatsApp does not say which number is behind a user's id"))
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        Err(Unidentified::not_known(match target::is_user(address) {
+            true => "WhatsApp does not say which number is behind a user's id",
+            false => "its country has no such number, and an Evolution API may take it for another one",
+        }))
+    }
+
+    fn held_with(&self, identity: &str) -> Vec<String> {
+        target::held_with(identity).into_iter().collect()
     }
 
     /// As it was written: WhatsApp itself knows which of a number's forms is registered.
