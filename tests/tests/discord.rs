@@ -443,6 +443,35 @@ fn a_form_on_a_nearly_full_disk_is_refused_and_taken_when_there_is_room() -> Res
 }
 
 #[test]
+fn an_account_whose_gateway_is_closed_for_good_is_ready_and_its_messages_go() -> Result<()> {
+    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
+    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+    eventually("a session", || {
+        let said = double.happen(json!("said"))?;
+        Ok(said.as_array().context("events")?.iter().any(|event| event["op"] == 2).then_some(()))
+    })?;
+    // "Disallowed intent(s)": who is closed so comes back to the same.
+    double.happen(json!({"close": 4014}))?;
+    let channels = eventually("what closed it", || {
+        let said = hub.operator()?.get("/v1/channels")?.body;
+        Ok(said.to_string().contains("intents").then_some(said))
+    })?;
+    let account =
+        channels["channels"].as_array().and_then(|all| all.iter().find(|one| one["channel"] == "discord"));
+    let account = account.with_context(|| channels.to_string())?;
+    ensure!(account["ready"] == true && account.to_string().contains("hub (123456)"), "{account}");
+    ensure!(agent.send_and_wait(&json!({"to": "discord:200", "message": "Plain."}))?["state"] == "sent");
+    ensure!(posted(&double, "200")?.len() == 1);
+    let status = json!({"action": "setPresence", "channel": "discord", "status": "busy", "statusText": "x"});
+    let refused = agent.send_and_wait(&status)?;
+    ensure!(refused["state"] == "failed" && text(&refused, "error").contains("intents"), "{refused}");
+    hub.terminate()
+}
+
+#[test]
 fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Result<()> {
     let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
     let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
