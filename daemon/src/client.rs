@@ -15,9 +15,12 @@ use reqwest::{
 use serde_json::Value;
 
 use crate::{
-    config::{Config, ConfigError},
+    config::{Config, ConfigError, changes::RELOADED},
     hub::{install_tls_provider, operator_token_path},
-    settings::readers::{ReadByAll, refuse_everybodys},
+    settings::{
+        file::{FileError, read_text},
+        readers::{ReadByAll, refuse_everybodys},
+    },
 };
 
 /// Beyond what a call itself may wait.
@@ -28,6 +31,12 @@ const QUIET: Duration = Duration::from_secs(40);
 
 /// The slowest that a file may go to the hub, in bytes a second.
 const UPLOAD_RATE: u64 = 128 * 1024;
+
+/// How long a hub may take to say that it is there.
+const PROBE: Duration = Duration::from_secs(2);
+
+/// The longest file with a token in it, in bytes.
+const MAX_TOKEN_FILE: u64 = 4096;
 
 /// The header by which a caller says that it uses an operator's token for tools on purpose.
 pub const AS_OPERATOR: &str = "gatepost-as-operator";
@@ -40,10 +49,7 @@ fn given_token() -> Option<String> {
 
 fn operators_token(config: &Config) -> Result<String, ClientError> {
     let path = operator_token_path(&config.hub.data_dir);
-    match fs::read_to_string(&path) {
-        Ok(token) => Ok(token.trim().to_owned()),
-        Err(error) => Err(ClientError::Token(path, error)),
-    }
+    Ok(read_text(&path, MAX_TOKEN_FILE).map_err(ClientError::Token)?.trim().to_owned())
 }
 
 /// Why a hub did not do what it was asked.
@@ -54,10 +60,22 @@ pub enum ClientError {
     Config(#[from] ConfigError),
     /// There is no token to use.
     #[error(
-        "cannot read the operator's token {}: {} (start the hub once with: gatepost run, or set GATEPOST_TOKEN)",
-        .0.display(), .1
+        "the operator's token: {0} (start the hub once with: gatepost run; a hub that was started with another [hub] data_dir has its \
+         token there: GATEPOST_TOKEN=\"$(cat THERE/operator.token)\")"
     )]
-    Token(PathBuf, std::io::Error),
+    Token(FileError),
+    /// A hub answers, and it is another than the one whose data directory the configuration names.
+    #[error(
+        "the hub at {hub} does not use the data directory {}, which the configuration names: restart it if [hub] data_dir has changed, \
+         or reach it as it is with GATEPOST_TOKEN=\"$(cat THERE/operator.token)\", where THERE is the data directory that it uses",
+        .directory.display()
+    )]
+    OtherDirectory {
+        /// The hub's URL.
+        hub: String,
+        /// The data directory of the configuration.
+        directory: PathBuf,
+    },
     /// A command that sends was given no token.
     #[error(
         "no token says whose messages these are: make one with `gatepost agent add NAME` and set GATEPOST_TOKEN to it \
@@ -65,8 +83,8 @@ pub enum ClientError {
     )]
     NoToken,
     /// A file was named that has no readable token.
-    #[error("cannot read the token in {}: {}", .0.display(), .1)]
-    TokenFile(PathBuf, std::io::Error),
+    #[error("the token: {0}")]
+    TokenFile(FileError),
     /// A file was named that everybody can read.
     #[error(transparent)]
     ReadByAll(#[from] ReadByAll),
@@ -115,8 +133,7 @@ impl Token {
     /// There is none.
     pub fn from_file(path: &Path) -> Result<Self, ClientError> {
         refuse_everybodys(path)?;
-        let text =
-            fs::read_to_string(path).map_err(|error| ClientError::TokenFile(path.to_owned(), error))?;
+        let text = read_text(path, MAX_TOKEN_FILE).map_err(ClientError::TokenFile)?;
         match text.trim() {
             "" => Err(ClientError::EmptyTokenFile(path.to_owned())),
             token => Ok(Self { given: Some(token.to_owned()), as_operator: false }),
@@ -138,6 +155,27 @@ pub struct Place {
     pub hub: Option<String>,
 }
 
+impl Place {
+    /// The hub's URL.
+    fn base(&self, config: &Config) -> String {
+        self.hub.clone().unwrap_or_else(|| format!("http://{}", config.hub.listen))
+    }
+
+    /// Refuses to work on a data directory that no hub uses while a hub answers: it would not see what is done there.
+    ///
+    /// # Errors
+    /// A hub answers.
+    pub async fn refuse_another_directory(&self, config: &Config) -> Result<(), ClientError> {
+        let base = self.base(config);
+        let client = Client::new(base.clone(), String::new())?;
+        let asked = client.http.get(format!("{}/healthz", client.base)).timeout(PROBE).send().await;
+        match asked.is_ok_and(|answer| answer.status().is_success()) {
+            true => Err(ClientError::OtherDirectory { hub: base, directory: config.hub.data_dir.clone() }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Speaks to a hub.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -146,6 +184,8 @@ pub struct Client {
     token: String,
     /// Whether the operator's token may be used for tools: see [`AS_OPERATOR`].
     as_operator: bool,
+    /// The data directory that the token was read from; nothing, if the token was given.
+    directory: Option<PathBuf>,
 }
 
 /// What happens at a hub, as it does.
@@ -188,12 +228,14 @@ impl Client {
             (Some(base), Some(token)) => Self::new(base.clone(), token.clone())?,
             _ => {
                 let config = Config::load(&place.config)?;
-                let base = place.hub.clone().unwrap_or_else(|| format!("http://{}", config.hub.listen));
-                let token = match given {
-                    Some(token) => token.clone(),
-                    None => operators_token(&config)?,
-                };
-                Self::new(base, token)?
+                let base = place.base(&config);
+                match given {
+                    Some(token) => Self::new(base, token.clone())?,
+                    None => {
+                        let client = Self::new(base, operators_token(&config)?)?;
+                        Self { directory: Some(config.hub.data_dir), ..client }
+                    }
+                }
             }
         };
         Ok(Self { as_operator: *as_operator, ..client })
@@ -204,7 +246,13 @@ impl Client {
         install_tls_provider();
         let http =
             reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
-        Ok(Self { http, base: base.trim_end_matches('/').to_owned(), token, as_operator: false })
+        Ok(Self {
+            http,
+            base: base.trim_end_matches('/').to_owned(),
+            token,
+            as_operator: false,
+            directory: None,
+        })
     }
 
     /// A request with this client's token.
@@ -227,8 +275,19 @@ impl Client {
         }
         let answer = call.send().await.map_err(|error| self.away(error))?;
         let status = answer.status();
+        self.is_its_own(status)?;
         let body = answer.json().await.map_err(|error| self.away(error))?;
         Ok((status, body))
+    }
+
+    /// A hub that does not know the operator's token of a data directory uses another one.
+    fn is_its_own(&self, status: StatusCode) -> Result<(), ClientError> {
+        match &self.directory {
+            Some(directory) if status == StatusCode::UNAUTHORIZED => {
+                Err(ClientError::OtherDirectory { hub: self.base.clone(), directory: directory.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Hands a file in; by what a message names it.
@@ -242,6 +301,7 @@ impl Client {
             .timeout(SLACK + Duration::from_secs(size / UPLOAD_RATE));
         let answer = call.send().await.map_err(|error| self.away(error))?;
         let status = answer.status();
+        self.is_its_own(status)?;
         let body: Value = answer.json().await.map_err(|error| self.away(error))?;
         match body.get("file").and_then(Value::as_str).filter(|_| status.is_success()) {
             Some(file) => Ok(file.to_owned()),
@@ -282,6 +342,16 @@ impl Client {
 impl Happenings {
     /// Waits until something happens.
     pub async fn next(&mut self) -> Result<(), ClientError> {
+        self.until(b"\ndata:").await
+    }
+
+    /// Waits until the hub has another configuration.
+    pub async fn reloaded(&mut self) -> Result<(), ClientError> {
+        self.until(format!("\nevent: {RELOADED}\n").as_bytes()).await
+    }
+
+    /// Waits until this has come.
+    async fn until(&mut self, wanted: &[u8]) -> Result<(), ClientError> {
         loop {
             // The hub says every ten seconds that it is there.
             let chunk = match tokio::time::timeout(QUIET, self.answer.chunk()).await {
@@ -289,19 +359,18 @@ impl Happenings {
                 Ok(Err(error)) => return Err(ClientError::Broken(self.hub.clone(), error)),
                 Ok(Ok(None)) | Err(_) => return Err(ClientError::Nobody(self.hub.clone())),
             };
-            if happened(&mut self.end, &chunk) {
+            if happened(&mut self.end, &chunk, wanted) {
                 return Ok(());
             }
         }
     }
 }
 
-/// Whether an event's data begins in what has come; `end` is what came before, as far as it may matter.
-fn happened(end: &mut Vec<u8>, chunk: &[u8]) -> bool {
-    const DATA: &[u8] = b"\ndata:";
+/// Whether what is wanted of an event begins in what has come; `end` is what came before, as far as it may matter.
+fn happened(end: &mut Vec<u8>, chunk: &[u8], wanted: &[u8]) -> bool {
     end.extend_from_slice(chunk);
-    let found = memchr::memmem::find(end, DATA).is_some();
-    end.drain(..end.len().saturating_sub(DATA.len() - 1));
+    let found = memchr::memmem::find(end, wanted).is_some();
+    end.drain(..end.len().saturating_sub(wanted.len() - 1));
     found
 }
 
@@ -344,10 +413,10 @@ mod tests {
         let stream = b": from here on\nid: 5\n\nid: 6\nevent: message.denied\ndata: {}\n\n";
         for cut in 0..=stream.len() {
             let mut end = Vec::new();
-            let heard = [&stream[..cut], &stream[cut..]].map(|chunk| happened(&mut end, chunk));
+            let heard = [&stream[..cut], &stream[cut..]].map(|chunk| happened(&mut end, chunk, b"\ndata:"));
             assert_eq!(heard.iter().filter(|heard| **heard).count(), 1, "{cut}");
         }
-        assert!(!happened(&mut Vec::new(), b": nothing new\nid: 7\n\n"));
+        assert!(!happened(&mut Vec::new(), b": nothing new\nid: 7\n\n", b"\ndata:"));
     }
 
     #[test]

@@ -5,14 +5,16 @@ use std::{
     net::TcpListener,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
+    doubles::Desk,
     hub::{Ended, SpawnedHub, client::text, gatepost},
     peers::free_port,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Checks a command that must not do well: its status, a word of what it says, and that it prints no result.
 fn fails(ended: &Ended, status: i32, says: &str) -> Result<()> {
@@ -211,13 +213,145 @@ fn an_entry_for_a_channel_without_an_account_is_a_warning() -> Result<()> {
         "agents.engineer.allow: \"telegrm:-100\": there is no channel \"telegrm\", did you mean \"telegram\"?",
         "agents.engineer.hold: \"email:*\": there is no account on email: add [channels.email.home]",
     ];
-    for warning in warnings {
-        ensure!(checked.stderr.contains(&format!("warning: {warning}")), "{warning}: {checked:?}");
+    // After the five lines of addresses and folders.
+    for (warning, line) in warnings.into_iter().zip([7, 7, 8]) {
+        let wanted = format!("gatepost.toml:{line}: {warning}");
+        ensure!(checked.stderr.contains(&wanted), "{wanted}: {checked:?}");
     }
     ensure!(!checked.stderr.contains("\"local:*\":"), "{checked:?}");
     hub.run()?;
     let log = hub.log()?;
     ensure!(warnings.iter().all(|warning| log.contains(warning)), "{log}");
+    hub.terminate()
+}
+
+/// A hub at rest that reads its allowlists from a file of this text.
+fn with_lists(lists: &str) -> Result<(SpawnedHub, std::path::PathBuf)> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("messaging.json");
+    fs::write(&file, lists)?;
+    let hub = SpawnedHub::at_rest(folder.into(), "[channels.local.home]\n")?;
+    let config = fs::read_to_string(hub.config())?;
+    fs::write(hub.config(), config.replacen("[hub]\n", "[hub]\nallowlists = \"messaging.json\"\n", 1))?;
+    Ok((hub, file))
+}
+
+#[test]
+fn an_agent_that_stands_twice_in_a_file_of_allowlists_is_refused_by_check_run_and_reload() -> Result<()> {
+    let once = "{\n\"courier\": [\"local:ann\"]\n}\n";
+    let twice = "{\n\"courier\": [\"local:ann\"],\n\"courier\": [\"*\"]\n}\n";
+    let (mut hub, file) = with_lists(twice)?;
+    let says =
+        format!("{}:3: \"courier\": it is there already, on line 2: make one list of both", file.display());
+    for command in [&["check", "--offline"][..], &["run"]] {
+        fails(&hub.cli(command)?, 1, &says)?;
+    }
+    fs::write(&file, once)?;
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+    fs::write(&file, twice)?;
+    fails(&hub.cli(&["reload"])?, 1, &says)?;
+    // The old lists hold.
+    let refused = agent.post("/v1/messages", &json!({"to": "local:bob", "message": "?"}))?;
+    ensure!(refused.body["reason"] == "not_allowed", "{refused:?}");
+    hub.terminate()
+}
+
+#[test]
+fn an_entry_that_matches_nothing_is_said_by_check_and_refused_if_it_was_to_hold() -> Result<()> {
+    let (mut hub, file) = with_lists("{\n\"courier\": [\n\"local:ann\",\n\"local:x*\"\n]\n}\n")?;
+    // The channel has no such address, and a hub does not start with it.
+    let says = format!("{}:4: agents.courier.allow: \"local:x*\": ", file.display());
+    for command in [&["check", "--offline"][..], &["run"]] {
+        fails(&hub.cli(command)?, 1, &says)?;
+    }
+    fs::write(&file, "{\n\"courier\": [\n\"local:ann\",\n\"pigeon:x\"\n]\n}\n")?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    let wanted =
+        format!("warning: {}:4: agents.courier.allow: \"pigeon:x\": there is no channel", file.display());
+    ensure!(checked.status == 0 && checked.stderr.contains(&wanted), "{wanted}: {checked:?}");
+    hub.run()?;
+    ensure!(hub.log()?.contains("\"pigeon:x\": there is no channel"), "{}", hub.log()?);
+    let plain = fs::read_to_string(hub.config())?;
+    fs::write(hub.config(), format!("{plain}[agents.courier]\nhold = [\"local:x*\"]\n"))?;
+    let line = plain.lines().count() + 2;
+    let says =
+        format!("gatepost.toml:{line}: agents.courier.hold: \"*\" stands for any address only by itself");
+    for command in [&["check", "--offline"][..], &["reload"], &["run"]] {
+        fails(&hub.cli(command)?, 1, &says)?;
+    }
+    hub.terminate()
+}
+
+#[test]
+fn an_address_that_its_channel_cannot_have_is_refused_by_check_as_by_run() -> Result<()> {
+    for (lists, says) in [
+        ("allow = [\"local:ann lee\"]", "local:ann lee"),
+        ("hold = [\"local:ann#5\"]", "an entry names a whole conversation"),
+        ("allow = [\"local:ann\"]\naccounts = { local = \"attic\" }", "attic"),
+    ] {
+        let config = format!("[channels.local.home]\n[agents.courier]\n{lists}\n");
+        let hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &config)?;
+        for command in [&["check", "--offline"][..], &["run"]] {
+            let ended = hub.cli(command)?;
+            fails(&ended, 1, says).context(command[0])?;
+            ensure!(ended.stderr.contains("gatepost.toml:"), "{ended:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_name_of_the_address_book_that_leads_nowhere_is_said_by_check() -> Result<()> {
+    let config = "[channels.local.home]\n[book]\nann = \"local:ann lee\"\nbob = \"email:bob@example.org\"\n";
+    let hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), config)?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    for says in [
+        "gatepost.toml:8: book.ann: ",
+        "gatepost.toml:9: book.bob: \"email:bob@example.org\": there is no account on email",
+    ] {
+        ensure!(checked.status == 0 && checked.stderr.contains(says), "{says}: {checked:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_folder_to_attach_from_that_holds_what_is_not_the_agents_is_refused_by_check_run_and_reload() -> Result<()>
+{
+    let plain = "[channels.local.home]\n[agents.courier]\nallow = [\"local:*\"]\n";
+    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), plain)?;
+    fs::create_dir(hub.folder().path().join("out"))?;
+    hub.run()?;
+    for (folder, says) in [
+        ("/", "the agent could send it"),
+        (".", "the hub's data is in"),
+        ("data", "is the hub's data"),
+        ("/etc", "of the system's"),
+    ] {
+        hub.configure(&format!("{plain}attach_from = \"{folder}\"\n"))?;
+        for command in [&["check", "--offline"][..], &["reload"], &["run"]] {
+            let ended = hub.cli(command)?;
+            fails(&ended, 1, says).with_context(|| format!("{folder} {command:?}"))?;
+            ensure!(ended.stderr.contains("gatepost.toml:9: agents.courier.attach_from: "), "{ended:?}");
+        }
+    }
+    hub.configure(&format!("{plain}attach_from = \"out\"\n"))?;
+    hub.cli(&["reload"])?.well()?;
+    let out = hub.folder().path().join("out").canonicalize()?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    let says = format!("courier attaches files from {}", out.display());
+    ensure!(checked.status == 0 && checked.stderr.contains(&says), "{checked:?}");
+    set_mode(&out, 0o777)?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    ensure!(checked.status == 0 && checked.stderr.contains("chmod o-w"), "{checked:?}");
+    let agent = hub.agent("courier")?;
+    // Who may write above the folder puts a link in its place: the running hub follows none.
+    fs::remove_dir(&out)?;
+    std::os::unix::fs::symlink("data", &out)?;
+    let call = json!({"to": "local:ann", "message": "?", "attachments": [{"path": "operator.token"}]});
+    let refused = agent.post("/v1/messages", &call)?;
+    ensure!(refused.status == 502 && text(&refused.body, "error").contains("folder"), "{refused:?}");
+    fails(&hub.cli(&["reload"])?, 1, "is the hub's data")?;
     hub.terminate()
 }
 
@@ -237,4 +371,46 @@ fn an_address_that_is_taken_is_seen_by_the_check() -> Result<()> {
     let beside = hub.cli(&["check"])?;
     ensure!(beside.status == 0 && beside.stderr.contains("the hub runs"), "{beside:?}");
     hub.terminate()
+}
+
+#[test]
+fn a_check_asks_platforms_and_the_broker_alone_and_offline_nobody() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let token = folder.path().join("token");
+    fs::write(&token, "1:token")?;
+    let platform = Desk::saying(json!({"ok": true, "result": {"id": 1, "username": "hub"}}))?;
+    let (hook, voice, broker) =
+        (Desk::saying(json!({}))?, Desk::saying(json!({}))?, TcpListener::bind("127.0.0.1:0")?);
+    broker.set_nonblocking(true)?;
+    let config = format!(
+        "url = \"mqtt://{}\"\n[agents.courier]\nallow = [\"telegram:*\"]\n\
+         [channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"{}\"\n\
+         [hooks.h]\non = \"message_sending\"\nurl = \"{}\"\n[voice]\nurl = \"{}\"\n",
+        broker.local_addr()?,
+        token.display(),
+        platform.url(),
+        hook.url(),
+        voice.url(),
+    );
+    let hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &config)?;
+    // Nor by a proxy that stands in the environment.
+    let proxy = Desk::saying(json!({}))?;
+    let environment = [("http_proxy", proxy.url()), ("https_proxy", proxy.url()), ("ALL_PROXY", proxy.url())];
+    let environment: Vec<(&str, &str)> =
+        environment.iter().map(|(name, url)| (*name, url.as_str())).collect();
+    let checked = hub.cli_with(&["check", "--offline"], b"", &environment)?;
+    ensure!(checked.status == 0, "{checked:?}");
+    for (name, desk) in [("platform", &platform), ("hook", &hook), ("voice", &voice), ("proxy", &proxy)] {
+        ensure!(desk.heard().is_empty(), "the {name} heard {:?}", desk.heard());
+    }
+    ensure!(broker.accept().is_err(), "the broker was asked");
+    // Asked on purpose, the platform answers; hooks and speech are nobody to be asked without a message.
+    let checked = hub.cli(&["check"])?;
+    ensure!(checked.stdout.contains("telegram") && !platform.heard().is_empty(), "{checked:?}");
+    ensure!(broker.accept().is_ok(), "the broker was not asked: {checked:?}");
+    for (name, desk) in [("hook", &hook), ("voice", &voice)] {
+        ensure!(desk.heard().is_empty(), "the {name} heard {:?}", desk.heard());
+    }
+    ensure!(!hub.data_dir().exists(), "a check leaves nothing behind");
+    Ok(())
 }

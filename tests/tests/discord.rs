@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     files::{PNG, noise},
-    hub::{Client, SpawnedHub, TestHub, client::text, eventually},
+    hub::{Client, SpawnedHub, TestHub, client::text, disk::SmallDisk, eventually},
     main_job,
     peers::Double,
 };
@@ -382,6 +382,93 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
         eventually("the end of the session", || Ok(Some(codes()?).filter(|codes| !codes.is_empty())))?;
     ensure!(codes == [json!(1000)], "{codes:?}");
     Ok(())
+}
+
+#[test]
+fn a_form_on_a_nearly_full_disk_is_refused_and_taken_when_there_is_room() -> Result<()> {
+    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
+    let Some(disk) = SmallDisk::mount(&folder.path().join("data"), 40)? else { return Ok(()) };
+    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+    let ask = json!({"message": "What happened?", "buttons": [[{"text": "Say", "form": report()}]]});
+    let message = id_of(&call(&agent, "200", ask)?, 0)?;
+    let answered = |of: &Value| -> Result<Value> {
+        let at = format!("interactions/{0}/interaction.{0}/callback", text(of, "id"));
+        eventually("an answer to the interaction", || {
+            Ok(double.heard()?.into_iter().find(|request| text(request, "path").ends_with(&at)))
+        })
+    };
+    // Somebody presses the button, and fills in what opens; what Discord is answered to that.
+    let filled_in = |words: &str| -> Result<Value> {
+        let pressed = double.happen(json!({"press": message, "in": "200", "button": "Say", "by": "99"}))?;
+        let opened = answered(&pressed)?;
+        ensure!(opened["body"]["type"] == 9, "{opened}");
+        let values = json!({"what": words, "when": ""});
+        let filled = double.happen(json!({"fill": text(&pressed, "id"), "values": values}))?;
+        Ok(answered(&filled)?["body"].clone())
+    };
+    let entries = || -> Result<Vec<Value>> {
+        let inbox = agent.get("/v1/inbox")?.taken()?;
+        Ok(inbox["notices"]
+            .as_array()
+            .context("notices")?
+            .iter()
+            .map(|notice| notice["entry"].clone())
+            .collect())
+    };
+    let ready = |status: u16| {
+        eventually("the hub has looked at its disk", || {
+            Ok((agent.get("/readyz")?.status == status).then_some(()))
+        })
+    };
+
+    let ballast = disk.fill(4 * 1024 * 1024)?;
+    ready(503)?;
+    let refused = filled_in("It broke.")?;
+    ensure!(refused["type"] == 4 && refused["data"]["flags"] == 64, "{refused}");
+    ensure!(
+        text(&refused["data"], "content").contains("could not"),
+        "who filled it in believes that it was taken: {refused}"
+    );
+    ensure!(entries()?.is_empty(), "{:?}", entries()?);
+
+    fs::remove_file(ballast)?;
+    ready(200)?;
+    ensure!(filled_in("It still is.")? == json!({"type": 6}));
+    let entries = entries()?;
+    ensure!(entries.len() == 1 && entries[0]["values"]["what"] == "It still is.", "{entries:?}");
+    hub.terminate()
+}
+
+#[test]
+fn an_account_whose_gateway_is_closed_for_good_is_ready_and_its_messages_go() -> Result<()> {
+    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
+    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    hub.run()?;
+    let agent = hub.agent("courier")?;
+    eventually("a session", || {
+        let said = double.happen(json!("said"))?;
+        Ok(said.as_array().context("events")?.iter().any(|event| event["op"] == 2).then_some(()))
+    })?;
+    // "Disallowed intent(s)": who is closed so comes back to the same.
+    double.happen(json!({"close": 4014}))?;
+    let channels = eventually("what closed it", || {
+        let said = hub.operator()?.get("/v1/channels")?.body;
+        Ok(said.to_string().contains("intents").then_some(said))
+    })?;
+    let account =
+        channels["channels"].as_array().and_then(|all| all.iter().find(|one| one["channel"] == "discord"));
+    let account = account.with_context(|| channels.to_string())?;
+    ensure!(account["ready"] == true && account.to_string().contains("hub (123456)"), "{account}");
+    ensure!(agent.send_and_wait(&json!({"to": "discord:200", "message": "Plain."}))?["state"] == "sent");
+    ensure!(posted(&double, "200")?.len() == 1);
+    let status = json!({"action": "setPresence", "channel": "discord", "status": "busy", "statusText": "x"});
+    let refused = agent.send_and_wait(&status)?;
+    ensure!(refused["state"] == "failed" && text(&refused, "error").contains("intents"), "{refused}");
+    hub.terminate()
 }
 
 #[test]

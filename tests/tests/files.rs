@@ -4,7 +4,10 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    os::unix::fs::symlink,
+    os::unix::{
+        fs::{MetadataExt as _, chown, symlink},
+        net::UnixListener,
+    },
     path::Path,
     process::Command,
     thread,
@@ -81,6 +84,88 @@ async fn no_path_leads_out_of_an_agents_folder() -> Result<()> {
     let other = house.agent("other").await?;
     refused(&other.post("/v1/messages", &with(json!([{"path": "link"}])))?, 403, "attach_from")?;
     ensure!(agent.queue()?.is_empty() && staged(&house.data_dir())?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hard_link_to_a_file_elsewhere_is_refused_unless_the_operator_allows_it() -> Result<()> {
+    let house_of = tempfile::tempdir()?;
+    let folder = house_of.path().join("agent");
+    fs::create_dir(&folder)?;
+    fs::write(house_of.path().join("secret"), "the secret")?;
+    fs::hard_link(house_of.path().join("secret"), folder.join("report.txt"))?;
+    fs::write(folder.join("note.txt"), "a note")?;
+    let plain = config(&folder);
+    let mut house = TestHub::start(&plain).await?;
+    let agent = house.agent("courier").await?;
+    let calls = |path: &str| {
+        [
+            with(json!([{"path": path}])),
+            json!({"to": "local:anna", "message": "See below.", "media": path}),
+            json!({"to": "local:anna", "voice": path}),
+        ]
+    };
+    for call in calls("report.txt") {
+        let answer = agent.post("/v1/messages", &call)?;
+        refused(&answer, 403, "linked_file").with_context(|| call.to_string())?;
+        ensure!(text(&answer.body, "hint").contains("cp"), "{answer:?}");
+    }
+    ensure!(agent.queue()?.is_empty() && staged(&house.data_dir())?.is_empty());
+    let sent = agent.send_and_wait(&with(json!([{"path": "note.txt"}])))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+
+    let allowed = plain.replacen("attach_from", "allow_linked_files = true\nattach_from", 1);
+    let mut house = TestHub::start(&allowed).await?;
+    let sent = house.agent("courier").await?.send_and_wait(&with(json!([{"path": "report.txt"}])))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    Ok(())
+}
+
+/// Its source was removed since: one name is left, and the owner tells.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_another_owner_is_refused_unless_the_operator_allows_it() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("report.txt"), "of somebody else")?;
+    if fs::metadata(folder.path())?.uid() != 0 {
+        eprintln!("only root can give a file another owner; the rule itself is tested beside its code");
+        return Ok(());
+    }
+    chown(folder.path().join("report.txt"), Some(65_534), None)?;
+    let plain = config(folder.path());
+    let mut house = TestHub::start(&plain).await?;
+    let agent = house.agent("courier").await?;
+    let call = with(json!([{"path": "report.txt"}]));
+    let answer = agent.post("/v1/messages", &call)?;
+    refused(&answer, 403, "file_owner")?;
+    ensure!(text(&answer.body, "hint").contains("allow_other_owners"), "{answer:?}");
+    // The hub's own files in an agent's folder are another owner's too.
+    chown(folder.path(), Some(65_534), None)?;
+    fs::write(folder.path().join("of-the-hub.txt"), "operator.token")?;
+    refused(&agent.post("/v1/messages", &with(json!([{"path": "of-the-hub.txt"}])))?, 403, "file_owner")?;
+    let sent = agent.send_and_wait(&call)?;
+    ensure!(sent["state"] == "sent", "it is the folder's owner's now: {sent}");
+
+    let allowed = plain.replacen("attach_from", "allow_other_owners = true\nattach_from", 1);
+    let mut house = TestHub::start(&allowed).await?;
+    let call = with(json!([{"path": "of-the-hub.txt"}]));
+    let sent = house.agent("courier").await?.send_and_wait(&call)?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_or_a_device_is_refused_without_waiting_for_it() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let _socket = UnixListener::bind(folder.path().join("socket"))?;
+    ensure!(Command::new("mkfifo").arg(folder.path().join("pipe")).status()?.success());
+    let mut house = TestHub::start(&config(folder.path())).await?;
+    let agent = house.agent("courier").await?;
+    let start = std::time::Instant::now();
+    for path in ["socket", "pipe"] {
+        let answer = agent.post("/v1/messages", &with(json!([{"path": path}])))?;
+        refused(&answer, 400, "path").with_context(|| path.to_owned())?;
+    }
+    ensure!(start.elapsed() < Duration::from_secs(20), "it waited: {:?}", start.elapsed());
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    doubles::{Answer, Desk, bluebubbles, signal, whatsapp},
+    doubles::{Answer, Desk, bluebubbles, evolution, signal, whatsapp},
     hub::{Client, SpawnedHub, client::text},
 };
 use serde_json::{Value, json};
@@ -64,6 +64,48 @@ fn a_hold_on_a_number_holds_every_conversation_with_it_on_imessage() -> Result<(
 }
 
 #[test]
+fn what_messages_may_read_as_a_held_number_or_mailbox_is_held_or_refused_on_imessage() -> Result<()> {
+    let (desk, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
+    let password = secret(&secrets, bluebubbles::PASSWORD)?;
+    let channel = format!("[channels.imessage.mac]\nurl = \"{}\"\npassword = \"{password}\"\n", desk.url());
+    let rules = courier("imessage", &["+298123456", "Anna@Example.org", "+5491112345678"]);
+    let hub = SpawnedHub::start(&format!("{rules}{channel}"))?;
+    let agent = hub.agent("courier")?;
+    let addresses = [
+        "SMS;-;123456",
+        "any;-;22395",
+        "SMS;-;<anna@example.org>",
+        "any;-;anna@example.org.",
+        "any;-;anna(c)@example.org",
+        "anna+x@example.org",
+        "+541112345678",
+    ];
+    all_held(&agent, "imessage", &addresses)?;
+    let mailboxes = [
+        "<anna@example.org>",
+        "\"anna\"@example.org",
+        "anna(c)@example.org",
+        "anna@example.org.",
+        "/anna@example.org",
+        "anna%example.org@example.net",
+    ];
+    all_refused(&agent, "imessage", &mailboxes)?;
+    ensure!(desk.heard().is_empty(), "something was sent");
+    Ok(())
+}
+
+/// None of these is an address, and what is said of it tells what to write instead.
+fn all_refused(agent: &Client, channel: &str, addresses: &[&str]) -> Result<()> {
+    for address in addresses {
+        let call = json!({"to": format!("{channel}:{address}"), "message": format!("To {address}")});
+        let refused = agent.post("/v1/messages", &call)?;
+        ensure!(refused.body["code"] == "input_invalid", "{address} is not refused: {refused:?}");
+        ensure!(refused.body.to_string().contains("example.org"), "{address}: {refused:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_hold_on_a_number_holds_it_without_the_digit_that_not_everybody_dials_on_whatsapp() -> Result<()> {
     let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
     let channel = format!(
@@ -86,6 +128,35 @@ fn a_hold_on_a_number_holds_it_without_the_digit_that_not_everybody_dials_on_wha
     all_held(&agent, "whatsapp", &addresses)?;
     let sent = |request: &gatepost_tests::doubles::Request| request.path.ends_with("/messages");
     ensure!(!desk.heard().iter().any(sent), "something was sent");
+    Ok(())
+}
+
+#[test]
+fn a_number_that_an_evolution_api_takes_for_a_held_one_is_held() -> Result<()> {
+    let (desk, secrets) = (evolution::start()?, tempfile::tempdir()?);
+    let channel = format!(
+        "[channels.whatsapp.home]\nkind = \"evolution\"\nevolution_url = \"{}\"\ninstance = \"home\"\napi_key = \"{}\"\n",
+        desk.url(),
+        secret(&secrets, evolution::KEY)?
+    );
+    let rules = courier("whatsapp", &["+5491112345678", "+5551987654321", "+5215512345678", "+551123456789"]);
+    let hub = SpawnedHub::start(&format!("{rules}{channel}"))?;
+    let agent = hub.agent("courier")?;
+    let addresses = [
+        "+5491112345678",
+        "+541112345678",
+        // It drops the digit behind the country's or the area's code, whatever it is.
+        "+5421112345678",
+        "+5551287654321",
+        "+5245512345678",
+        // It takes a number that it wrote to before for one with a 9 more.
+        "+5511923456789",
+    ];
+    all_held(&agent, "whatsapp", &addresses)?;
+    let sent = |request: &gatepost_tests::doubles::Request| request.path.starts_with("/message/");
+    ensure!(!desk.heard().iter().any(sent), "something was sent");
+    let free = agent.send_and_wait(&json!({"to": "whatsapp:+5491112345670", "message": "Hello"}))?;
+    ensure!(free["state"] == "sent", "{free}");
     Ok(())
 }
 

@@ -1,11 +1,14 @@
 //! iMessage with a double of BlueBubbles and a program that stands for `imsg`: neither runs without a Mac.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::{Answer, bluebubbles},
+    doubles::{
+        Answer, bluebubbles,
+        imsg::{self, Version},
+    },
     hub::{SpawnedHub, TestHub, client::text},
     main_job,
 };
@@ -80,79 +83,103 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     let failed = agent.send_and_wait(&json!({"to": to, "message": "To a telephone."}))?;
     ensure!(text(&failed, "error").contains("not on iMessage"), "{failed}");
 
-    fs::write(&password, "another")?;
+    fs::write(&password, "a-wrong-password")?;
     let refused = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?;
     ensure!(refused.status == 1 && refused.stdout.contains("401"), "{refused:?}");
-    ensure!(!refused.stdout.contains("another") && !refused.stderr.contains("another"), "{refused:?}");
+    ensure!(
+        !refused.stdout.contains("a-wrong-password") && !refused.stderr.contains("a-wrong-password"),
+        "{refused:?}"
+    );
     Ok(())
 }
 
-/// A program that stands for `imsg` 0.9.0, by its answers on `imsg rpc` (docs/rpc.md of openclaw/imsg): `rows` has a line for each
-/// text that it sent. A file makes the next send misbehave as the program does: `breaks`, it sends and dies; `unseen`, Messages
-/// took it, and no row was seen in time; `lost`, it says "ok" of what Messages lost.
-fn imsg(folder: &Path) -> Result<()> {
-    let script = r#"#!/bin/sh
-cd "$(dirname "$0")" || exit 1
-[ "$1" = --version ] && { echo 0.9.0; exit 0; }
-[ "$1" = rpc ] || { echo "Unknown command"; exit 1; }
-say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
-while IFS= read -r line; do
-  id=${line#*'"id":'} id=${id%%,*}
-  method=${line#*'"method":"'} method=${method%%'"'*}
-  case $method in
-  chats.list) say '"result":{"chats":[{"id":3,"identifier":"+4915112345679","guid":"any;-;+4915112345679"}]}' ;;
-  messages.history)
-    n=0 all=
-    while read -r text; do n=$((n+1)); all="{\"id\":$n,\"guid\":\"G-$n\",\"is_from_me\":true,\"text\":\"$text\"},$all"; done <rows
-    say "\"result\":{\"messages\":[${all%,}]}" ;;
-  send)
-    text=${line#*'"text":"'} text=${text%%'"'*}
-    echo "$text" >>calls
-    if [ -e lost ]; then rm lost; say '"result":{"ok":true}'; continue; fi
-    echo "$text" >>rows
-    if [ -e breaks ]; then rm breaks; kill -9 $$; fi
-    if [ -e unseen ]; then rm unseen
-      say '"error":{"code":-32001,"message":"Delivery outcome unknown","data":{"retry_safe":false,"detail":"no matching outgoing text row was observed within 8 seconds"}}'; continue
-    fi
-    say "\"result\":{\"ok\":true,\"guid\":\"G-$(wc -l <rows | tr -d ' ')\"}" ;;
-  *) say '"error":{"code":-32601,"message":"Method not found"}' ;;
-  esac
-done
-"#;
-    let program = folder.join("imsg");
-    fs::write(&program, script)?;
-    fs::write(folder.join("rows"), "")?;
-    Ok(fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?)
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_contact_without_the_private_api_arrives_once_though_bluebubbles_says_no() -> Result<()> {
+    let (desk, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
+    let password = secrets.path().join("password");
+    fs::write(&password, bluebubbles::PASSWORD)?;
+    let channel = format!(
+        "[channels.imessage.mac]\nurl = \"{}\"\npassword = \"file:{}\"\nprivate_api = false\n",
+        desk.url(),
+        password.display()
+    );
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let to = "imessage:+4915112345679";
+    // The server sends it, does not find the chat that Messages has made, and answers 500.
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "We do not know each other."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "Now we do."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let sends: Vec<_> = desk.heard().into_iter().filter(|one| one.json()["message"].is_string()).collect();
+    let paths: Vec<&str> = sends.iter().map(|one| one.path.as_str()).collect();
+    ensure!(paths == ["/api/v1/chat/new", "/api/v1/message/text"], "{paths:?}");
+    ensure!(sends.iter().all(|one| one.json()["method"] == "apple-script"));
+    ensure!(sends[1].json()["chatGuid"] == "any;-;+4915112345679", "{}", sends[1].json());
+    Ok(())
+}
+
+/// A hub whose account is such a program.
+async fn with_imsg(folder: &Path, version: Version) -> Result<TestHub> {
+    imsg::install(folder, version)?;
+    // The same words several times are what this is about.
+    let queue = "[queue]\ndedup = \"0s\"\n";
+    TestHub::start(&format!("{AGENTS}{queue}{}", by_imsg(folder))).await
+}
+
+fn by_imsg(folder: &Path) -> String {
+    format!("[channels.imessage.mac]\nkind = \"imsg\"\ncommand = [\"{}\"]\n", folder.join("imsg").display())
+}
+
+fn calls(folder: &Path) -> Result<usize> {
+    Ok(fs::read_to_string(folder.join("calls"))?.lines().count())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_imsg_leaves_uncertain_is_looked_for_and_never_sent_again() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    imsg(folder.path())?;
-    let program = folder.path().join("imsg");
-    let channel =
-        format!("[channels.imessage.mac]\nkind = \"imsg\"\ncommand = [\"{}\"]\n", program.display());
-    // The same words several times are what this is about.
-    let queue = "[queue]\ndedup = \"0s\"\n";
-    let mut house = TestHub::start(&format!("{AGENTS}{queue}{channel}")).await?;
-    let agent = house.agent("courier").await?;
-    let to = "imessage:+4915112345679";
-    let send = |text: &str| agent.send_and_wait(&json!({"to": to, "message": text}));
-    let sent = send("ok")?;
-    ensure!(sent["state"] == "sent" && sent["parts"][0]["platform_id"] == "G-1", "{sent}");
-    for (mishap, id) in [("breaks", "G-2"), ("unseen", "G-3")] {
-        fs::write(folder.path().join(mishap), "")?;
+    for version in [Version::Old, Version::Plain, Version::Bridged] {
+        let folder = tempfile::tempdir()?;
+        let mut house = with_imsg(folder.path(), version).await?;
+        let agent = house.agent("courier").await?;
+        let to = "imessage:+4915112345679";
+        let send = |text: &str| agent.send_and_wait(&json!({"to": to, "message": text}));
         let sent = send("ok")?;
-        ensure!(sent["state"] == "sent" && sent["parts"][0]["platform_id"] == id, "{mishap}: {sent}");
+        ensure!(sent["state"] == "sent", "{version:?}: {sent}");
+        for mishap in ["breaks", "unseen"] {
+            fs::write(folder.path().join(mishap), "")?;
+            let sent = send("ok")?;
+            ensure!(sent["state"] == "sent", "{version:?}, {mishap}: {sent}");
+            let rows = fs::read_to_string(folder.path().join("rows"))?;
+            let last = rows.lines().last().and_then(|row| row.split(' ').next()).unwrap_or_default();
+            ensure!(text(&sent["parts"][0], "platform_id").eq_ignore_ascii_case(last), "{rows}: {sent}");
+        }
+        // What Messages lost is nowhere; the "ok" of before is not taken for it.
+        fs::write(folder.path().join("lost"), "")?;
+        let lost = agent.send(&json!({"to": to, "message": "ok"}))?;
+        let lost = agent.ended(text(&lost, "id"), "unknown")?;
+        ensure!(text(&lost, "error").contains("does not show it"), "{version:?}: {lost}");
+        ensure!(calls(folder.path())? == 4, "{version:?}: each went once");
     }
-    // Of what Messages lost it says "ok"; the "ok" of before is not taken for it.
-    fs::write(folder.path().join("lost"), "")?;
-    let lost = agent.send(&json!({"to": to, "message": "ok"}))?;
-    let lost = agent.ended(text(&lost, "id"), "unknown")?;
-    ensure!(text(&lost, "error").contains("does not show it"), "{lost}");
-    let calls = fs::read_to_string(folder.path().join("calls"))?;
-    ensure!(calls.lines().count() == 4, "each went once: {calls}");
-    let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
+    let folder = tempfile::tempdir()?;
+    imsg::install(folder.path(), Version::Old)?;
+    let home = tempfile::tempdir()?.into();
+    let ready = SpawnedHub::at_rest(home, &by_imsg(folder.path()))?.cli(&["check"])?.well()?;
     ensure!(ready.contains("imsg 0.9.0 on this machine; older than 0.14.0"), "{ready}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_messages_marks_as_failed_is_never_told_as_sent() -> Result<()> {
+    for version in [Version::Plain, Version::Bridged] {
+        let folder = tempfile::tempdir()?;
+        let mut house = with_imsg(folder.path(), version).await?;
+        let agent = house.agent("courier").await?;
+        fs::write(folder.path().join("failed"), "")?;
+        let failed = agent.send(&json!({"to": "imessage:+4915112345679", "message": "To a telephone."}))?;
+        let failed = agent.ended(text(&failed, "id"), "failed")?;
+        let why = text(&failed, "error");
+        ensure!(why.contains("error 22, the recipient is not on iMessage"), "{version:?}: {failed}");
+        ensure!(calls(folder.path())? == 1, "{version:?}: it went once");
+    }
     Ok(())
 }

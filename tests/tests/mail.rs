@@ -205,3 +205,38 @@ fn whether_mail_can_be_sent_is_asked_from_the_shell() -> Result<()> {
     ensure!(!refused.stdout.contains("guess-work") && !refused.stderr.contains("guess-work"), "{refused:?}");
     Ok(())
 }
+
+#[test]
+fn what_a_mail_server_would_bring_to_a_held_mailbox_is_refused_or_held() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let rules = AGENTS.replace(
+        "cross_context",
+        "hold = [\"email:anna@hub.test\", \"email:bob+shop@hub.test\"]\ncross_context",
+    );
+    let hub = SpawnedHub::start(&format!("{rules}{}", channel(&mail, &secrets, mail.password())?))?;
+    let agent = hub.agent("courier")?;
+    let roundabout =
+        ["anna%hub.test@mx.hub.test", "hub.test!anna@mx.hub.test", "\"anna@hub.test\"@mx.hub.test"];
+    // This Postfix does bring them there.
+    for (n, address) in roundabout.into_iter().enumerate() {
+        mail.submit(address)?;
+        mail.wait_for_inbox("anna", n + 1)?;
+    }
+    for address in
+        roundabout.into_iter().chain(["@mx.hub.test:anna@hub.test", "anna@[127.0.0.1]", "anna@127.0.0.1"])
+    {
+        let refused =
+            agent.post("/v1/messages", &json!({"to": format!("email:{address}"), "message": "Hello"}))?;
+        ensure!(refused.body["code"] == "input_invalid", "{address}: {refused:?}");
+        ensure!(text(&refused.body, "error").contains("example.org"), "{address}: {refused:?}");
+    }
+    // Tags lead to one mailbox, whichever of its addresses is in the list.
+    for address in
+        ["Anna@HUB.test", "anna+x@hub.test", "bob@hub.test", "bob+other@hub.test", "bob+shop@hub.test"]
+    {
+        let held = agent.send(&json!({"to": format!("email:{address}"), "message": "Hello"}))?;
+        ensure!(held["state"] == "held", "{address}: {held}");
+    }
+    ensure!(mail.inbox("anna")?.len() == roundabout.len() && mail.inbox("bob")?.is_empty());
+    Ok(())
+}

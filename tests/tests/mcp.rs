@@ -5,7 +5,7 @@ use std::{sync::Arc, thread, time::Duration};
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, client::text, eventually, program},
+    hub::{SpawnedHub, TestHub, client::text, eventually, gatepost, program},
     peers::{McpClient, mcp_conformance, mcp_inspect},
 };
 use serde_json::{Value, json};
@@ -212,6 +212,156 @@ fn a_program_that_was_started_before_its_hub_says_when_there_is_one() -> Result<
     let heard = listening.join().expect("the client does not panic")?;
     ensure!(heard["before"] == json!(["send_message"]), "{heard}");
     ensure!(heard["changed"] == "ToolsListChanged", "{heard}");
+    Ok(())
+}
+
+/// Whether a tool's description names this target.
+fn names_target(client: &mut McpClient, target: &str) -> Result<bool> {
+    let tools = client.step(&json!({"tools": true}))?;
+    Ok(text(&tools["tools"][0], "description").contains(target))
+}
+
+#[test]
+fn a_client_hears_at_both_doors_that_a_reload_has_changed_its_tools() -> Result<()> {
+    let config = |target: &str| {
+        format!(
+            "[agents.engineer]\nallow = [\"{target}\"]\ncross_context = \"allow\"\n[channels.local.home]\n"
+        )
+    };
+    let mut hub = SpawnedHub::start(&config("local:team"))?;
+    let agent = hub.agent("engineer")?;
+    for (door, mut client) in McpClient::at_both_doors(&agent)? {
+        ensure!(names_target(&mut client, "local:team")?, "{door}");
+        // Nothing has changed, although things happen.
+        ensure!(client.step(&lost("Nothing new."))?["is_error"] == false, "{door}");
+        ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{door}: nothing has changed");
+        for target in ["local:cellar", "local:team"] {
+            hub.configure(&config(target))?;
+            hub.cli(&["reload"])?.well()?;
+            ensure!(
+                client.step(&json!({"heard": 20}))?["changed"] == "tools",
+                "{door}: it did not hear of {target}"
+            );
+            ensure!(names_target(&mut client, target)?, "{door}: {target}");
+            ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{door}: once is enough");
+        }
+    }
+    // A reload that is refused changes nothing.
+    let mut clients = McpClient::at_both_doors(&agent)?;
+    for (_, client) in &mut clients {
+        names_target(client, "local:team")?;
+    }
+    hub.configure("[agents.engineer]\nallow = \"nonsense\"\n")?;
+    ensure!(hub.cli(&["reload"])?.status == 1);
+    for (door, client) in &mut clients {
+        ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{door}: nothing has changed");
+    }
+    // One that started anew in between may have others.
+    hub.configure(&config("local:attic"))?;
+    hub.terminate()?;
+    hub.run()?;
+    let [_, (door, client)] = &mut clients;
+    ensure!(
+        client.step(&json!({"heard": 30}))?["changed"] == "tools",
+        "{door}: it did not hear of the new hub"
+    );
+    ensure!(names_target(client, "local:attic")?, "{door}");
+    // In the way of 2026-07-28, by a request that stays open.
+    let mut modern = McpClient::modern_at(agent.base(), agent.token())?;
+    let listening = thread::spawn(move || modern.step(&json!({"listen": "tools"})));
+    hub.configure(&config("local:team"))?;
+    let listening = eventually_heard(listening, || hub.cli(&["reload"])?.well().map(drop))?;
+    ensure!(listening["changed"] == "ToolsListChanged", "{listening}");
+    Ok(())
+}
+
+/// Does it again until who listens has heard: when they began to, nobody else knows.
+fn eventually_heard(
+    listening: thread::JoinHandle<Result<Value>>,
+    again: impl Fn() -> Result<()>,
+) -> Result<Value> {
+    while !listening.is_finished() {
+        again()?;
+        thread::sleep(Duration::from_millis(500));
+    }
+    listening.join().expect("the client does not panic")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_told_from_what_there_is_not() -> Result<()> {
+    let mut house = TestHub::start(CONFIG).await?;
+    let agent = house.agent("engineer").await?;
+    let wanted = [("accept", "application/json, text/event-stream"), ("content-type", "application/json")];
+    let post = |body: &str, more: &[(&str, &str)]| {
+        let headers: Vec<(&str, &str)> = wanted.iter().chain(more).copied().collect();
+        agent.raw("POST", "/mcp", &headers, body.as_bytes())
+    };
+    for (body, code) in [
+        ("{", -32700),
+        ("", -32700),
+        ("[]", -32600),
+        ("{\"id\": 1}", -32600),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"initialize\", \"params\": []}", -32602),
+    ] {
+        let answer = post(body, &[])?;
+        ensure!(answer.status == 400 && answer.kind == "application/json", "{body}: {answer:?}");
+        ensure!(answer.body["error"]["code"] == code, "{body}: {answer:?}");
+    }
+    let wrong = [wanted[0], ("content-type", "text/plain")];
+    ensure!(agent.raw("POST", "/mcp", &wrong, b"{}")?.status == 415);
+    // In a session, and at the program's door.
+    let version = "2025-06-18";
+    let begin = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    });
+    let calls = [
+        ("tools/call", json!({"name": "message", "arguments": []}), -32602, "object"),
+        ("tools/call", json!({"name": "message", "arguments": "x"}), -32602, "object"),
+        ("tools/call", json!({"arguments": {}}), -32602, "name is missing"),
+        ("resources/read", json!({}), -32602, "uri"),
+        ("resources/subscribe", json!({"uri": []}), -32602, "string"),
+        ("prompts/get", json!({"name": "x"}), -32601, "prompts/get"),
+        ("tools/cal", json!({}), -32601, "tools/cal"),
+    ];
+    let told = |method: &str, params: &Value, answer: &Value, code: i64, says: &str| {
+        let error = &answer["error"];
+        ensure!(
+            error["code"] == code && text(error, "message").contains(says),
+            "{method} {params}: {answer}"
+        );
+        Ok(())
+    };
+    let lines: Vec<String> = std::iter::once(begin.to_string())
+        .chain(std::iter::once(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string()))
+        .chain((1..).zip(&calls).map(|(id, (method, params, ..))| {
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+        }))
+        .collect();
+    let environment = [("GATEPOST_HUB", agent.base()), ("GATEPOST_TOKEN", agent.token())];
+    let ended = gatepost(&["mcp"], (lines.join("\n") + "\n").as_bytes(), &environment)?;
+    let answers: Vec<Value> = ended
+        .stdout
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("{ended:?}"))?;
+    for (id, (method, params, code, says)) in (1..).zip(&calls) {
+        let answer =
+            answers.iter().find(|answer| answer["id"] == id).with_context(|| format!("{ended:?}"))?;
+        told(method, params, answer, *code, says)?;
+    }
+    let begun = post(&begin.to_string(), &[])?;
+    let session = begun.headers.iter().find(|(name, _)| name == "mcp-session-id").context("a session")?;
+    let more = [("mcp-session-id", session.1.as_str()), ("mcp-protocol-version", version)];
+    ensure!(post(&lines[1], &more)?.status == 202);
+    for (line, (method, params, code, says)) in lines[2..].iter().zip(&calls) {
+        let answer = post(line, &more)?;
+        let body = answer.body.as_str().map(str::to_owned).unwrap_or_else(|| answer.body.to_string());
+        let data = body.lines().rev().find_map(|line| line.strip_prefix("data: ")).unwrap_or(&body);
+        told(method, params, &serde_json::from_str(data).with_context(|| body.clone())?, *code, says)?;
+    }
+    house.stop().await;
     Ok(())
 }
 

@@ -185,3 +185,75 @@ fn a_database_of_an_older_gatepost_is_verified_and_what_it_cannot_prove_is_said(
     }
     Ok(())
 }
+
+/// The columns of a table, each with a statement that changes it in all rows.
+fn alterations(db: &Connection, table: &str) -> Result<Vec<String>> {
+    let mut columns = db.prepare("SELECT name, type FROM pragma_table_info(?)")?;
+    let columns = columns.query_map([table], |row| {
+        let (name, kind): (String, String) = (row.get(0)?, row.get(1)?);
+        let value = match kind.as_str() {
+            "TEXT" => format!("coalesce({name}, '') || seq_of_row"),
+            "BLOB" => "x'01'".to_owned(),
+            _ => format!("coalesce({name}, 0) / 2 + 1000 + seq_of_row"),
+        };
+        Ok(format!("UPDATE {table} SET {name} = {}", value.replace("seq_of_row", "rowid")))
+    })?;
+    Ok(columns.collect::<Result<_, _>>()?)
+}
+
+#[test]
+fn no_column_of_a_message_that_was_sent_is_altered_unseen() -> Result<()> {
+    let mut hub = SpawnedHub::start(&agents("limit = 100"))?;
+    let courier = hub.agent("courier")?;
+    let long = "One sentence of a message that takes more than a part. ".repeat(5);
+    courier.send_and_wait(&json!({"to": "local:team", "message": long}))?;
+    hub.terminate()?;
+    let path = hub.data_dir().join("gatepost.db");
+    let whole = std::fs::read(&path)?;
+    hub.cli(&["audit", "verify"])?.well()?;
+    for table in ["messages", "parts"] {
+        for sql in alterations(&Connection::open(&path)?, table)? {
+            let db = Connection::open(&path)?;
+            db.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}"))?;
+            drop(db);
+            let verified = hub.cli(&["audit", "verify"])?;
+            ensure!(verified.status == 1 && verified.stdout.contains("message "), "{sql}: {verified:?}");
+            std::fs::write(&path, &whole)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_database_of_before_ends_were_hashed_is_whole_and_what_its_rows_say_is_compared() -> Result<()> {
+    const SQL: &str = include_str!("../fixtures/schema-24.sql");
+    const KEY: &str = "9ddf53b437435a1492bd8e5ca56abb02b3b7c17ee4897adf239bcd8712f5edc9";
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("gatepost.db");
+    Connection::open(&path)?.execute_batch(SQL)?;
+    let before = verify(&path, KEY, &[])?;
+    ensure!(before.status == 0 && before.stdout.contains("3 messages are stored"), "{before:?}");
+    // With the columns of now, its rows stay as they were.
+    drop(gatepost::store::Store::open(folder.path())?);
+    let version: u32 = Connection::open(&path)?.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    ensure!(version > 24, "schema {version}");
+    let after = verify(&path, KEY, &[])?;
+    ensure!(after.status == 0 && !after.stdout.contains("no hash"), "{after:?}");
+    for (sql, named) in [
+        (
+            "UPDATE messages SET history = NULL WHERE seq = 2",
+            "its history is not what the audit says up to row 11",
+        ),
+        ("UPDATE parts SET state = 'planned' WHERE message = 2 AND idx = 2", "are not those of row 14"),
+        ("UPDATE parts SET platform_id = 'local:9' WHERE message = 1", "are not those of row 6"),
+        ("UPDATE messages SET reason = 'else' WHERE seq = 1", "its code or its reason is not that of row 6"),
+        ("UPDATE messages SET text = 'else' WHERE seq = 1", "its text, target or files are not what row 3"),
+    ] {
+        let copy = folder.path().join("copy.db");
+        std::fs::copy(&path, &copy)?;
+        Connection::open(&copy)?.execute_batch(sql)?;
+        let verified = verify(&copy, KEY, &[])?;
+        ensure!(verified.status == 1 && verified.stdout.contains(named), "{sql}: {verified:?}");
+    }
+    Ok(())
+}

@@ -3,6 +3,8 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,9 +14,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     doubles::{Answer, Desk},
-    hub::{Client, SpawnedHub, client::text, eventually},
+    hub::{Client, SpawnedHub, TestHub, client::text, eventually, gatepost},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -34,7 +37,9 @@ const OWN: usize = 5;
 /// `[channels.webhook.home]`, which posts to `url`.
 fn webhook(secrets: &TempDir, url: &str) -> Result<String> {
     let file = secrets.path().join("secret");
-    fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    if !file.exists() {
+        fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    }
     Ok(format!("[channels.webhook.home]\nurl = \"{url}\"\nsecret = \"file:{}\"\n", file.display()))
 }
 
@@ -135,7 +140,7 @@ fn a_file_that_is_not_valid_changes_nothing_and_the_error_names_its_line() -> Re
         ("[agents.x]\ncross_contxt = \"allow\"\n", lines + 4, "did you mean `cross_context`"),
         ("[agents.x]\nhold = [\"emial:*\"]\n", lines + 4, "no channel"),
         ("[book]\nann = \"ann\"\n", lines + 4, "book.ann"),
-        ("[agents.x]\nallow = [\"local:ann#5\"]\n", lines + 3, "without a thread"),
+        ("[agents.x]\nallow = [\"local:ann#5\"]\n", lines + 4, "without a thread"),
         ("[agents.x.accounts]\nlocal = \"attic\"\n", lines + 3, "attic"),
         ("[channels.telegram.home]\ntoken = \"file:/nowhere/token\"\n", lines + 3, "/nowhere/token"),
         (
@@ -248,6 +253,72 @@ fn an_account_that_changes_ends_what_it_began_before_the_new_one_goes_on_in_the_
 }
 
 #[test]
+fn what_waits_is_not_sent_by_an_account_that_a_reload_leads_to_another_server() -> Result<()> {
+    let (old, new) = (Desk::saying(json!({}))?, Desk::saying(json!({}))?);
+    let secrets = tempfile::tempdir()?;
+    let config =
+        |desk: &Desk| Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &desk.url())?));
+    let hub = SpawnedHub::start(&config(&old)?)?;
+    let agent = hub.agent("courier")?;
+    let id = waiting(&old, &agent)?;
+    hub.configure(&config(&new)?)?;
+    hub.cli(&["reload"])?.well()?;
+    let failed = agent.ended(&id, "failed")?;
+    let error = text(&failed, "error");
+    ensure!(failed["code"] == "account_changed", "{failed}");
+    ensure!(error.contains("channels.webhook.home") && error.contains("submit it anew"), "{failed}");
+    ensure!(agent.told_of(&id)?["code"] == "account_changed", "the agent was told something else");
+    // An operator's retry does not lead it there either.
+    hub.cli(&["queue", "retry", &id])?.well()?;
+    agent.ended(&id, "failed")?;
+    ensure!(old.heard().len() == 1 && new.heard().is_empty(), "it was sent after all");
+    let anew = agent.send_and_wait(&json!({"to": "webhook:kitchen", "message": "Tea, there?"}))?;
+    ensure!(anew["state"] == "sent" && new.heard().len() == 1, "{anew}");
+    Ok(())
+}
+
+#[test]
+fn what_waits_is_sent_by_an_account_that_stays_the_same_but_for_its_secret() -> Result<()> {
+    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
+    let config = format!("{COURIER}{}", webhook(&secrets, &desk.url())?);
+    let hub = SpawnedHub::start(&config)?;
+    let agent = hub.agent("courier")?;
+    let id = waiting(&desk, &agent)?;
+    fs::write(secrets.path().join("secret"), "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
+    ensure!(changed(&hub)?["changed"] == json!(["channels.webhook.home"]));
+    agent.ended(&id, "sent")?;
+    ensure!(desk.heard().len() == 2, "{:?}", desk.heard());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_approved_is_not_sent_by_an_account_that_a_restart_leads_to_another_server()
+-> Result<()> {
+    let (old, new) = (Desk::saying(json!({}))?, Desk::saying(json!({}))?);
+    let secrets = tempfile::tempdir()?;
+    let asks = COURIER.replace("cross_context = \"allow\"", "cross_context = \"hold\"")
+        + "[approval]\nallow_software_companion = true\n";
+    let config = |desk: &Desk| Ok::<_, anyhow::Error>(format!("{asks}{}", webhook(&secrets, &desk.url())?));
+    let mut house = TestHub::start(&config(&old)?).await?;
+    let agent = house.agent("courier").await?;
+    old.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
+    let held = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
+    ensure!(held["state"] == "held", "{held}");
+    house.decide(Verdict::Approve).await?;
+    eventually("the first attempt", || Ok((old.heard().len() == 1).then_some(())))?;
+    let token = agent.token().to_owned();
+    house.stop().await;
+
+    let mut hub = SpawnedHub::at_rest(Arc::clone(house.folder()), &config(&new)?)?;
+    hub.run()?;
+    let failed = hub.anybody(Some(&token)).ended(text(&held, "id"), "failed")?;
+    ensure!(failed["code"] == "account_changed", "{failed}");
+    ensure!(new.heard().is_empty() && old.heard().len() == 1, "it was sent after all");
+    hub.cli(&["audit", "verify"])?.well()?;
+    hub.kill()
+}
+
+#[test]
 fn a_secret_that_was_renewed_in_its_file_is_used_after_a_reload() -> Result<()> {
     let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
     let config = format!("{COURIER}{}", webhook(&secrets, &desk.url())?);
@@ -255,6 +326,124 @@ fn a_secret_that_was_renewed_in_its_file_is_used_after_a_reload() -> Result<()> 
     ensure!(changed(&hub)?["changed"] == json!([]));
     fs::write(secrets.path().join("secret"), "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
     ensure!(changed(&hub)?["changed"] == json!(["channels.webhook.home"]));
+    Ok(())
+}
+
+#[test]
+fn a_file_that_is_a_pipe_refuses_the_reload_and_is_named() -> Result<()> {
+    let files = tempfile::tempdir()?;
+    let pipe = files.path().join("pipe");
+    ensure!(Command::new("mkfifo").args(["-m", "600"]).arg(&pipe).status()?.success());
+    let hub = SpawnedHub::start(COURIER)?;
+    let pipe = pipe.display();
+    let mail = "[channels.email.home]\nhost = \"127.0.0.1\"\nport = 9\nfrom = \"hub@hub.test\"\n";
+    for named in [
+        // They follow [broker], where the test's own part ends.
+        format!("password = \"file:{pipe}\"\nuser = \"hub\"\nurl = \"mqtt://127.0.0.1:9\"\n{COURIER}"),
+        format!("ca = \"{pipe}\"\nurl = \"mqtts://127.0.0.1:9\"\n{COURIER}"),
+        format!("{COURIER}[channels.webhook.home]\nurl = \"http://127.0.0.1:9\"\nsecret = \"file:{pipe}\"\n"),
+        format!("{COURIER}[channels.telegram.home]\ntoken = \"file:{pipe}\"\n"),
+        format!("{COURIER}{mail}ca_file = \"{pipe}\"\n"),
+        format!(
+            "{COURIER}[hooks.h]\non = \"message_sent\"\nurl = \"http://127.0.0.1:9/\"\ntoken = \"file:{pipe}\"\n"
+        ),
+        format!("{COURIER}[voice]\nurl = \"http://127.0.0.1:9/\"\ntoken = \"file:{pipe}\"\n"),
+    ] {
+        hub.configure(&named)?;
+        let ended = hub.cli(&["reload"])?;
+        let says = format!("{pipe} is a pipe: put a regular file there");
+        ensure!(ended.status == 1 && ended.stderr.contains(&says), "{named}: {ended:?}");
+    }
+    hub.configure(COURIER)?;
+    let own = fs::read_to_string(hub.config())?;
+    fs::write(hub.config(), own.replace("[hub]\n", &format!("[hub]\nallowlists = \"{pipe}\"\n")))?;
+    let ended = hub.cli(&["reload"])?;
+    ensure!(ended.status == 1 && ended.stderr.contains("is a pipe"), "{ended:?}");
+    // The file itself, for every command that reads it.
+    let ended = gatepost(&["--config", &pipe.to_string(), "check"], b"", &[])?;
+    ensure!(ended.status == 1 && ended.stderr.contains("is a pipe"), "{ended:?}");
+    hub.configure(COURIER)?;
+    hub.cli(&["reload"])?.well()?;
+    Ok(())
+}
+
+#[test]
+fn a_secret_of_kubernetes_is_taken_and_changes_with_its_volume() -> Result<()> {
+    let volume = tempfile::tempdir()?;
+    let at = |name: &str| volume.path().join(name);
+    // As kubelet's atomic writer lays it out: FILE -> ..data/FILE, ..data -> ..TIME, which is replaced whole.
+    let write = |folder: &str, secret: &str| -> Result<()> {
+        fs::create_dir(at(folder))?;
+        fs::write(at(folder).join("secret"), secret)?;
+        fs::set_permissions(at(folder).join("secret"), fs::Permissions::from_mode(0o400))?;
+        symlink(folder, at("..data_tmp"))?;
+        Ok(fs::rename(at("..data_tmp"), at("..data"))?)
+    };
+    write("..2026_01", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    symlink("..data/secret", at("secret"))?;
+    let secret = at("secret");
+    let account = format!("url = \"http://127.0.0.1:9\"\nsecret = \"file:{}\"\n", secret.display());
+    let hub = SpawnedHub::start(&format!("{COURIER}[channels.webhook.home]\n{account}"))?;
+    write("..2026_02", "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
+    ensure!(changed(&hub)?["changed"] == json!(["channels.webhook.home"]));
+    // Kubernetes' own default, 0644, is everybody's.
+    fs::set_permissions(volume.path(), fs::Permissions::from_mode(0o755))?;
+    fs::set_permissions(at("..2026_02/secret"), fs::Permissions::from_mode(0o644))?;
+    let ended = hub.cli(&["reload"])?;
+    ensure!(ended.status == 1 && ended.stderr.contains("everybody on this machine"), "{ended:?}");
+    Ok(())
+}
+
+#[test]
+fn a_hub_that_uses_another_data_directory_is_told_from_one_that_is_away() -> Result<()> {
+    let hub = SpawnedHub::start(COURIER)?;
+    let agent = hub.agent("courier")?;
+    let token = hub.operator()?.token().to_owned();
+    let own = fs::read_to_string(hub.config())?;
+    let name = |directory: &str| {
+        fs::write(hub.config(), own.replace("data_dir = \"data\"", &format!("data_dir = \"{directory}\"")))
+    };
+    let elsewhere = hub.folder().path().join("elsewhere");
+    name("elsewhere")?;
+    let commands: [&[&str]; 4] = [
+        &["reload"],
+        &["queue", "list"],
+        &["companion", "list"],
+        &["send", "--as-operator", "--to", "local:ann", "Hi"],
+    ];
+    for command in commands {
+        let ended = hub.cli(command)?;
+        let says = format!("{}/operator.token", elsewhere.display());
+        ensure!(ended.status == 4 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+        ensure!(ended.stderr.contains("another [hub] data_dir"), "{command:?}: {ended:?}");
+    }
+    // With a token it is found, and it does not pretend that it could move.
+    let ended = hub.cli_with(&["reload"], b"", &[("GATEPOST_TOKEN", &token)])?;
+    ensure!(
+        ended.status == 1 && ended.stderr.contains("gatepost.toml:2: hub.data_dir needs a restart"),
+        "{ended:?}"
+    );
+    hub.cli_with(&["queue", "list"], b"", &[("GATEPOST_TOKEN", &token)])?.well()?;
+    // No token is made where the hub does not look.
+    for command in [&["agent", "add", "heir"][..], &["agent", "list"], &["agent", "revoke", "courier"]] {
+        let ended = hub.cli(command)?;
+        let says = format!("does not use the data directory {}", elsewhere.display());
+        ensure!(ended.status == 1 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+    }
+    ensure!(!elsewhere.exists(), "a data directory was made");
+    // The directory of another hub, whose token this one does not know.
+    fs::create_dir(&elsewhere)?;
+    fs::write(elsewhere.join("operator.token"), format!("gp_{}", "5".repeat(64)))?;
+    for command in commands {
+        let ended = hub.cli(command)?;
+        let says = format!("does not use the data directory {}", elsewhere.display());
+        ensure!(ended.status == 1 && ended.stderr.contains(&says), "{command:?}: {ended:?}");
+    }
+    // Another spelling of the same directory is no other.
+    name("./data/../data")?;
+    hub.cli(&["reload"])?.well()?;
+    let sent = agent.send_and_wait(&json!({"to": "local:ann", "message": "Still here."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
 }
 
@@ -279,9 +468,10 @@ fn stream(agent: &Client, lane: usize, stop: &AtomicBool) -> Result<usize> {
 #[test]
 fn a_hundred_reloads_in_a_stream_of_messages_lose_and_double_none_and_leave_nothing_behind() -> Result<()> {
     let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
-    // Every time another account, another agent, and other rules for the one that sends.
+    // Every time the account is opened anew, with another secret; and another agent.
     let config = |n: usize| {
-        let account = webhook(&secrets, &format!("{}/{n}", desk.url()))?;
+        fs::write(secrets.path().join("secret"), format!("whsec_{n:0>32}"))?;
+        let account = webhook(&secrets, &desk.url())?;
         Ok::<_, anyhow::Error>(format!(
             "{COURIER}{account}[agents.number-{n}]\nallow = [\"local:*\"]\n[book]\nname-{n} = \"local:ann\"\n"
         ))

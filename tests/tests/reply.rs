@@ -2,7 +2,7 @@
 //! to nobody.
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Client, SpawnedHub, TestHub, client::text};
+use gatepost_tests::hub::{Client, SpawnedHub, TestHub, agents, client::text};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -375,4 +375,35 @@ fn a_block_to_a_place_that_was_never_heard_goes_by_the_account_of_its_session() 
     let answer = agent.post("/v1/reply", &turn)?.taken()?;
     ensure!(text(&answer["sent"][0], "error").contains("several accounts"), "{answer}");
     Ok(())
+}
+
+/// In a debug build a hub panics if one of its runtime threads works on a long text, and the call is cut off.
+#[test]
+fn many_long_texts_at_once_are_read_and_rendered_while_the_hub_answers_others() -> Result<()> {
+    const AT_ONCE: usize = 8;
+    let hub = SpawnedHub::start(&agents("limit = 4096"))?;
+    let agent = hub.agent("courier")?;
+    let context = hub.operator()?.heard("courier", "ann")?;
+    let long = "A **long** text, of [links](https://a.example/b) and `code`. ".repeat(1_600);
+    ensure!(long.len() > 90_000 && long.len() < 100 * 1024, "{}", long.len());
+    let dry_run = json!({"to": "local:ann", "message": long, "dryRun": true});
+    let turn = json!({"context": context, "text": format!("<message to=\"local:team\">{long}</message>")});
+    std::thread::scope(|scope| {
+        let mut calls = Vec::new();
+        for n in 0..AT_ONCE {
+            let (agent, dry_run, turn) = (agent.clone(), &dry_run, &turn);
+            calls.push(scope.spawn(move || match n % 2 {
+                0 => agent.post("/v1/messages", dry_run)?.taken(),
+                _ => agent.post("/v1/reply", turn)?.taken(),
+            }));
+        }
+        for _ in 0..AT_ONCE {
+            ensure!(agent.get("/healthz")?.status == 200);
+        }
+        for call in calls {
+            let answer = call.join().expect("it asks and checks")?;
+            ensure!(answer["ok"] == true, "{answer}");
+        }
+        Ok(())
+    })
 }

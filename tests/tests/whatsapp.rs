@@ -311,10 +311,39 @@ async fn what_passes_at_an_evolution_api_is_tried_again_and_what_was_sent_is_not
     let sent = agent.send_and_wait(&json!({"to": group, "attachments": [file]}))?;
     ensure!(sent["state"] == "sent", "{sent}");
     let file = json!({"base64": "aGVsbG8gYWdhaW4=", "name": "b.txt"});
-    desk.next([evolution::thrown("AxiosError: Request failed with status code 401")]);
+    desk.next([evolution::thrown_after_sending("AxiosError: Request failed with status code 401")]);
     let unknown = agent.send_and_wait(&json!({"to": group, "attachments": [file]}))?;
     ensure!(unknown["state"] == "unknown" && unknown.to_string().contains("was sent"), "{unknown}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_words_of_a_voice_do_not_go_after_one_that_an_evolution_api_sent_and_could_not_turn_into_text()
+-> Result<()> {
+    let (desk, secrets) = (evolution::start()?, tempfile::tempdir()?);
+    let channel = format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&desk, &secrets)?);
+    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = house.agent("courier").await?;
+    let group = "120363012345678901@g.us";
+    desk.next([evolution::thrown_after_sending("AxiosError: Request failed with status code 401")]);
+    let spoken = json!({"to": format!("whatsapp:{group}"), "voice": {"text": "Only spoken."}});
+    let unknown = agent.send_and_wait(&spoken)?;
+    ensure!(unknown["state"] == "unknown" && unknown.to_string().contains("was sent"), "{unknown}");
+    // The voice arrived, once, and nothing with its words.
+    let kept = kept(&desk, group)?;
+    ensure!(kept.len() == 1 && kept[0]["message"]["audioMessage"]["ptt"] == true, "{kept:?}");
+    ensure!(messages(&desk).len() == 1, "{:?}", messages(&desk));
+    // One that was refused before it left goes as its words.
+    desk.next([evolution::thrown("Error: ffmpeg exited with code 1")]);
+    let sent = agent.send_and_wait(&spoken_again(group))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let said = messages(&desk).pop().unwrap_or_default();
+    ensure!(said["text"].as_str().is_some_and(|words| words.contains("Said again.")), "{said}");
+    Ok(())
+}
+
+fn spoken_again(group: &str) -> Value {
+    json!({"to": format!("whatsapp:{group}"), "voice": {"text": "Said again."}})
 }
 
 #[tokio::test(flavor = "multi_thread")]

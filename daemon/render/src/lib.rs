@@ -77,6 +77,17 @@ pub enum Markup {
     Marks(Notation),
 }
 
+impl Markup {
+    /// Whether its platform hides a spoiler until a reader asks for it.
+    fn hides(self) -> bool {
+        match self {
+            Self::Styles | Self::Html(Dialect::Matrix | Dialect::Telegram) => true,
+            Self::Marks(notation) => notation == Notation::Discord,
+            Self::Plain | Self::Html(Dialect::Email) => false,
+        }
+    }
+}
+
 /// Whose HTML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -181,8 +192,9 @@ pub struct Part {
     pub styles: Vec<Style>,
     /// Units of `text`.
     pub units: usize,
-    /// What an approver sees: the visible text, each link as `label <url>`, each spoiler as `(spoiler) ||text||`; nothing
-    /// hidden.
+    /// What an approver sees: the visible text, each link as `label <url>`; nothing hidden. A text that the platform hides is
+    /// written as `(spoiler) ||text||`, and no other reads like that: in what an agent wrote like it, a backslash stands before
+    /// the bars.
     pub shown: String,
     /// If the part has spoilers: the visible text without theirs, for what is read before anybody asks for it, such as a
     /// notification.
@@ -281,7 +293,8 @@ fn parts(document: &Document, flavour: &Flavour, limit: Option<usize>) -> Vec<Pa
                 };
                 plain::write(&layout, pieces, Links::Round, Spoilers::LeftOut(word))
             });
-            let shown = plain::write(&layout, pieces, Links::Angle, Spoilers::Marked);
+            let spoilers = if flavour.markup.hides() { Spoilers::Marked } else { Spoilers::Told };
+            let shown = plain::write(&layout, pieces, Links::Angle, spoilers);
             Part { text, html, styles, units, shown, preview }
         })
         .collect()

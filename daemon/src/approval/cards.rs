@@ -29,7 +29,7 @@ const WAITS: &str = "SELECT 1 FROM approvals INDEXED BY approvals_later CROSS JO
 pub(crate) const HAD: &str =
     "SELECT card_at, request FROM approvals INDEXED BY approvals_cards CROSS JOIN messages ON seq = message
     WHERE card_at > ? AND agent = ? ORDER BY card_at";
-pub(crate) const LATER: &str = "SELECT request, message, id, agent, messages.deadline, accepted_at
+pub(crate) const LATER: &str = "SELECT request, message, agent, messages.deadline, accepted_at
     FROM approvals INDEXED BY approvals_later CROSS JOIN messages ON seq = message
     WHERE decided_at IS NULL AND card_at IS NULL ORDER BY message";
 
@@ -68,7 +68,6 @@ fn had(db: &Connection, agent: &str, now: i64) -> Result<Vec<i64>, StoreError> {
 pub(super) struct Later {
     request: [u8; 16],
     pub(super) message: i64,
-    id: String,
     agent: String,
     deadline: i64,
     accepted_at: i64,
@@ -90,10 +89,9 @@ pub(super) fn due(db: &Connection, terms: Terms, now: i64) -> Result<Due, StoreE
         Ok(Later {
             request: row.get(0)?,
             message: row.get(1)?,
-            id: row.get(2)?,
-            agent: row.get(3)?,
-            deadline: row.get(4)?,
-            accepted_at: row.get(5)?,
+            agent: row.get(2)?,
+            deadline: row.get(3)?,
+            accepted_at: row.get(4)?,
         })
     })?;
     let (mut due, mut room) = (Due::default(), BTreeMap::<String, usize>::new());
@@ -126,33 +124,36 @@ pub(super) fn due(db: &Connection, terms: Terms, now: i64) -> Result<Due, StoreE
     Ok(due)
 }
 
+/// What the audit calls it that people are asked about a message that had to wait for that.
+pub(crate) const ASKED: &str = "decision.asked";
+
 /// Puts a card before people: from now on they are asked, for as long as any message waits.
 pub(super) fn put(tx: &Transaction<'_>, later: &Later, terms: Terms, now: i64) -> Result<(), StoreError> {
     let deadline = terms.deadline(now, later.deadline);
     let waiting =
         "SELECT message FROM approvals WHERE request = ?1 AND card_at IS NULL AND decided_at IS NULL";
+    let mut asked = tx.prepare(&format!(
+        "UPDATE messages SET code = NULL, reason = (SELECT why FROM approvals WHERE message = seq)
+         WHERE seq IN ({waiting}) RETURNING id, reason"
+    ))?;
+    let asked: Vec<(String, Option<String>)> = asked
+        .query_map(params![later.request], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
     tx.execute(
-        &format!(
-            "UPDATE messages SET code = NULL, reason = (SELECT why FROM approvals WHERE message = seq)
-             WHERE seq IN ({waiting})"
-        ),
-        params![later.request],
-    )?;
-    let put = tx.execute(
         "UPDATE approvals SET card_at = ?, deadline = ?, why = NULL
          WHERE request = ? AND card_at IS NULL AND decided_at IS NULL",
         params![now, deadline, later.request],
     )?;
-    // It came to its end between the look and the write.
-    if put == 0 {
-        return Ok(());
-    }
+    // None if it came to its end between the look and the write. Each has a row, since the row says its reason.
     let waited = now.saturating_sub(later.accepted_at).max(0);
-    let detail = json!({
-        "request": to_hex(&later.request), "waited_ms": waited, "deadline": clock::rfc3339(deadline),
-    });
-    let event = "decision.asked";
-    audit::append(tx, &Entry { actor: "hub", event, message: Some(&later.id), detail })
+    for (id, reason) in &asked {
+        let detail = json!({
+            "request": to_hex(&later.request), "waited_ms": waited, "deadline": clock::rfc3339(deadline),
+            "code": null, "reason": reason,
+        });
+        audit::append(tx, &Entry { actor: "hub", event: ASKED, message: Some(id), detail })?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

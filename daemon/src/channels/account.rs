@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::Adapter;
+use super::{Adapter, fingerprint::Fingerprint};
 use crate::{
     settings::{Key, key},
     store::Store,
@@ -70,6 +70,7 @@ pub struct Accounts(BTreeMap<String, BTreeMap<String, Account>>);
 struct Account {
     adapter: Arc<dyn Adapter>,
     on_unknown: OnUnknown,
+    fingerprint: Fingerprint,
 }
 
 /// Why no account answers to a channel and an account name.
@@ -100,8 +101,15 @@ pub enum NoAccount {
 
 impl Accounts {
     /// Adds an open account.
-    pub fn add(&mut self, channel: &str, account: &str, adapter: Arc<dyn Adapter>, on_unknown: OnUnknown) {
-        self.0.entry(channel.into()).or_default().insert(account.into(), Account { adapter, on_unknown });
+    pub fn add(
+        &mut self,
+        (channel, account): (&str, &str),
+        adapter: Arc<dyn Adapter>,
+        on_unknown: OnUnknown,
+        fingerprint: Fingerprint,
+    ) {
+        let open = Account { adapter, on_unknown, fingerprint };
+        self.0.entry(channel.into()).or_default().insert(account.into(), open);
     }
 
     /// Adds an account that is open in `others`.
@@ -117,6 +125,11 @@ impl Accounts {
             .get(channel)
             .and_then(|accounts| accounts.get(account))
             .map_or_else(OnUnknown::default, |account| account.on_unknown)
+    }
+
+    /// Who this account is, if it is there.
+    pub fn fingerprint(&self, channel: &str, account: &str) -> Option<Fingerprint> {
+        self.0.get(channel)?.get(account).map(|account| account.fingerprint)
     }
 
     /// The account to use: the one named, else the only one.

@@ -90,7 +90,7 @@ impl Unidentified {
 impl From<Failure> for Unidentified {
     fn from(failure: Failure) -> Self {
         let again = match &failure {
-            Failure::Permanent(_) => Again::NotKnown,
+            Failure::Permanent(_) | Failure::NotDelivered(_) => Again::NotKnown,
             Failure::Wait { after, .. } => Again::Away(Some(*after)),
             Failure::Retry(_) | Failure::Unknown(_) => Again::Away(None),
         };

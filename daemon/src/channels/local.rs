@@ -28,7 +28,8 @@ use crate::{
 
 /// The keys of `[channels.local.ACCOUNT]`.
 pub const KEYS: &[Key] =
-    &[key("limit", "1500", "The most characters in one part. Without it, messages are not split.")];
+    &[key("limit", "1500", "The most characters in one part. Without it, messages are not split.")
+        .no_identity()];
 
 const CAPABILITIES: Capabilities = Capabilities {
     channel: "local",

@@ -17,6 +17,7 @@ pub(crate) mod contract;
 pub mod decoders;
 pub mod discord;
 pub mod email;
+pub mod fingerprint;
 pub mod formats;
 pub mod googlechat;
 pub mod guide;
@@ -29,6 +30,7 @@ pub mod imessage;
 pub mod limits;
 pub mod local;
 pub mod located;
+mod mailbox;
 pub mod matrix;
 pub mod ntfy;
 mod phone;
@@ -177,6 +179,9 @@ pub enum Failure {
     /// The request may have arrived; no answer came.
     #[error("{0}")]
     Unknown(String),
+    /// Only from [`Adapter::find`]: the platform knows the request and says that it was not delivered.
+    #[error("{0}")]
+    NotDelivered(String),
 }
 
 impl Failure {

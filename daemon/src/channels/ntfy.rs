@@ -24,8 +24,8 @@ use crate::settings::{
 /// `[channels.ntfy.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
     key("url", "\"https://ntfy.sh\"", "The server."),
-    key("token", "\"file:secrets/ntfy\"", "An access token, for topics that want one."),
-    key("priority", "3", "From 1 to 5, for what is not silent."),
+    key("token", "\"file:secrets/ntfy\"", "An access token, for topics that want one.").no_identity(),
+    key("priority", "3", "From 1 to 5, for what is not silent.").no_identity(),
 ];
 
 const CAPABILITIES: Capabilities = Capabilities {

@@ -9,7 +9,7 @@ use crate::{
     agents::{self, AgentError, Role},
     config::Config,
     printing::{print_note, print_result},
-    store::{LockError, Store, StoreError},
+    store::{DirectoryLock, LockError, Store, StoreError},
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -40,7 +40,7 @@ pub(super) enum Command {
 
 pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     let config = Config::load(&place.config).map_err(Failed::refused)?;
-    let tokens = Tokens::open(place, &config)?;
+    let tokens = Tokens::open(place, &config).await?;
     match command {
         Command::Add { name, role, json } => {
             let token = tokens.add(&name, role).await?;
@@ -86,7 +86,10 @@ enum Tokens {
 }
 
 impl Tokens {
-    fn open(place: &Place, config: &Config) -> Result<Self, Failed> {
+    async fn open(place: &Place, config: &Config) -> Result<Self, Failed> {
+        if !DirectoryLock::is_held(&config.hub.data_dir) {
+            place.refuse_another_directory(config).await?;
+        }
         match Store::open(&config.hub.data_dir) {
             Ok(store) => Ok(Self::Here(store)),
             Err(StoreError::Lock(LockError::Held(..))) => Ok(Self::Hub(Client::at(place)?)),

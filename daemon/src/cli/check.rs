@@ -9,7 +9,7 @@ use crate::{
     approval::reach::Paired,
     channels::{self, DeliveryMode, account::Accounts},
     config::{Agent, Config},
-    hub::{broker_elsewhere, open_accounts, voice},
+    hub::{HubError, broker_elsewhere, check_agents, open_accounts, unusable_names, voice},
     printing::{print_note, print_result},
     store::{DirectoryLock, Store, StoreError},
 };
@@ -29,16 +29,26 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     config.refuse_everybodys_secrets().map_err(Failed::refused)?;
     // The adapters want a database; while the hub runs, its own is not to be touched.
     let scratch = ScratchStore::open().map_err(Failed::refused)?;
-    let accounts = open_accounts(&config, &scratch.store).map_err(Failed::refused)?;
+    // As a start would, and with its words.
+    let placed = |error: HubError| Failed::refused(error.placed(path));
+    let accounts = open_accounts(&config, &scratch.store).map_err(placed)?;
+    check_agents(&config, &accounts).map_err(placed)?;
     print_note!(
         "{} is valid: {} agents, {} accounts",
         path.display(),
         config.agents.len(),
         accounts.iter().count()
     );
-    print_note!("voice: {}", voice(&config).map_err(Failed::refused)?.describe());
-    let broker = broker_elsewhere(&config).map_err(Failed::refused)?;
-    for warning in config.warnings().into_iter().chain(nobody_decides(&config)) {
+    print_note!("voice: {}", voice(&config).map_err(placed)?.describe());
+    for (name, folder) in
+        config.agents.iter().filter_map(|(name, agent)| Some((name, agent.attach_from.as_ref()?)))
+    {
+        print_note!("{name} attaches files from {}", folder.display());
+    }
+    let broker = broker_elsewhere(&config).map_err(placed)?;
+    for warning in
+        config.warnings().into_iter().chain(unusable_names(&config, &accounts)).chain(nobody_decides(&config))
+    {
         print_note!("warning: {warning}");
     }
     if arguments.offline {

@@ -1,10 +1,11 @@
 //! `gatepost mcp`: the MCP door over stdin and stdout, for programs that start their tools themselves. It reaches the
-//! running hub; where there is none, it says so in the words that agents know, and when there is one, that there are other tools.
+//! running hub; where there is none, it says so in the words that agents know, and when there is one, or another configuration, that
+//! there are other tools.
 
 use std::{
     path::PathBuf,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use super::Failed;
 use crate::{
     agents::Role,
-    client::{Client, ClientError, Place, Request, Token, escaped},
+    client::{Client, ClientError, Happenings, Place, Request, Token, escaped},
     intake::{
         mcp::{Hands, INBOX, InHand, Mcp},
         tool::{Described, Telling},
@@ -54,6 +55,8 @@ struct There {
     session: String,
     /// Whether the client was last given the tools that stand in for a hub's.
     stands_in: Arc<AtomicBool>,
+    /// What happens at the hub since the client was given its tools, so that no change after that goes unseen.
+    happening: Arc<Mutex<Option<Happenings>>>,
 }
 
 pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Failed> {
@@ -67,6 +70,7 @@ pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Fail
         reached: Arc::default(),
         session: random::hex::<16>(),
         stands_in: Arc::default(),
+        happening: Arc::default(),
     });
     let (from, to) = rmcp::transport::stdio();
     let serving = door.serve((from, to)).await.map_err(Failed::refused)?;
@@ -92,6 +96,32 @@ impl There {
         InHand { tools: vec![unknown_yet()], format: None, may_change: true }
     }
 
+    /// Keeps a stream of what happens, or takes the one that was kept.
+    fn keep(&self, happening: Option<Happenings>) -> Option<Happenings> {
+        std::mem::replace(&mut *self.happening.lock().unwrap_or_else(PoisonError::into_inner), happening)
+    }
+
+    /// What happens at the hub from now on; nothing, while it is away.
+    async fn happenings(&self) -> Option<Happenings> {
+        self.client().ok()?.happenings().await.ok()
+    }
+
+    /// Waits for the hub that something stands in for; whether it is there.
+    async fn is_there(&self) -> bool {
+        tokio::time::sleep(AGAIN).await;
+        if !self.stands_in.load(Ordering::Relaxed) {
+            return false;
+        }
+        match self.ask(Method::GET, "/v1/tools", vec![], None).await {
+            Err(why) if why["reason"] == AWAY => false,
+            // What it says, the client hears when it asks.
+            _ => {
+                self.stands_in.store(false, Ordering::Relaxed);
+                true
+            }
+        }
+    }
+
     async fn ask(
         &self,
         method: Method,
@@ -114,6 +144,9 @@ fn answered(answer: Result<(StatusCode, Value), ClientError>) -> Result<Value, V
                 members.retain(|name, _| !OF_HTTP.contains(&name.as_str()));
             }
             Err(problem)
+        }
+        Err(error @ ClientError::OtherDirectory { .. }) => {
+            Err(json!({"ok": false, "code": "unauthorized", "error": error.to_string()}))
         }
         Err(error) => Err(away(&error.to_string())),
     }
@@ -183,13 +216,16 @@ impl Hands for There {
 
     async fn tools(&self, (): &(), context: Option<&str>) -> Result<InHand, Value> {
         let query = context.map(|context| ("context", context.to_owned())).into_iter().collect();
+        // Before the look, so that nothing changes unseen between the two.
+        let happening = self.happenings().await;
         match self.ask(Method::GET, "/v1/tools", query, None).await {
             Ok(mut answer) => {
+                self.keep(happening);
                 let format = answer["tool_result_format"].as_str().map(str::to_owned);
                 let tools = serde_json::from_value(answer["tools"].take());
                 let tools = tools.map_err(|_| other_version())?;
                 self.stands_in.store(false, Ordering::Relaxed);
-                Ok(InHand { tools, format, may_change: false })
+                Ok(InHand { tools, format, may_change: true })
             }
             // A client that starts before its hub must not believe that there are no tools.
             Err(why) if why["reason"] == AWAY => Ok(self.stand_in()),
@@ -198,19 +234,26 @@ impl Hands for There {
     }
 
     async fn comes(&self, (): &()) {
+        let mut was_away = false;
         loop {
-            tokio::time::sleep(AGAIN).await;
-            if !self.stands_in.load(Ordering::Relaxed) {
-                continue;
-            }
-            match self.ask(Method::GET, "/v1/tools", vec![], None).await {
-                Err(why) if why["reason"] == AWAY => {}
-                // What it says, the client hears when it asks.
-                _ => {
-                    self.stands_in.store(false, Ordering::Relaxed);
+            let kept = match self.keep(None) {
+                Some(kept) => Some(kept),
+                None if self.stands_in.load(Ordering::Relaxed) => None,
+                None => self.happenings().await,
+            };
+            let Some(mut happening) = kept else {
+                was_away = true;
+                if self.is_there().await {
                     return;
                 }
+                continue;
+            };
+            // A hub that was away may have other tools.
+            if was_away || happening.reloaded().await.is_ok() {
+                self.keep(Some(happening));
+                return;
             }
+            was_away = true;
         }
     }
 

@@ -157,7 +157,7 @@ impl From<ClientError> for Failed {
         match error {
             ClientError::Nobody(_) => Self::NoHub(text),
             // A hub that was never started has made none.
-            ClientError::Token(_, error) if error.kind() == std::io::ErrorKind::NotFound => Self::NoHub(text),
+            ClientError::Token(error) if error.kind() == std::io::ErrorKind::NotFound => Self::NoHub(text),
             ClientError::Refused(problem) if is_not_found(&problem) => Self::NotFound(text),
             _ => Self::Refused(text),
         }

@@ -1,6 +1,6 @@
 //! `gatepost queue`.
 
-use clap::ArgGroup;
+use clap::{ArgGroup, builder::PossibleValuesParser, value_parser};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,6 +11,8 @@ use super::{
 use crate::{
     client::{Client, Place, Request},
     config::Span,
+    intake::http::MOST_LISTED,
+    message::state::State,
     printing::{PrintError, print_result},
 };
 
@@ -18,11 +20,11 @@ use crate::{
 pub(super) enum Command {
     /// List messages, newest first.
     List {
-        /// Only those in this state: accepted, held, ready, sending, sent, failed, denied, expired, cancelled, unknown.
-        #[arg(long)]
+        /// Only those in this state.
+        #[arg(long, value_parser = PossibleValuesParser::new(State::ALL.iter().map(|state| state.word())))]
         state: Option<String>,
         /// At most this many.
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, default_value_t = 50, value_parser = value_parser!(u32).range(..=i64::from(MOST_LISTED)))]
         limit: u32,
         /// Print JSON.
         #[arg(long)]
@@ -49,12 +51,12 @@ pub(super) enum Command {
     Purge {
         /// The message's id.
         id: Option<String>,
-        /// Those in this state: sent, failed, denied, expired, cancelled, unknown.
-        #[arg(long)]
+        /// Those that ended in this state.
+        #[arg(long, value_parser = PossibleValuesParser::new(ends()))]
         state: Option<String>,
         /// Those that ended so long ago, such as 12h.
-        #[arg(long, value_name = "TIME")]
-        older_than: Option<String>,
+        #[arg(long, value_name = "TIME", value_parser = |span: &str| Span::try_from(span.to_owned()))]
+        older_than: Option<Span>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -92,6 +94,11 @@ pub(super) enum Command {
     },
 }
 
+/// The states that a message ends in.
+fn ends() -> impl Iterator<Item = &'static str> {
+    State::ALL.iter().filter(|state| state.is_final()).map(|state| state.word())
+}
+
 pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     let client = Client::at(place)?;
     match command {
@@ -122,7 +129,6 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             query.extend(id.map(|id| ("id", id)));
             query.extend(state.map(|state| ("state", state)));
             if let Some(span) = older_than {
-                let span = Span::try_from(span).map_err(Failed::Usage)?;
                 query.push(("olderThan", span.0.as_secs().to_string()));
             }
             let mut purged = 0;

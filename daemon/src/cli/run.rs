@@ -21,7 +21,7 @@ pub(super) async fn run(path: &Path) -> Result<(), Failed> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Failed::refused)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(Failed::refused)?;
     let extras = Extras { file: Some(path.to_owned()), ..Extras::default() };
-    let mut hub = Hub::start(&config, extras).await.map_err(Failed::refused)?;
+    let mut hub = Hub::start(&config, extras).await.map_err(|error| Failed::refused(error.placed(path)))?;
     print_note!("gatepost: ready at http://{}", hub.address());
     tell_systemd(&[NotifyState::Ready]);
     let watchdog = tokio::spawn(pet_the_watchdog());

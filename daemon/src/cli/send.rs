@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, IsTerminal as _, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -134,7 +135,9 @@ fn given_nothing() -> bool {
 /// Hands a file to the hub; how the call names it.
 async fn hand_in(client: &Client, path: &Path) -> Result<Value, Failed> {
     let unreadable = |error: io::Error| Failed::Usage(format!("cannot read {}: {error}", path.display()));
-    let file = File::open(path).map_err(unreadable)?;
+    // A pipe is opened without waiting for whoever writes to it.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(Failed::Usage(format!("{} is no regular file", path.display())));
     }

@@ -47,6 +47,7 @@ impl Client {
         let call = call.header("gatepost-session", session).timeout(wait + SLACK).json(body);
         let mut answer = call.send().await.map_err(|error| self.away(error))?;
         let status = answer.status();
+        self.is_its_own(status)?;
         let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if !kind.starts_with("text/event-stream") {
             let body = answer.json().await.map_err(|error| self.away(error))?;

@@ -22,10 +22,16 @@ use rustls::{
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use super::broker::Address;
-use crate::cause::found;
+use crate::{
+    cause::found,
+    settings::file::{FileError, read},
+};
 
 /// Certificates in a file, at most: a chain, or the authorities of a house.
 const MOST: usize = 64;
+
+/// The largest file of certificates or of a key, in bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// The files that a connection is secured with.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,8 +46,16 @@ pub struct Trust<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read, or is not PEM.
-    #[error("broker.{key}: cannot read {}: {}", .path.display(), said(.error))]
+    #[error("broker.{key}: {error}")]
     File {
+        /// The key of the configuration.
+        key: &'static str,
+        /// What is wrong with it.
+        error: FileError,
+    },
+    /// A file is not PEM.
+    #[error("broker.{key}: cannot read {}: {}", .path.display(), said(.error))]
+    Pem {
         /// The key of the configuration.
         key: &'static str,
         /// The file.
@@ -88,11 +102,9 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
         None => builder.with_no_client_auth(),
         Some((cert, key)) => {
             let chain = certificates("cert", cert)?;
-            let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::File {
-                key: "key",
-                path: key.into(),
-                error,
-            })?;
+            let pem = content("key", key)?;
+            let failed = |error| TlsError::Pem { key: "key", path: key.into(), error };
+            let secret = PrivateKeyDer::from_pem_slice(&pem).map_err(failed)?;
             builder.with_client_auth_cert(chain, secret).map_err(|error| TlsError::Key(key.into(), error))?
         }
     };
@@ -100,16 +112,18 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
 }
 
 fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let failed = |error| TlsError::File { key, path: path.into(), error };
-    let read: Vec<_> = CertificateDer::pem_file_iter(path)
-        .map_err(failed)?
-        .take(MOST + 1)
-        .collect::<Result<_, _>>()
-        .map_err(failed)?;
-    match read.len() {
-        1..=MOST => Ok(read),
+    let failed = |error| TlsError::Pem { key, path: path.into(), error };
+    let pem = content(key, path)?;
+    let certificates: Vec<_> =
+        CertificateDer::pem_slice_iter(&pem).take(MOST + 1).collect::<Result<_, _>>().map_err(failed)?;
+    match certificates.len() {
+        1..=MOST => Ok(certificates),
         _ => Err(TlsError::Certificates { key, path: path.into() }),
     }
+}
+
+fn content(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
+    read(path, MAX_FILE_BYTES).map_err(|error| TlsError::File { key, error })
 }
 
 fn said(error: &pem::Error) -> String {

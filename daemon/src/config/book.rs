@@ -1,14 +1,22 @@
 //! Names for targets, and the allowlists that other houses have.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{self, Read as _},
-    path::Path,
+use std::{borrow::Cow, collections::BTreeMap, fmt, path::Path};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
 };
 
-use super::{Agent, Config, ConfigError};
-use crate::{channels::registry, message::target::Destination, settings::is_name};
+use super::{
+    Agent, Config, ConfigError,
+    entries::{Places, readable},
+    locate::line_at,
+};
+use crate::{
+    channels::registry,
+    message::target::Destination,
+    settings::{file::read_text, is_name},
+};
 
 /// The longest file of allowlists, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -34,33 +42,108 @@ impl Config {
 }
 
 /// Adds the entries of a file such as the seeds' `messaging.json` to the agents.
-pub(super) fn import(path: &Path, agents: &mut BTreeMap<String, Agent>) -> Result<(), ConfigError> {
-    let unreadable = |error: io::Error| ConfigError::Read(path.into(), error);
-    let mut text = String::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE).read_to_string(&mut text).map_err(unreadable)?;
-    let lists: BTreeMap<String, Vec<String>> =
-        serde_json::from_str(&text).map_err(|error| ConfigError::Invalid {
-            at: String::new(),
-            key: path.display().to_string(),
-            problem: format!("{error}; write {{\"agent\": [\"channel:target\"]}}"),
-        })?;
-    let mut named: BTreeMap<String, String> = BTreeMap::new();
-    for (agent, entries) in lists {
-        let name = without_spaces(&agent);
-        // One agent must not get what is allowed to another.
-        if let Some(other) = named.insert(name.clone(), agent.clone()) {
-            return Err(ConfigError::Invalid {
-                at: String::new(),
-                key: path.display().to_string(),
-                problem: format!(
-                    "{other:?} and {agent:?} are both {name:?} here: give one of them another name"
-                ),
-            });
+pub(super) fn import(
+    path: &Path,
+    agents: &mut BTreeMap<String, Agent>,
+    places: &mut Places,
+) -> Result<(), ConfigError> {
+    let text = read_text(path, MAX_FILE).map_err(ConfigError::Read)?;
+    let lists: Lists<'_> = serde_json::from_str(&text).map_err(|error| ConfigError::Invalid {
+        at: String::new(),
+        key: path.display().to_string(),
+        problem: format!("{error}; write {{\"agent\": [\"channel:target\"]}}"),
+    })?;
+    let at = |word: &Word<'_>| match word.line(&text) {
+        Some(line) => format!("{}:{line}: ", path.display()),
+        None => format!("{}: ", path.display()),
+    };
+    let mut named: BTreeMap<String, &Word<'_>> = BTreeMap::new();
+    for (agent, entries) in &lists.0 {
+        let refused =
+            |word, problem| ConfigError::Invalid { at: at(word), key: format!("{:?}", agent.0), problem };
+        let name = without_spaces(&agent.0);
+        if !is_name(&name) {
+            let problem = "names have letters, digits, `-` and `_`, at most 40 of them";
+            return Err(refused(agent, problem.to_owned()));
         }
-        agents.entry(name).or_default().allow.extend(entries);
+        // Other readers of the file keep the last list of an agent, and people read the first. And one agent must not get what is
+        // allowed to another.
+        if let Some(other) = named.insert(name.clone(), agent) {
+            let (before, other) = (other.line(&text).unwrap_or_default(), &other.0);
+            let problem = match *other == agent.0 {
+                true => format!("it is there already, on line {before}: make one list of both"),
+                false => format!("this and {other:?} are both {name:?} here: give one of them another name"),
+            };
+            return Err(refused(agent, problem));
+        }
+        let key = format!("agents.{name}.allow");
+        let allow = &mut agents.entry(name).or_default().allow;
+        for entry in entries {
+            readable(&entry.0).map_err(|problem| refused(entry, problem))?;
+            places.add(&key, &entry.0, at(entry));
+            allow.push(entry.0.clone().into_owned());
+        }
     }
     Ok(())
+}
+
+/// A text of the file, borrowed from it where it has no escapes.
+struct Word<'a>(Cow<'a, str>);
+
+impl Word<'_> {
+    /// The line of `file` that it stands on, if it is a piece of it.
+    fn line(&self, file: &str) -> Option<usize> {
+        let Cow::Borrowed(piece) = self.0 else { return None };
+        let at = (piece.as_ptr() as usize).checked_sub(file.as_ptr() as usize)?;
+        (at <= file.len()).then(|| line_at(file, at))
+    }
+}
+
+impl<'de> Deserialize<'de> for Word<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reads;
+        impl<'de> Visitor<'de> for Reads {
+            type Value = Word<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Word(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Word(Cow::Owned(text.to_owned())))
+            }
+        }
+        from.deserialize_str(Reads)
+    }
+}
+
+/// The file's lists in their order, with those of a name that stands there twice: a map would keep the last one, without a word.
+struct Lists<'a>(Vec<(Word<'a>, Vec<Word<'a>>)>);
+
+impl<'de> Deserialize<'de> for Lists<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reads;
+        impl<'de> Visitor<'de> for Reads {
+            type Value = Lists<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of lists")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut lists = vec![];
+                while let Some(list) = map.next_entry()? {
+                    lists.push(list);
+                }
+                Ok(Lists(lists))
+            }
+        }
+        from.deserialize_map(Reads)
+    }
 }
 
 /// A name of another house, as it is one here: names there may have spaces, and stand in URLs, commands and cards here.
@@ -124,5 +207,39 @@ mod tests {
         {
             assert!(config(wrong).is_err(), "{wrong}");
         }
+    }
+    #[test]
+    fn an_agent_that_stands_twice_in_the_seeds_file_is_refused_and_its_entries_have_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let (lists, file) = (directory.path().join("messaging.json"), directory.path().join("gatepost.toml"));
+        std::fs::write(&file, "[hub]\nallowlists = \"messaging.json\"\n[channels.local.home]\n").unwrap();
+        let load = |text: &str| {
+            std::fs::write(&lists, text).unwrap();
+            Config::load(&file)
+        };
+        for (twice, at, says) in [
+            (
+                "{\n\"a\": [\"local:ann\"],\n\"a\": [\"*\"]\n}",
+                ":3: \"a\": ",
+                "it is there already, on line 2",
+            ),
+            ("{\n\"a\": [],\n\n\"\\u0061\": [\"*\"]\n}", ": \"a\": ", "it is there already, on line 2"),
+            ("{\n\"a b\": [],\n\"a-b\": []}", ":3: \"a-b\": ", "give one of them another name"),
+            ("{\"a\": [\n\"local:ann\",\n\"local\"]}", ":3: \"a\": ", "\"local\" is not an allowlist entry"),
+            ("{\n\"a/b\": []}", ":2: \"a/b\": ", "names have letters"),
+        ] {
+            let error = load(twice).unwrap_err().to_string();
+            let at = format!("{}{at}", lists.display());
+            assert!(error.starts_with(&at) && error.contains(says), "{twice}: {at} {error}");
+        }
+        let warnings =
+            load("{\n\"a\": [\n\"local:ann\",\n\"local:x*\",\n\"emial:ann\"\n]}").unwrap().warnings();
+        for (line, entry) in [(4, "local:x*"), (5, "emial:ann")] {
+            let wanted = format!("{}:{line}: agents.a.allow: {entry:?}: ", lists.display());
+            assert!(warnings.iter().any(|warning| warning.starts_with(&wanted)), "{wanted}: {warnings:?}");
+        }
+        std::fs::remove_file(&lists).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&lists).status().unwrap().success());
+        assert!(Config::load(&file).unwrap_err().to_string().contains("put a regular file there"));
     }
 }

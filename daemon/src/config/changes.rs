@@ -11,6 +11,9 @@ use utoipa::ToSchema;
 
 use super::Config;
 
+/// The event of another configuration: in the audit, and in the streams of what happens.
+pub const RELOADED: &str = "configuration.reloaded";
+
 /// What a reload changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Changes {

@@ -6,7 +6,6 @@ use crate::{
     channels::registry::kind,
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
     message::{asked::MOST, call::MAX_TEXT},
-    policy::Pattern,
     settings::is_name,
 };
 
@@ -18,22 +17,9 @@ impl Config {
             if !is_name(name) {
                 return Err(invalid(key, "names have letters, digits, `-` and `_`, at most 40 of them"));
             }
-            let rights = agent.rights().map_err(|error| invalid(&key, error.to_string()))?;
-            for pattern in rights.allow.iter().chain(rights.hold.iter()) {
-                if pattern.channel().is_some_and(|channel| !is_name(channel)) {
-                    return Err(invalid(
-                        &key,
-                        format!("{pattern} does not begin with the name of a channel"),
-                    ));
-                }
-            }
             agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))?;
-            // An entry of `allow` that matches nothing allows nothing; one of `hold` would ask nobody.
-            let unknown = rights.hold.iter().filter_map(Pattern::channel).find(|name| kind(name).is_none());
-            if let Some(channel) = unknown {
-                return Err(invalid(format!("{key}.hold"), format!("there is no channel {channel:?}")));
-            }
         }
+        self.refuse_entries()?;
         self.book().map_err(|(name, problem)| invalid(format!("book.{name}"), problem))?;
         for (name, hook) in &self.hooks {
             let key = format!("hooks.{name}");

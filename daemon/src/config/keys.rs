@@ -28,7 +28,8 @@ pub const HUB: &[Key] = &[
         "allowlists",
         "\"messaging.json\"",
         "A file of allowlists as other houses have it, {\"agent\": [\"slack:C0123ABC\", \"*\"]}, relative to this file: its entries are \
-         added to `allow`, and its agents need no section here. A name has dashes here where it has spaces there.",
+         added to `allow`, and its agents need no section here. A name has dashes here where it has spaces there. No name \
+         may stand there twice.",
     ),
     key(
         "hosts",
@@ -137,12 +138,12 @@ pub const AGENT: &[Key] = &[
     key(
         "allow",
         "[\"slack:C0123ABC\", \"telegram:-100123\"]",
-        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send. An entry means a person or place, by each of their addresses that the platform knows as the same one. Judged again when a message leaves.",
+        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send. A star stands for any address only by itself. An entry means a person or place, by each of their addresses that the platform knows as the same one. Judged again when a message leaves.",
     ),
     key(
         "hold",
         "[\"email:*\"]",
-        "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says. With an entry on a channel, addresses there are held too while nobody can say whose they are. ada@example.org holds ada+shop@example.org.",
+        "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says. An entry that can match nothing is refused. With an entry on a channel, addresses there are held too while nobody can say whose they are. ada@example.org holds ada+shop@example.org.",
     ),
     key(
         "cross_context",
@@ -159,7 +160,19 @@ pub const AGENT: &[Key] = &[
         "attach_from",
         "\"/srv/engineer/out\"",
         "The folder from which it attaches files by their path, relative to this file. Nothing outside of it, and no link, is \
-         followed. Without it the agent hands its files in.",
+         followed. Without it the agent hands its files in. Where its path is a link, what that leads to \
+         when the configuration is read. A folder that has the hub's data, the configuration or a secret in it is refused.",
+    ),
+    key(
+        "allow_linked_files",
+        "false",
+        "Attaches files of that folder that have other names too (hard links). Any of them may be elsewhere: who makes a link in the \
+         folder has a file from there sent.",
+    ),
+    key(
+        "allow_other_owners",
+        "false",
+        "Attaches files of that folder that belong to another user than the folder does. Set it if several users put files there.",
     ),
     key(
         "attach_urls",

@@ -1,8 +1,11 @@
 //! Where a key stands in its file: an error names the line to look at.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
+
+use super::MAX_FILE_BYTES;
+use crate::settings::file::read_text;
 
 /// `FILE:LINE: ` of a key such as `agents.engineer.hold`, of the section that it is missing in, or `FILE: ` where the file
 /// says nothing of it.
@@ -15,7 +18,7 @@ pub fn locate(text: &str, path: &Path, key: &str) -> String {
 
 /// The same for a file, as it is now.
 pub fn locate_in(path: &Path, key: &str) -> String {
-    locate(&fs::read_to_string(path).unwrap_or_default(), path, key)
+    locate(&read_text(path, MAX_FILE_BYTES).unwrap_or_default(), path, key)
 }
 
 /// The line that a byte stands on, counted from 1.

@@ -7,9 +7,11 @@
 //! [`Config::load`] reads the [`sections`] and holds them against each other ([`mod@check`]); [`template`] writes the file
 //! that `gatepost init` gives a newcomer.
 
+mod attach_from;
 mod book;
 pub mod changes;
 mod check;
+mod entries;
 pub mod hooks;
 pub mod keys;
 pub mod locate;
@@ -20,13 +22,11 @@ mod unknown;
 pub mod voice;
 mod warnings;
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use serde::Deserialize;
+
+use crate::settings::file::{FileError, read_text};
 
 pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply};
 pub use span::Span;
@@ -35,12 +35,15 @@ pub use template::template;
 /// The file looked for when none is named.
 pub const DEFAULT_FILE: &str = "gatepost.toml";
 
+/// The longest configuration, in bytes.
+pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
 /// Why a configuration cannot be used. Every text names the file or the key, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read {}: {} (write one with: gatepost init)", .0.display(), .1)]
-    Read(PathBuf, std::io::Error),
+    #[error("{0} (write one with: gatepost init)")]
+    Read(FileError),
     /// Not TOML, or a value of the wrong type.
     #[error("{file}:{line}: {problem}")]
     Toml {
@@ -120,12 +123,15 @@ pub struct Config {
     pub hooks: BTreeMap<String, hooks::Hook>,
     /// `[channels.CHANNEL.ACCOUNT]`; each channel reads its own.
     pub channels: BTreeMap<String, BTreeMap<String, toml::Table>>,
+    /// Where the agents' values stand.
+    #[serde(skip)]
+    places: entries::Places,
 }
 
 impl Config {
     /// Reads and checks a file. Relative paths in it are relative to it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path).map_err(|error| ConfigError::Read(path.into(), error))?;
+        let text = read_text(path, MAX_FILE_BYTES).map_err(ConfigError::Read)?;
         Self::read(&text, path)
     }
 
@@ -135,7 +141,7 @@ impl Config {
         if let Some(parent) = path.parent() {
             config.hub.data_dir = parent.join(&config.hub.data_dir);
             if let Some(file) = &config.hub.allowlists {
-                book::import(&parent.join(file), &mut config.agents)?;
+                book::import(&parent.join(file), &mut config.agents, &mut config.places)?;
                 config.check().map_err(|error| error.located(text, path))?;
             }
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
@@ -146,6 +152,7 @@ impl Config {
             for file in [ca, cert, key].into_iter().flatten() {
                 *file = parent.join(&*file);
             }
+            config.resolve_folders(path).map_err(|error| error.located(text, path))?;
         }
         Ok(config)
     }
@@ -153,7 +160,8 @@ impl Config {
     /// Checks a text. `path` is for messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         unknown::refuse(text, path)?;
-        let config: Self = toml::from_str(text).map_err(|error| ConfigError::toml(text, path, &error))?;
+        let mut config: Self = toml::from_str(text).map_err(|error| ConfigError::toml(text, path, &error))?;
+        config.places = entries::Places::of(text, path);
         config.check().map_err(|error| error.located(text, path))?;
         Ok(config)
     }

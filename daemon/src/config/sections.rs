@@ -9,7 +9,7 @@ use crate::{
     approval::Terms,
     connections::descriptors::MAX_HTTP,
     files::{
-        self, Sources,
+        self, Folder, Sources,
         reach::{Hosts, Private},
     },
     outbox::bounds::Bounds,
@@ -111,6 +111,10 @@ pub struct Agent {
     pub accounts: BTreeMap<String, String>,
     /// The folder of its files.
     pub attach_from: Option<PathBuf>,
+    /// Whether files there may have other names too.
+    pub allow_linked_files: bool,
+    /// Whether files there may belong to others than the folder does.
+    pub allow_other_owners: bool,
     /// Hosts of files that it may have fetched.
     pub attach_urls: Vec<String>,
     /// Whether of its turns only message blocks are sent.
@@ -234,6 +238,8 @@ impl Default for Agent {
             decorate: true,
             accounts: BTreeMap::new(),
             attach_from: None,
+            allow_linked_files: false,
+            allow_other_owners: false,
             attach_urls: vec![],
             blocks_only: false,
             per_minute: 600,
@@ -278,7 +284,12 @@ impl Agent {
 
     /// Where its files may come from, or what is wrong with the list.
     pub fn sources(&self) -> Result<Sources, String> {
-        Ok(Sources { folder: self.attach_from.clone(), hosts: Hosts::parse(&self.attach_urls)? })
+        let folder = self.attach_from.clone().map(|path| Folder {
+            path,
+            allow_linked_files: self.allow_linked_files,
+            allow_other_owners: self.allow_other_owners,
+        });
+        Ok(Sources { folder, hosts: Hosts::parse(&self.attach_urls)? })
     }
 }
 

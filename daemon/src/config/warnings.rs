@@ -4,10 +4,8 @@ use std::{mem, path::Path};
 
 use super::Config;
 use crate::{
-    channels::registry::{NAMES, kind},
-    policy::Pattern,
+    channels::registry::kind,
     settings::{readers::ReadByAll, secret::SecretSource},
-    spelling::nearest,
 };
 
 impl Config {
@@ -17,7 +15,9 @@ impl Config {
         let mut warnings: Vec<String> = secrets.iter().filter_map(SecretSource::warning).collect();
         warnings.sort();
         warnings.dedup();
-        warnings.extend(self.entries_without_accounts());
+        warnings.extend(self.doubtful_entries());
+        warnings.extend(self.unreachable_names());
+        warnings.extend(self.doubtful_folders());
         warnings
     }
 
@@ -30,40 +30,13 @@ impl Config {
     }
 
     /// Where its secrets are.
-    fn secrets(&self) -> Vec<SecretSource> {
+    pub(super) fn secrets(&self) -> Vec<SecretSource> {
         let hooks = self.hooks.values().filter_map(|hook| hook.token.clone());
         let settings = self.channels.iter().flat_map(|(channel, accounts)| {
             accounts.values().flat_map(move |settings| secrets_of(channel, settings))
         });
         let broker = self.broker.password.clone();
         broker.into_iter().chain(self.voice.token.clone()).chain(hooks).chain(settings).collect()
-    }
-
-    /// Entries of allowlists that name a channel on which there is no account.
-    fn entries_without_accounts(&self) -> Vec<String> {
-        let mut found = vec![];
-        for (name, agent) in &self.agents {
-            for (list, entries) in [("allow", &agent.allow), ("hold", &agent.hold)] {
-                for entry in entries {
-                    if let Some(problem) = self.missing_channel(entry) {
-                        found.push(format!("agents.{name}.{list}: {entry:?}: {problem}"));
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    /// What there is to do about the channel of an entry without accounts.
-    fn missing_channel(&self, entry: &str) -> Option<String> {
-        let pattern = Pattern::parse(entry).ok()?;
-        let channel = pattern.channel().filter(|channel| !self.channels.contains_key(*channel))?;
-        let mend = match (kind(channel), nearest(channel, NAMES.iter().copied())) {
-            (Some(_), _) => format!("there is no account on {channel}: add [channels.{channel}.home]"),
-            (None, Some(meant)) => format!("there is no channel {channel:?}, did you mean {meant:?}?"),
-            (None, None) => format!("there is no channel {channel:?}: there are {}", NAMES.join(", ")),
-        };
-        Some(format!("{mend}; nothing can be sent there"))
     }
 }
 

@@ -71,7 +71,7 @@ impl Ending {
     pub(super) fn of(failure: Failure, tried: &Tried) -> Self {
         let (open, after, counts, why) = match failure {
             Failure::Permanent(why) if tried.open => return Self::Nobody { why },
-            Failure::Permanent(why) => return Self::Never { why },
+            Failure::Permanent(why) | Failure::NotDelivered(why) => return Self::Never { why },
             Failure::Retry(why) => (tried.open, back_off(tried.attempts), true, why),
             Failure::Wait { after, why } => (tried.open, after, false, why),
             Failure::Unknown(why) => (true, back_off(tried.attempts), true, why),
@@ -95,6 +95,7 @@ impl Ending {
         let (after, why) = match failure {
             // It cannot be asked, or has said all that it knows.
             Failure::Permanent(why) => return Self::Nobody { why },
+            Failure::NotDelivered(why) => return Self::Never { why },
             Failure::Wait { after, why } => (after, why),
             Failure::Retry(why) | Failure::Unknown(why) => {
                 (back_off(tried.questions).min(QUESTION_PAUSE), why)

@@ -8,7 +8,7 @@
 //! became necessary after a message was accepted ends it likewise, unless a person has approved this very message: that is the
 //! answer to it, so nobody is asked twice.
 
-use rusqlite::Transaction;
+use rusqlite::{Connection, Transaction};
 
 use super::{
     Pipeline,
@@ -29,6 +29,40 @@ use crate::{
     policy::{self, Entries, Origin, Rights, Subject, Verdict},
     store::StoreError,
 };
+
+/// Why a message may not go any more that was accepted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Forbidden {
+    /// Its agent has no token any more.
+    #[error("the token of {0} was revoked since it was accepted")]
+    Revoked(String),
+    /// Its agent's rights.
+    #[error("it is not allowed any more: {0}")]
+    NotAllowed(String),
+    /// It would be held now.
+    #[error("a person has to approve it by now, and was not asked: {0}")]
+    NotAsked(String),
+    /// The name of its account stands for another identity or another server.
+    #[error(
+        "the configuration gives channels.{channel}.{account} another identity or server than it had when this was accepted: submit it anew if it may go from there"
+    )]
+    AccountChanged {
+        /// The channel.
+        channel: String,
+        /// The account.
+        account: String,
+    },
+}
+
+impl Forbidden {
+    /// The kind of error that a caller is told.
+    pub(super) fn code(&self) -> Code {
+        match self {
+            Self::Revoked(_) | Self::NotAllowed(_) | Self::NotAsked(_) => Code::NotAllowed,
+            Self::AccountChanged { .. } => Code::AccountChanged,
+        }
+    }
+}
 
 impl Pipeline {
     /// Brings a call's target to its identity.
@@ -138,15 +172,32 @@ impl Pipeline {
         Ok(judged(rights, content, &held_with, &entries(found)))
     }
 
+    /// Whether the account is another one than the one that a message was accepted for. One that is not there is none.
+    pub(super) fn account_changed(
+        &self,
+        db: &Connection,
+        message: &MessageRow,
+    ) -> Result<Option<Forbidden>, StoreError> {
+        let (channel, account) = (&message.channel, &message.account);
+        let Some(now) = self.0.accounts.fingerprint(channel, account) else { return Ok(None) };
+        let mut before = db.prepare_cached("SELECT account_is FROM messages WHERE seq = ?")?;
+        let before: Option<[u8; 32]> = before.query_row([message.seq], |row| row.get(0))?;
+        let changed = before.is_some_and(|before| before != now.0);
+        Ok(changed.then(|| Forbidden::AccountChanged { channel: channel.clone(), account: account.clone() }))
+    }
+
     /// Why a message may not go any more that was accepted, as far as the hub knows without asking anybody.
     pub(super) fn forbidden_now(
         &self,
         tx: &Transaction<'_>,
         message: &MessageRow,
         approved: bool,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<Forbidden>, StoreError> {
         if agents::is_revoked(tx, &message.agent)? {
-            return Ok(Some(format!("the token of {} was revoked since it was accepted", message.agent)));
+            return Ok(Some(Forbidden::Revoked(message.agent.clone())));
+        }
+        if let Some(changed) = self.account_changed(tx, message)? {
+            return Ok(Some(changed));
         }
         let (rights, target) = (&self.rules(&message.agent).rights, message.target());
         let content = Content::of(message, &target);
@@ -165,10 +216,8 @@ impl Pipeline {
         });
         let held_with = adapter.held_with(&target.address);
         Ok(match judged(rights, &content, &held_with, &entries(known)) {
-            Verdict::Deny(refusal) => Some(format!("it is not allowed any more: {}", refusal.error)),
-            Verdict::Hold(why) if !approved => {
-                Some(format!("a person has to approve it by now, and was not asked: {why}"))
-            }
+            Verdict::Deny(refusal) => Some(Forbidden::NotAllowed(refusal.error)),
+            Verdict::Hold(why) if !approved => Some(Forbidden::NotAsked(why)),
             Verdict::Hold(_) | Verdict::Allow(_) => None,
         })
     }

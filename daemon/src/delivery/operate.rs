@@ -1,6 +1,7 @@
 //! What people do to messages that are already in the queue: take them back, or send the rest of them again.
 
 use rusqlite::Transaction;
+use serde_json::json;
 
 use super::Pipeline;
 use crate::{
@@ -72,10 +73,10 @@ impl Pipeline {
             .0
             .outbox
             .change(seq, move |tx| {
-                let change =
+                let mut change =
                     Change { event, actor: Actor::Operator, by: &by, code: None, reason: None, facts: None };
                 if event == Event::RetryMayDuplicate {
-                    outcome::sent_again(tx, seq)?;
+                    change = change.facts(json!({"history": outcome::sent_again(tx, seq)?}));
                 }
                 transition::apply(tx, seq, &change)?;
                 plan_again(tx, seq)?;

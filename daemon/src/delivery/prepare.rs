@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     approval::{self, Holding, Terms},
+    blocking,
     channels::{Adapter, Quoted},
     message::{
         deed::Deed,
@@ -70,7 +71,14 @@ impl Pipeline {
     }
 
     async fn try_to_prepare(&self, seq: i64, renderings: &Renderings) -> Result<(), TransitionError> {
-        let judged = match self.through_hooks(self.0.outbox.get(seq).await?).await? {
+        let message = self.0.outbox.get(seq).await?;
+        // Of one that was accepted in an earlier life of the hub, nobody is asked what could not be sent.
+        let changed = self.0.outbox.store().look(|db| self.account_changed(db, &message))?;
+        let hooked = match changed {
+            Some(why) => Err(Refusal::new(why.code(), why.to_string(), "submit it anew")),
+            None => self.through_hooks(message).await?,
+        };
+        let judged = match hooked {
             Ok(message) => self.judge(&Content::of(&message, &message.target()), renderings).await,
             Err(refusal) => Judged::Refused(refusal),
         };
@@ -133,7 +141,7 @@ impl Pipeline {
             .accounts
             .pick(&target.channel, Some(account))
             .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), ""))?;
-        let parts = self.plan(adapter.as_ref(), rules, content, renderings)?;
+        let parts = self.plan(adapter.as_ref(), rules, content, renderings).await?;
         Ok(match verdict {
             Verdict::Hold(reason) => Judged::Asked(reason, parts),
             _ => Judged::Sent(parts),
@@ -141,7 +149,7 @@ impl Pipeline {
     }
 
     /// The requests that a message becomes, with the words of what it answers where its platform wants them.
-    pub(super) fn plan(
+    pub(super) async fn plan(
         &self,
         adapter: &dyn Adapter,
         rules: &AgentRules,
@@ -160,7 +168,8 @@ impl Pipeline {
         let quoted =
             known.as_ref().map(|known| Quoted { author: known.author.as_deref(), text: &known.text });
         let made = self.made_by(content);
-        plan::parts(adapter, rules, &Content { quoted, made_by: made.as_ref(), ..*content }, renderings)
+        let content = Content { quoted, made_by: made.as_ref(), ..*content };
+        blocking::run(content.bytes(), || plan::parts(adapter, rules, &content, renderings)).await
     }
 }
 

@@ -263,7 +263,7 @@ fn take(
         _ => return Ok(Turned::NotNow),
     }
     if let Some(why) = pipeline.forbidden_now(tx, &message, approval::was_held(tx, seq)?)? {
-        end(tx, seq, Code::NotAllowed, &why)?;
+        end(tx, seq, why.code(), &why.to_string())?;
         return Ok(Turned::Ended);
     }
     let message = transition::apply_to(tx, message, &Change::hub(Event::Take, None))?;

@@ -115,6 +115,7 @@ impl Pipeline {
         let resend = call.resend.unwrap_or_else(|| {
             self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
         });
+        let account_is = self.0.accounts.fingerprint(&resolved.target.channel, &resolved.account);
         let new = NewMessage {
             id: MessageId::new(),
             agent: agent.to_owned(),
@@ -122,6 +123,7 @@ impl Pipeline {
             deed: call.deed,
             target: resolved.target,
             account: resolved.account,
+            account_is,
             known_as: resolved.known_as,
             written_as: resolved.written_as,
             unidentified: resolved.unidentified,

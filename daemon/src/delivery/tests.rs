@@ -3,6 +3,7 @@
 mod broadcast;
 mod deeds;
 mod identities;
+mod spellings;
 mod uncertain;
 
 use std::{
@@ -29,6 +30,7 @@ use crate::{
         NotReady, PartKey, Redelivery, TargetError,
         account::{Accounts, OnUnknown},
         capabilities::{ButtonRules, PollRules},
+        fingerprint::Fingerprint,
         formats, heard,
         identity::{Identity, Spelling, Unidentified},
         limits::{Allowance, Scope},
@@ -270,7 +272,8 @@ impl House {
         .unwrap();
         let mut accounts = Accounts::default();
         for (channel, platform) in CHANNELS.into_iter().zip([one, two]) {
-            accounts.add(channel, "home", Arc::clone(platform) as Arc<dyn Adapter>, on);
+            let adapter = Arc::clone(platform) as Arc<dyn Adapter>;
+            accounts.add((channel, "home"), adapter, on, Fingerprint::default());
         }
         let rules = |cross_context| AgentRules {
             rights: Rights {

@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub enum Watcher {
     /// Sees everything.
     Operator,
-    /// Sees what becomes of its own messages.
+    /// Sees what becomes of its own messages, and that there is another configuration.
     Agent(String),
 }
 

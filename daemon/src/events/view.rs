@@ -8,6 +8,7 @@ use crate::{
     approval::Approvals,
     audit,
     clock::rfc3339,
+    config::changes::RELOADED,
     message::{
         receipt::{Asked, Receipt, nobody},
         state::State,
@@ -56,6 +57,8 @@ pub(super) fn page(
         match watcher {
             Watcher::Operator => events.push(line.whole()),
             Watcher::Agent(name) if line.agent.as_ref() == Some(name) => events.extend(line.message()),
+            // What it may do, and where, may be different now. What has changed is the operator's business.
+            Watcher::Agent(_) if line.event == RELOADED => events.push(line.bare()),
             Watcher::Agent(_) if line.agent.is_none() && line.state().is_some() => nobodys += 1,
             Watcher::Agent(_) => {}
         }
@@ -159,13 +162,15 @@ impl Line {
         Some(Event { seq: self.seq, name: self.event.clone(), data })
     }
 
+    /// That it happened.
+    fn bare(&self) -> Event {
+        let data = json!({"seq": self.seq, "at": rfc3339(self.at), "id": self.message});
+        Event { seq: self.seq, name: self.event.clone(), data }
+    }
+
     /// What an operator is told of it: all of it.
     fn whole(&self) -> Event {
-        let mut event = self.message().unwrap_or_else(|| Event {
-            seq: self.seq,
-            name: self.event.clone(),
-            data: json!({"seq": self.seq, "at": rfc3339(self.at), "id": self.message}),
-        });
+        let mut event = self.message().unwrap_or_else(|| self.bare());
         event.data["actor"] = self.actor.as_str().into();
         event.data["agent"] = json!(self.agent);
         event.data["detail"] = self.detail.clone();

@@ -41,6 +41,19 @@ pub enum StageError {
     /// A folder, a pipe, a device.
     #[error("the path names no regular file")]
     NotAFile,
+    /// It has other names, which may be anywhere.
+    #[error("the file has {0} names (hard links), so it may come from outside of the agent's folder")]
+    Linked(u64),
+    /// It belongs to somebody else.
+    #[error(
+        "the file belongs to user {file} and the agent's folder to user {folder}, so it may come from outside of it"
+    )]
+    Owner {
+        /// The file's owner.
+        file: u32,
+        /// The folder's.
+        folder: u32,
+    },
     /// The file cannot be read.
     #[error("the file cannot be read: {0}")]
     Read(io::Error),
@@ -131,6 +144,17 @@ impl From<StageError> for Refusal {
                 Code::InputInvalid,
                 "path",
                 "give the path of a regular file relative to the agent's attach_from folder, without \"..\" and links",
+            ),
+            E::Linked(_) => (
+                Code::Forbidden,
+                "linked_file",
+                "attach a copy of it (cp makes one), or ask the operator for allow_linked_files in [agents.NAME]",
+            ),
+            E::Owner { .. } => (
+                Code::Forbidden,
+                "file_owner",
+                "attach a copy of your own (cp makes one), or ask the operator to give the file or the folder another \
+                 owner (chown), or for allow_other_owners in [agents.NAME]",
             ),
             E::Folder(_) | E::Read(_) => (Code::ExecutionFailed, "path", "tell the operator"),
             E::NoUpload => (Code::InputInvalid, "file", "hand it in again with POST /v1/files"),

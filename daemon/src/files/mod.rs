@@ -51,6 +51,8 @@ use shelf::{Draft, Shelf};
 const AT_ONCE: usize = 8;
 /// How long one waits for its turn.
 const TURN: Duration = Duration::from_secs(60);
+/// How long copying a file of an agent's own folder may take.
+const COPY_TIMEOUT: Duration = Duration::from_secs(60);
 /// What is read of a file at a time.
 const BLOCK: usize = 64 * 1024;
 
@@ -85,11 +87,22 @@ impl Default for Bounds {
     }
 }
 
+/// An agent's own folder, and what of its content is taken.
+#[derive(Debug, Clone, Default)]
+pub struct Folder {
+    /// Where it is, without links.
+    pub path: PathBuf,
+    /// Whether files are taken that have other names too (hard links).
+    pub allow_linked_files: bool,
+    /// Whether files are taken that belong to somebody else than the folder does.
+    pub allow_other_owners: bool,
+}
+
 /// Where one agent's files may come from.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     /// The folder of its own. Without one it names no paths.
-    pub folder: Option<PathBuf>,
+    pub folder: Option<Folder>,
     /// Hosts that it may have files fetched from.
     pub hosts: Hosts,
 }
@@ -182,19 +195,11 @@ impl Files {
         let _turn = turn(if far { &self.0.far } else { &self.0.here }).await?;
         let (taken, name, claim) = match asked.source {
             Source::Path(path) => {
-                let folder = sources.folder.as_deref().ok_or(StageError::NoFolder)?;
-                let (file, size) = beneath::open(folder.to_owned(), path.clone()).await?;
-                let mut draft = self.draft(left)?;
-                draft.expect(size)?;
-                let mut file = tokio::fs::File::from_std(file);
-                let mut block = vec![0; BLOCK];
-                loop {
-                    match file.read(&mut block).await.map_err(StageError::Read)? {
-                        0 => break,
-                        n => draft.write(&block[..n]).await?,
-                    }
-                }
-                (draft.finish().await?, Some(path), None)
+                let folder = sources.folder.clone().ok_or(StageError::NoFolder)?;
+                let copied = self.copy(folder, path.clone(), left);
+                // A file of a network's or of a program's file system comes as slowly as that likes.
+                let late = |_| StageError::Slow(COPY_TIMEOUT);
+                (tokio::time::timeout(COPY_TIMEOUT, copied).await.map_err(late)??, Some(path), None)
             }
             Source::Url(url) => {
                 let draft = self.draft(left)?;
@@ -241,6 +246,22 @@ impl Files {
             spoken,
         };
         Ok(Staged { attachment, pin: taken.pin })
+    }
+
+    /// Copies a file of an agent's own folder.
+    async fn copy(&self, folder: Folder, path: String, left: u64) -> Result<shelf::Taken, StageError> {
+        let (file, size) = beneath::open(folder, path).await?;
+        let mut draft = self.draft(left)?;
+        draft.expect(size)?;
+        let mut file = tokio::fs::File::from_std(file);
+        let mut block = vec![0; BLOCK];
+        loop {
+            match file.read(&mut block).await.map_err(StageError::Read)? {
+                0 => break,
+                n => draft.write(&block[..n]).await?,
+            }
+        }
+        draft.finish().await
     }
 
     /// Takes a file that `agent` hands in, for messages that it sends within the hour.

@@ -11,6 +11,7 @@ use super::{HubError, http, install_tls_provider};
 use crate::{
     channels::{
         account::{Accounts, OnUnknown, OpenError, Opening},
+        fingerprint::Fingerprint,
         registry::kind,
     },
     config::Config,
@@ -60,8 +61,10 @@ impl Opened {
                     kind(channel).ok_or_else(|| failed(OpenError::Invalid("no such channel".into())))?;
                 let mut settings = settings.clone();
                 let on_unknown = OnUnknown::take(&mut settings).map_err(failed)?;
+                let fingerprint = Fingerprint::of(kind, &settings);
                 let opening = Opening { account, settings, http: http.clone(), store: store.clone() };
-                accounts.add(channel, account, (kind.open)(opening).map_err(failed)?, on_unknown);
+                let open = (kind.open)(opening).map_err(failed)?;
+                accounts.add((channel, account), open, on_unknown, fingerprint);
                 made_of.insert(key, of);
             }
         }

@@ -1,6 +1,6 @@
 //! The agents' rules, built from the configuration.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use super::HubError;
 use crate::{
@@ -8,8 +8,22 @@ use crate::{
     config::Config,
     delivery::{AgentRules, Manners},
     message::target::Destination,
-    policy::Allowlist,
+    policy::{Allowlist, Pattern},
 };
+
+/// An entry of a list that names what is no address on its channel.
+#[derive(Debug, thiserror::Error)]
+#[error("{at}{key}: {entry:?}: {problem}")]
+pub struct UnusableEntry {
+    /// The file and the line, as far as they are known.
+    pub(super) at: String,
+    /// The list.
+    pub(super) key: String,
+    /// The entry.
+    entry: String,
+    /// What is wrong with it.
+    problem: String,
+}
 
 /// What the configuration says of each agent, with its lists as these accounts spell addresses.
 pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, AgentRules>, HubError> {
@@ -19,9 +33,14 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
             accounts.pick(channel, Some(account)).map_err(|error| HubError::Account(name.clone(), error))?;
         }
         let mut rights = agent.rights().expect("checked when the configuration was read");
-        let failed = |problem| HubError::Allowlist(name.clone(), problem);
-        rights.allow = spelt(rights.allow, accounts).map_err(failed)?;
-        rights.hold = spelt(rights.hold, accounts).map_err(failed)?;
+        for (list, entries) in [("allow", &mut rights.allow), ("hold", &mut rights.hold)] {
+            *entries = spelt(mem::take(entries), accounts).map_err(|(entry, problem)| {
+                let key = format!("agents.{name}.{list}");
+                let at = config.place_of(&key, &entry).to_owned();
+                HubError::Allowlist(Box::new(UnusableEntry { at, key, entry, problem }))
+            })?;
+        }
+        rights.hold = held(rights.hold, accounts);
         let sources = agent.sources().expect("checked when the configuration was read");
         let manners = Manners { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
         let rules = AgentRules {
@@ -38,8 +57,49 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
 }
 
 /// A list with each address as the identity that its spelling tells, or as its channel spells it.
-pub(crate) fn spelt(list: Allowlist, accounts: &Accounts) -> Result<Allowlist, String> {
-    list.respelt(|channel, address| canonical(accounts, channel, address))
+///
+/// # Errors
+/// An entry that is none there, and why.
+pub(crate) fn spelt(list: Allowlist, accounts: &Accounts) -> Result<Allowlist, (String, String)> {
+    list.respelt(|channel, address| {
+        canonical(accounts, channel, address).map_err(|problem| (format!("{channel}:{address}"), problem))
+    })
+}
+
+/// Whether the agents can be what the configuration says, with these accounts.
+///
+/// # Errors
+/// One of them cannot.
+pub fn check_agents(config: &Config, accounts: &Accounts) -> Result<(), HubError> {
+    agents(config, accounts).map(drop)
+}
+
+/// Names of the address book whose addresses are none on their channels: a call that uses one is refused.
+pub fn unusable_names(config: &Config, accounts: &Accounts) -> Vec<String> {
+    let mut found = vec![];
+    for (name, meant) in config.book().expect("checked when the configuration was read") {
+        let Destination::Address { channel: Some(channel), address, person, .. } = &meant else { continue };
+        let Some((.., adapter)) = accounts.iter().find(|(open, ..)| open == channel) else { continue };
+        if let Err(error) = adapter.spell(address, *person) {
+            let key = format!("book.{name}");
+            let at = config.book.get(&name).map_or("", |target| config.place_of(&key, target));
+            found.push(format!("{at}{key}: {error}"));
+        }
+    }
+    found
+}
+
+/// A `hold` list with the entries that hold the same ones: who holds `ada+shop@example.org` means whoever reads `ada@example.org`.
+pub(crate) fn held(list: Allowlist, accounts: &Accounts) -> Allowlist {
+    let also = |pattern: &Pattern| -> Vec<Pattern> {
+        let Pattern::Address(channel, address) = pattern else { return Vec::new() };
+        let Some((.., adapter)) = accounts.iter().find(|(open, ..)| open == channel) else {
+            return Vec::new();
+        };
+        let held = adapter.held_with(address).into_iter();
+        held.map(|address| Pattern::Address(channel.clone(), address)).collect()
+    };
+    list.with(also)
 }
 
 /// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,
@@ -58,8 +118,8 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
             })
         }
         Ok(Destination::Address { thread: Some(_), .. }) => {
-            Err(format!("{channel}:{address}: an entry names a whole conversation, without a thread"))
+            Err("an entry names a whole conversation, without a thread".into())
         }
-        Ok(Destination::Current) | Err(_) => Err(format!("{channel}:{address} is not a target")),
+        Ok(Destination::Current) | Err(_) => Err("it is not a target".into()),
     }
 }

@@ -11,7 +11,12 @@ mod steady;
 mod upkeep;
 mod voice;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use gatepost_link::{decision::PublicKey, seal::SealKey};
 use tokio::{
@@ -22,8 +27,9 @@ use tokio::{
 
 use accounts::Opened;
 use agents::agents;
+pub use agents::{check_agents, unusable_names};
 #[cfg(test)]
-pub(crate) use agents::spelt;
+pub(crate) use agents::{held, spelt};
 pub use identity::{IdentityError, public_key};
 pub use operator::token_path as operator_token_path;
 use reload::{Reload, bounds};
@@ -47,7 +53,7 @@ use crate::{
         register::Companions,
         tls::Trust,
     },
-    config::Config,
+    config::{Config, locate::locate_in},
     connections::{descriptors::Descriptors, load::Load},
     delivery::{Pipeline, Shared, current::Current, identities::Identities, pace::Pace, plan::Book},
     events::Events,
@@ -97,8 +103,8 @@ pub enum HubError {
     #[error("agents.{0}.accounts: {1}")]
     Account(String, NoAccount),
     /// An agent's list names what is no address.
-    #[error("agents.{0}: {1}")]
-    Allowlist(String, String),
+    #[error(transparent)]
+    Allowlist(Box<agents::UnusableEntry>),
     /// The companion that comes with the hub.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -181,13 +187,19 @@ impl HubError {
         match self {
             Self::Channel { channel, account, .. } => Some(format!("channels.{channel}.{account}")),
             Self::Account(agent, _) => Some(format!("agents.{agent}.accounts")),
-            Self::Allowlist(agent, _) => Some(format!("agents.{agent}")),
+            Self::Allowlist(entry) => entry.at.is_empty().then(|| entry.key.clone()),
             Self::BrokerPassword(_) => Some("broker.password".into()),
             Self::Broker(_) => Some("broker".into()),
             Self::HookToken(hook, _) => Some(format!("hooks.{hook}.token")),
             Self::VoiceToken(_) => Some("voice.token".into()),
             _ => None,
         }
+    }
+
+    /// The error, behind the place in `file` that it is about, if it is about one.
+    pub fn placed(&self, file: &Path) -> String {
+        let at = self.key().map_or_else(String::new, |key| locate_in(file, &key));
+        format!("{at}{self}")
     }
 }
 

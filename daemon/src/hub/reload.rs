@@ -4,10 +4,11 @@
 //! configuration goes on. Only when all of that went well does the new one hold, in one step; any error leaves the old one
 //! whole. One reload runs at a time, and a caller that hangs up does not leave one half-way.
 //!
-//! What a running hub cannot change (an address to listen on, the data directory, hooks) is checked all the same, and named:
-//! it takes effect at the next start.
+//! What a running hub cannot change (an address to listen on, hooks) is checked all the same, and named: it takes effect at the
+//! next start. Another data directory is refused: programs that look there would not find this hub.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -26,7 +27,11 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
-    config::{Config, ConfigError, changes::Changes, locate::locate_in},
+    config::{
+        Config, ConfigError,
+        changes::{Changes, RELOADED},
+        locate::locate_in,
+    },
     delivery::{Pipeline, current::Current, listening::Listening, plan::Book},
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
@@ -52,6 +57,19 @@ pub enum ReloadError {
     /// Everybody can read a secret.
     #[error(transparent)]
     Secret(#[from] ReadByAll),
+    /// The data directory is another, where the shell would not find this hub.
+    #[error(
+        "{at}hub.data_dir needs a restart: the hub uses {} and the file names {}; restart the hub, or put the old one back",
+        .holds.display(), .named.display()
+    )]
+    DataDirectory {
+        /// The file and the line.
+        at: String,
+        /// The one in use.
+        holds: PathBuf,
+        /// The one in the file.
+        named: PathBuf,
+    },
     /// What the file asks for.
     #[error("{at}{error}")]
     Hub {
@@ -145,7 +163,7 @@ impl Reload {
 
     /// Lets all accounts say goodbye. There is no reload after this.
     pub(super) async fn stop(&self) {
-        // A reload that hangs, on a secret's file that never ends for instance, must not keep the hub from stopping.
+        // A reload that hangs, on a network file system that is away for instance, must not keep the hub from stopping.
         match timeout(STOP, self.0.holds.lock()).await {
             Ok(mut holds) => {
                 if let Some(Holds { listening, .. }) = holds.take() {
@@ -175,7 +193,7 @@ impl Shared {
         }
         let (detail, by) = (json!(changes), by.to_owned());
         let written = self.store.write(move |tx| {
-            audit::append(tx, &Entry { actor: &by, event: "configuration.reloaded", message: None, detail })
+            audit::append(tx, &Entry { actor: &by, event: RELOADED, message: None, detail })
         });
         written.await?;
         next.pipeline.forget(&accounts);
@@ -190,6 +208,11 @@ impl Shared {
     fn next(&self, opened: &Opened) -> Result<Next, ReloadError> {
         let file = self.file.as_deref().ok_or(ReloadError::NoFile)?;
         let config = Config::read(&steady::read(file)?, file)?;
+        let (holds, named) = (&self.started.hub.data_dir, &config.hub.data_dir);
+        if !is_same(holds, named) {
+            let at = locate_in(file, "hub.data_dir");
+            return Err(ReloadError::DataDirectory { at, holds: holds.clone(), named: named.clone() });
+        }
         config.refuse_everybodys_secrets()?;
         for warning in config.warnings() {
             tracing::warn!("{warning}");
@@ -217,6 +240,12 @@ impl Shared {
         });
         Ok(Next { config, opened, pipeline })
     }
+}
+
+/// Whether two paths lead to one directory.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other
+        || matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// The bounds of the queue.

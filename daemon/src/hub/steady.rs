@@ -3,15 +3,16 @@
 //! Editors write a file in pieces, or empty it first. Half of one may be valid, and a list of `hold` behind the cut would be gone.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read as _},
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 
-/// The longest file, in bytes.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
+use crate::{
+    config::MAX_FILE_BYTES,
+    settings::file::{FileError, read_regular_text},
+};
+
 /// A file that is the same after this counts as written.
 const STEADY: Duration = Duration::from_millis(150);
 /// How often it may have changed meanwhile.
@@ -20,26 +21,20 @@ const LOOKS: usize = 20;
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSteady {
-    /// A device, a pipe or a directory.
-    #[error("{} is no regular file: put the configuration there", .0.display())]
-    NoFile(PathBuf),
     /// Nothing, which as a configuration would take every agent and account away.
     #[error("{} is empty: to take every agent and account away, stop the hub", .0.display())]
     Empty(PathBuf),
-    /// Too much.
-    #[error("{} has more than {MAX_BYTES} bytes", .0.display())]
-    TooLarge(PathBuf),
     /// It changes all the time.
     #[error("{} is being written: try again when that is done", .0.display())]
     Changing(PathBuf),
-    /// The system says no.
-    #[error("{}: {}", .0.display(), .1)]
-    Io(PathBuf, io::Error),
+    /// It cannot be read, or is none.
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// Reads a file when it stays as it is, for which it waits three seconds at most.
 pub(super) fn read(file: &Path) -> Result<String, NotSteady> {
-    settled(file, || content(file), || thread::sleep(STEADY))
+    settled(file, || Ok(read_regular_text(file, MAX_FILE_BYTES)?), || thread::sleep(STEADY))
 }
 
 /// The first content that is the same at two looks with a pause between them.
@@ -63,37 +58,25 @@ fn settled(
     Err(NotSteady::Changing(file.into()))
 }
 
-fn content(file: &Path) -> Result<String, NotSteady> {
-    let failed = |error| NotSteady::Io(file.into(), error);
-    // Looked at before it is opened: a pipe is opened when somebody writes to it.
-    if !fs::metadata(file).map_err(failed)?.is_file() {
-        return Err(NotSteady::NoFile(file.into()));
-    }
-    let mut bytes = Vec::new();
-    File::open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(NotSteady::TooLarge(file.into()));
-    }
-    String::from_utf8(bytes).map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn a_file_is_read_when_it_stays_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gatepost.toml");
-        assert!(matches!(read(&file), Err(NotSteady::Io(..))));
+        assert!(matches!(read(&file), Err(NotSteady::File(FileError::Io(..)))));
         fs::write(&file, " \n").unwrap();
         assert!(matches!(read(&file), Err(NotSteady::Empty(_))));
         fs::write(&file, "[hub]\n").unwrap();
         assert_eq!(read(&file).unwrap(), "[hub]\n");
-        assert!(matches!(read(folder.path()), Err(NotSteady::NoFile(_))));
+        assert!(matches!(read(folder.path()), Err(NotSteady::File(FileError::NotRegular(..)))));
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert!(matches!(read(&pipe), Err(NotSteady::NoFile(_))));
+        assert!(matches!(read(&pipe), Err(NotSteady::File(FileError::NotRegular(..)))));
     }
 
     #[test]

@@ -229,6 +229,8 @@ impl Incoming<'_> {
             let receipt = submit(pipeline, agent, call, self.idempotency).await?;
             return wait(pipeline, receipt, Instant::now() + patience).await.map(Answer::One);
         }
+        // Before any of its targets is looked at: the same key with one more of them is another call.
+        pipeline.taken_before(agent, &self.idempotency).await?;
         pipeline.refuse_twice(agent, &calls).await?;
         let names: Vec<String> = calls.iter().map(named).collect();
         let answers: Vec<Result<Told, Refusal>> = match calls.iter().any(|call| call.dry_run) {

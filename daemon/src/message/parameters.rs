@@ -10,7 +10,7 @@ use super::{
     bounds,
     refusal::Refusal,
     slips,
-    target::MAX_ADDRESS,
+    target::{MAX_ADDRESS, fits_an_id},
 };
 use crate::spelling::nearest;
 
@@ -21,7 +21,7 @@ pub enum Holds {
     Action,
     /// Text of any length that is taken.
     Text,
-    /// An id: at most [`MAX_ADDRESS`] bytes, without control characters. A number is read as its digits.
+    /// An id: at most [`MAX_ADDRESS`] characters, without control characters. A number is read as its digits.
     Short,
     /// Words on one line, at most so many characters.
     Line(usize),
@@ -442,8 +442,9 @@ pub(super) fn line(name: &str, text: &str, most: usize) -> Result<String, Refusa
 
 /// An id, checked.
 pub(super) fn short(name: &str, text: &str) -> Result<String, Refusal> {
-    if text.trim().is_empty() || text.len() > MAX_ADDRESS || text.contains(|c: char| c.is_control()) {
-        let error = format!("{name:?} is empty, longer than {MAX_ADDRESS} bytes, or has control characters");
+    if text.trim().is_empty() || !fits_an_id(text) || text.contains(|c: char| c.is_control()) {
+        let error =
+            format!("{name:?} is empty, longer than {MAX_ADDRESS} characters, or has control characters");
         return Err(Refusal::input(
             error,
             "write it shorter, on one line, or leave it out if it may be missing",

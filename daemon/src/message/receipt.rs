@@ -145,6 +145,9 @@ impl Receipt {
             State::Failed if code == Some(Code::NotAllowed.word()) => {
                 Some("do not send it again there; ask the operator if this agent should write there")
             }
+            State::Failed if code == Some(Code::AccountChanged.word()) => {
+                Some("the rest of it was not sent; send it anew if it may go from the account as it is now")
+            }
             State::Failed => Some("the hub has given up on it; read the error before you send it again"),
             State::Unknown => Some("do not send it again without asking the person it was for"),
             State::Accepted | State::Ready | State::Sending => {

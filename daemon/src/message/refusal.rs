@@ -15,6 +15,8 @@ pub enum Code {
     Forbidden,
     /// Its agent may not write there any more: the end of a message that was taken before.
     NotAllowed,
+    /// Its account is another one than the one it was taken for, by another configuration: it is not sent.
+    AccountChanged,
     /// There is no such thing, or none that this caller may see.
     NotFound,
     /// No adapter, or the adapter's refusal, in the platform's words.
@@ -49,7 +51,7 @@ impl Code {
             Self::QueueFull => 503,
             Self::RateLimited => 429,
             Self::TooLarge => 413,
-            Self::Conflict => 409,
+            Self::Conflict | Self::AccountChanged => 409,
             Self::Denied | Self::Expired | Self::Cancelled | Self::UnknownOutcome => 200,
         }
     }
@@ -61,6 +63,7 @@ impl Code {
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
             Self::NotAllowed => "not_allowed",
+            Self::AccountChanged => "account_changed",
             Self::NotFound => "not_found",
             Self::ExecutionFailed => "execution_failed",
             Self::QueueFull => "queue_full",

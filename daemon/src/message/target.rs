@@ -5,8 +5,14 @@
 
 use std::fmt;
 
-/// The longest address or thread, in bytes. An e-mail address can have 254 (RFC 5321, 4.5.3.1.3), a Matrix id 255.
+/// The longest id (an address, a thread, a message's), in characters, as the published schema counts. An e-mail address can have
+/// 254 bytes (RFC 5321, 4.5.3.1.3), a Matrix id 255.
 pub const MAX_ADDRESS: usize = 320;
+
+/// Whether a text has no more characters than an id may have.
+pub fn fits_an_id(text: &str) -> bool {
+    text.chars().count() <= MAX_ADDRESS
+}
 
 /// The address of an account itself, for what is done to no conversation.
 pub const ITSELF: &str = "self";
@@ -96,9 +102,8 @@ impl Destination {
             Some(at) => (&rest[..at], Some(&rest[at + 1..])),
             None => (rest, None),
         };
-        let usable = |text: &str| {
-            !text.is_empty() && text.len() <= MAX_ADDRESS && !text.contains(|c: char| c.is_control())
-        };
+        let usable =
+            |text: &str| !text.is_empty() && fits_an_id(text) && !text.contains(|c: char| c.is_control());
         if !usable(address) || thread.is_some_and(|thread| !usable(thread)) {
             return Err(refused());
         }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
+    channels::fingerprint::Fingerprint,
     files,
     message::{
         MessageId,
@@ -44,6 +45,8 @@ pub struct NewMessage {
     pub unidentified: Option<String>,
     /// The account it goes from.
     pub account: String,
+    /// Who that account is: it goes from no other that takes the name.
+    pub account_is: Option<Fingerprint>,
     /// The name in the house's address book under which the target was meant.
     pub known_as: Option<String>,
     /// The message it answers.
@@ -83,6 +86,7 @@ impl NewMessage {
             written_as: None,
             unidentified: None,
             account: "home".into(),
+            account_is: None,
             known_as: None,
             reply_to: None,
             silent: false,
@@ -293,16 +297,25 @@ fn before(
     key: &str,
     fingerprint: [u8; 32],
 ) -> Result<Option<i64>, AcceptError> {
+    // A broadcast's targets have names of their own behind the caller's: the key is one for all of them.
+    let named = key.split('\n').next().unwrap_or(key);
+    let mut other = db.prepare_cached(OTHER_CALL)?;
+    if let Some(id) = other.query_row(params![agent, named, fingerprint], |row| row.get(0)).optional()? {
+        return Err(AcceptError::KeyReused(id));
+    }
     let mut found = db.prepare_cached(row::BY_KEY)?;
     let Some(before) = found.query_row(params![agent, key], MessageRow::read).optional()? else {
         return Ok(None);
     };
-    let mut same = db.prepare_cached("SELECT fingerprint FROM messages WHERE seq = ?")?;
-    match same.query_row([before.seq], |row| row.get::<_, [u8; 32]>(0))? == fingerprint {
-        true => Ok(Some(before.seq)),
-        false => Err(AcceptError::KeyReused(before.id)),
-    }
+    Ok(Some(before.seq))
 }
+
+/// A message that was taken from an agent under a key, by itself or at one of several targets, for another call. The name of a target stands
+/// behind a line end, which no key has in it.
+pub(super) const OTHER_CALL: &str =
+    "SELECT id FROM messages WHERE agent = ?1 AND idempotency_key = ?2 AND fingerprint <> ?3
+    UNION ALL SELECT id FROM messages WHERE agent = ?1 AND idempotency_key >= ?2 || char(10)
+        AND idempotency_key < ?2 || char(11) AND fingerprint <> ?3 LIMIT 1";
 
 fn insert(
     tx: &Transaction<'_>,
@@ -343,8 +356,8 @@ fn insert(
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments, deed, known_as, touched, written_as, unidentified)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed, known_as, touched, written_as, unidentified, account_is)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         new.id.0,
@@ -373,6 +386,7 @@ fn insert(
         touched,
         new.written_as,
         new.unidentified,
+        new.account_is.map(|account| account.0),
     ])?;
     let seq = tx.last_insert_rowid();
     let actor = format!("agent:{}", new.agent);

@@ -8,7 +8,7 @@ use rusqlite::{Transaction, params};
 use serde_json::json;
 
 use super::{
-    restored,
+    digest, restored,
     row::MessageRow,
     transition::{self, Change, TransitionError},
 };
@@ -75,9 +75,10 @@ pub fn settle(
     };
     let state = if *arrived { PartState::Confirmed } else { PartState::Planned };
     transition::settle_part(tx, seq, number - 1, state, None, None)?;
-    let word = if *arrived { "arrived" } else { "not arrived" };
-    note(tx, seq, &format!("part {number}: settled by the operator as {word}: {reason}"))?;
-    let detail = json!({"part": number, "arrived": arrived, "reason": reason});
+    note(tx, seq, &settled_line(number.into(), *arrived, reason))?;
+    let mut detail = json!({"part": number, "arrived": arrived, "reason": reason});
+    // It may stay at its end, which is another one now.
+    detail["outcome"] = digest::outcome(tx, seq)?.into();
     audit::append(tx, &Entry { actor: by, event: SETTLED, message: Some(&message.id), detail })?;
     if uncertain.len() > 1 {
         return Ok(Ok(()));
@@ -96,16 +97,25 @@ pub fn settle(
     Ok(Ok(()))
 }
 
-/// Writes down for the receipt that the uncertain parts of a message go again, whatever became of them.
-pub fn sent_again(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
-    for part in transition::parts(tx, seq)?.iter().filter(|part| part.state == PartState::Unknown) {
-        let number = part.index + 1;
-        note(tx, seq, &format!("part {number}: sent again by the operator; it may have arrived twice"))?;
-    }
-    Ok(())
+/// The line of a message's history that says what an operator said of a part.
+pub(super) fn settled_line(part: u64, arrived: bool, reason: &str) -> String {
+    let word = if arrived { "arrived" } else { "not arrived" };
+    format!("part {part}: settled by the operator as {word}: {reason}")
 }
 
-/// Adds a line to a message's history.
+/// Writes down for the receipt that the uncertain parts of a message go again, whatever became of them: the lines, for the audit.
+pub fn sent_again(tx: &Transaction<'_>, seq: i64) -> Result<Vec<String>, TransitionError> {
+    let parts = transition::parts(tx, seq)?.into_iter().filter(|part| part.state == PartState::Unknown);
+    let lines: Vec<String> = parts
+        .map(|part| format!("part {}: sent again by the operator; it may have arrived twice", part.index + 1))
+        .collect();
+    for line in &lines {
+        note(tx, seq, line)?;
+    }
+    Ok(lines)
+}
+
+/// Adds a line to a message's history. The audit's row of what is written down here has the line as well.
 pub(super) fn note(tx: &Transaction<'_>, seq: i64, line: &str) -> Result<(), TransitionError> {
     tx.prepare_cached(
         "UPDATE messages SET history = json_insert(coalesce(history, '[]'), '$[#]', ?) WHERE seq = ?",

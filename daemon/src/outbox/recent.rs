@@ -1,7 +1,8 @@
 //! What was taken a moment ago: the same message again is answered with the first one's receipt.
 //!
 //! Agents repeat themselves when an answer is slow. The same means the same agent, account, target, thread, action and
-//! payload; only a message that is on its way or was sent counts, for one that failed may well be meant to go again. What
+//! payload, however it was handed in: what one call sends to one target, as an answer or with a file, and what another sends to several is the
+//! same message where that is the same. Only a message that is on its way or was sent counts, for one that failed may well be meant to go again. What
 //! changes something that is there (a reaction, an edit, a pin) is the same only while nothing else has changed something
 //! in that conversation: a reaction, its removal and the reaction again are three. It is asked within the transaction that
 //! would write the second one, so two at once cannot both be the first.
@@ -175,7 +176,7 @@ fn of_new(new: &NewMessage) -> u128 {
             Some(&*new.target.address),
             new.target.thread.as_deref(),
             new.reply_to.as_deref(),
-            Some(new.action),
+            Some(done(new.action, &new.deed)),
             Some(&*new.text),
         ],
         &new.deed,
@@ -193,7 +194,7 @@ fn of_row(message: &MessageRow) -> u128 {
             Some(&*message.address),
             message.thread.as_deref(),
             message.reply_to.as_deref(),
-            Some(&*message.action),
+            Some(done(&message.action, &message.deed)),
             // What the agent wrote, whatever the hooks made of it.
             Some(message.written.as_deref().unwrap_or(&message.text)),
         ],
@@ -201,6 +202,11 @@ fn of_row(message: &MessageRow) -> u128 {
         &message.attachments,
         message.silent,
     )
+}
+
+/// What is done: all that sends is one, for what it answers, its files and the rest are compared by themselves.
+fn done<'a>(action: &'a str, deed: &Deed) -> &'a str {
+    if matches!(deed, Deed::Send(_)) { "send" } else { action }
 }
 
 /// The account and the conversation in which a deed changes something; none where it only adds.
@@ -268,6 +274,7 @@ mod tests {
         assert_ne!(of_new(&NewMessage::example("Hello!")), same);
         assert_ne!(of_new(&NewMessage { agent: "b".into(), ..one.clone() }), same);
         assert_ne!(of_new(&NewMessage { silent: true, ..one.clone() }), same);
+        assert_eq!(of_new(&NewMessage { action: "broadcast", ..one.clone() }), same);
         let deed = Deed::Delete { message: "5".into() };
         assert_ne!(of_new(&NewMessage { deed, ..one.clone() }), same);
         let mut thread = one.clone();

@@ -94,13 +94,13 @@ pub fn readmit(tx: &Transaction<'_>, seq: i64, by: &str) -> Result<(), Transitio
     let sql = "DELETE FROM approvals WHERE message = ? RETURNING request";
     let request: Option<[u8; 16]> = tx.query_row(sql, params![seq], |row| row.get(0)).optional()?;
     tx.execute("DELETE FROM parts WHERE message = ?", params![seq])?;
-    outcome::note(
-        tx,
-        seq,
-        "begun anew by the operator after a backup was restored; it may have arrived before",
-    )?;
-    let facts = request.map(|request| json!({"withdrawn": to_hex(&request)}));
-    transition::apply(tx, seq, &Change { event, actor, by, code: None, reason: None, facts })?;
+    let line = "begun anew by the operator after a backup was restored; it may have arrived before";
+    outcome::note(tx, seq, line)?;
+    let mut facts = json!({"history": [line]});
+    if let Some(request) = request {
+        facts["withdrawn"] = to_hex(&request).into();
+    }
+    transition::apply(tx, seq, &Change { event, actor, by, code: None, reason: None, facts: Some(facts) })?;
     transition::postpone(tx, seq, now_ms(), false)
 }
 

@@ -377,6 +377,7 @@ mod tests {
             BY_ID,
             BY_SEQ,
             BY_KEY,
+            super::super::accept::OTHER_CALL,
             ENDED,
             LIVE,
             LIVE_IN_STATE,

@@ -9,10 +9,12 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction};
 use serde_json::json;
 
 use super::{
+    digest,
     row::{MessageRow, PartRow},
     transition::{self, Change, TransitionError},
 };
 use crate::{
+    audit::{self, Entry},
     channels::told::Lost,
     message::{
         refusal::Code,
@@ -20,6 +22,9 @@ use crate::{
     },
     store::{StoreError, now_ms},
 };
+
+/// What the audit calls it that a part of a message did not arrive which had ended before, with another part missing.
+pub const UNDELIVERED: &str = "part.undelivered";
 
 /// Which message a part belongs to.
 pub fn message_of(db: &Connection, key: &str) -> Result<Option<i64>, StoreError> {
@@ -71,6 +76,9 @@ pub fn settle(
                 // It has come to an end that says that not all of it arrived.
                 _ => {
                     transition::settle_part(tx, seq, part.index, PartState::Failed, None, Some(&lost.why))?;
+                    let detail = json!({"part": part.index + 1, "why": lost.why, "outcome": digest::outcome(tx, seq)?});
+                    let message = Some(message.id.as_str());
+                    audit::append(tx, &Entry { actor: &by, event: UNDELIVERED, message, detail })?;
                     Ok(Settled::Now)
                 }
             }

@@ -152,6 +152,9 @@ pub(crate) fn apply_to(
     if released || after.state.is_final() {
         detail["parts"] = digest::parts(tx, seq)?.into();
     }
+    if after.state.is_final() {
+        detail["outcome"] = digest::outcome(tx, seq)?.into();
+    }
     audit::append(tx, &Entry { actor: change.by, event: &state.event(), message: Some(&after.id), detail })?;
     Ok(after)
 }

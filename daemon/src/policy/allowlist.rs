@@ -83,6 +83,14 @@ impl Allowlist {
         self.0.into_iter().map(|pattern| pattern.respelt(&mut spell)).collect::<Result<_, _>>().map(Self)
     }
 
+    /// The same list with further entries for each one.
+    #[must_use]
+    pub fn with(mut self, further: impl Fn(&Pattern) -> Vec<Pattern>) -> Self {
+        let further: Vec<_> = self.0.iter().flat_map(further).collect();
+        self.0.extend(further);
+        self
+    }
+
     /// The entries.
     pub fn iter(&self) -> impl Iterator<Item = &Pattern> {
         self.0.iter()

@@ -5,16 +5,22 @@
 //! print it.
 
 use std::{
-    fmt, fs, io,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
 use serde::Deserialize;
 
-use super::readers::{ReadByAll, Readers, refuse_everybodys};
+use super::{
+    file::{FileError, read_text},
+    readers::{ReadByAll, Readers, refuse_everybodys},
+};
 
 /// The longest secret that is read, in bytes. Real tokens have a few hundred.
 const MAX_SECRET: usize = 16 * 1024;
+
+/// The longest file with a secret in it, in bytes: a key of many lines, or a token with much white space behind it.
+const MAX_SECRET_FILE: u64 = 64 * 1024;
 
 /// Where a secret is to be found.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -41,12 +47,11 @@ pub enum SecretError {
     )]
     Inline,
     /// The file cannot be read.
-    #[error("cannot read the secret in {path}: {source}{}", make(.path, .source))]
+    #[error("{}{}", said(.error), make(.error))]
     File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
+        /// The file, and what is wrong with it.
+        #[from]
+        error: FileError,
     },
     /// The variable is not set.
     #[error("the environment variable {0} is not set")]
@@ -61,11 +66,19 @@ pub enum SecretError {
     Unusable(String),
 }
 
-/// How to make a file of a secret that is not there.
-fn make(path: &Path, error: &io::Error) -> String {
-    if error.kind() != io::ErrorKind::NotFound {
-        return String::new();
+fn said(error: &FileError) -> String {
+    match error {
+        FileError::Io(path, error) => format!("cannot read the secret in {}: {error}", path.display()),
+        error => format!("a secret's file: {error}"),
     }
+}
+
+/// How to make a file of a secret that is not there.
+fn make(error: &FileError) -> String {
+    let path = match error {
+        FileError::Io(path, error) if error.kind() == io::ErrorKind::NotFound => path,
+        _ => return String::new(),
+    };
     let folder = match path.parent().filter(|folder| !folder.exists()) {
         Some(folder) => format!("mkdir -p {}; ", folder.display()),
         None => String::new(),
@@ -111,15 +124,14 @@ impl SecretSource {
 
     /// Reads all that is there: some secrets are files with many lines.
     pub fn read_whole(&self) -> Result<String, SecretError> {
-        let file =
-            |path: PathBuf| fs::read_to_string(&path).map_err(|source| SecretError::File { path, source });
+        let file = |path: &Path| read_text(path, MAX_SECRET_FILE).map_err(SecretError::from);
         match self {
-            Self::File(path) => file(path.clone()),
+            Self::File(path) => file(path),
             Self::Env(name) => std::env::var(name).map_err(|_| SecretError::Env(name.clone())),
             Self::Credential(name) => {
                 let directory = std::env::var_os("CREDENTIALS_DIRECTORY")
                     .ok_or_else(|| SecretError::Credential(name.clone()))?;
-                file(PathBuf::from(directory).join(name))
+                file(&Path::new(&directory).join(name))
             }
         }
     }
@@ -176,6 +188,8 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

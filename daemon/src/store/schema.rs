@@ -408,6 +408,9 @@ CREATE TRIGGER cards_later AFTER UPDATE OF card_at ON approvals
     WHEN old.card_at IS NULL AND new.card_at IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM approvals WHERE request = new.request AND message < new.message)
     BEGIN UPDATE cards SET put = put + 1 WHERE agent = (SELECT agent FROM messages WHERE seq = new.message); END;
+", "
+-- Who the account of a message is, as a hash of its settings. Nothing for what was accepted before there was one.
+ALTER TABLE messages ADD COLUMN account_is BLOB;
 "];
 
 /// How many migrations a database has seen.

@@ -103,8 +103,8 @@ class Discord:
         return answer if isinstance(answer, Answer) else Answer(200, answer)
 
     def happens(self, what):
-        """A press on a message's button, a form filled in; or what was said over the Gateway so far,
-        and with which codes it was left."""
+        """A press on a message's button, a form filled in, the Gateway's session closed; or what was said over the Gateway
+        so far, and with which codes it was left."""
         match what:
             case {"press": message, "in": one, "button": text, "by": user}:
                 made = self.message(one, message)
@@ -115,6 +115,9 @@ class Discord:
                 return self.gateway.fill(one, values, what.get("again", False))
             case {"boost": tier}:
                 self.tier = tier
+                return {}
+            case {"close": code}:
+                self.gateway.live.close(code, "Said so.")
                 return {}
             case {"endpoint": url}:
                 self.endpoint = url

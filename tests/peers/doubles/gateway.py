@@ -38,18 +38,19 @@ class Gateway:
             if code:
                 return socket.close(code, "Said so.")
             event = json.loads(text)
-            with self.lock:
-                self.said.append(event)
             if event["op"] == 1:
                 self.event(socket, 11, None)
             elif event["op"] in (2, 6):
                 begun = True
-                with self.lock:
-                    self.live = socket
                 # events/gateway-events#ready
                 ready = {"v": 10, "user": {"id": "123456", "username": "hub"}, "guilds": [], "session_id": "5e55",
                          "resume_gateway_url": f"ws://127.0.0.1:{self.port}", "application": {"id": "42", "flags": 0}}
-                self.dispatch("READY" if event["op"] == 2 else "RESUMED", ready if event["op"] == 2 else {})
+                with self.lock:
+                    self.live = socket
+                    self.dispatch("READY" if event["op"] == 2 else "RESUMED", ready if event["op"] == 2 else {})
+            # Last, for what is listed has been answered: a test that sees op 2 may act on the session.
+            with self.lock:
+                self.said.append(event)
         # events/gateway#initiating-a-disconnect
         with self.lock:
             self.left.append(socket.code)

@@ -1,5 +1,10 @@
-//! BlueBubbles 1.9.9 on macOS 26, version 1 of its interface, as its own validators and routers say: the rules of `MessageValidator`, named beside each
-//! (<https://github.com/BlueBubblesApp/bluebubbles-server/blob/master/packages/server/src/server/api/http/api/v1/validators/messageValidator.ts>).
+//! A BlueBubbles server 1.9.9 on macOS 26, version 1 of its interface. Each rule names its file in
+//! <https://github.com/BlueBubblesApp/bluebubbles-server> below `packages/server/src/server/api/` and the lines at the commit
+//! that was read, for no copy of the tag 1.9.9 itself was: `http/api/v1/validators/messageValidator.ts` at 172b95f (later, with
+//! `textFormatting`), `http/api/v1/validators/chatValidator.ts` at 21c337e (later, with `forceNew`),
+//! `http/api/v1/routers/messageRouter.ts` at 172b95f, `http/api/v1/routers/chatRouter.ts` at 2d43933,
+//! `interfaces/chatInterface.ts` at 1c8ca80, `interfaces/messageInterface.ts` at 00ac351. What a later one accepts and 1.9.9
+//! may not is refused here.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +19,7 @@ use super::{Desk, Request, members, text};
 
 /// Its password, as it stands in an address.
 pub const PASSWORD: &str = "bluebubbles-password";
-/// `sendReactionRules`: `MessageInterface.possibleReactions`, and each with a minus before it, which takes it back.
+/// `sendReactionRules`: `MessageInterface.possibleReactions` (`messageInterface.ts` lines 33 to 46), and each with a minus before it, which takes it back.
 const REACTIONS: [&str; 6] = ["love", "like", "dislike", "laugh", "emphasize", "question"];
 
 /// Starts one whose Private API works.
@@ -77,15 +82,19 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 };
                 return (200, json!({"status": 200, "message": "Success", "data": data}));
             }
-            // `ChatInterface.create`: with a message, which makes the chat.
+            // `ChatRouter.create`, `ChatInterface.create`: with a message, which makes the chat.
             ("POST", ["chat", "new"]) => match created(&body) {
                 Ok(guid) => {
+                    let by_script = body["method"] == "apple-script";
                     chats.lock().unwrap_or_else(PoisonError::into_inner).insert(guid.clone());
                     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                     let id = format!("GUID-{}", kept.len());
                     let row = kept.len() + 1;
                     let message = json!({"guid": id, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": now_ms(), "originalROWID": row});
                     kept.push((json!(guid), message.clone()));
+                    if by_script {
+                        return no_such_chat();
+                    }
                     let data = json!({"guid": guid, "messages": [message]});
                     return (
                         200,
@@ -153,7 +162,7 @@ fn chat(guid: &str) -> Result<(), String> {
     }
 }
 
-/// `sendTextRules` and `validateText`: what only the Private API does is refused here without it, where the server would
+/// `sendTextRules` (`messageValidator.ts` lines 71 to 82) and `validateText` (from line 84): what only the Private API does is refused here without it, where the server would
 /// choose that by itself.
 fn sent(body: &Value) -> Result<(), String> {
     let may = ["effectId", "subject", "selectedMessageGuid", "partIndex"];
@@ -170,12 +179,30 @@ fn sent(body: &Value) -> Result<(), String> {
     }
 }
 
-/// `createRules`, for one person; the chat is named as macOS 26 names it.
+/// What `createWithAppleScript` comes to on macOS 26 (`chatInterface.ts` lines 212 to 280). From Big Sur on it sends the text to
+/// `iMessage;-;ADDRESS` and then looks for a chat of that name for 30 s. Messages has named it `any;-;ADDRESS`: nothing is found,
+/// and `chats[0].messages` is set of nothing, which throws when the text has gone. Here nobody waits for the 30 s.
+fn no_such_chat() -> (u16, Value) {
+    let why = "Cannot set properties of undefined (setting 'messages')";
+    (
+        500,
+        json!({"status": 500, "message": "The server has encountered an error", "error": {"type": "Server Error", "message": why}}),
+    )
+}
+
+/// `createRules` (`chatValidator.ts` lines 43 to 52), for one person; the chat is named as macOS 26 names it.
 fn created(body: &Value) -> Result<String, String> {
     members(body, &["addresses", "message", "method", "service", "tempGuid"], &["effectId", "subject"])?;
     text(body, "message", 65_536)?;
     let one = body["addresses"].as_array().filter(|list| list.len() == 1).and_then(|list| list[0].as_str());
     let one = one.ok_or("addresses has one person")?;
+    if body["method"] != "apple-script" && body["method"] != "private-api" {
+        return Err("method is apple-script or private-api".into());
+    }
+    // By AppleScript the server would drop them in silence (`createWithAppleScript` takes neither).
+    if body["method"] == "apple-script" && !(body["effectId"].is_null() && body["subject"].is_null()) {
+        return Err("only the Private API does that".into());
+    }
     if body["service"] != "iMessage" {
         return Err("service is iMessage or SMS".into());
     }
@@ -194,7 +221,7 @@ fn is_there(body: &Value, request: &Request, chats: &Mutex<BTreeSet<String>>) ->
     }
 }
 
-/// `queryBodyRules`.
+/// `queryBodyRules` (`messageValidator.ts` lines 52 to 64).
 fn queried(body: &Value) -> Result<(), String> {
     members(body, &["chatGuid"], &["with", "where", "sort", "after", "before", "offset", "limit"])?;
     match (body["sort"].as_str(), body["limit"].as_u64()) {
@@ -203,7 +230,7 @@ fn queried(body: &Value) -> Result<(), String> {
     }
 }
 
-/// `sendAttachmentRules` and `validateAttachment`.
+/// `sendAttachmentRules` and `validateAttachment` (`messageValidator.ts`).
 fn attached(request: &Request) -> Result<(), String> {
     let body = String::from_utf8_lossy(&request.body);
     for name in ["chatGuid", "tempGuid", "name", "attachment"] {
@@ -214,7 +241,7 @@ fn attached(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// `sendReactionRules`.
+/// `sendReactionRules` (`messageValidator.ts`).
 fn reacted(body: &Value) -> Result<(), String> {
     members(body, &["chatGuid", "selectedMessageGuid", "reaction"], &["partIndex"])?;
     let reaction = text(body, "reaction", 20)?;

@@ -58,6 +58,8 @@ pub enum Answer {
     Nothing,
     /// It is done, and the connection is closed.
     Lost,
+    /// It is done, and this is said instead of that it is.
+    Done(u16, Value),
 }
 
 type Handle = dyn Fn(&Request) -> (u16, Value) + Send + Sync;
@@ -127,6 +129,10 @@ impl Shared {
                     (status, "", JSON, written(&body))
                 }
                 Some(Answer::Says(status, body)) => (status, "", JSON, written(&body)),
+                Some(Answer::Done(status, body)) => {
+                    (self.handle)(&request);
+                    (status, "", JSON, written(&body))
+                }
                 Some(Answer::With(status, header, body)) => (status, header, JSON, written(&body)),
                 Some(Answer::Bytes(status, kind, body)) => (status, "", kind, body),
                 Some(Answer::Lost) => {

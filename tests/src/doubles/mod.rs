@@ -9,6 +9,7 @@ mod desk;
 pub(crate) mod door;
 pub mod evolution;
 pub mod googlechat;
+pub mod imsg;
 pub mod signal;
 pub mod whatsapp;
 

@@ -50,8 +50,40 @@ fn elsewhere_a_spoiler_is_said_to_be_one() {
 fn an_approver_sees_the_text_and_that_it_is_a_spoiler() {
     for (name, flavour) in flavours(4000) {
         let part = &parts("It was ||the butler||.", flavour)[0];
-        assert_eq!(part.shown, "It was (spoiler) ||the butler||.", "{name}");
+        let shown = match HIDING.contains(&name) {
+            true => "It was (spoiler) ||the butler||.",
+            false => "It was (spoiler) the butler.",
+        };
+        assert_eq!(part.shown, shown, "{name}");
     }
+}
+
+/// The channels that hide a spoiler.
+const HIDING: [&str; 4] = ["discord", "telegram", "matrix", "signal"];
+
+#[test]
+fn what_an_agent_writes_like_a_spoiler_is_not_shown_to_an_approver_as_one() {
+    let open = r"\(spoiler) \|\|the butler\|\|";
+    for channel in HIDING {
+        let hidden = one(channel, "||the butler||").shown;
+        assert_eq!(hidden, "(spoiler) ||the butler||", "{channel}");
+        assert_eq!(one(channel, open).shown, r"(spoiler) \||the butler||", "{channel}");
+        // Nor behind markup, in code, in a table, over a line end, or with the backslash written as well.
+        for like in [
+            "**(spoiler)** `||x||`",
+            "`(spoiler) ||x||`",
+            "```\n(spoiler) ||x||\n```",
+            "(spoiler)\n\\|\\|x||",
+        ] {
+            assert!(!one(channel, like).shown.contains(") ||"), "{channel}: {like}");
+            assert!(one(channel, like).shown.contains(r"\||x||"), "{channel}: {like}");
+        }
+        assert_eq!(one(channel, r"(spoiler) \\\|\|x").shown, r"(spoiler) \\||x", "{channel}");
+        // What is hidden does not end before its end.
+        assert_eq!(one(channel, r"||a\|\|b|| c").shown, r"(spoiler) ||a\|\|b|| c", "{channel}");
+        assert_eq!(one(channel, r"||a|| b\|\| c").shown, r"(spoiler) ||a|| b|| c", "{channel}");
+    }
+    assert_eq!(one("slack", open).shown, "(spoiler) ||the butler||");
 }
 
 #[test]
@@ -66,10 +98,12 @@ fn a_preview_leaves_the_text_of_a_spoiler_out() {
 #[test]
 fn what_was_shown_to_an_approver_is_quoted_without_spoilers() {
     let shown = one("signal", "a ||b \\|\\| c|| d ||e|| f").shown;
-    assert_eq!(shown, "a (spoiler) ||b || c|| d (spoiler) ||e|| f");
+    assert_eq!(shown, r"a (spoiler) ||b \|\| c|| d (spoiler) ||e|| f");
     assert_eq!(super::super::without_spoilers(&shown), "a (spoiler) f");
     assert_eq!(super::super::without_spoilers("a || b (spoiler) ||cut of"), "a || b (spoiler)");
     assert_eq!(super::super::without_spoilers("a || b"), "a || b");
+    let open = one("signal", r"(spoiler) \|\|b\|\|").shown;
+    assert_eq!(super::super::without_spoilers(&open), "(spoiler) ||b||");
 }
 
 #[test]
@@ -165,7 +199,9 @@ fn a_spoiler_is_closed_and_opened_again_where_a_part_ends() {
         let parts = parts(&markdown, flavour);
         assert!(parts.len() > 3, "{name}");
         for part in &parts {
-            assert!(part.shown.contains("(spoiler) ||") && part.shown.ends_with("||"), "{name}: {part:?}");
+            let is_marked = part.shown.contains("(spoiler) ||") && part.shown.ends_with("||");
+            assert_eq!(is_marked, HIDING.contains(&name), "{name}: {part:?}");
+            assert!(part.shown.contains("(spoiler) "), "{name}: {part:?}");
             assert!(!part.preview.as_ref().unwrap().contains("live"), "{name}: {part:?}");
         }
     }

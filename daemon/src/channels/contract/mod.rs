@@ -9,6 +9,7 @@
 //! - `secrets`: tokens that are refused, replaced, and in no error;
 //! - `claims`: what the capabilities say is what the adapter does;
 //! - `identities`: addresses that are one person or place are known to be that;
+//! - `spellings`: identities, and forms in which they are written, made at random;
 //! - `located`: a message that is named is of the conversation that the request names, or it is asked for.
 //!
 //! What one platform alone has stands in its own dialogue.
@@ -20,6 +21,7 @@ pub(crate) mod identities;
 mod located;
 mod secrets;
 pub(super) mod small;
+pub(crate) mod spellings;
 pub(super) mod stage;
 
 use std::sync::Arc;

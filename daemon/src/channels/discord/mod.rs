@@ -67,14 +67,14 @@ pub const KEYS: &[Key] = &[
         "token",
         "\"file:secrets/discord\"",
         "The bot's token, from the developer portal. A new one in its place is read when the old one is refused.",
-    ),
-    key("link_previews", "false", "Whether Discord shows previews of the links in a text."),
-    key("mention_answered", "false", "Whether an answer notifies the person who is answered."),
+    ).identity_in(bot_of),
+    key("link_previews", "false", "Whether Discord shows previews of the links in a text.").no_identity(),
+    key("mention_answered", "false", "Whether an answer notifies the person who is answered.").no_identity(),
     key(
         "gateway",
         "false",
         "Whether a connection to Discord's Gateway is kept open: with it the bot can set its status (setPresence) and open forms, and is shown online while the hub runs. A program of yours may have one of its own for the same bot; both then set one status, and each answers what is its own.",
-    ),
+    ).no_identity(),
     key(
         "base_url",
         "\"https://discord.com/api/v10\"",
@@ -196,6 +196,11 @@ struct Discord {
     gateway: Option<Gateway>,
 }
 
+/// The bot that a token is of: its first part is the bot's id in base64, and stays when the token is reset.
+fn bot_of(token: &str) -> String {
+    token.split('.').next().unwrap_or(token).to_owned()
+}
+
 /// Opens an account. Connects to nothing.
 ///
 /// # Errors
@@ -203,7 +208,7 @@ struct Discord {
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
     let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
-    let token = Token::read(settings.token)?;
+    let token = Token::read_with_identity(settings.token, bot_of)?;
     // "Bot" and what else somebody copies along from an example.
     if token.now().expose().contains(char::is_whitespace) {
         let why = "token: the bot's token alone stands there, without \"Bot\" before it";

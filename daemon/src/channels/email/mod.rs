@@ -36,10 +36,11 @@ use super::{
     account::{OpenError, Opening},
     http::token::Token,
     identity::Spelling,
+    mailbox,
 };
 use crate::{
     files::kept::Kept,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, file::read, key, secret::SecretSource},
 };
 
 /// `[channels.email.ACCOUNT]`.
@@ -69,7 +70,8 @@ pub const KEYS: &[Key] = &[
         "password",
         "\"file:secrets/email\"",
         "The password to log in with. A new one in its place is read when the old one is refused.",
-    ),
+    )
+    .no_identity(),
     key(
         "ca_file",
         "\"/etc/ssl/home-ca.pem\"",
@@ -79,7 +81,8 @@ pub const KEYS: &[Key] = &[
         "hello_name",
         "\"hub.example.org\"",
         "The name this hub greets the server with. By default an address, which submission servers accept.",
-    ),
+    )
+    .no_identity(),
 ];
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -101,12 +104,9 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// Bytes of all files of one mail.
 const MAX_FILES: u64 = 25 * 1024 * 1024;
 
-/// RFC 5321 §4.5.3.1.1, in octets.
-const MAX_LOCAL_PART: usize = 64;
-/// RFC 5321 §4.5.3.1.3: a path has 256 octets, two of them for the angle brackets.
-const MAX_ADDRESS: usize = 254;
-/// RFC 1035 §2.3.4, in octets.
-const MAX_LABEL: usize = 63;
+/// The largest file of certificates, in bytes.
+const MAX_CA_FILE: u64 = 1024 * 1024;
+
 /// The port of submission with STARTTLS, RFC 6409 §3.1.
 const SUBMISSION: u16 = 587;
 /// The port of submission over TLS, RFC 8314 §3.3.
@@ -139,7 +139,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let from: Mailbox = settings.from.parse().map_err(|_| {
         invalid(format!("from: {:?} is no mailbox; write \"Name <hub@example.org>\"", settings.from))
     })?;
-    let address = canonical(from.email.as_ref()).map_err(|hint| invalid(format!("from: {hint}")))?;
+    let address = mailbox::canonical(from.email.as_ref()).map_err(|hint| invalid(format!("from: {hint}")))?;
     let from = Mailbox::new(from.name, address.parse().map_err(|e| invalid(format!("from: {e}")))?);
     let login = match (settings.user, settings.password) {
         (Some(user), Some(password)) => Some(Login { user, password: Token::read(password)? }),
@@ -147,7 +147,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         _ => return Err(invalid("user and password go together: give both, or neither".into())),
     };
     let hello = match settings.hello_name {
-        Some(name) if is_domain(&name) => ClientId::Domain(name),
+        Some(name) if mailbox::is_domain(&name) => ClientId::Domain(name),
         Some(name) => return Err(invalid(format!("hello_name: {name:?} is no host name"))),
         None => ClientId::default(),
     };
@@ -155,9 +155,9 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         Security::Starttls => SUBMISSION,
         Security::Implicit => SUBMISSIONS,
     });
-    let authority = settings.ca_file.map(|path| {
-        std::fs::read(&path).map_err(|e| invalid(format!("ca_file: cannot read {}: {e}", path.display())))
-    });
+    let authority = settings
+        .ca_file
+        .map(|path| read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
     let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
     let (host, security, pace) = (settings.host, settings.tls, Pace::default());
     let submission = Submission { host, port, security, tls, hello, login, pace };
@@ -171,7 +171,7 @@ impl Adapter for Email {
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
+        mailbox::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
     fn identity(&self, address: &str) -> Spelling {
@@ -182,7 +182,7 @@ impl Adapter for Email {
     /// `ada@example.org` is asked about them. Other habits of single providers (dots that count for nothing) are not followed:
     /// elsewhere such addresses are different people's.
     fn held_with(&self, identity: &str) -> Vec<String> {
-        untagged(identity).into_iter().collect()
+        mailbox::untagged(identity).into_iter().collect()
     }
 
     fn scope(&self, _: &str) -> IdScope {
@@ -220,100 +220,9 @@ impl Adapter for Email {
     }
 }
 
-/// The one spelling of an address, or what is wrong with it.
-///
-/// Takes what every server takes: a dot-atom before the @ and a host name after it (RFC 5321 §4.1.2), in ASCII. The
-/// domain becomes lower case; the local part is the receiving server's business and stays as it is (§2.4). Quoted
-/// local parts and address literals are left out: they are rarer than the mistakes that look like them.
-fn canonical(address: &str) -> Result<String, &'static str> {
-    if address.contains(['<', '>', '"', ',', ';']) || address.contains(char::is_whitespace) {
-        return Err(
-            "give the plain address, such as ada@example.org, without a name, brackets or a second address",
-        );
-    }
-    let (local, domain) =
-        address.rsplit_once('@').ok_or("an address has an @ in it, such as ada@example.org")?;
-    if !address.is_ascii() {
-        return Err("use ASCII; an international domain is written in its xn-- form");
-    }
-    // RFC 5322 §3.2.3, atext.
-    let atext = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&b);
-    if local.len() > MAX_LOCAL_PART
-        || address.len() > MAX_ADDRESS
-        || !local.split('.').all(|atom| !atom.is_empty() && atom.bytes().all(atext))
-    {
-        return Err(
-            "what stands before the @ must be letters, digits and !#$%&'*+-/=?^_`{|}~, with single dots between",
-        );
-    }
-    if !is_domain(domain) {
-        return Err("what stands after the @ must be a host name, such as example.org");
-    }
-    Ok(format!("{local}@{}", domain.to_ascii_lowercase()))
-}
-
-/// The mailbox of a tagged address.
-fn untagged(address: &str) -> Option<String> {
-    let (local, domain) = address.rsplit_once('@')?;
-    let (mailbox, _) = local.split_once('+').filter(|(mailbox, _)| !mailbox.is_empty())?;
-    Some(format!("{mailbox}@{domain}"))
-}
-
-/// Labels of letters, digits and inner hyphens, RFC 5321 §4.1.2.
-fn is_domain(name: &str) -> bool {
-    name.split('.').all(|label| {
-        !label.is_empty()
-            && label.len() <= MAX_LABEL
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_has_one_spelling() {
-        assert_eq!(canonical("Ada.Lovelace+x@Example.ORG").unwrap(), "Ada.Lovelace+x@example.org");
-        assert_eq!(canonical("root@localhost").unwrap(), "root@localhost");
-    }
-
-    #[test]
-    fn a_tagged_address_is_held_with_its_mailbox() {
-        assert_eq!(untagged("ada+shop+x@example.org").as_deref(), Some("ada@example.org"));
-        for other in ["ada@example.org", "+ada@example.org", "a.d.a@example.org"] {
-            assert_eq!(untagged(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_plain_address_is_refused() {
-        for address in [
-            "",
-            "ada",
-            "@example.org",
-            "ada@",
-            "Ada <ada@example.org>",
-            "ada@example.org, bob@example.org",
-            "ada@example.org\r\nBcc: eve@example.org",
-            "a..b@example.org",
-            ".a@example.org",
-            "ada@-x.org",
-            "ada@example..org",
-            "ada@[127.0.0.1]",
-            "\"a b\"@example.org",
-            "ädä@example.org",
-            "ada@exämple.org",
-            "a@b@c d",
-            "ada@example.org ",
-        ] {
-            assert!(canonical(address).is_err(), "{address:?}");
-        }
-        assert!(canonical(&format!("{}@example.org", "a".repeat(65))).is_err());
-        assert!(canonical(&format!("a@{}", "a.".repeat(130))).is_err());
-    }
 
     fn settings(text: &str) -> Result<Settings, toml::de::Error> {
         toml::from_str(text)

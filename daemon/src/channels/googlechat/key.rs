@@ -56,10 +56,13 @@ impl Replaceable {
     /// Reads it anew after Google refused `used`; whether there is another one now.
     pub(super) fn renewed(&self, used: &ServiceAccount) -> bool {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(read) = ServiceAccount::read(&self.source, self.token_url.clone()) {
+        // One of another account is for a reload: a message goes from the account that it was accepted for.
+        if let Ok(read) = ServiceAccount::read(&self.source, self.token_url.clone())
+            && read.email == now.email
+        {
             *now = Arc::new(read);
         }
-        now.key_id != used.key_id || now.email != used.email
+        now.key_id != used.key_id
     }
 }
 
@@ -73,6 +76,15 @@ pub(super) struct ServiceAccount {
     pub(super) token_url: Base,
     /// What a statement is made for: the address as Google writes it.
     audience: String,
+}
+
+/// The service account that a key file is of; all of the text, if it is none.
+pub(super) fn email_of(text: &str) -> String {
+    #[derive(Deserialize)]
+    struct Named {
+        client_email: String,
+    }
+    serde_json::from_str(text).map_or_else(|_| text.to_owned(), |Named { client_email }| client_email)
 }
 
 /// What Google hands out.

@@ -35,7 +35,10 @@ use super::{
     TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
-    http::{base::Base, token::Token},
+    http::{
+        base::{Base, without_query},
+        token::Token,
+    },
     identity::Spelling,
 };
 use crate::{
@@ -49,12 +52,12 @@ pub const KEYS: &[Key] = &[
         "key",
         "\"file:secrets/googlechat.json\"",
         "The key file (JSON) of the service account of your Chat app, which has to be a member of the spaces that it writes to. A new one in its place is read when the old one is refused. Either this or webhook.",
-    ),
+    ).identity_in(key::email_of),
     key(
         "webhook",
         "\"file:secrets/googlechat-webhook\"",
         "An incoming webhook's address, key and token and all: it writes to its one space, texts and cards, and changes nothing. Either this or key.",
-    ),
+    ).identity_in(without_query),
     key("base_url", "\"https://chat.googleapis.com\"", "The Chat API's address."),
     key(
         "token_url",
@@ -161,7 +164,8 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
             Client::app(opening.http, base, account)
         }
         (None, Some(source)) => {
-            Client::webhook(opening.http, Token::read(source)?).map_err(OpenError::Invalid)?
+            Client::webhook(opening.http, Token::read_with_identity(source, without_query)?)
+                .map_err(OpenError::Invalid)?
         }
         _ => return Err(OpenError::Invalid("set either key or webhook".into())),
     };

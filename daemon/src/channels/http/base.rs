@@ -49,6 +49,11 @@ impl Base {
     }
 }
 
+/// A webhook's address without its query, which has what is secret in it and may be renewed: where it leads stands before that.
+pub fn without_query(address: &str) -> String {
+    address.split(['?', '#']).next().unwrap_or(address).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

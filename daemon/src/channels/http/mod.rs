@@ -150,7 +150,9 @@ impl Http {
         if self.token.renewed() {
             Failure::Retry(format!("{why}; there is a new token, with which it goes again"))
         } else {
-            Failure::Permanent(format!("{why}; replace the token, which is read again when it is refused"))
+            Failure::Permanent(format!(
+                "{why}; replace the token, which is read again when it is refused (or run gatepost reload, for one of another account)"
+            ))
         }
     }
 

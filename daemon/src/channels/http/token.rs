@@ -1,7 +1,8 @@
 //! A token that may be replaced while the hub runs.
 //!
 //! It is read when its account is opened, and once more when the platform refuses it: whoever writes a new token into its
-//! file need not stop the hub, and the message that found out goes again.
+//! file need not stop the hub, and the message that found out goes again. Only one of the same account takes its place like this: a
+//! message goes from the account that it was accepted for, and from no other ([`crate::channels::fingerprint`]).
 
 use std::{
     fmt,
@@ -20,6 +21,8 @@ pub struct Token(Arc<Shared>);
 
 struct Shared {
     source: Option<SecretSource>,
+    /// What of it must stay, if anything.
+    identity: Option<fn(&str) -> String>,
     now: Mutex<Read>,
 }
 
@@ -35,8 +38,23 @@ impl Token {
     /// # Errors
     /// It cannot be read.
     pub fn read(source: SecretSource) -> Result<Self, SecretError> {
+        Self::open(source, None)
+    }
+
+    /// Reads it; a later one takes its place only if this part of both is the same.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read_with_identity(
+        source: SecretSource,
+        identity: fn(&str) -> String,
+    ) -> Result<Self, SecretError> {
+        Self::open(source, Some(identity))
+    }
+
+    fn open(source: SecretSource, identity: Option<fn(&str) -> String>) -> Result<Self, SecretError> {
         let now = Mutex::new(Read { secret: source.read()?, replaced: None });
-        Ok(Self(Arc::new(Shared { source: Some(source), now })))
+        Ok(Self(Arc::new(Shared { source: Some(source), identity, now })))
     }
 
     /// As it is now.
@@ -49,6 +67,7 @@ impl Token {
         let mut now = self.0.now.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Ok(secret)) = self.0.source.as_ref().map(SecretSource::read)
             && secret != now.secret
+            && self.0.identity.is_none_or(|of| of(secret.expose()) == of(now.secret.expose()))
         {
             *now = Read { secret, replaced: Some(Instant::now()) };
         }
@@ -59,7 +78,8 @@ impl Token {
 impl From<Secret> for Token {
     /// One that stays as it is.
     fn from(secret: Secret) -> Self {
-        Self(Arc::new(Shared { source: None, now: Mutex::new(Read { secret, replaced: None }) }))
+        let now = Mutex::new(Read { secret, replaced: None });
+        Self(Arc::new(Shared { source: None, identity: None, now }))
     }
 }
 
@@ -89,5 +109,21 @@ mod tests {
         assert!(token.renewed());
         fs::remove_file(file.path()).unwrap();
         assert!(token.renewed());
+    }
+
+    #[test]
+    fn a_token_of_another_account_never_takes_the_place_of_one() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let source = || SecretSource::File(file.path().into());
+        let write = |token| fs::write(file.path(), token).unwrap();
+        write("1:a");
+        let bot = |token: &str| token.split(':').next().unwrap_or(token).to_owned();
+        let token = Token::read_with_identity(source(), bot).unwrap();
+        let opaque = Token::read_with_identity(source(), str::to_owned).unwrap();
+        write("2:a");
+        assert!(!token.renewed() && token.now().expose() == "1:a");
+        write("1:b");
+        assert!(token.renewed() && token.now().expose() == "1:b");
+        assert!(!opaque.renewed() && opaque.now().expose() == "1:a");
     }
 }

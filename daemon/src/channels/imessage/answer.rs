@@ -29,8 +29,9 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict 
         400 if words.contains("already queued") => Verdict::Unknown(said),
         // Messages' own number of what went wrong: the message is there, marked as not delivered.
         500 => match answer.body["data"]["error"].as_i64() {
-            Some(22) => Verdict::Permanent(format!("{said}: error 22, the recipient is not on iMessage")),
-            Some(number) if number != 0 => Verdict::Permanent(format!("{said}: error {number} of Messages")),
+            Some(number) if number != 0 => {
+                Verdict::Permanent(format!("{said}: {}", error_of_messages(number)))
+            }
             // `checkPrivateApiStatus`, before anything is sent: Messages is not open on the Mac, or was just begun.
             _ if words.contains("Helper is not connected") => {
                 Verdict::Retry(format!("{said}; open Messages on the Mac"))
@@ -42,6 +43,44 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict 
         },
         404 => Verdict::Permanent(format!("{said}; check url")),
         _ => reader.judge(answer, &words, Scope::Account),
+    }
+}
+
+/// What Messages' own number of an error means, in words.
+fn error_of_messages(number: i64) -> String {
+    match number {
+        22 => "error 22, the recipient is not on iMessage".into(),
+        number => format!("error {number} of Messages"),
+    }
+}
+
+/// What `message.send_status` says of one message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum SendStatus {
+    /// It left.
+    Sent,
+    /// Messages has it and has not sent it yet.
+    Pending,
+    /// Messages has no such message.
+    Missing,
+    /// It did not leave: why.
+    Failed(String),
+}
+
+/// Reads an answer of `message.send_status` (openclaw/imsg at d76d681, `Sources/imsg/RPCServer+MessageStatusHandlers.swift`
+/// lines 5 to 43): any error number of Messages makes it "failed".
+pub(super) fn send_status(answer: &Value) -> SendStatus {
+    // A row that is missing is "pending" without fields.
+    if !answer["status_fields"].is_object() {
+        return SendStatus::Missing;
+    }
+    match answer["send_state"].as_str() {
+        Some("sent" | "delivered") => SendStatus::Sent,
+        Some("failed") => {
+            let number = answer["status_fields"]["error"].as_i64().unwrap_or(0);
+            SendStatus::Failed(format!("Messages did not send it: {}", error_of_messages(number)))
+        }
+        _ => SendStatus::Pending,
     }
 }
 

@@ -4,7 +4,8 @@
 //! - An error says whether trying again is safe (`retry_safe`, from 0.14.0). "No matching row was observed" and a script that
 //!   timed out are not: the message may be there. So nothing is ever sent a second time; it is looked for.
 //! - 0.9.0 says `ok` and no more, also of what Messages lost. No id is no proof.
-//! - With its bridge, `send.tracked` takes an id of ours for the message, and `message.send_status` asks about just that one.
+//! - With its bridge, `send.tracked` takes an id of ours for the message. From 0.10.0, `message.send_status` says of a GUID
+//!   whether that message left: a row in the history may be one that Messages could not send.
 //!
 //! A look counts only rows that were written after the message was begun: the number of the conversation's latest row is read
 //! before, and kept with the part. A file cannot be looked for: a lost one is unknown.
@@ -19,6 +20,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    answer::{SendStatus, send_status},
     program::{Program, Run},
     rpc::{CallError, NO_METHOD, Session, short},
 };
@@ -137,40 +139,59 @@ impl Imsg {
     pub(super) async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         let patience = self.history.patience();
         loop {
-            if let Some(id) = self.look(wire, attempt).await? {
-                self.history.remember(&id);
-                return Ok(Some(id));
+            let seen = self.look(wire, attempt).await?;
+            match seen {
+                Seen::Sent(id) => {
+                    self.history.remember(&id);
+                    return Ok(Some(id));
+                }
+                Seen::Failed(why) => return Err(Failure::NotDelivered(why)),
+                Seen::Pending | Seen::Nothing => {}
             }
             if !patience.again().await {
-                return Ok(None);
+                return match seen {
+                    // It is in the database, and may leave at any time: nobody knows.
+                    Seen::Pending => Err(Failure::Permanent(PENDING.into())),
+                    _ => Ok(None),
+                };
             }
         }
     }
 
-    async fn look(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    async fn look(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Seen, Failure> {
         let asked = |error: CallError| Failure::Retry(error.words());
         let (to, text) = (wire["to"].as_str().unwrap_or_default(), wire["text"].as_str().unwrap_or_default());
         let mut session = Session::open(&self.program, READING).await?;
         if let Some(id) = tracked(attempt.key) {
-            match session.call("message.send_status", json!({ "guid": id })).await {
-                // A row that is missing is "pending" without fields.
-                Ok(status) if status["status_fields"].is_object() && status["send_state"] != "failed" => {
-                    return Ok(Some(id));
+            // The program gives the message its id in lower case, and compares ids as they stand (`handleSend`,
+            // `messageSendStatus`); Messages itself writes them in upper case.
+            for id in [id.to_lowercase(), id] {
+                match status(&mut session, &id).await.map_err(asked)? {
+                    None | Some(SendStatus::Missing) => {}
+                    Some(status) => return Ok(Seen::of(status, id)),
                 }
-                Ok(_) | Err(CallError::Refused { .. }) => {}
-                Err(error) => return Err(asked(error)),
             }
         }
         // Without a row to begin behind, an earlier message would be taken for this one.
-        let Some(after) = attempt.position.and_then(|row| row.parse::<i64>().ok()) else { return Ok(None) };
-        let Found::One(chat) = chat(&mut session, to).await.map_err(asked)? else { return Ok(None) };
+        let Some(after) = attempt.position.and_then(|row| row.parse::<i64>().ok()) else {
+            return Ok(Seen::Nothing);
+        };
+        let Found::One(chat) = chat(&mut session, to).await.map_err(asked)? else { return Ok(Seen::Nothing) };
         let rows = latest(&mut session, chat, Some(since(attempt.left))).await.map_err(asked)?;
         let ours = |row: &&Value| {
             row["id"].as_i64().is_some_and(|id| id > after)
                 && row["is_from_me"] == true
                 && row["guid"].as_str().is_some_and(|id| self.history.may_be(id, row["text"].as_str(), text))
         };
-        Ok(rows.iter().find(ours).and_then(|row| row["guid"].as_str().map(str::to_owned)))
+        let mut best = Seen::Nothing;
+        for id in rows.iter().filter(ours).filter_map(|row| row["guid"].as_str()) {
+            // A row says that Messages has it. Whether it left is known by its status alone; before 0.10.0 nobody can ask.
+            match status(&mut session, id).await.map_err(asked)? {
+                None | Some(SendStatus::Sent) => return Ok(Seen::Sent(id.to_owned())),
+                Some(status) => best = best.or(Seen::of(status, id.to_owned())),
+            }
+        }
+        Ok(best)
     }
 
     /// Puts a file where it has its name, for as long as the folder lives.
@@ -218,6 +239,9 @@ impl Imsg {
     }
 }
 
+/// What is still waiting after all the time that Messages is given.
+const PENDING: &str = "its answer was lost; Messages has it and has not sent it yet: look at the Mac";
+
 fn broken() -> Failure {
     Failure::Permanent("the stored run cannot be made".into())
 }
@@ -252,6 +276,47 @@ pub(in crate::channels) fn judge(error: &CallError) -> Failure {
             "{said}; on the Mac, let imsg control Messages (Privacy & Security, Automation)"
         )),
         _ => Failure::Unknown(said),
+    }
+}
+
+/// What became of a message, as far as the database shows it.
+enum Seen {
+    /// It left: its GUID.
+    Sent(String),
+    /// It is there and has not left yet.
+    Pending,
+    /// It is there and marked as failed: why.
+    Failed(String),
+    /// It is not there.
+    Nothing,
+}
+
+impl Seen {
+    fn of(status: SendStatus, id: String) -> Self {
+        match status {
+            SendStatus::Sent => Self::Sent(id),
+            SendStatus::Pending => Self::Pending,
+            SendStatus::Missing => Self::Nothing,
+            SendStatus::Failed(why) => Self::Failed(why),
+        }
+    }
+
+    /// Of two rows with the same words that did not leave: one that may still leave counts more than one that failed.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Pending, _) | (_, Self::Pending) => Self::Pending,
+            (Self::Nothing, other) => other,
+            (first, _) => first,
+        }
+    }
+}
+
+/// What `message.send_status` says of a message; nothing, if the program lacks the method (before 0.10.0) or cannot tell.
+async fn status(session: &mut Session, id: &str) -> Result<Option<SendStatus>, CallError> {
+    match session.call("message.send_status", json!({ "guid": id })).await {
+        Ok(answer) => Ok(Some(send_status(&answer))),
+        Err(CallError::Refused { code: NO_METHOD, .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -48,12 +48,12 @@ pub const KEYS: &[Key] = &[
         "\"https://mac.example.org:1234\"",
         "BlueBubbles: its address. With http:// its password crosses the network unprotected.",
     ),
-    key("password", "\"file:secrets/bluebubbles\"", "BlueBubbles: the server's password."),
+    key("password", "\"file:secrets/bluebubbles\"", "BlueBubbles: the server's password.").no_identity(),
     key(
         "private_api",
         "true",
         "BlueBubbles: whether its Private API is set up. Replies, reactions, edits, removals and effects need it.",
-    ),
+    ).no_identity(),
     key(
         "command",
         "[\"/opt/homebrew/bin/imsg\"]",
@@ -185,6 +185,10 @@ impl Adapter for IMessage {
             "{address} is neither a number, a mailbox nor a group: {}",
             target::HINT
         )))
+    }
+
+    fn held_with(&self, identity: &str) -> Vec<String> {
+        target::held_with(identity).into_iter().collect()
     }
 
     fn recipient<'a>(&self, identity: &'a str, written_as: Option<&'a str>) -> &'a str {

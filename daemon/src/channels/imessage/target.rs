@@ -3,7 +3,7 @@
 //! `iMessage;-;HANDLE` is the conversation with a person, so it is the handle; all others (`iMessage;+;chat123`, `SMS;-;…`)
 //! keep their GUID.
 
-use crate::channels::phone;
+use crate::channels::{mailbox, phone};
 
 /// What an address may look like.
 pub(super) const HINT: &str = "a number such as +4915112345678, an e-mail address, or a conversation's GUID such as iMessage;+;chat123456";
@@ -18,8 +18,10 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     }
     let bare = address.strip_prefix("phone:").unwrap_or(address);
     match bare.split(';').collect::<Vec<_>>().as_slice() {
-        [one] => handle(one).ok_or(HINT),
-        ["iMessage", "-", one] => handle(one).ok_or(HINT),
+        [one] | ["iMessage", "-", one] if one.starts_with('+') || one.contains('@') => {
+            mailbox::or_number(one)
+        }
+        ["iMessage", "-", _] => Err(HINT),
         [service @ ("iMessage" | "SMS" | "RCS" | "any"), sign @ ("-" | "+"), id]
             if !id.is_empty() && id.bytes().all(|b| b.is_ascii_graphic()) =>
         {
@@ -32,20 +34,34 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
 /// Who a canonical address is: a person by their handle, a group by its GUID with the service it was first made by.
 ///
 /// Messages writes one conversation down under several GUIDs: by its service (`iMessage`, `SMS`, `RCS`), and since macOS 26 as
-/// `any`. A `+` before a handle makes no group of it. What writes by SMS and has no number (a short code, a name) is nowhere
-/// else. Of any other id nobody can say whose it is: it may be somebody's number as the Mac of the account would read it.
+/// `any`. A `+` before a handle makes no group of it. What writes by SMS under a name is nowhere else. Of any other id nobody can
+/// say whose it is: it may be somebody's number or mailbox as the Mac of the account would read it. So may digits alone, however
+/// few: a short code looks like a number of a country whose numbers are short (six digits on the Faroes).
 pub(super) fn identity(address: &str) -> Option<String> {
     match address.split(';').collect::<Vec<_>>().as_slice() {
         [_, "-", id] => handle(id).or_else(|| is_sender(id).then(|| format!("SMS;-;{}", id.to_lowercase()))),
-        [_, "+", id] => handle(id).or_else(|| is_group(id).then(|| format!("iMessage;+;{id}"))),
+        [_, "+", id] => {
+            handle(id).or_else(|| is_group(id).then(|| format!("iMessage;+;{}", id.to_lowercase())))
+        }
         _ => Some(address.to_owned()),
     }
 }
 
-/// A short code of up to six digits, or a sender's name of up to eleven letters and digits (3GPP TS 23.040, section 9.1.2.5).
+/// Identities whose entry of a `hold` list holds this one, too: a number with and without the digit that not everybody dials, which
+/// a network that carries SMS takes for one, and the mailbox that a tagged address leads to if it goes as a mail (MMS).
+pub(super) fn held_with(identity: &str) -> Option<String> {
+    match identity.strip_prefix('+') {
+        Some(number) => phone::other_form(number).map(|other| format!("+{other}")),
+        None => mailbox::untagged(identity),
+    }
+}
+
+/// A sender's name of up to eleven letters and digits (3GPP TS 23.040, section 9.1.2.5), which begins with a letter: what begins
+/// with digits may be a number that is written with letters.
 fn is_sender(id: &str) -> bool {
-    let is_word = id.len() <= 11 && id.bytes().all(|b| b.is_ascii_alphanumeric());
-    is_word && (id.len() <= 6 || id.bytes().any(|b| b.is_ascii_alphabetic()))
+    id.len() <= 11
+        && id.starts_with(|c: char| c.is_ascii_alphabetic())
+        && id.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// The id that Messages gives a group: `chat` and a number, or 32 hexadecimal digits.
@@ -64,20 +80,7 @@ pub(super) fn reached_by_imessage(address: &str) -> Option<String> {
 }
 
 fn handle(text: &str) -> Option<String> {
-    if let Some(number) = text.strip_prefix('+') {
-        return phone::digits(number).map(|digits| format!("+{digits}"));
-    }
-    let (name, domain) = text.split_once('@')?;
-    let graphic = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && b != b';');
-    // Nothing that a program could take for an option.
-    let fits = graphic(name)
-        && graphic(domain)
-        && domain.contains('.')
-        && !domain.contains('@')
-        && !name.starts_with('-')
-        // `mailto:`, `tel:`.
-        && !name.contains(':');
-    fits.then(|| text.to_lowercase())
+    mailbox::or_number(text).ok()
 }
 
 /// The GUIDs that the chat with an address may have, the newer ones first.
@@ -145,8 +148,8 @@ mod tests {
             ("any;-;Anna@Example.org", "anna@example.org"),
             ("any;+;chat1", "iMessage;+;chat1"),
             ("SMS;+;chat1", "iMessage;+;chat1"),
-            ("any;-;22395", "SMS;-;22395"),
             ("SMS;-;DHL", "SMS;-;dhl"),
+            ("any;+;ABCDEF0123456789ABCDEF0123456789", "iMessage;+;abcdef0123456789abcdef0123456789"),
         ] {
             assert_eq!(identity(&canonical(given).unwrap()).as_deref(), Some(who), "{given}");
         }
@@ -159,12 +162,35 @@ mod tests {
             "any;-;+49.151.12345678",
             "any;-;+49(0)15112345678",
             "any;+;4915112345678",
+            // A short code, or a number of the Faroes.
+            "SMS;-;123456",
+            "any;-;22395",
+            "SMS;-;1800FLOWERS",
+            "any;-;<anna@example.org>",
+            "SMS;-;\"anna\"@example.org",
+            "any;-;anna(c)@example.org",
+            "any;-;anna@example.org.",
+            "any;-;/anna@example.org",
+            "any;-;anna%example.org@example.net",
         ] {
             assert_eq!(identity(&canonical(nobodys).unwrap()), None, "{nobodys}");
         }
-        for refused in ["+49(0)15112345678", "+49015112345678"] {
+        for refused in [
+            "+49(0)15112345678",
+            "+49015112345678",
+            "<anna@example.org>",
+            "\"anna\"@example.org",
+            "anna(c)@example.org",
+            "anna@example.org.",
+            "/anna@example.org",
+            "iMessage;-;/anna@example.org",
+            "iMessage;-;123456",
+        ] {
             assert!(canonical(refused).is_err(), "{refused}");
         }
+        assert_eq!(held_with("+5491112345678").as_deref(), Some("+541112345678"));
+        assert_eq!(held_with("anna+x@example.org").as_deref(), Some("anna@example.org"));
+        assert_eq!((held_with("+4915112345678"), held_with("iMessage;+;chat1")), (None, None));
         for (given, person) in [
             ("+4915112345678", Some("+4915112345678")),
             ("any;-;+4915112345678", Some("+4915112345678")),

@@ -54,13 +54,13 @@ pub const KEYS: &[Key] = &[
         "token",
         "\"file:secrets/matrix\"",
         "The access token of the account, from a login of its own: the server recognises a resent message by the login's device.",
-    ),
-    key("limit", "4000", "Where a long message is split, in characters, from 200 to 6000."),
+    ).identity_in(user_of),
+    key("limit", "4000", "Where a long message is split, in characters, from 200 to 6000.").no_identity(),
     key(
         "resend_minutes",
         "1380",
         "For how long after its first attempt a message may be sent again when its answer was lost. Synapse recognises one for 24 hours, Dendrite for 30 minutes: there, set 25.",
-    ),
+    ).no_identity(),
 ];
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -152,6 +152,15 @@ struct Matrix {
     resend: Duration,
 }
 
+/// The user that a token is of, as far as it says: Synapse makes them as `syt_`, the name in base64, and what is secret
+/// (`generate_access_token_for_user_id`, synapse/handlers/auth.py). Of any other server's, all of it.
+fn user_of(token: &str) -> String {
+    match token.strip_prefix("syt_").and_then(|rest| rest.split_once('_')) {
+        Some((name, _)) if !name.is_empty() => format!("syt_{name}"),
+        _ => token.to_owned(),
+    }
+}
+
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
@@ -169,7 +178,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }
     Ok(Arc::new(Matrix {
         kept: Kept::of(&opening.store),
-        client: Client::new(opening.http, homeserver, Token::read(settings.token)?),
+        client: Client::new(opening.http, homeserver, Token::read_with_identity(settings.token, user_of)?),
         limit: settings.limit,
         resend: Duration::from_secs(settings.resend_minutes * 60),
     }))
@@ -191,9 +200,10 @@ impl Adapter for Matrix {
 
     /// A room by its id. An alias or a person only stands for one, and can stand for another tomorrow.
     fn identity(&self, address: &str) -> Spelling {
-        match address.starts_with('!') {
-            true => Spelling::known(address),
-            false => Spelling::LookUp,
+        match (target::tells(address), address.starts_with('!')) {
+            (true, _) => Spelling::known(address),
+            (false, true) => Spelling::Ask,
+            (false, false) => Spelling::LookUp,
         }
     }
 

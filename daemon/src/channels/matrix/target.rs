@@ -39,12 +39,19 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Whether an address is a room's id with the signs that servers put in one. What a server makes of others nobody knows.
+pub(super) fn tells(address: &str) -> bool {
+    address.starts_with('!')
+        && address[1..].bytes().all(|b| b.is_ascii_alphanumeric() || b"._=/+:-~$[]".contains(&b))
+}
+
 impl Client {
     /// The room that an alias or a person stands for now.
     pub(super) async fn room_of(&self, address: &str) -> Result<Identity, Unidentified> {
-        match address.starts_with('#') {
-            true => self.aliased(address).await,
-            false => self.direct_room(address).await,
+        match address.as_bytes().first() {
+            Some(b'#') => self.aliased(address).await,
+            Some(b'@') => self.direct_room(address).await,
+            _ => Err(Unidentified::not_known("no homeserver gives a room such an id")),
         }
     }
 

@@ -23,7 +23,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     user: "U012AB3CD",
     file: ("a b.txt", "text/plain"),
     card: r#"[{"type": "section", "text": {"type": "plain_text", "text": "in a card"}}]"#,
-    secret: Some(|_, age| format!("xoxb-hush-{age:?}")),
+    secret: Some(|_, age| format!("xoxb-1-2-hush-{age:?}")),
     scene,
 }];
 
@@ -61,7 +61,7 @@ const YES: Reply = Reply::Says(200, "", r#"{"ok":true}"#);
 const REVOKED: Reply = Reply::Says(
     200,
     "",
-    r#"{"ok":false,"error":"token_revoked","response_metadata":{"messages":["xoxb-hush-Old"]}}"#,
+    r#"{"ok":false,"error":"token_revoked","response_metadata":{"messages":["xoxb-1-2-hush-Old"]}}"#,
 );
 
 fn scene(case: Case) -> Scene {

@@ -54,7 +54,7 @@ pub const KEYS: &[Key] = &[
         "token",
         "\"file:secrets/slack\"",
         "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer, and in which thread a message is, channels:history, groups:history and im:history; im:read to know whose a direct conversation (D…) is, which is held where an agent has a `hold` entry and nobody knows; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
-    ),
+    ).identity_in(bot_of),
     key(
         "base_url",
         "\"https://slack.com/api\"",
@@ -146,13 +146,24 @@ struct Slack {
     kept: Kept,
 }
 
+/// The bot that a token is of: `xoxb-`, the workspace's and the bot's number, and what is secret
+/// (<https://docs.slack.dev/authentication/tokens>); of a token in another form, all of it.
+fn bot_of(token: &str) -> String {
+    let fields: Vec<&str> = token.splitn(4, '-').collect();
+    let is_number = |field: &str| !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit());
+    match fields[..] {
+        [kind, team, bot, _] if is_number(team) && is_number(bot) => format!("{kind}-{team}-{bot}"),
+        _ => token.to_owned(),
+    }
+}
+
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
     let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
     Ok(Arc::new(Slack {
         kept: Kept::of(&opening.store),
-        client: Client::new(opening.http, base, Token::read(settings.token)?),
+        client: Client::new(opening.http, base, Token::read_with_identity(settings.token, bot_of)?),
     }))
 }
 

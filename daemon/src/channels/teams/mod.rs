@@ -37,7 +37,10 @@ use super::{
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
     house::House,
-    http::{base::Base, token::Token},
+    http::{
+        base::{Base, without_query},
+        token::Token,
+    },
     identity::Spelling,
     told::{NotTold, Told},
 };
@@ -54,7 +57,7 @@ pub const KEYS: &[Key] = &[
         "\"00000000-0000-0000-0000-000000000000\"",
         "The bot's application (client) id in Microsoft Entra. Either this, with secret, or webhook.",
     ),
-    key("secret", "\"file:secrets/teams\"", "A client secret of the application."),
+    key("secret", "\"file:secrets/teams\"", "A client secret of the application.").no_identity(),
     key(
         "tenant",
         "\"botframework.com\"",
@@ -70,12 +73,12 @@ pub const KEYS: &[Key] = &[
         "openid_url",
         "\"https://login.botframework.com/v1/.well-known/openidconfiguration\"",
         "Where the keys are named by which Teams is believed when it tells what became of a file that was offered. Government clouds have others.",
-    ),
+    ).no_identity(),
     key(
         "webhook",
         "\"file:secrets/teams-webhook\"",
         "The address of a workflow that posts what it gets into a chat or channel: texts and cards to that one place, which is called `webhook` here.",
-    ),
+    ).identity_in(without_query),
 ];
 
 const DEFAULT_SERVICE: &str = "https://smba.trafficmanager.net/teams";
@@ -202,7 +205,8 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
             Client::bot(opening.http, service, login, &settings.tenant, app_id, Token::read(secret)?)
         }
         (None, None, Some(source)) => {
-            Client::webhook(opening.http, Token::read(source)?).map_err(OpenError::Invalid)?
+            Client::webhook(opening.http, Token::read_with_identity(source, without_query)?)
+                .map_err(OpenError::Invalid)?
         }
         _ => return Err(OpenError::Invalid("set either app_id and secret, or webhook".into())),
     };
@@ -233,7 +237,7 @@ impl Adapter for Teams {
     /// A conversation has one id, and a person is no address: what is written to them goes to the one conversation that the
     /// bot has with them.
     fn identity(&self, address: &str) -> Spelling {
-        Spelling::known(address)
+        if target::tells(address) { Spelling::known(address) } else { Spelling::Ask }
     }
 
     fn scope(&self, _: &str) -> IdScope {

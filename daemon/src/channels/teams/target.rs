@@ -7,6 +7,9 @@
 /// The longest that is taken; they have up to about 160 characters.
 const LONGEST: usize = 240;
 
+/// How ids of channels and of chats of several end.
+const PLACES: &[&str] = &["@thread.tacv2", "@thread.v2", "@thread.skype"];
+
 /// A workflow's webhook posts to one place.
 const ITS_PLACE: &str = "webhook";
 
@@ -24,9 +27,15 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
         && address.bytes().all(|b| b.is_ascii_alphanumeric() || b":@._-+=".contains(&b))
         && (address.starts_with("19:") || address.starts_with("a:") || is_guid(address));
     if is_id {
-        return Ok(address.to_owned());
+        return Ok(if is_guid(address) { address.to_ascii_lowercase() } else { address.to_owned() });
     }
     Err("use a conversation's id: 19:…@thread.tacv2 stands in a channel's link, a:… in what the bot receives")
+}
+
+/// Whether an id tells which conversation it is. One of another form may be a second id of it: what a bot has as `a:…` is
+/// `19:…@unq.gbl.spaces` to Microsoft Graph (<https://learn.microsoft.com/graph/api/resources/chat>).
+pub(super) fn tells(address: &str) -> bool {
+    address == ITS_PLACE || is_personal(address) || PLACES.iter().any(|end| address.ends_with(end))
 }
 
 /// Whether a bot's conversation there is one with a single person; the playground's may be.

@@ -47,8 +47,9 @@ pub const KEYS: &[Key] = &[
         "token",
         "\"file:secrets/telegram\"",
         "The bot's token, from @BotFather. A new one in its place is read when the old one is refused.",
-    ),
-    key("link_previews", "false", "Whether Telegram shows previews of the links in a text."),
+    )
+    .identity_in(bot_of),
+    key("link_previews", "false", "Whether Telegram shows previews of the links in a text.").no_identity(),
     key(
         "base_url",
         "\"https://api.telegram.org\"",
@@ -137,6 +138,11 @@ struct Telegram {
     link_previews: bool,
 }
 
+/// The bot that a token is of: its id stands before the colon, and stays when the token is revoked and made anew.
+fn bot_of(token: &str) -> String {
+    token.split(':').next().unwrap_or(token).to_owned()
+}
+
 /// Opens an account. Connects to nothing.
 ///
 /// # Errors
@@ -144,7 +150,7 @@ struct Telegram {
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
     let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
-    let token = Token::read(settings.token)?;
+    let token = Token::read_with_identity(settings.token, bot_of)?;
     if !is_token(token.now().expose()) {
         let why = "token: this is no bot token, which @BotFather gives as 123456:ABC-DEF; nothing else may be there";
         return Err(OpenError::Invalid(why.into()));

@@ -36,12 +36,12 @@ pub const KEYS: &[Key] = &[
         "secret",
         "\"file:secrets/webhook\"",
         "What they are signed with, as Standard Webhooks has it: whsec_ and the base64 of 24 to 64 bytes. The receiver has the same.",
-    ),
+    ).no_identity(),
     key(
         "old_secrets",
         "[\"file:secrets/webhook-old\"]",
         "Up to 4 more secrets, with which every message is signed too while receivers move to a new one.",
-    ),
+    ).no_identity(),
 ];
 
 /// The `type` of every body.

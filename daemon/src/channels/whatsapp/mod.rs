@@ -59,32 +59,32 @@ pub const KEYS: &[Key] = &[
         "\"cloud\": Meta's Cloud API. \"evolution\": an Evolution API (version 2) with a phone's session. \"hybrid\": the first, or the second while the first is not ready.",
     ),
     key("phone_number_id", "\"106540352242922\"", "Cloud API: the number's id, not the number itself."),
-    key("token", "\"file:secrets/whatsapp\"", "Cloud API: a system user's access token."),
+    key("token", "\"file:secrets/whatsapp\"", "Cloud API: a system user's access token.").no_identity(),
     key("graph_url", "\"https://graph.facebook.com/v24.0\"", "Cloud API: its address, with the version."),
     key(
         "template",
         "\"update\"",
         "Cloud API: a template with one variable, which takes a short text's place where more than 24 hours have passed since the person wrote. Without it such a message fails.",
-    ),
-    key("template_language", "\"en\"", "Cloud API: the template's language."),
+    ).no_identity(),
+    key("template_language", "\"en\"", "Cloud API: the template's language.").no_identity(),
     key("evolution_url", "\"http://127.0.0.1:8080\"", "Evolution API: its address."),
     key("instance", "\"home\"", "Evolution API: the instance's name."),
-    key("api_key", "\"file:secrets/evolution\"", "Evolution API: the instance's key."),
+    key("api_key", "\"file:secrets/evolution\"", "Evolution API: the instance's key.").no_identity(),
     key(
         "app_secret",
         "\"file:secrets/whatsapp-app\"",
         "Cloud API: the app's secret, by which the status notifications are believed that Meta sends to /v1/platform/whatsapp/ACCOUNT. They tell what became of a message whose answer was lost.",
-    ),
+    ).no_identity(),
     key(
         "verify_token",
         "\"file:secrets/whatsapp-verify\"",
         "Cloud API: the word that you give to Meta with that address, by which it proves that it is yours.",
-    ),
+    ).no_identity(),
     key(
         "previews",
         "false",
         "Whether links are shown with a preview, which WhatsApp's servers or the phone fetch.",
-    ),
+    ).no_identity(),
 ];
 
 const CLOUD: Capabilities = Capabilities {
@@ -312,14 +312,18 @@ impl Adapter for WhatsApp {
 
     /// A number is one however it is dialled. Whose number is behind a user's id, nobody is told.
     fn identity(&self, address: &str) -> Spelling {
-        match target::is_user(address) {
-            true => Spelling::Ask,
-            false => Spelling::known(target::identity(address)),
-        }
+        target::identity(address).map_or(Spelling::Ask, Spelling::known)
     }
 
-    async fn identify(&self, _address: &str) -> Result<Identity, Unidentified> {
-        Err(Unidentified::not_known("WhatsApp does not say which number is behind a user's id"))
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        Err(Unidentified::not_known(match target::is_user(address) {
+            true => "WhatsApp does not say which number is behind a user's id",
+            false => "its country has no such number, and an Evolution API may take it for another one",
+        }))
+    }
+
+    fn held_with(&self, identity: &str) -> Vec<String> {
+        target::held_with(identity).into_iter().collect()
     }
 
     /// As it was written: WhatsApp itself knows which of a number's forms is registered.

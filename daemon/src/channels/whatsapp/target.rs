@@ -69,24 +69,40 @@ pub(super) fn is_user(address: &str) -> bool {
         && id.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// Who a canonical address is: a number in the one form of those that people dial it in.
+/// Who a canonical address is: a number in the one form of those that people dial it in. None for a user's id, and for a number
+/// that its country's plan does not have.
 ///
 /// In three countries a mobile number has a digit that is dialled from some places and left out in others, and WhatsApp knows
-/// people by either form. The Evolution API brings some of them together (`createJid`, `formatMXOrARNumber` and `formatBRNumber`
-/// of <https://github.com/EvolutionAPI/evolution-api/blob/2.3.6/src/utils/createJid.ts>), the Cloud API all: Mexico's 1 after 52
-/// and Argentina's 9 after 54 are left out, before ten digits. Brazil's 9 is put before eight digits of which the first is 6 to 9:
-/// such were mobile numbers before they got it, and 2 to 5 are landlines (<https://arquivo.jmais.com.br/?p=38805>).
-pub(super) fn identity(address: &str) -> String {
-    let Some(country) = address.get(..2).filter(|_| address.bytes().all(|b| b.is_ascii_digit())) else {
-        return address.to_owned();
-    };
-    let rest = &address[2..];
-    match (country, rest.len()) {
-        ("52", 11) if rest.starts_with('1') => format!("52{}", &rest[1..]),
-        ("54", 11) if rest.starts_with('9') => format!("54{}", &rest[1..]),
-        ("55", 10) if matches!(rest.as_bytes()[2], b'6'..=b'9') => format!("55{}9{}", &rest[..2], &rest[2..]),
-        _ => address.to_owned(),
+/// people by either form: Mexico's 1 after 52 and Argentina's 9 after 54 are left out here, before ten digits. Brazil's 9 is put
+/// before eight digits of which the first is 6 to 9: such were mobile numbers before they got it, and 2 to 5 are landlines
+/// (<https://arquivo.jmais.com.br/?p=38805>). The Evolution API drops *whatever* digit stands there, so that it delivers
+/// `+54 2 11…` to whoever has `+54 9 11…` (`formatMXOrARNumber` and `formatBRNumber` of
+/// <https://github.com/EvolutionAPI/evolution-api/blob/2.3.6/src/utils/createJid.ts>). No plan has such numbers, and what the
+/// Cloud API makes of them Meta does not say: by any way, nobody knows whose they are.
+pub(super) fn identity(address: &str) -> Option<String> {
+    if is_user(address) {
+        return None;
     }
+    if address.ends_with("@g.us") {
+        return Some(address.to_owned());
+    }
+    phone::is_planned(address).then(|| {
+        match address.get(..2) {
+            Some("52" | "54") if address.len() == 13 => phone::other_form(address),
+            Some("55") if address.len() == 12 && matches!(address.as_bytes()[4], b'6'..=b'9') => {
+                phone::other_form(address)
+            }
+            _ => None,
+        }
+        .unwrap_or_else(|| address.to_owned())
+    })
+}
+
+/// Numbers whose entry of a `hold` list holds this identity, too. A landline in Brazil and the mobile number that has a 9 more are
+/// two people's, but the Evolution API takes one for the other if it wrote to that before (`getAvailableNumbers` of
+/// <https://github.com/EvolutionAPI/evolution-api/blob/2.3.6/src/utils/onWhatsappCache.ts>).
+pub(super) fn held_with(identity: &str) -> Option<String> {
+    phone::other_form(identity)
 }
 
 /// What stands behind a number in WhatsApp's own protocol.
@@ -186,14 +202,83 @@ mod tests {
             ("5215512345678", "525512345678"),
             ("5491112345678", "541112345678"),
         ] {
+            assert!(identity(one).is_some());
             assert_eq!(identity(one), identity(other), "{one}");
         }
         // A landline in Brazil, with and without a 9 before it, is two people's.
         assert_ne!(identity("551123456789"), identity("5511923456789"));
-        for other in
-            ["4915112345678", "120363012345678901@g.us", "5511923456789", "525512345678", "52551234567"]
-        {
-            assert_eq!(identity(other), other);
+        for other in ["4915112345678", "120363012345678901@g.us", "5511923456789", "525512345678"] {
+            assert_eq!(identity(other).as_deref(), Some(other));
+        }
+        for nobodys in ["52551234567", "5421112345678", "5551287654321", "5245512345678", "US.1349"] {
+            assert_eq!(identity(nobodys), None, "{nobodys}");
+        }
+    }
+
+    /// `createJid` of an Evolution API, for digits: `src/utils/createJid.ts`, 2.3.6, `formatMXOrARNumber` (lines 2 to 14) and `formatBRNumber` (lines 17 to 35)
+    /// in the order of its lines 72 to 76.
+    fn create_jid(digits: &str) -> String {
+        let mut digits = digits.to_owned();
+        if (digits.starts_with("52") || digits.starts_with("54")) && digits.len() == 13 {
+            digits.remove(2);
+        }
+        if digits.len() == 13 && digits.starts_with("55") {
+            let (area, first): (u8, u8) = (digits[2..4].parse().unwrap(), digits[5..6].parse().unwrap());
+            if first >= 7 && area >= 31 {
+                digits.remove(4);
+            }
+        }
+        digits
+    }
+
+    /// `getAvailableNumbers` of an Evolution API: by which numbers one that it wrote to before is found again
+    /// (`src/utils/onWhatsappCache.ts`).
+    fn available(known: &str) -> [String; 2] {
+        let (at, digit) = match &known[..2] {
+            "55" => (4, '9'),
+            "52" => (2, '1'),
+            "54" => (2, '9'),
+            _ => return [known.to_owned(), known.to_owned()],
+        };
+        let (mut with, mut without) = (known.to_owned(), known.to_owned());
+        if known.len() != 13 || !known[at..].starts_with(digit) {
+            with.insert(at, digit);
+        }
+        if known.len() != 12 {
+            without.remove(at);
+        }
+        [with, without]
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(4096))]
+
+        /// For each pair of numbers that an Evolution API takes for one: both are one identity, or a person is asked.
+        #[test]
+        fn what_an_evolution_api_takes_for_one_number_is_one_or_nobodys(
+            code in proptest::sample::select(vec!["52", "54", "55"]),
+            local in "[1-9][0-9]{9}",
+            infix in "[0-9]",
+            other in "[0-9]",
+        ) {
+            let at = if code == "55" { 4 } else { 2 };
+            let short = format!("{code}{local}");
+            let long = |digit: &str| format!("{}{digit}{}", &short[..at], &short[at..]);
+            let forms = [short.clone(), long(&infix), long(&other), long("1"), long("9")];
+            let forms: Vec<_> = forms.iter().filter_map(|one| canonical(one, Takes::default()).ok()).collect();
+            for one in &forms {
+                for two in &forms {
+                    let (who, also) = (identity(one), identity(two));
+                    let (Some(who), Some(also)) = (who, also) else { continue };
+                    if create_jid(one) == create_jid(two) {
+                        proptest::prop_assert_eq!(&who, &also, "{} and {}", one, two);
+                    }
+                    if available(two).contains(&create_jid(one)) {
+                        let is_held = who == also || held_with(&who).as_ref() == Some(&also);
+                        proptest::prop_assert!(is_held, "{} and {}", one, two);
+                    }
+                }
+            }
         }
     }
 

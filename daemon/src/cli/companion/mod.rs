@@ -153,6 +153,10 @@ fn list(companions: &[Value]) -> String {
             let state = match (text(companion, "revoked_at"), is("online"), is("able")) {
                 ("", ..) if text(companion, "unable_because").starts_with("not allowed") => "not allowed",
                 ("", true, true) => "online",
+                ("", true, false) if text(companion, "unable_because").contains("firmware is too old") => {
+                    "too old"
+                }
+                ("", true, false) if text(companion, "unable_because").contains("has not said") => "pending",
                 ("", true, false) => "no display",
                 ("", false, _) => "offline",
                 _ => "revoked",

@@ -241,7 +241,8 @@ mod tests {
             assert_eq!(pace.take_at(&lane, now), Ok(()));
             assert!(pace.kept() <= FEW, "{} are kept after {number} chats", pace.kept());
         }
-        // What a bucket takes with the longest address that there is; a chat has two at most.
+        // What a bucket takes with the longest address that there is, which is ASCII on all channels with limits of a chat; a chat
+        // has two at most.
         let names = crate::message::target::MAX_ADDRESS + "googlechat".len() + 40;
         let bucket = size_of::<((Lane, usize), Instant)>() + 1 + names;
         assert!(2 * bucket <= 1_024, "{bucket}");

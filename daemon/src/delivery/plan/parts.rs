@@ -78,6 +78,13 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// How long its texts are.
+    pub(in crate::delivery) fn bytes(&self) -> usize {
+        let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let files = self.attachments.iter().map(|file| of(&file.caption) + of(&file.spoken));
+        self.text.len() + files.sum::<usize>()
+    }
+
     /// The address that its requests name.
     pub(super) fn recipient(&self, adapter: &dyn Adapter) -> &'a str {
         // What nobody could identify goes nowhere but to the address that was judged.
@@ -155,6 +162,8 @@ fn letters(
     }
     let text_is_spoken = texts > 0 && speech::repeats(content.text, content.attachments);
     let of = pieces.len();
+    // Whoever reads the Markdown is told as well who writes.
+    let markdown = format!("{}{}", prefix.filter(|_| !captions_begin).unwrap_or_default(), content.text);
     // Where there is no text, they stand under the last file.
     let dressed = if texts == 0 { of - 1 } else { texts.min(of) - 1 };
     let part = |(index, Piece { part, files, words }): (usize, &Piece<'_>)| {
@@ -166,7 +175,7 @@ fn letters(
             quoted: content.quoted,
             silent: content.silent,
             headline: &rendering.headline,
-            source: Source { id: content.id, agent: content.agent, markdown: content.text },
+            source: Source { id: content.id, agent: content.agent, markdown: &markdown },
             part,
             files,
             extras,
@@ -187,7 +196,7 @@ fn letters(
             }
         }
         let text = match adapter.capabilities().source {
-            true => format!("{}{}", prefix.unwrap_or_default(), content.text),
+            true => markdown.clone(),
             false => part.shown.clone(),
         };
         let text = Some(text).filter(|text| !text.is_empty());

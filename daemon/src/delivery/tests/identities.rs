@@ -23,11 +23,11 @@ struct Desk {
     _directory: tempfile::TempDir,
 }
 
-fn list(entries: &[&str]) -> Allowlist {
+pub(super) fn list(entries: &[&str]) -> Allowlist {
     Allowlist::parse(entries.iter().map(|entry| (*entry).to_owned())).unwrap()
 }
 
-fn rules(allow: &[&str], hold: &[&str], cross_context: Crossing) -> AgentRules {
+pub(super) fn rules(allow: &[&str], hold: &[&str], cross_context: Crossing) -> AgentRules {
     AgentRules {
         rights: Rights { allow: list(allow), hold: list(hold), cross_context },
         ..AgentRules::default()
@@ -53,14 +53,19 @@ impl Desk {
     }
 }
 
-fn pipeline(outbox: Outbox, channel: &str, account: Arc<dyn Adapter>, mut rules: AgentRules) -> Pipeline {
+pub(super) fn pipeline(
+    outbox: Outbox,
+    channel: &str,
+    account: Arc<dyn Adapter>,
+    mut rules: AgentRules,
+) -> Pipeline {
     let files =
         Files::open(outbox.store().clone(), Bounds::default(), Private::default(), crate::voice::Voice::OFF)
             .unwrap();
     let mut accounts = Accounts::default();
-    accounts.add(channel, "home", account, OnUnknown::default());
+    accounts.add((channel, "home"), account, OnUnknown::default(), Fingerprint::default());
     rules.rights.allow = crate::hub::spelt(rules.rights.allow, &accounts).unwrap();
-    rules.rights.hold = crate::hub::spelt(rules.rights.hold, &accounts).unwrap();
+    rules.rights.hold = crate::hub::held(crate::hub::spelt(rules.rights.hold, &accounts).unwrap(), &accounts);
     Pipeline::new(Shared {
         approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
         identities: Arc::new(Identities::new(outbox.store().clone())),
@@ -78,7 +83,7 @@ fn pipeline(outbox: Outbox, channel: &str, account: Arc<dyn Adapter>, mut rules:
     })
 }
 
-fn to(channel: &str, address: &str) -> Value {
+pub(super) fn to(channel: &str, address: &str) -> Value {
     json!({"to": format!("{channel}:{address}"), "message": "Hello"})
 }
 

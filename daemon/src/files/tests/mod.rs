@@ -233,7 +233,10 @@ async fn paths_are_for_who_has_a_folder() {
     let own = tempfile::tempdir().unwrap();
     fs::create_dir(own.path().join("sub")).unwrap();
     fs::write(own.path().join("sub/a.txt"), "text").unwrap();
-    let sources = Sources { folder: Some(own.path().to_owned()), hosts: Hosts::default() };
+    let sources = Sources {
+        folder: Some(Folder { path: own.path().to_owned(), ..Folder::default() }),
+        hosts: Hosts::default(),
+    };
     let staged = house.files.stage("a", &sources, path()).await.unwrap().remove(0);
     assert_eq!((staged.attachment.name.as_str(), staged.attachment.size), ("b.txt", 4));
 }

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, future::Future, time::Duration};
 
 use axum::{
+    body::Body,
     extract::{MatchedPath, Path, Request, rejection::PathRejection},
     http::{HeaderMap, StatusCode, header},
     response::Response,
@@ -108,6 +109,22 @@ impl Door {
         }
     }
 
+    /// Answers anybody who asks without a query key that the call does not know.
+    pub(super) async fn serve_anybody(
+        &self,
+        request: Request,
+        work: impl Future<Output = Response>,
+    ) -> Response {
+        match query::check(&request) {
+            Ok(()) => work.await,
+            Err(refusal) => {
+                let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+                self.0.refused.note(None, path, &refusal).await;
+                problem::response(&refusal)
+            }
+        }
+    }
+
     /// Refuses a request that no handler takes.
     pub(super) async fn refuse(
         &self,
@@ -123,8 +140,13 @@ impl Door {
 
     /// A request's body as JSON: bounded in size and time.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
-        let refusal = match server::read(request.into_body(), self.0.max_body, BODY).await {
-            Ok(bytes) => return json(&bytes),
+        json(&self.bytes(request.into_body()).await?)
+    }
+
+    /// A body, bounded in size and time.
+    pub(super) async fn bytes(&self, body: Body) -> Result<Vec<u8>, Refusal> {
+        let refusal = match server::read(body, self.0.max_body, BODY).await {
+            Ok(bytes) => return Ok(bytes),
             Err(Unread::TooLong) => Refusal::new(
                 Code::TooLarge,
                 format!("the body has more than {} bytes", self.0.max_body),

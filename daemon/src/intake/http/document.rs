@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use axum::{
     body::Bytes,
+    extract::{Request, State},
     http::header,
     response::{IntoResponse, Response},
 };
@@ -75,12 +76,15 @@ fn described() -> OpenApi {
     get,
     path = "/openapi.json",
     security(()),
-    responses((status = OK, body = Object, description = "OpenAPI 3.1"))
+    responses((status = OK, body = Object, description = "OpenAPI 3.1"), Refused<400>)
 )]
-pub(super) async fn describe() -> Response {
-    // It is made when it is asked for the first time, which takes a while.
-    let document = tokio::task::spawn_blocking(|| DOCUMENT.clone()).await.unwrap_or_default();
-    ([(header::CONTENT_TYPE, "application/json")], document).into_response()
+pub(super) async fn describe(State(door): State<Door>, request: Request) -> Response {
+    let document = async {
+        // It is made when it is asked for the first time, which takes a while.
+        let document = tokio::task::spawn_blocking(|| DOCUMENT.clone()).await.unwrap_or_default();
+        ([(header::CONTENT_TYPE, "application/json")], document).into_response()
+    };
+    door.serve_anybody(request, document).await
 }
 
 fn operations(paths: &mut Paths) -> impl Iterator<Item = &mut Operation> {

@@ -38,7 +38,8 @@ struct Streaming {
     pending: VecDeque<sse::Event>,
 }
 
-/// Every change as server-sent events, without end: an agent's own, or all for the operator.
+/// Every change as server-sent events, without end: an agent's own, or all for the operator. `configuration.reloaded` comes to all:
+/// what an agent may do, and its tools, may be different from then on.
 #[utoipa::path(
     get,
     path = "/v1/events",

@@ -17,7 +17,7 @@ use crate::{
     intake::{desk, views::time},
     message::{
         refusal::{Code, NO_ACCOUNT, Refusal},
-        target::MAX_ADDRESS,
+        target::{MAX_ADDRESS, fits_an_id},
     },
     outbox::bounds::Full,
     sessions::{self, Inbound},
@@ -101,8 +101,8 @@ pub(super) async fn receive(State(door): State<Door>, request: Request) -> Respo
 
 fn checked(pipeline: &Pipeline, report: Report) -> Result<Inbound, Refusal> {
     let short = [&report.thread_id, &report.session, &report.sender, &report.message_id];
-    if short.into_iter().flatten().any(|text| text.is_empty() || text.len() > MAX_ADDRESS) {
-        let error = format!("an id is empty or longer than {MAX_ADDRESS} bytes");
+    if short.into_iter().flatten().any(|text| text.is_empty() || !fits_an_id(text)) {
+        let error = format!("an id is empty or longer than {MAX_ADDRESS} characters");
         return Err(Refusal::input(error, "leave out what you do not know"));
     }
     if !pipeline.knows(&report.agent) {

@@ -1,6 +1,7 @@
 //! The MCP door in the hub: streamable HTTP at `/mcp`, behind the same tokens as every other call. One caller has so many
 //! sessions of it at once ([`sessions`]).
 
+mod posted;
 mod sessions;
 
 use std::{sync::Arc, time::Duration};
@@ -9,7 +10,7 @@ use axum::{
     Extension,
     body::Body,
     extract::{Request, State},
-    http::{StatusCode, request::Parts},
+    http::{Method, StatusCode, request::Parts},
     response::Response,
 };
 use rmcp::{
@@ -25,7 +26,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use self::sessions::Sessions;
 use super::{
     Door,
-    problem::{self, Problem},
+    problem::{self, Problem, Refused},
     query,
 };
 use crate::{
@@ -93,8 +94,9 @@ pub(super) fn spoken(door: &Door, hosts: &[String]) -> Spoken {
             (String = "text/plain"),
         )),
         (status = NOT_ACCEPTABLE, body = String, content_type = "text/plain"),
-        (status = UNSUPPORTED_MEDIA_TYPE, body = String, content_type = "text/plain"),
+        (status = UNSUPPORTED_MEDIA_TYPE, body = String, content_type = "text/plain", description = "The body is said to be something else than JSON."),
         (status = UNPROCESSABLE_ENTITY, body = String, content_type = "text/plain"),
+        Refused<429>,
     )
 )]
 pub(super) async fn post(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
@@ -146,6 +148,13 @@ async fn speak(State(door): State<Door>, Extension(spoken): Extension<Spoken>, r
     let unread = query::check(&request);
     let refused = match door.let_in_to_tools(request.headers()).await {
         Ok(caller) => match unread {
+            Ok(()) if request.method() == Method::POST => match posted::read(&door, request).await {
+                Ok(request) => return served(&spoken, caller, request).await,
+                Err((refusal, answer)) => {
+                    door.0.refused.note(Some(&caller), "/mcp", &refusal).await;
+                    return *answer;
+                }
+            },
             Ok(()) => return served(&spoken, caller, request).await,
             Err(refusal) => (Some(caller), refusal),
         },

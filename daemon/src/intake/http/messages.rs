@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Rows in a listing, at most.
-const MOST_LISTED: u32 = 1_000;
+pub const MOST_LISTED: u32 = 1_000;
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

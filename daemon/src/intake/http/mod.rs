@@ -31,14 +31,16 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Router,
-    extract::State,
+    extract::{Request, State},
     http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
 };
 use tokio::sync::Semaphore;
 use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
-use super::refused::Refused;
+pub use self::messages::MOST_LISTED;
+use self::problem::Refused;
+use super::refused;
 use crate::{
     companion::register::Companions,
     connections::load::Load,
@@ -81,7 +83,7 @@ struct Shared {
     events: Events,
     metrics: Metrics,
     companions: Companions,
-    refused: Refused,
+    refused: refused::Refused,
     max_body: usize,
     hosts: Vec<String>,
     load: Load,
@@ -94,7 +96,7 @@ impl Door {
     pub fn new(behind: Behind) -> Self {
         let Behind { current, reload, events, metrics, companions, max_body, hosts, load } = behind;
         let store = current.pipeline().outbox().store().clone();
-        let refused = Refused::new(store.clone());
+        let refused = refused::Refused::new(store.clone());
         Self(Arc::new(Shared {
             current,
             reload,
@@ -186,10 +188,10 @@ fn routed() -> Router<Door> {
     get,
     path = "/healthz",
     security(()),
-    responses((status = OK, body = String, content_type = "text/plain"))
+    responses((status = OK, body = String, content_type = "text/plain"), Refused<400>)
 )]
-async fn alive() -> &'static str {
-    "ok\n"
+async fn alive(State(door): State<Door>, request: Request) -> Response {
+    door.serve_anybody(request, async { "ok\n".into_response() }).await
 }
 
 /// Whether the hub takes messages.
@@ -200,9 +202,14 @@ async fn alive() -> &'static str {
     responses(
         (status = OK, body = String, content_type = "text/plain"),
         (status = SERVICE_UNAVAILABLE, body = String, content_type = "text/plain", description = "It does not; why."),
+        Refused<400>,
     )
 )]
-async fn ready(State(door): State<Door>) -> Response {
+async fn ready(State(door): State<Door>, request: Request) -> Response {
+    door.serve_anybody(request, readiness(&door)).await
+}
+
+async fn readiness(door: &Door) -> Response {
     let room = door.0.store.space().look();
     if !room.accepts() {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{room}\n")).into_response();

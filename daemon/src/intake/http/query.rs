@@ -2,7 +2,8 @@
 //!
 //! A misspelt key that is quietly ignored widens the call: `?stat=held` lists everything, and a purge of the state `failed` with
 //! `oldrThan` lets go of all of it. What a call knows is read from its own description, so that `/openapi.json` and
-//! this never tell two stories. Probes (`/healthz`) and platforms that tell something may add what they like.
+//! this never tell two stories. That holds for probes (`/healthz`) too; a platform that tells something may add what it likes, for
+//! nobody here can change its calls.
 
 use std::sync::Arc;
 

@@ -45,7 +45,11 @@ pub(super) async fn reload(State(door): State<Door>, request: Request) -> Respon
 fn refused(error: ReloadError) -> Refusal {
     let text = error.to_string();
     match error {
-        ReloadError::File(_) | ReloadError::Config(_) | ReloadError::Secret(_) | ReloadError::Hub { .. } => {
+        ReloadError::File(_)
+        | ReloadError::Config(_)
+        | ReloadError::Secret(_)
+        | ReloadError::DataDirectory { .. }
+        | ReloadError::Hub { .. } => {
             let hint = "the old configuration holds; mend the file, see that gatepost check takes it, and reload again";
             Refusal::input(text, hint).because("configuration")
         }

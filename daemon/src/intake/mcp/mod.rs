@@ -6,6 +6,7 @@
 //! `/mcp`, and in `gatepost mcp`, which reaches a running hub: [`Hands`] is what differs.
 
 mod inbox;
+pub mod invalid;
 mod progress;
 
 use std::sync::Arc;
@@ -13,12 +14,12 @@ use std::sync::Arc;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult, Implementation,
-        InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-        ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam,
-        ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
-        UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, DiscoverResult,
+        Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+        ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+        SubscriptionFilter, Tool, UnsubscribeRequestParams,
     },
     service::{RequestContext, SubscriptionContext},
 };
@@ -284,6 +285,14 @@ impl<H: Hands> ServerHandler for Mcp<H> {
             self.listening.end();
         }
         Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        CustomRequest { method, params, .. }: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(invalid::request(&method, params.as_ref()))
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -357,6 +357,36 @@ fn what_is_too_long_or_of_another_type_is_refused_by_its_name() {
 }
 
 #[test]
+fn what_its_schema_allows_at_the_longest_is_taken_in_any_script() {
+    // One, two, three and four bytes.
+    for letter in ["x", "я", "漢", "🦀"] {
+        for parameter in PARAMETERS {
+            let name = parameter.names[0];
+            let schema = &Message::taken()["properties"][name];
+            let (value, longer) = match parameter.holds {
+                Holds::Short => (json!(letter.repeat(MAX_ADDRESS)), json!(letter.repeat(MAX_ADDRESS + 1))),
+                Holds::Line(most) => (json!(letter.repeat(most)), json!(letter.repeat(most + 1))),
+                Holds::Texts(_) => {
+                    (json!([letter.repeat(MAX_ADDRESS)]), json!([letter.repeat(MAX_ADDRESS + 1)]))
+                }
+                Holds::Lines(_, longest) => {
+                    (json!(["a", letter.repeat(longest)]), json!(["a", letter.repeat(longest + 1)]))
+                }
+                _ => continue,
+            };
+            assert!(allows(schema, &value) && !allows(schema, &longer), "{name}: {letter}");
+            // A word that is no channel or no effect is refused as such, and not for its length.
+            let says =
+                |value: Value| parse_all(call_with(parameter, value)).err().map(|refusal| refusal.error);
+            let is_of_length = |error: &str| error.contains("characters") || error.contains("bytes");
+            let taken = says(value);
+            assert!(taken.as_deref().is_none_or(|error| !is_of_length(error)), "{name}: {letter}: {taken:?}");
+            assert!(says(longer).is_some(), "{name}: {letter}");
+        }
+    }
+}
+
+#[test]
 fn what_stands_in_quotes_and_should_not_is_told_so() {
     for (name, value) in [
         ("pollOption", "[\"a\", \"b\"]"),

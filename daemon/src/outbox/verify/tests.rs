@@ -33,7 +33,9 @@ impl House {
         let sent = house.outbox.accept_released(NewMessage::example("sent"), parts("sent")).await.unwrap();
         let Accepted::New(sent) = sent else { panic!() };
         house.ids.push(sent.id);
-        house.change(sent.seq, &[Event::Take, Event::Confirm]).await;
+        house.change(sent.seq, &[Event::Take]).await;
+        house.arrive(sent.seq, &[0, 1]).await;
+        house.change(sent.seq, &[Event::Confirm]).await;
         let hooked = house.accept("hooked").await;
         let change = move |tx: &rusqlite::Transaction<'_>| {
             transition::store_hooked(tx, hooked, Some("said better"), &["polite".into()])?;
@@ -72,6 +74,18 @@ impl House {
             let change = Change { actor: Actor::Hub, ..Change::hub(event, None) }.code(Code::ExecutionFailed);
             self.outbox.change(seq, move |tx| transition::apply(tx, seq, &change)).await.unwrap();
         }
+    }
+
+    /// Parts of a message have arrived.
+    async fn arrive(&self, seq: i64, parts: &'static [u32]) {
+        let arrived = self.outbox.change(seq, move |tx| {
+            for &index in parts {
+                let id = format!("id {index}");
+                transition::settle_part(tx, seq, index, PartState::Confirmed, Some(&id), None)?;
+            }
+            Ok(())
+        });
+        arrived.await.unwrap();
     }
 
     async fn report(&self) -> Report {
@@ -220,3 +234,5 @@ async fn a_row_whose_hash_was_taken_out_is_no_old_one() {
         assert!(!report.faults.contains(&expected), "{event}: {report:?}");
     }
 }
+
+mod columns;

@@ -1,5 +1,6 @@
 //! The Evolution API, version 2.3.6, as its source has it (<https://github.com/EvolutionAPI/evolution-api>): beside each rule
-//! stands the file and the function that it is from. Where the server goes wrong, so does this.
+//! stands the file and the function that it is from, with lines if they were read at a commit that is named (2.3.6 has no
+//! commit of its own to be read at). Where the server goes wrong, so does this.
 //!
 //! [`schema`] is what it checks of a body, [`form`] how it reads files, [`number`] how it spells numbers.
 
@@ -68,6 +69,12 @@ pub fn group_not_found() -> Answer {
 /// What Baileys threw within `sendMessageWithTyping`, by its words.
 pub fn thrown(words: &str) -> Answer {
     Answer::Says(400, error(400, &json!([words])))
+}
+
+/// What was thrown within `sendMessageWithTyping` behind `sendMessage`, when the message had left: axios asks somebody to turn
+/// a recording into text (`openaiService.speechToText`, `whatsapp.baileys.service.ts`).
+pub fn thrown_after_sending(words: &str) -> Answer {
+    Answer::Done(400, error(400, &json!([words])))
 }
 
 /// What `prepareMediaMessage` threw: `InternalServerErrorException(error.toString())`.

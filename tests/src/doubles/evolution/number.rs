@@ -1,4 +1,4 @@
-//! How it spells numbers: `createJid` of `src/utils/createJid.ts`.
+//! How it spells numbers: `createJid` of `src/utils/createJid.ts`, lines 35 to 71 at commit 1b1eb03.
 
 /// A number or an id as WhatsApp's protocol has it.
 pub(super) fn jid(number: &str) -> String {
@@ -12,7 +12,7 @@ pub(super) fn jid(number: &str) -> String {
     format!("{}@s.whatsapp.net", brazilian(&mexican_or_argentinian(&digits)))
 }
 
-/// `formatMXOrARNumber`: of 13 digits, the one behind the country's code goes.
+/// `formatMXOrARNumber` (lines 2 to 14): of 13 digits, the one behind the country's code goes.
 fn mexican_or_argentinian(digits: &str) -> String {
     match digits.len() {
         13 if digits.starts_with("52") || digits.starts_with("54") => {
@@ -22,7 +22,7 @@ fn mexican_or_argentinian(digits: &str) -> String {
     }
 }
 
-/// `formatBRNumber`: of 13 digits, the one behind the area's code goes where the area is 31 or above and the number begins with
+/// `formatBRNumber` (lines 17 to 33): of 13 digits, the one behind the area's code goes where the area is 31 or above and the number begins with
 /// 7 or above.
 fn brazilian(digits: &str) -> String {
     let area = || digits[2..4].parse::<u8>().unwrap_or(0);

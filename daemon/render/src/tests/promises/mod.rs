@@ -42,7 +42,15 @@ pub(crate) fn hold(markdown: &str, flavour: &Flavour, parts: &[Part]) -> Result<
     };
     let hidden = ["\u{fdd3}", "\u{fdd4}"];
     let told = ["(spoiler) ", ""];
-    all("shown", ["(spoiler) ||", "||"], &|part| Ok(part.shown.clone()))?;
+    let hides = match flavour.markup {
+        Markup::Styles | Markup::Html(Dialect::Telegram | Dialect::Matrix) => true,
+        Markup::Marks(notation) => notation == Notation::Discord,
+        Markup::Plain | Markup::Html(_) => false,
+    };
+    match hides {
+        true => all("shown", hidden, &|part| Ok(carded(&part.shown)))?,
+        false => all("shown", told, &|part| Ok(part.shown.clone()))?,
+    }
     match flavour.markup {
         Markup::Plain => all("text", told, &|part| Ok(part.text.clone())),
         Markup::Styles => all("text", hidden, &|part| Ok(ranged(part))),
@@ -59,6 +67,48 @@ pub(crate) fn hold(markdown: &str, flavour: &Flavour, parts: &[Part]) -> Result<
             all("text", spoiler, &|part| marks::visible(notation, &part.text))
         }
     }
+}
+
+/// What an approver reads as hidden, and as open: by the rule that a mark is `(spoiler) ||` without a backslash.
+fn carded(shown: &str) -> String {
+    let (mut out, mut rest, mut hidden) = (String::new(), shown, false);
+    while let Some(c) = rest.chars().next() {
+        if hidden {
+            if let Some(behind) = rest.strip_prefix("||") {
+                (rest, hidden) = (behind, false);
+                out.push(UNHIDE);
+                continue;
+            }
+            let backslashes = rest.len() - rest.trim_start_matches('\\').len();
+            let behind = &rest[backslashes..];
+            if backslashes > 0 && behind.starts_with('|') {
+                out.extend(std::iter::repeat_n('\\', backslashes / 2));
+                if backslashes % 2 == 1 {
+                    out.push('|');
+                    rest = &behind[1..];
+                } else {
+                    rest = behind;
+                }
+                continue;
+            }
+        } else if let Some(behind) = rest.strip_prefix("(spoiler) ||") {
+            (rest, hidden) = (behind, true);
+            out.push(HIDE);
+            continue;
+        } else if let Some(behind) = rest.strip_prefix("(spoiler)") {
+            let bars = behind.trim_start().trim_start_matches('\\');
+            let before = &rest[..rest.len() - bars.len()];
+            if bars.starts_with("||") && before.ends_with('\\') {
+                out.push_str(&before[..before.len() - 1]);
+                out.push_str("||");
+                rest = &bars[2..];
+                continue;
+            }
+        }
+        out.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    out
 }
 
 /// What Signal hides of a text, by its ranges.

@@ -227,7 +227,9 @@ async fn with_its_bridge_a_message_has_an_id_of_ours_and_is_asked_about_by_it() 
         r#"status) say '"result":{"version":"0.15.10","methods":["send","send.tracked","message.send_status"]}' ;;
            send.tracked) say '"result":{"ok":true,"guid":"018BCFE5-6800-7000-8000-000000000000"}' ;;
            message.send_status) case $line in
-             *018BCFE5*) say '"result":{"send_state":"sent","status_fields":{"is_sent":true}}' ;;
+             *018BCFE5*) say '"result":{"send_state":"sent","status_fields":{"is_sent":true,"error":0}}' ;;
+             *EEEEEEEE*) say '"result":{"send_state":"failed","status_fields":{"is_sent":false,"error":22}}' ;;
+             *DDDDDDDD*) say '"result":{"send_state":"pending","status_fields":{"is_sent":false,"error":0}}' ;;
              *) say '"result":{"send_state":"pending","status_fields":null}' ;;
              esac ;;
            chats.list) say '"result":{"chats":[]}' ;;"#
@@ -242,10 +244,68 @@ async fn with_its_bridge_a_message_has_an_id_of_ours_and_is_asked_about_by_it() 
     assert_eq!(imessage.find(&wire, &Attempt::new(&key, 0)).await.unwrap().as_deref(), Some(id));
     let other = PartKey("f".repeat(32));
     assert_eq!(imessage.find(&wire, &Attempt::new(&other, 0)).await.unwrap(), None);
+    // Messages has it, and could not send it, or has not sent it yet.
+    let failed = imessage.find(&wire, &Attempt::new(&PartKey("e".repeat(32)), 0)).await.unwrap_err();
+    assert!(
+        matches!(&failed, Failure::NotDelivered(why) if why.contains("error 22, the recipient is not on iMessage")),
+        "{failed:?}"
+    );
+    let waiting = imessage.find(&wire, &Attempt::new(&PartKey("d".repeat(32)), 0)).await.unwrap_err();
+    assert!(matches!(&waiting, Failure::Permanent(why) if why.contains("not sent it yet")), "{waiting:?}");
     // A file goes without.
     let file = [mac.files.add("a.txt", "text/plain", b"hello")];
     let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &text) });
     assert!(imessage.deliver(&wire, &key).await.is_err() && mac.asked("send").len() == 1);
+}
+
+/// The same conversation at a program that has `message.send_status`: the state of each row stands in a file with its GUID.
+const TELLS: &str = answers!(
+    r#"chats.list) say '"result":{"chats":[{"id":3,"identifier":"+4915112345679","guid":"any;-;+4915112345679"}]}' ;;
+       messages.history) say "\"result\":{\"messages\":[$(cat "$0.rows")]}" ;;
+       message.send_status) guid=${line#*'"guid":"'} guid=${guid%%'"'*}; 
+         if [ -e "$0.$guid" ]; then say "$(cat "$0.$guid")"
+         else say '"result":{"send_state":"pending","status_fields":null}'; fi ;;"#
+);
+
+#[tokio::test]
+async fn a_row_in_the_history_that_messages_could_not_send_is_never_told_as_sent() {
+    let mac = Mac::new(TELLS);
+    let put =
+        |name: &str, text: &str| fs::write(mac.folder.path().join(format!("imsg.{name}")), text).unwrap();
+    let state = |guid: &str, state: &str, error: i64| {
+        let status = json!({"guid": guid, "send_state": state, "status_fields": {"error": error}});
+        put(guid, &format!("\"result\":{status}"));
+    };
+    let imessage = mac.account(&[]);
+    let text = part("ok");
+    let wire = imessage.compose(&letter(ANNA, &text));
+    let key = key();
+    let attempt = Attempt { position: Some("40"), ..Attempt::new(&key, 1_700_000_000_000) };
+    // It went by a plain `send`, so there is nothing with an id of ours.
+    put("rows", r#"{"id":41,"guid":"G-41","is_from_me":true,"text":"ok"}"#);
+    state("G-41", "failed", 22);
+    let failed = imessage.find(&wire, &attempt).await.unwrap_err();
+    assert!(matches!(&failed, Failure::NotDelivered(why) if why.contains("error 22")), "{failed:?}");
+    state("G-41", "failed", 43);
+    let failed = imessage.find(&wire, &attempt).await.unwrap_err();
+    assert!(
+        matches!(&failed, Failure::NotDelivered(why) if why.contains("error 43 of Messages")),
+        "{failed:?}"
+    );
+    state("G-41", "pending", 0);
+    let waiting = imessage.find(&wire, &attempt).await.unwrap_err();
+    assert!(matches!(&waiting, Failure::Permanent(why) if why.contains("not sent it yet")), "{waiting:?}");
+    // One that failed stands beside one that left.
+    put(
+        "rows",
+        r#"{"id":42,"guid":"G-42","is_from_me":true,"text":"ok"},{"id":41,"guid":"G-41","is_from_me":true,"text":"ok"}"#,
+    );
+    state("G-42", "failed", 22);
+    state("G-41", "delivered", 0);
+    assert_eq!(imessage.find(&wire, &attempt).await.unwrap().as_deref(), Some("G-41"));
+    // A program that has the method and fails at it is asked again.
+    put("G-42", r#""error":{"code":-32002,"message":"Database unavailable"}"#);
+    assert!(matches!(imessage.find(&wire, &attempt).await, Err(Failure::Retry(_))));
 }
 
 #[tokio::test]

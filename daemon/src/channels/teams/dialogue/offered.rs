@@ -23,6 +23,7 @@ use crate::{
 };
 
 mod believed;
+mod waits;
 
 const ANN: &str = "a:1abc";
 

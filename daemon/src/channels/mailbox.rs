@@ -1,0 +1,169 @@
+//! Plain mailboxes: `ada@example.org`, and no other form in which mail could be asked for.
+//!
+//! Mail servers read more forms than this: `ada%example.org@relay.example.net` and `example.org!ada@home.test` are mailboxes
+//! of example.org to a Postfix with its own defaults (`allow_percent_hack`, `swap_bangpath`:
+//! <https://www.postfix.org/postconf.5.html>), as are source routes, comments and quoted local parts. A list of mailboxes would be
+//! evaded by them, so what is not plain is nobody's address here, on any channel.
+
+use super::phone;
+
+/// RFC 5321 §4.5.3.1.1, in octets.
+const MAX_LOCAL_PART: usize = 64;
+/// RFC 5321 §4.5.3.1.3: a path has 256 octets, two of them for the angle brackets.
+const MAX_ADDRESS: usize = 254;
+/// RFC 1035 §2.3.4, in octets.
+const MAX_LABEL: usize = 63;
+
+/// The one spelling of a mailbox, or what to write instead.
+///
+/// Takes what every server takes for a mailbox: a dot-atom before the @ and a host name after it (RFC 5321 §4.1.2), in ASCII,
+/// without the signs by which servers route. The domain becomes lower case; the local part is the receiving server's business
+/// and stays as it is (§2.4). Quoted local parts and address literals are left out: they are rarer than the mistakes that look
+/// like them.
+pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+    let (local, domain) =
+        address.rsplit_once('@').ok_or("an address has an @ in it, such as ada@example.org")?;
+    if address.contains(['<', '>', '"', ',', ';', '(', ')', ':', '\\'])
+        || address.contains(char::is_whitespace)
+    {
+        return Err(
+            "give the plain address, such as ada@example.org, without a name, brackets, a route or a second address",
+        );
+    }
+    if !address.is_ascii() {
+        return Err("use ASCII; an international domain is written in its xn-- form");
+    }
+    if local.contains(['%', '!', '@']) {
+        return Err(
+            "% and ! before the @ are routes that mail servers follow to somebody else: write the mailbox itself, such as ada@example.org",
+        );
+    }
+    // To a mail server a file, a program and an option.
+    if local.starts_with(['/', '|', '-']) {
+        return Err(
+            "what stands before the @ must not begin with /, | or -: write the mailbox itself, such as ada@example.org",
+        );
+    }
+    // RFC 5322 §3.2.3, atext.
+    let atext = |b: u8| b.is_ascii_alphanumeric() || b"#$&'*+-/=?^_`{|}~".contains(&b);
+    if local.len() > MAX_LOCAL_PART
+        || address.len() > MAX_ADDRESS
+        || !local.split('.').all(|atom| !atom.is_empty() && atom.bytes().all(atext))
+    {
+        return Err(
+            "what stands before the @ must be letters, digits and #$&'*+-/=?^_`{|}~, with single dots between",
+        );
+    }
+    // A number at its end makes an address literal of it, with brackets or without.
+    let is_literal = domain.rsplit('.').next().is_some_and(|top| top.bytes().all(|b| b.is_ascii_digit()));
+    if !is_domain(domain) || is_literal {
+        return Err("what stands after the @ must be a host name, such as example.org, and no number");
+    }
+    Ok(format!("{local}@{}", domain.to_ascii_lowercase()))
+}
+
+/// The mailbox that a tagged address leads to on most servers: `ada@…` of `ada+shop@…`.
+pub(super) fn untagged(address: &str) -> Option<String> {
+    let (local, domain) = address.rsplit_once('@')?;
+    let (mailbox, _) = local.split_once('+').filter(|(mailbox, _)| !mailbox.is_empty())?;
+    Some(format!("{mailbox}@{domain}"))
+}
+
+/// Labels of letters, digits and inner hyphens, RFC 5321 §4.1.2.
+pub(super) fn is_domain(name: &str) -> bool {
+    name.split('.').all(|label| {
+        !label.is_empty()
+            && label.len() <= MAX_LABEL
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    })
+}
+
+/// A person's number or mailbox, for platforms that know people by either: `+` and its digits, or the mailbox in lower case.
+pub(super) fn or_number(text: &str) -> Result<String, &'static str> {
+    const NO_NUMBER: &str = "write the number as it is dialled from abroad, such as +4915112345678, without a 0, an 8 or a carrier's code behind its country's";
+    if let Some(number) = text.strip_prefix('+') {
+        return phone::digits(number).map(|digits| format!("+{digits}")).ok_or(NO_NUMBER);
+    }
+    let mailbox = canonical(text)?;
+    match mailbox.rsplit_once('@') {
+        Some((_, domain)) if domain.contains('.') => Ok(mailbox.to_lowercase()),
+        _ => Err("write the whole domain, such as example.org"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_spelling() {
+        assert_eq!(canonical("Ada.Lovelace+x@Example.ORG").unwrap(), "Ada.Lovelace+x@example.org");
+        assert_eq!(canonical("root@localhost").unwrap(), "root@localhost");
+        assert_eq!(or_number("Ada@Example.ORG").unwrap(), "ada@example.org");
+        assert_eq!(or_number("+49 151 1234-5678").unwrap(), "+4915112345678");
+    }
+
+    #[test]
+    fn a_tagged_address_has_a_mailbox() {
+        assert_eq!(untagged("ada+shop+x@example.org").as_deref(), Some("ada@example.org"));
+        for other in ["ada@example.org", "+ada@example.org", "a.d.a@example.org"] {
+            assert_eq!(untagged(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_address_is_refused() {
+        for address in [
+            "",
+            "ada",
+            "@example.org",
+            "ada@",
+            "Ada <ada@example.org>",
+            "<ada@example.org>",
+            "ada@example.org, bob@example.org",
+            "ada@example.org\r\nBcc: eve@example.org",
+            "a..b@example.org",
+            ".a@example.org",
+            "a.@example.org",
+            "ada@-x.org",
+            "ada@example..org",
+            "ada@example.org.",
+            "ada@.example.org",
+            "ada@[127.0.0.1]",
+            "ada@127.0.0.1",
+            "ada@[IPv6:::1]",
+            "ada@#2130706433",
+            "ada@2130706433",
+            "\"a b\"@example.org",
+            "\"ada\"@example.org",
+            "\"ada@example.org\"@home.test",
+            "ada(comment)@example.org",
+            "ada@example.org(comment)",
+            "ada@(comment)example.org",
+            "@relay.test:ada@example.org",
+            "ada%example.org@relay.test",
+            "example.org!ada@relay.test",
+            "ada@example.org@relay.test",
+            "ada\\@example.org@relay.test",
+            "/anna@example.org",
+            "|anna@example.org",
+            "-anna@example.org",
+            "mailto:anna@example.org",
+            "anna%40example.org",
+            "ädä@example.org",
+            "ada@exämple.org",
+            "ada＠example.org",
+            "ada@example。org",
+            "a@b@c d",
+            "ada@example.org ",
+        ] {
+            assert!(canonical(address).is_err(), "{address:?}");
+            assert!(or_number(address).is_err(), "{address:?}");
+        }
+        assert!(canonical(&format!("{}@example.org", "a".repeat(65))).is_err());
+        assert!(canonical(&format!("a@{}", "a.".repeat(130))).is_err());
+        assert!(or_number("anna@localhost").is_err());
+    }
+}
