@@ -6,7 +6,7 @@
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
 //! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
-//!    (running one), [`store`] (the database), [`audit`]
+//!    (running one), [`blocking`] (long work off the runtime's threads), [`store`] (the database), [`audit`]
 //! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
 //!    sound), [`files`] (what goes along)
@@ -26,6 +26,7 @@
 pub mod agents;
 pub mod approval;
 pub mod audit;
+pub mod blocking;
 pub mod cause;
 pub mod channels;
 pub mod cli;

@@ -172,7 +172,7 @@ async fn a_target_that_is_not_allowed_is_refused_with_those_that_are() -> Result
 async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
     let mut door = Door::open().await?;
     let gardener = door.house.agent("gardener").await?;
-    let words = "No adapter registered for platform \"pigeon\"";
+    let words = "there is no channel \"pigeon\"";
     let call = json!({"channel": "pigeon", "to": "ann", "message": "Hello"});
     door.refuses_call("unknown", &wanted(422, "execution_failed", "no_account", words), &call)?;
     // What is configured is nobody's business who may not write there.
@@ -183,7 +183,7 @@ async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
         &wanted(400, "input_invalid", "not_allowed", words),
         &call,
     )?;
-    let words = "No adapter registered for platform \"pigeon\"";
+    let words = "there is no channel \"pigeon\"";
     let call = json!({"to": "pigeon:ann", "message": "Hello"});
     door.refuses_call("unknown in the target", &wanted(422, "execution_failed", "no_account", words), &call)?;
     let call = json!({"to": "ann", "message": "Hello"});
@@ -309,7 +309,7 @@ async fn a_report_that_a_bridge_gets_wrong_is_refused() -> Result<()> {
         ),
         (
             "no such channel",
-            wanted(422, "execution_failed", "no_account", "No adapter"),
+            wanted(422, "execution_failed", "no_account", "no account is set up on channel"),
             json!({"agent": "engineer", "channel": "pigeon", "peer": "ann"}),
         ),
         (
@@ -479,4 +479,20 @@ async fn a_file_of_nothing_is_refused_and_the_hub_goes_on() -> Result<()> {
     let door = Door::open().await?;
     let empty = wanted(400, "input_invalid", "file", "attach another file");
     door.refuses("an empty file", &empty, || door.engineer.raw("POST", "/v1/files", &[], &[]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_wrong_attachment_refuses_a_direct_call_in_whole() -> Result<()> {
+    let door = Door::open().await?;
+    let before = door.engineer.queue()?.len();
+    let files = json!([{"base64": "aGk=", "name": "a.txt"}, {"base64": "?", "name": "b.txt"}]);
+    let mut call = json!({"to": "local:team", "message": "Hello", "attachments": files});
+    let refused = door.engineer.post("/v1/messages", &call)?;
+    ensure!(refused.status == 400 && refused.body["ok"] == false, "{refused:?}");
+    ensure!(text(&refused.body, "error").contains("is not base64"), "{refused:?}");
+    ensure!(door.engineer.queue()?.len() == before, "something of it was accepted");
+    // The caller has its text still, and sends it without the file.
+    call["attachments"] = json!([]);
+    ensure!(door.engineer.send(&call)?["ok"] == true);
+    Ok(())
 }

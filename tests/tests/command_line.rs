@@ -1,6 +1,10 @@
 //! The command line: what it prints, what it says beside, and its exit status.
 
 use std::fs;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::hub::{Ended, SpawnedHub, client::text, gatepost};
@@ -145,11 +149,11 @@ fn messages_go_out_from_the_shell_and_can_be_looked_at() -> Result<()> {
     fails(&hub.cli_with(&["message", "--as-operator"], b"to: local:team", &[])?, 2, "not JSON")?;
     fails(&hub.cli_with(&["message", "--as-operator"], b"\xff", &[])?, 2, "not UTF-8")?;
     fails(&hub.cli_with(&["send", "--as-operator", "--to", "local:team"], b"\xff", &[])?, 2, "not UTF-8")?;
-    fails(&hub.cli(&["send", "--as-operator", "--to", "pigeon:ann", "Hello"])?, 1, "No adapter registered")?;
+    fails(&hub.cli(&["send", "--as-operator", "--to", "pigeon:ann", "Hello"])?, 1, "there is no channel")?;
     fails(
         &hub.cli(&["send", "--as-operator", "--channel", "pigeon", "--to", "ann", "Hello"])?,
         1,
-        "No adapter registered",
+        "there is no channel",
     )?;
     fails(&hub.cli(&["send", "--as-operator", "--to", "local:team", ""])?, 1, "is missing or empty")?;
 
@@ -330,7 +334,9 @@ fn every_time_in_a_listing_is_written_in_one_way() -> Result<()> {
         match value {
             Value::Object(members) => {
                 for (name, value) in members {
-                    if name == "at" || name == "made" || name == "deadline" || name.ends_with("_at") {
+                    if ["at", "made", "deadline", "ended_before"].contains(&name.as_str())
+                        || name.ends_with("_at")
+                    {
                         into.push((name.clone(), value.clone()));
                     }
                     times(value, into);
@@ -354,6 +360,15 @@ fn every_time_in_a_listing_is_written_in_one_way() -> Result<()> {
         ensure!(listed["ok"] == true, "{path}: {listed}");
         times(&listed, &mut found);
     }
+    // What a purge leaves in the audit has a time, too.
+    let other = json!({"to": "local:ann", "message": "Another."});
+    let last = operator.post("/v1/messages?wait=60", &other)?.body;
+    let purged = hub.cli(&["queue", "purge", text(&last, "id"), "--json"])?.json()?;
+    ensure!(purged["purged"] == 1, "{purged}");
+    let audit = hub.cli(&["audit", "show", "--json"])?.json()?;
+    let purges =
+        audit.as_array().into_iter().flatten().filter(|entry| entry["detail"]["ended_before"].is_string());
+    ensure!(purges.count() == 1, "{audit}");
     for command in [
         &["queue", "list", "--json"][..],
         &["local", "read", "--json"],
@@ -376,5 +391,31 @@ fn every_time_in_a_listing_is_written_in_one_way() -> Result<()> {
         let table = hub.cli(command)?.well()?;
         ensure!(table.contains("Z") && !table.contains(".000Z"), "{table}");
     }
+    Ok(())
+}
+
+#[test]
+fn what_waits_for_its_platform_says_so_as_a_reason() -> Result<()> {
+    let hub = SpawnedHub::start(
+        "[agents.engineer]\nallow = [\"ntfy:*\"]\ncross_context = \"allow\"\n[channels.ntfy.home]\nurl = \"http://127.0.0.1:1\"\n",
+    )?;
+    let agent = hub.agent("engineer")?;
+    let sent = agent.post("/v1/messages?wait=1", &json!({"to": "ntfy:door", "message": "Hello"}))?.body;
+    let id = text(&sent, "id");
+    let until = Instant::now() + Duration::from_secs(30);
+    let waiting = loop {
+        // Every answer that is read is looked through for an error, too.
+        let receipt = agent.message(id)?;
+        if !text(&receipt["parts"][0], "reason").is_empty() {
+            break receipt;
+        }
+        ensure!(Instant::now() < until, "no attempt was made: {receipt}");
+        thread::sleep(Duration::from_millis(50));
+    };
+    ensure!(waiting["ok"] == true && waiting["parts"][0].get("error").is_none(), "{waiting}");
+    let shown = hub.cli(&["queue", "show", id, "--json"])?.json()?;
+    ensure!(text(&shown["parts"][0], "reason").contains("cannot connect"), "{shown}");
+    let listed = hub.cli(&["queue", "list", "--json"])?.json()?;
+    ensure!(listed[0].get("error").is_none_or(Value::is_null), "{listed}");
     Ok(())
 }

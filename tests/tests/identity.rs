@@ -293,7 +293,7 @@ fn the_allowlist_answers_before_anything_is_said_of_accounts() -> Result<()> {
         ensure!(!refused.body.to_string().contains("cellar"), "{to} tells of accounts: {refused:?}");
     }
     let allowed = agent.post("/v1/messages", &json!({"to": "telegram:5", "message": "x"}))?;
-    ensure!(text(&allowed.body, "error").contains("No adapter registered"), "{allowed:?}");
+    ensure!(text(&allowed.body, "error").contains("no account is set up on channel"), "{allowed:?}");
     // The platform that a call names comes before a name of the book.
     let call =
         json!({"channel": "local", "to": "ann", "accountId": "cellar", "message": "x", "dryRun": true});

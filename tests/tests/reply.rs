@@ -2,7 +2,7 @@
 //! to nobody.
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Client, SpawnedHub, TestHub, client::text};
+use gatepost_tests::hub::{Client, SpawnedHub, TestHub, agents, client::text};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -87,6 +87,10 @@ async fn blocks_go_to_whom_they_name_and_bare_text_beside_them_to_nobody() -> Re
     ensure!(sent.len() == 3 && sent[2]["to"] == "local:nobody-known", "{answer}");
     let broken = house.reply(&json!({"text": "<message to=\"team\">never ends"}))?;
     ensure!(broken["ok"] == false && text(&broken, "hint").contains("</message>"), "{broken}");
+    ensure!(text(&broken, "dropped").contains("never ends"), "{broken}");
+    let beside = house.reply(&json!({"text": "Beside. <message to=\"elsewhere\">Here.</message>"}))?;
+    ensure!(text(&beside, "dropped").trim() == "Beside.", "{beside}");
+    ensure!(house.reply(&json!({"text": "NO_REPLY"}))?.get("dropped").is_none());
     ensure!(house.heard("colleagues")?.len() == 1, "a broken block was sent");
     // Nor do the words for one person go to another, who happens to be where the turn came from.
     for wrong in [
@@ -118,7 +122,9 @@ async fn in_block_mode_bare_text_is_scratch_paper() -> Result<()> {
     let mut house = House::of("strict").await?;
     let answer = house.reply(&json!({"text": "Only thinking."}))?;
     ensure!(answer["sent"] == json!([]) && house.heard("ann")?.is_empty(), "{answer}");
-    house.reply(&json!({"text": "Thinking. <message to=\"ann\">Done.</message>"}))?;
+    ensure!(answer["dropped"] == "Only thinking." && answer["ok"] == true, "{answer}");
+    let answer = house.reply(&json!({"text": "Thinking. <message to=\"ann\">Done.</message>"}))?;
+    ensure!(text(&answer, "dropped").trim() == "Thinking.", "{answer}");
     ensure!(house.heard("ann")? == ["Done."], "{:?}", house.heard("ann")?);
     house.hub.stop().await;
     Ok(())
@@ -369,4 +375,35 @@ fn a_block_to_a_place_that_was_never_heard_goes_by_the_account_of_its_session() 
     let answer = agent.post("/v1/reply", &turn)?.taken()?;
     ensure!(text(&answer["sent"][0], "error").contains("several accounts"), "{answer}");
     Ok(())
+}
+
+/// In a debug build a hub panics if one of its runtime threads works on a long text, and the call is cut off.
+#[test]
+fn many_long_texts_at_once_are_read_and_rendered_while_the_hub_answers_others() -> Result<()> {
+    const AT_ONCE: usize = 8;
+    let hub = SpawnedHub::start(&agents("limit = 4096"))?;
+    let agent = hub.agent("courier")?;
+    let context = hub.operator()?.heard("courier", "ann")?;
+    let long = "A **long** text, of [links](https://a.example/b) and `code`. ".repeat(1_600);
+    ensure!(long.len() > 90_000 && long.len() < 100 * 1024, "{}", long.len());
+    let dry_run = json!({"to": "local:ann", "message": long, "dryRun": true});
+    let turn = json!({"context": context, "text": format!("<message to=\"local:team\">{long}</message>")});
+    std::thread::scope(|scope| {
+        let mut calls = Vec::new();
+        for n in 0..AT_ONCE {
+            let (agent, dry_run, turn) = (agent.clone(), &dry_run, &turn);
+            calls.push(scope.spawn(move || match n % 2 {
+                0 => agent.post("/v1/messages", dry_run)?.taken(),
+                _ => agent.post("/v1/reply", turn)?.taken(),
+            }));
+        }
+        for _ in 0..AT_ONCE {
+            ensure!(agent.get("/healthz")?.status == 200);
+        }
+        for call in calls {
+            let answer = call.join().expect("it asks and checks")?;
+            ensure!(answer["ok"] == true, "{answer}");
+        }
+        Ok(())
+    })
 }

@@ -320,7 +320,7 @@ async fn an_older_program_is_named_by_check_and_offers_no_polls() -> Result<()> 
     let voice = json!({"base64": "T2dnUwACAAAAAAAAAAA=", "name": "a.ogg"});
     let sent = agent.send_and_wait(&json!({"to": to, "voice": voice}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    ensure!(text(&sent["parts"][0], "error").contains("sent the voice note as a file"), "{sent}");
+    ensure!(text(&sent["parts"][0], "reason").contains("sent the voice note as a file"), "{sent}");
     let poll = json!({"action": "poll", "to": to, "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
     let refused = agent.post("/v1/messages", &poll)?;
     ensure!(refused.status == 400 && text(&refused.body, "hint").contains("0.13.23"), "{refused:?}");

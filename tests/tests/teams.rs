@@ -143,7 +143,7 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
     // Any other file is offered to one person; a group has no such thing, which is said before anybody is asked.
     let letter = |to: &str| json!({"to": to, "attachments": [{"base64": "aGVsbG8=", "name": "a.txt"}]});
     let offered = courier.send_and_wait(&letter(&to))?;
-    ensure!(text(&offered["parts"][0], "error").contains("once its reader accepts it"), "{offered}");
+    ensure!(text(&offered["parts"][0], "reason").contains("once its reader accepts it"), "{offered}");
     for asks in [&courier, &agent] {
         let refused = asks.post("/v1/messages", &letter("teams:19:abc@thread.tacv2"))?;
         ensure!(refused.body["state"] == "failed" || refused.status == 400, "{refused:?}");
@@ -400,7 +400,7 @@ async fn an_approved_document_is_handed_over_to_who_accepts_it_and_nobody_else_c
     let sent = agent.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
     ensure!(parts.len() == 2 && parts[1].shown.contains("plan.pdf"), "{}", parts.len());
-    ensure!(text(&sent["parts"][1], "error").contains("once its reader accepts it"), "{sent}");
+    ensure!(text(&sent["parts"][1], "reason").contains("once its reader accepts it"), "{sent}");
     let offered = desk.heard().pop().context("an offer")?.json();
     let context = &offered["attachments"][0]["content"]["acceptContext"];
     ensure!(offered["attachments"][0]["content"]["description"] == "The plan", "{offered}");

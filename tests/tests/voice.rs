@@ -253,7 +253,7 @@ async fn a_recording_that_is_refused_goes_as_the_words_that_were_approved_and_no
         "{}",
         parts[1].wire
     );
-    let said = text(&sent["parts"][1], "error");
+    let said = text(&sent["parts"][1], "reason");
     ensure!(said.contains("was sent as text") && said.contains("VOICE_MESSAGES_FORBIDDEN"), "{sent}");
     ensure!(sent["sent"] == "3 of 3" && sent["parts"][1]["platform_id"].is_string(), "{sent}");
     let heard = double.heard()?;
@@ -289,7 +289,7 @@ async fn a_refused_recording_of_the_text_itself_does_not_send_that_text_twice() 
     let said = "The build is **green**.\n\n- See <https://ci.test/1>";
     let receipt = once(json!({"text": said, "voiceRequested": true, "attachments": files}))?;
     ensure!(receipt["sent"] == "3 of 3" && receipt["parts"][1]["platform_id"].is_null(), "{receipt}");
-    let why = text(&receipt["parts"][1], "error");
+    let why = text(&receipt["parts"][1], "reason");
     ensure!(why.contains("the text before it") && why.contains("VOICE_MESSAGES_FORBIDDEN"), "{receipt}");
     // The same words, given as words of its own.
     once(json!({
@@ -332,7 +332,7 @@ async fn words_for_which_one_message_is_too_small_are_spoken_one_after_the_other
     let sent = agent.send_and_wait(&json!({"to": "discord:200", "voice": {"text": spoken}}))?;
     ensure!(sent["state"] == "sent" && sent["sent"] == "3 of 3", "{sent}");
     for part in sent["parts"].as_array().context("parts")? {
-        ensure!(text(part, "error").contains("was sent as text"), "{sent}");
+        ensure!(text(part, "reason").contains("was sent as text"), "{sent}");
     }
     let posted = double.done("channels/200/messages")?;
     let written: Vec<&str> = posted.iter().map(|request| text(&request["body"], "content")).collect();

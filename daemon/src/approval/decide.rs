@@ -3,6 +3,7 @@
 use gatepost_link::{
     Digest,
     decision::{Decision, PublicKey, Statement, Verdict},
+    envelope::VERSION,
     session::SessionHash,
 };
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
@@ -40,6 +41,11 @@ pub enum DecisionError {
     /// The device is not registered, or not any more, or it is a program where none may decide.
     #[error("this device may not decide")]
     Device,
+    /// The device speaks an older version of the link: its firmware may approve what nobody has read.
+    #[error(
+        "this companion's firmware is too old: update it (firmware/README.md); its approvals are not taken"
+    )]
+    Firmware,
     /// The signature is not this device's over this document in this session.
     #[error("the signature does not fit")]
     Signature,
@@ -148,16 +154,20 @@ fn consume(
     session: SessionHash,
     decision: Decision,
 ) -> Result<(Vec<i64>, Outcome), DecisionError> {
-    let (name, software, counter): (String, bool, i64) = tx
+    let (name, software, counter, version): (String, bool, i64, u8) = tx
         .query_row(
-            "SELECT name, software, counter FROM devices WHERE key = ? AND revoked_at IS NULL",
+            "SELECT name, software, counter, version FROM devices WHERE key = ? AND revoked_at IS NULL",
             [device.0],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
         )
         .optional()?
         .ok_or(DecisionError::Device)?;
     if software && !software_allowed {
         return Err(DecisionError::Device);
+    }
+    // To deny is always safe.
+    if version < VERSION && decision.verdict == Verdict::Approve {
+        return Err(DecisionError::Firmware);
     }
     let all: Vec<Asked> = tx
         .prepare(ASKED)?
@@ -245,4 +255,28 @@ fn consume(
         transition::apply(tx, asked.message, &change)?;
     }
     Ok((messages, Outcome::Consumed))
+}
+
+#[cfg(test)]
+mod tests {
+    use gatepost_link::decision::Verdict::{Approve, Deny};
+
+    use super::{super::Terms, super::testing::House, *};
+
+    #[tokio::test]
+    async fn firmware_that_is_too_old_may_deny_and_not_approve() {
+        let mut house = House::with(&[(7, "hall")], Terms::default()).await;
+        let (first, second) = (house.hold("first").await, house.hold("second").await);
+        house.tamper("UPDATE devices SET version = 3").await;
+        let refused = house.decide_as(7, first, Approve, 1).await;
+        assert!(matches!(refused, Err(DecisionError::Firmware)), "{refused:?}");
+        assert_eq!(house.state(first).await, State::Held);
+        let told = house.audit("decision.rejected").await;
+        assert!(told.len() == 1 && told[0].1["why"].as_str().unwrap().contains("too old"), "{told:?}");
+        house.decide_as(7, second, Deny, 2).await.unwrap();
+        assert_eq!(house.state(second).await, State::Denied);
+        house.tamper("UPDATE devices SET version = 4").await;
+        house.decide_as(7, first, Approve, 3).await.unwrap();
+        assert_eq!(house.state(first).await, State::Ready);
+    }
 }

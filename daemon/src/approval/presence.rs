@@ -40,13 +40,18 @@ pub enum Ability {
     Away,
     /// It is connected, and its display does not answer.
     DisplayOut,
+    /// It is connected, and has not said in its session that its display works: the session has hardly begun, or its firmware is too
+    /// old to say so.
+    Silent,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Here {
     online: bool,
-    /// Said by the companion in its present session.
-    display_out: bool,
+    /// Whether its display works, if the companion has said so in its present session.
+    display: Option<bool>,
+    /// Whether the news that its display is out was given last.
+    told_out: bool,
     /// When it last came or went, in milliseconds since 1970.
     seen_at: Option<i64>,
     unsaved: bool,
@@ -54,10 +59,11 @@ struct Here {
 
 impl Here {
     fn ability(&self) -> Ability {
-        match (self.online, self.display_out) {
+        match (self.online, self.display) {
             (false, _) => Ability::Away,
-            (true, true) => Ability::DisplayOut,
-            (true, false) => Ability::Able,
+            (true, Some(true)) => Ability::Able,
+            (true, Some(false)) => Ability::DisplayOut,
+            (true, None) => Ability::Silent,
         }
     }
 }
@@ -131,11 +137,19 @@ impl Presence {
         }
     }
 
-    /// Whether a companion's display works; whether that is news.
+    /// A session with a companion begins: what it said of its display before is void.
+    pub(crate) fn session(&self, device: PublicKey) {
+        if let Some(here) = self.all().get_mut(&device) {
+            here.display = None;
+        }
+    }
+
+    /// Whether a companion's display works; whether people should know: it is out, or works again.
     pub(crate) fn display(&self, device: PublicKey, works: bool) -> bool {
         let mut all = self.all();
         let Some(here) = all.get_mut(&device) else { return false };
-        std::mem::replace(&mut here.display_out, !works) == works
+        here.display = Some(works);
+        std::mem::replace(&mut here.told_out, !works) == works
     }
 
     /// Nobody can be heard.
@@ -194,6 +208,8 @@ mod tests {
         presence.expect(SHELF);
         assert_eq!((presence.ability(SHELF), presence.ability(STRANGER)), (Ability::Away, Ability::Away));
         presence.note(SHELF, true);
+        assert_eq!((presence.ability(SHELF), presence.able()), (Ability::Silent, 0), "it has not said yet");
+        assert!(!presence.display(SHELF, true), "as it should be");
         assert_eq!((presence.ability(SHELF), presence.able()), (Ability::Able, 1));
         assert!(presence.display(SHELF, false) && !presence.display(SHELF, false), "news once");
         assert_eq!(
@@ -206,5 +222,11 @@ mod tests {
         assert!(presence.display(SHELF, true));
         assert_eq!(presence.able(), 1);
         assert!(!presence.display(STRANGER, false));
+        presence.session(SHELF);
+        assert_eq!(
+            (presence.ability(SHELF), presence.able()),
+            (Ability::Silent, 0),
+            "what it said before is void"
+        );
     }
 }

@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use gatepost_link::decision::PublicKey;
+use gatepost_link::{decision::PublicKey, envelope::VERSION};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
@@ -34,6 +34,10 @@ pub enum Unable {
     Offline,
     /// It is connected, and its display does not answer: nobody can read there.
     DisplayOut,
+    /// It is connected, and its firmware is too old to say whether its display works.
+    Firmware,
+    /// It is connected, and has not said yet whether its display works.
+    Silent,
 }
 
 impl Unable {
@@ -48,6 +52,10 @@ impl Unable {
             Self::Offline => format!("{count} {are} not connected"),
             Self::DisplayOut if count == 1 => "1 has a display that does not answer".into(),
             Self::DisplayOut => format!("{count} have displays that do not answer"),
+            Self::Firmware if count == 1 => "1 has firmware that is too old: update it".into(),
+            Self::Firmware => format!("{count} have firmware that is too old: update it"),
+            Self::Silent if count == 1 => "1 has not said yet whether its display works".into(),
+            Self::Silent => format!("{count} have not said yet whether their displays work"),
         }
     }
 }
@@ -60,6 +68,12 @@ impl fmt::Display for Unable {
             Self::Unsealed => "it must be paired anew",
             Self::Offline => "it is not connected",
             Self::DisplayOut => "its display does not answer",
+            Self::Firmware => {
+                "its firmware is too old: update it by cable (firmware/README.md); its pairing stays"
+            }
+            Self::Silent => {
+                "it has not said yet whether its display works; if that stays so, update its firmware"
+            }
         })
     }
 }
@@ -76,6 +90,8 @@ impl Approvals {
                 Ability::Able => None,
                 Ability::Away => Some(Unable::Offline),
                 Ability::DisplayOut => Some(Unable::DisplayOut),
+                Ability::Silent if device.version < VERSION => Some(Unable::Firmware),
+                Ability::Silent => Some(Unable::Silent),
             }
         }
     }
@@ -128,23 +144,36 @@ pub struct Paired {
     pub devices: usize,
     /// Programs.
     pub software: usize,
+    /// Those of both kinds whose firmware was too old for this hub when they were last here.
+    pub outdated: usize,
 }
 
 impl Paired {
     /// As it stands in the register.
     pub fn read(db: &Connection) -> Result<Self, StoreError> {
-        let sql = "SELECT coalesce(sum(NOT software), 0), coalesce(sum(software), 0) FROM devices
-                   WHERE revoked_at IS NULL";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-        let (devices, software) = db.query_row(sql, [], read)?;
+        let sql = "SELECT coalesce(sum(NOT software), 0), coalesce(sum(software), 0),
+                   coalesce(sum(seal IS NOT NULL AND version < ?), 0) FROM devices WHERE revoked_at IS NULL";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let (devices, software, outdated): (i64, i64, i64) = db.query_row(sql, [VERSION], read)?;
         let number = |count| usize::try_from(count).unwrap_or(0);
-        Ok(Self { devices: number(devices), software: number(software) })
+        Ok(Self { devices: number(devices), software: number(software), outdated: number(outdated) })
     }
 
     /// What is wrong with these where so many must approve, and what to do; nothing if they can.
     pub fn warnings(self, software_allowed: bool, quorum: u32) -> Vec<String> {
-        let Self { devices, software } = self;
+        let Self { devices, software, outdated } = self;
         let mut warnings = vec![];
+        if outdated > 0 {
+            let (number, their) = if outdated == 1 {
+                ("1 companion that is paired has", "its")
+            } else {
+                ("some companions that are paired have", "their")
+            };
+            warnings.push(format!(
+                "approval: {number} firmware that is too old for this hub, as far as the hub knows: nobody is asked there until it is \
+                 updated by cable (firmware/README.md); {their} pairing stays (gatepost companion list)"
+            ));
+        }
         if software > 0 && !software_allowed {
             let (number, are) =
                 if software == 1 { ("1 companion", "is") } else { ("some companions", "are") };
@@ -212,6 +241,7 @@ mod tests {
     fn here(house: &House, n: u8) {
         house.approvals.presence().expect(public(n));
         house.approvals.presence().note(public(n), true);
+        house.approvals.presence().display(public(n), true);
     }
 
     fn problem(words: &str) -> Option<String> {
@@ -239,6 +269,13 @@ mod tests {
         house.approvals.presence().display(public(9), false);
         let why = "no companion can be asked: 1 has a display that does not answer";
         assert_eq!(told(&house, seq).await, (1, 0, problem(why)));
+        house.approvals.presence().session(public(9));
+        let why = "no companion can be asked: 1 has not said yet whether its display works";
+        assert_eq!(told(&house, seq).await, (1, 0, problem(why)));
+        house.tamper("UPDATE devices SET version = 3").await;
+        let why = "no companion can be asked: 1 has firmware that is too old: update it";
+        assert_eq!(told(&house, seq).await, (1, 0, problem(why)));
+        house.tamper("UPDATE devices SET version = 4").await;
         house.approvals.presence().display(public(9), true);
         assert_eq!(told(&house, seq).await, (1, 1, None));
         let receipt = house.outbox.receipt(seq).await.unwrap();

@@ -43,6 +43,8 @@ pub struct Registered {
     pub revoked_at: Option<i64>,
     /// Whether the hub has its key for sealed sessions; one from before those must be paired anew.
     pub sealed: bool,
+    /// The highest version of the link that it has spoken.
+    pub version: u8,
 }
 
 impl Registered {
@@ -231,7 +233,7 @@ fn find(db: &Connection, which: &str) -> Result<Registered, DeviceError> {
 pub(super) fn all(db: &Connection) -> Result<Vec<Registered>, StoreError> {
     let mut rows = db.prepare_cached(
         "SELECT key, name, software, counter, added_at, seen_at, decided_at, revoked_at,
-         seal IS NOT NULL FROM devices
+         seal IS NOT NULL, version FROM devices
          ORDER BY revoked_at IS NOT NULL, added_at, key",
     )?;
     let rows = rows.query_map([], read)?;
@@ -249,12 +251,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Registered> {
         decided_at: row.get(6)?,
         revoked_at: row.get(7)?,
         sealed: row.get(8)?,
+        version: row.get(9)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use gatepost_link::seal::SealKey;
+    use gatepost_link::{envelope::VERSION, seal::SealKey};
 
     use super::*;
     use crate::approval::device::{self, Device};
@@ -282,7 +285,7 @@ mod tests {
                 name: name.into(),
                 software: false,
                 login: None,
-                version: 3,
+                version: VERSION,
             };
             device::register(&self.store, device).await
         }

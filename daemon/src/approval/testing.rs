@@ -4,6 +4,7 @@ use ed25519_dalek::SigningKey;
 use gatepost_link::{
     Digest,
     decision::{PublicKey, Statement, Verdict},
+    envelope::VERSION,
     seal::SealKey,
     session::SessionHash,
 };
@@ -60,7 +61,7 @@ impl House {
                 name: name.into(),
                 software: false,
                 login: None,
-                version: 3,
+                version: VERSION,
             };
             device::register(outbox.store(), device).await.unwrap();
         }

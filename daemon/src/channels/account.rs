@@ -76,8 +76,8 @@ struct Account {
 /// Why no account answers to a channel and an account name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAccount {
-    /// The seed's words: agents know them.
-    #[error("No adapter registered for platform \"{0}\"")]
+    /// The channel has no account.
+    #[error("no account is set up on channel \"{0}\"")]
     Channel(String),
     /// The channel has accounts, but not this one.
     #[error("no account {account:?} on {channel}; there is: {known}")]

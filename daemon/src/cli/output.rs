@@ -49,7 +49,7 @@ pub(super) fn receipt(receipt: &Value) -> String {
     let parts = receipt.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for (number, part) in (1..).zip(parts) {
         lines.push_str(&format!("\n  part {number}: {}", text(part, "state")));
-        for name in ["platform_id", "error"] {
+        for name in ["platform_id", "reason", "error"] {
             if !text(part, name).is_empty() {
                 lines.push_str(&format!(" {}", text(part, name)));
             }

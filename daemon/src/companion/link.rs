@@ -16,7 +16,6 @@ use std::{
 
 use gatepost_link::{
     decision::PublicKey,
-    envelope::VERSION,
     seal::SealSecret,
     session::Ends,
     topic::{self, PAIRING_FILTER, PAIRING_PREFIX, PairingTopics, Topics},
@@ -284,7 +283,7 @@ impl Serving {
     fn welcome(&mut self, device: Device) -> &mut Companion {
         self.presence.expect(device.key);
         let topics = Topics::new(self.hub, device.key);
-        let ends = Ends { hub: self.hub, device: device.key };
+        let ends = Ends::new(self.hub, device.key);
         let companion = self.companions.entry(topics.up.as_str().to_owned()).or_insert_with(|| Companion {
             session: Session::new(ends, self.secret.clone(), device.seal, device.version),
             device: device.clone(),
@@ -320,13 +319,19 @@ impl Serving {
         match companion.session.received(Instant::now(), &publish.payload) {
             Ok(Asked::Nothing) => {}
             Ok(Asked::Begun) => {
-                tracing::info!(companion = name, "a companion is here");
+                match companion.session.is_outdated() {
+                    false => tracing::info!(companion = name, "a companion is here"),
+                    true => tracing::warn!(
+                        companion = name,
+                        "a companion is here whose firmware is too old: it is asked nothing; update it by cable (firmware/README.md)"
+                    ),
+                }
                 self.presence.note(companion.device.key, true);
-                // It says at once if it does not.
-                self.presence.display(companion.device.key, true);
-                if companion.device.version < VERSION {
-                    companion.device.version = VERSION;
-                    let noted = device::spoke(self.outbox.store(), companion.device.key, VERSION).await;
+                self.presence.session(companion.device.key);
+                let version = companion.session.version();
+                if companion.device.version < version {
+                    companion.device.version = version;
+                    let noted = device::spoke(self.outbox.store(), companion.device.key, version).await;
                     if let Err(error) = noted {
                         tracing::error!(companion = name, %error, "cannot note which version a companion speaks");
                     }

@@ -2,7 +2,7 @@
 //!
 //! - [`broker`]: the embedded MQTT broker, or the address of one that somebody runs, and [`tls`] to that one;
 //! - [`sealed`]: one companion's sealed sessions, without I/O: payloads in, frames out;
-//! - [`session`]: what is said in them;
+//! - [`session`]: what is said in them, and `outdated`: what companions with older firmware are told;
 //! - [`link`]: the hub's connection to the broker, and the loop that joins sessions and approvals;
 //! - [`pairing`]: how a new one is taken in, without I/O, and [`logins`]: who may connect to the embedded broker;
 //! - [`register`]: what their owner does to them.
@@ -10,6 +10,7 @@
 pub mod broker;
 pub mod link;
 pub mod logins;
+mod outdated;
 pub mod pairing;
 pub mod register;
 pub mod sealed;

@@ -20,7 +20,7 @@ use std::{
 use gatepost_link::{
     Digest,
     decision::PublicKey,
-    envelope::{self, MAX_FRAME, VERSION},
+    envelope::{self, FrameError, MAX_FRAME, VERSION},
     frame,
     pairing::{Down, FromDevice, FromHub, Host, PAIRING_USER, PairingError, Up},
     seal::SealSecret,
@@ -93,6 +93,9 @@ impl Window {
             Ok(up) => up,
             Err(error) => {
                 tracing::warn!(%error, "not a message of a pairing");
+                if matches!(error, FrameError::Downgrade { .. }) && matches!(self.stage, Stage::Waiting) {
+                    self.end(PairError::Firmware);
+                }
                 return None;
             }
         };

@@ -14,7 +14,7 @@ use std::{
 };
 
 use gatepost_link::{
-    envelope::{self, Down, FrameError, MAX_FRAME, Up, VERSION},
+    envelope::{self, Down, FrameError, MAX_FRAME, OLDEST, Up, VERSION},
     frame,
     seal::{Random, SealError, SealKey, SealSecret, TAG},
     session::{self, Arrived, Ends, Session, SessionHash},
@@ -87,6 +87,8 @@ pub(super) struct Sealed {
     seen: u8,
     candidate: Option<Candidate>,
     current: Option<Session>,
+    /// The version that is spoken in the present session.
+    version: u8,
     previous: Option<Session>,
     heard: Option<Instant>,
     opens: VecDeque<Vec<u8>>,
@@ -99,6 +101,7 @@ pub(super) struct Sealed {
 #[derive(Debug)]
 struct Candidate {
     session: Session,
+    version: u8,
     answer: Vec<u8>,
 }
 
@@ -111,6 +114,7 @@ impl Sealed {
             seen,
             candidate: None,
             current: None,
+            version: VERSION,
             previous: None,
             heard: None,
             opens: VecDeque::new(),
@@ -125,15 +129,22 @@ impl Sealed {
         self.current.is_some()
     }
 
+    /// The version of the link that the companion speaks in this session.
+    pub(super) fn version(&self) -> u8 {
+        self.version
+    }
+
     /// Takes a payload from the companion, or from anybody.
     pub(super) fn received(&mut self, now: Instant, payload: &[u8]) -> Result<Heard, Fault> {
-        match envelope::decode(payload, self.seen)? {
-            Up::Open { noise } => self.open(now, noise).map(|()| Heard::Nothing),
+        let up = envelope::decode(payload, self.seen)?;
+        let version = payload.first().copied().unwrap_or(VERSION);
+        match up {
+            Up::Open { noise } => self.open(now, version, noise).map(|()| Heard::Nothing),
             Up::Sealed { number, bytes } => self.sealed(now, number, bytes),
         }
     }
 
-    fn open(&mut self, now: Instant, noise: &[u8]) -> Result<(), Fault> {
+    fn open(&mut self, now: Instant, version: u8, noise: &[u8]) -> Result<(), Fault> {
         if self.opens.back().is_some_and(|last| last == noise) {
             // Delivered twice, or its answer was lost.
             if let Some(candidate) = &self.candidate {
@@ -148,15 +159,17 @@ impl Sealed {
             return Ok(());
         }
         self.opened = Some(now);
-        let answered = session::answer(&self.ends, &self.secret, &self.device, noise, &mut System);
+        // The version is in the prologue: another than the companion's own comes to nothing.
+        let ends = Ends { version, ..self.ends };
+        let answered = session::answer(&ends, &self.secret, &self.device, noise, &mut System);
         let (session, message) = answered.map_err(|_| Fault::Forged)?;
         if self.opens.len() == OPENS {
             self.opens.pop_front();
         }
         self.opens.push_back(noise.to_vec());
-        let answer = written(&Down::Opened { noise: &message });
+        let answer = written_as(version, &Down::Opened { noise: &message });
         self.out.push_back(answer.clone());
-        self.candidate = Some(Candidate { session, answer });
+        self.candidate = Some(Candidate { session, version, answer });
         Ok(())
     }
 
@@ -215,11 +228,12 @@ impl Sealed {
 
     /// The candidate is the present session.
     fn begin(&mut self, now: Instant, text: Vec<u8>) -> Heard {
-        let session = self.candidate.take().expect("it was just opened in").session;
+        let Candidate { session, version, .. } = self.candidate.take().expect("it was just opened in");
         let hash = session.hash();
         self.previous = self.current.replace(session);
         self.heard = Some(now);
-        self.seen = self.seen.max(VERSION);
+        self.version = version;
+        self.seen = self.seen.max(version);
         // What still waits was sealed in another.
         self.out.clear();
         Heard::Frame { session: hash, begins: true, text }
@@ -237,7 +251,10 @@ impl Sealed {
     pub(super) fn greet(&mut self, now: Instant) {
         if self.greeted.is_none_or(|last| now.duration_since(last) >= BETWEEN_GREETS) {
             self.greeted = Some(now);
-            self.out.push_back(written(&Down::Greet));
+            // In every version that it may speak: which one, its answer says.
+            for version in self.seen.clamp(OLDEST, VERSION)..=VERSION {
+                self.out.push_back(written_as(version, &Down::Greet));
+            }
         }
     }
 
@@ -247,7 +264,9 @@ impl Sealed {
         let (mut plain, mut sealed) = ([0; MAX_FRAME], [0; MAX_FRAME + TAG]);
         let text = frame::encode(down, &mut plain).expect("every frame of the hub fits");
         match session.seal(text, &mut sealed) {
-            Ok((number, bytes)) => self.out.push_back(written(&Down::Sealed { number, bytes })),
+            Ok((number, bytes)) => {
+                self.out.push_back(written_as(self.version, &Down::Sealed { number, bytes }))
+            }
             Err(_) => self.close(),
         }
     }
@@ -260,7 +279,12 @@ impl Sealed {
 
 /// A payload of the hub's, to a companion that it knows or to one that is being paired.
 pub(super) fn written(envelope: &impl Serialize) -> Vec<u8> {
-    envelope::encode(envelope, &mut [0; MAX_FRAME]).expect("every payload of the hub fits").to_vec()
+    written_as(VERSION, envelope)
+}
+
+fn written_as(version: u8, envelope: &impl Serialize) -> Vec<u8> {
+    let mut buffer = [0; MAX_FRAME];
+    envelope::encode_as(version, envelope, &mut buffer).expect("every payload of the hub fits").to_vec()
 }
 
 #[cfg(test)]

@@ -22,7 +22,10 @@ use gatepost_link::{
     session::{Ends, SessionHash},
 };
 
-use super::sealed::{Fault, Heard, Sealed};
+use super::{
+    outdated,
+    sealed::{Fault, Heard, Sealed},
+};
 use crate::approval::Waiting;
 
 /// Faults in a minute after which a companion is not listened to.
@@ -59,6 +62,17 @@ pub struct Session {
     probe: Option<Probe>,
     /// The decision that was taken last, and when: the word of it may have been lost with its session.
     consumed: Option<(Instant, RequestId)>,
+    /// The card that stands for all messages in this session, where the firmware is too old for them.
+    notice: Notice,
+}
+
+/// What a companion with older firmware is shown instead of messages, once in a session.
+#[derive(Debug, Default)]
+enum Notice {
+    #[default]
+    Due,
+    Shown(Waiting),
+    Read,
 }
 
 /// What was offered or withdrawn may not have arrived.
@@ -126,7 +140,18 @@ impl Session {
             unproven: false,
             probe: None,
             consumed: None,
+            notice: Notice::Due,
         }
+    }
+
+    /// The version of the link that the companion speaks in this session.
+    pub fn version(&self) -> u8 {
+        self.sealed.version()
+    }
+
+    /// Whether the companion's firmware is too old to be asked anything.
+    pub fn is_outdated(&self) -> bool {
+        !outdated::may_be_asked(self.version())
     }
 
     /// Takes a payload from the companion, or from anybody who speaks in its name.
@@ -181,7 +206,15 @@ impl Session {
                 self.fetch(request, piece);
                 Asked::Nothing
             }
+            Up::Decision(Decision { request, .. }) if self.is_notice(request) => {
+                // Whatever was decided on it is nothing; it was read, or pressed away blindly.
+                self.notice = Notice::Read;
+                self.withdraw(request, Withdrawal::Cancelled);
+                Asked::Nothing
+            }
             Up::Decision(decision) => Asked::Decide(session, decision),
+            // Firmware that may say so only when it changes is not believed to have a display that works.
+            Up::Display { .. } if self.is_outdated() => Asked::Nothing,
             Up::Display { works } => {
                 let tell = self.displays.is_left(now);
                 self.displays.spend();
@@ -216,6 +249,22 @@ impl Session {
         self.unshown.clear();
         self.told = None;
         self.probe = None;
+        self.notice = Notice::Due;
+    }
+
+    fn is_notice(&self, request: RequestId) -> bool {
+        matches!(&self.notice, Notice::Shown(card) if card.request == request)
+    }
+
+    /// What is offered to firmware that is too old for messages.
+    fn notice(&mut self, now_ms: i64) -> Vec<Waiting> {
+        if matches!(self.notice, Notice::Due) {
+            self.notice = Notice::Shown(outdated::card(now_ms));
+        }
+        match &self.notice {
+            Notice::Shown(card) => vec![card.clone()],
+            Notice::Due | Notice::Read => vec![],
+        }
     }
 
     fn fetch(&mut self, request: RequestId, piece: u16) {
@@ -238,7 +287,8 @@ impl Session {
 
     /// Brings the companion up to date with what waits: withdraws what is over, offers what is new.
     ///
-    /// `over` says why a request that was offered does not wait any more.
+    /// `over` says why a request that was offered does not wait any more. A companion whose firmware is too old is offered one card
+    /// that says so.
     pub fn update(
         &mut self,
         now: Instant,
@@ -249,6 +299,8 @@ impl Session {
         if !self.sealed.is_open() {
             return;
         }
+        let notice = self.is_outdated().then(|| self.notice(now_ms));
+        let waiting = notice.as_deref().unwrap_or(waiting);
         let gone: Vec<RequestId> = self
             .offered
             .keys()

@@ -14,7 +14,7 @@ use gatepost_link::{
 
 use super::sealed::System;
 
-pub(super) const ENDS: Ends = Ends { hub: PublicKey([1; 32]), device: PublicKey([2; 32]) };
+pub(super) const ENDS: Ends = Ends::new(PublicKey([1; 32]), PublicKey([2; 32]));
 pub(super) const HUB: SealSecret = SealSecret([3; 32]);
 const DEVICE: SealSecret = SealSecret([4; 32]);
 
@@ -26,12 +26,18 @@ pub(super) fn device() -> SealKey {
 /// A device with the keys of the one companion; two of these are a device and its clone.
 pub(super) struct Device {
     sealed: Sealed,
+    version: u8,
     now: u64,
 }
 
 impl Device {
     pub(super) fn new() -> Self {
-        Self { sealed: Sealed::new(ENDS, DEVICE, HUB.public()), now: 0 }
+        Self::speaking(VERSION)
+    }
+
+    /// The same with firmware that speaks this version.
+    pub(super) fn speaking(version: u8) -> Self {
+        Self { sealed: Sealed::new(Ends { version, ..ENDS }, DEVICE, HUB.public()), version, now: 0 }
     }
 
     /// Begins a session; the payload that says so.
@@ -44,7 +50,7 @@ impl Device {
     /// Hears a payload: a frame's text, if it is one.
     pub(super) fn hear(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let mut plain = [0; MAX_FRAME];
-        match self.sealed.received(Millis(self.now), payload, VERSION, &mut plain, &mut System) {
+        match self.sealed.received(Millis(self.now), payload, self.version, &mut plain, &mut System) {
             Heard::Frame(text) => Some(text.to_vec()),
             Heard::Begun(_) | Heard::Again | Heard::Lost | Heard::Ignored => None,
         }

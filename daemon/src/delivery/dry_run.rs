@@ -117,7 +117,7 @@ impl Pipeline {
         let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
         let content = resolved.content(agent, &call, origin.as_ref(), &attachments, &touched);
-        let parts = self.plan(adapter.as_ref(), rules, &content, renderings)?;
+        let parts = self.plan(adapter.as_ref(), rules, &content, renderings).await?;
         if verdict == "hold" {
             document::check(&parts, &attachments)
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     approval::{self, Holding, Terms},
+    blocking,
     channels::{Adapter, Quoted},
     message::{
         deed::Deed,
@@ -140,7 +141,7 @@ impl Pipeline {
             .accounts
             .pick(&target.channel, Some(account))
             .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), ""))?;
-        let parts = self.plan(adapter.as_ref(), rules, content, renderings)?;
+        let parts = self.plan(adapter.as_ref(), rules, content, renderings).await?;
         Ok(match verdict {
             Verdict::Hold(reason) => Judged::Asked(reason, parts),
             _ => Judged::Sent(parts),
@@ -148,7 +149,7 @@ impl Pipeline {
     }
 
     /// The requests that a message becomes, with the words of what it answers where its platform wants them.
-    pub(super) fn plan(
+    pub(super) async fn plan(
         &self,
         adapter: &dyn Adapter,
         rules: &AgentRules,
@@ -167,7 +168,8 @@ impl Pipeline {
         let quoted =
             known.as_ref().map(|known| Quoted { author: known.author.as_deref(), text: &known.text });
         let made = self.made_by(content);
-        plan::parts(adapter, rules, &Content { quoted, made_by: made.as_ref(), ..*content }, renderings)
+        let content = Content { quoted, made_by: made.as_ref(), ..*content };
+        blocking::run(content.bytes(), || plan::parts(adapter, rules, &content, renderings)).await
     }
 }
 

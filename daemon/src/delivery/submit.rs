@@ -22,7 +22,7 @@ use crate::{
         call::Call,
         receipt::{PartReceipt, Receipt},
         refusal::{Code, NO_ACCOUNT, Refusal},
-        state::PartState,
+        state::{PartState, State},
         target::Target,
     },
     outbox::{
@@ -202,13 +202,7 @@ impl Pipeline {
         let (outbox, terms) = (&self.0.outbox, self.0.approvals.terms());
         let accepted = match judged {
             Judged::Sent(parts) => {
-                let planned = PartReceipt {
-                    state: PartState::Planned,
-                    platform_id: None,
-                    error: None,
-                    recipients: None,
-                    text: None,
-                };
+                let planned = PartReceipt::new(State::Ready, PartState::Planned, None);
                 let planned = vec![planned; parts.len()];
                 let accepted = outbox.accept_released(new, parts).await.map_err(not_accepted)?;
                 accepted.map(|message| (message.clone(), receipt_of(message, planned)))

@@ -279,9 +279,10 @@ fn unknown_channel<'a>(target: &'a str, channels: &[&str]) -> Option<&'a str> {
     (a_name && !KINDS_OF_ID.contains(&head)).then_some(head)
 }
 
+/// Answered before the allowlist is asked: it is a mistake in writing, and the hint names the channels that Gatepost has, which
+/// are the same in every hub. Which of them are configured here is told only to who may write there: the allowlist answers first.
 fn no_adapter(channel: &str, channels: &[&str]) -> Refusal {
-    // The words of the tool that agents know.
-    let error = format!("No adapter registered for platform \"{}\"", clip(channel));
+    let error = format!("there is no channel \"{}\"", clip(channel));
     let hint = match nearest(&channel.to_ascii_lowercase(), channels.iter().copied()) {
         Some(near) => format!("did you mean {near:?}?"),
         None => format!("the hub knows: {}", channels.join(", ")),
@@ -355,18 +356,18 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_channel_is_refused_in_the_seeds_words() {
+    fn an_unknown_channel_is_refused_in_plain_words() {
         for call in [
             json!({"to": "x", "channel": "pigeon", "message": "hi"}),
             json!({"to": "pigeon:x", "message": "hi"}),
         ] {
             let refusal = parse(call).unwrap_err();
             assert_eq!(refusal.code, Code::ExecutionFailed);
-            assert_eq!(refusal.error, "No adapter registered for platform \"pigeon\"");
+            assert_eq!(refusal.error, "there is no channel \"pigeon\"");
         }
         assert!(parse(json!({"to": "user:ann", "channel": "local", "message": "hi"})).is_ok());
         let tg = json!({"to": "tg:123", "message": "hi"});
-        assert_eq!(parse(tg.clone()).unwrap_err().error, "No adapter registered for platform \"tg\"");
+        assert_eq!(parse(tg.clone()).unwrap_err().error, "there is no channel \"tg\"");
         assert!(Call::parse(&tg, &["telegram"]).is_ok());
     }
 

@@ -94,7 +94,10 @@ pub struct PartReceipt {
     /// The platform's id of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform_id: Option<String>,
-    /// The platform's words on why it did not arrive.
+    /// What is to be said of it if nothing is wrong: why it waits for another attempt, or in what form it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The platform's words on why it did not arrive. Only of a part that is `failed` or `unknown`, if `ok` is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Whom it reached, where it went to several people and the platform says so of each of them.
@@ -103,6 +106,15 @@ pub struct PartReceipt {
     /// What is seen of it, where the message is looked at and not only answered for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+}
+
+impl PartReceipt {
+    /// A part in this state of a message in that one, with the words on it.
+    pub fn new(message: State, state: PartState, words: Option<String>) -> Self {
+        let wrong = !message.is_ok() && matches!(state, PartState::Failed | PartState::Unknown);
+        let (reason, error) = if wrong { (None, words) } else { (words, None) };
+        Self { state, platform_id: None, reason, error, recipients: None, text: None }
+    }
 }
 
 impl Receipt {

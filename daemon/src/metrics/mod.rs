@@ -90,7 +90,7 @@ impl Metrics {
         text.sample(&[], as_f64(self.presence.registered()));
         text.family("gatepost_companions_online", Kind::Gauge, "Companions that are connected now.");
         text.sample(&[], as_f64(self.presence.online()));
-        let able = "Companions that are connected now and whose display works: somebody can be asked there.";
+        let able = "Companions that are connected now and have said that their display works: somebody can be asked there.";
         text.family("gatepost_companions_able", Kind::Gauge, able);
         text.sample(&[], as_f64(self.presence.able()));
         self.write_servers(&mut text);

@@ -323,14 +323,12 @@ const APPROVAL: &str = "SELECT deadline,
 /// What a caller is told of a message.
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
     let parts = PartRow::all(db, message.seq)?.into_iter();
-    let told = |PartRow { state, platform_id, error, recipients, .. }| PartReceipt {
-        state,
-        platform_id,
-        error,
-        recipients,
-        text: None,
-    };
     let (seq, state) = (message.seq, message.state);
+    let told = |PartRow { state: of_part, platform_id, error, recipients, .. }| PartReceipt {
+        platform_id,
+        recipients,
+        ..PartReceipt::new(state, of_part, error)
+    };
     let receipt = receipt_of(message, parts.map(told).collect());
     let waits: Option<(i64, bool)> =
         db.prepare_cached(APPROVAL)?.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;

@@ -111,7 +111,7 @@ fn step(tx: &Transaction<'_>, purge: &Purge) -> Result<usize, StoreError> {
     }
     if let (Some((_, first)), Some((_, last))) = (ended.first(), ended.last()) {
         let detail = json!({
-            "messages": ended.len(), "first": first, "last": last, "ended_before": purge.before, "state": purge.state,
+            "messages": ended.len(), "first": first, "last": last, "ended_before": crate::clock::rfc3339(purge.before), "ended_before_ms": purge.before, "state": purge.state,
         });
         let message = (ended.len() == 1).then_some(first.as_str());
         audit::append(tx, &Entry { actor: &purge.by, event: "queue.purged", message, detail })?;

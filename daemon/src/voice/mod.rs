@@ -19,6 +19,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 
 use crate::{
+    blocking,
     channels::formats,
     program::{Program, ProgramError},
     render,
@@ -68,6 +69,7 @@ impl Default for Bounds {
 
 /// Markdown as one reads it aloud; none where there is nothing to read.
 pub fn words_of(text: &str) -> Option<String> {
+    blocking::expect_off_runtime(text.len());
     let parts = render::render(&render::parse(text), &formats::LOCAL.flavour).ok()?;
     let text = parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n\n");
     (!text.trim().is_empty()).then_some(text)

@@ -103,8 +103,8 @@ pub struct App<C: Counter> {
     outbound: Outbound,
     pub(crate) buttons: Buttons,
     pub(crate) status: Option<Status>,
-    /// The display did not take what was drawn last.
-    display_out: bool,
+    /// Whether the display took what was drawn last; unknown before anything was drawn.
+    display: Option<bool>,
     /// What was said to the hub last that it answers with anything: [`Up::Ready`], or [`Up::Display`].
     unanswered: Option<(Up, Retry)>,
     /// The request decided last; a late copy of its offer opens no card.
@@ -128,7 +128,7 @@ impl<C: Counter> App<C> {
             outbound: Outbound::default(),
             buttons: Buttons::default(),
             status: None,
-            display_out: false,
+            display: None,
             unanswered: None,
             done: None,
             ignored: 0,
@@ -153,8 +153,8 @@ impl<C: Counter> App<C> {
         self.link = Link::Ready { hub, session };
         self.end_session(Standing::Awaited { until: now.after(OFFER_AGAIN) });
         self.ask(now, Up::Ready);
-        if self.display_out {
-            self.ask(now, Up::Display { works: false });
+        if let Some(works) = self.display {
+            self.ask(now, Up::Display { works });
         }
         self.tick(now);
     }
@@ -193,8 +193,8 @@ impl<C: Counter> App<C> {
     /// What became of a `screen` of [`App::screen`]: whether the display has taken all of it. A page counts as shown by this
     /// alone, so a runner says so after every drawing, of the last screen that it drew.
     pub fn drawn(&mut self, now: Millis, screen: &Screen, taken: bool) {
-        if self.display_out == taken {
-            self.display_out = !taken;
+        if self.display != Some(taken) {
+            self.display = Some(taken);
             if self.ready() {
                 self.ask(now, Up::Display { works: taken });
             }
@@ -221,7 +221,7 @@ impl<C: Counter> App<C> {
 
     /// Whether the display did not take what was drawn last. Draw again after [`REDRAW`].
     pub fn display_out(&self) -> bool {
-        self.display_out
+        self.display == Some(false)
     }
 
     /// Lets time pass. Call it when [`App::next_tick`] says; more often does no harm.
@@ -258,7 +258,7 @@ impl<C: Counter> App<C> {
             Stage::Notice { until, .. } => Some(*until),
         };
         let unanswered = self.unanswered.map(|(_, retry)| retry.at());
-        let redraw = self.display_out.then(|| now.after(REDRAW));
+        let redraw = self.display_out().then(|| now.after(REDRAW));
         [press, hold, stage, unanswered, redraw].into_iter().flatten().min()
     }
 

@@ -346,7 +346,7 @@ impl<S: Storage, R: Random> Companion<S, R> {
 }
 
 fn paired(device: PublicKey, keys: &Keys, bond: Bond) -> Mode {
-    let ends = Ends { hub: bond.hub, device };
+    let ends = Ends::new(bond.hub, device);
     let sealed = Sealed::new(ends, keys.seal.clone(), bond.seal);
     Mode::Paired { bond, sealed }
 }

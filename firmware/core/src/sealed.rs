@@ -8,7 +8,7 @@
 //! last is void.
 
 use gatepost_link::{
-    envelope::{self, Down, MAX_UP, Up},
+    envelope::{self, Down, MAX_UP, Up, VERSION},
     frame,
     seal::{Random, SealError, SealKey, SealSecret},
     session::{Arrived, Ends, Opening, Session, SessionHash},
@@ -86,7 +86,8 @@ impl Sealed {
         self.due = None;
     }
 
-    /// Takes a payload from the hub, in a version not below `seen`. `plain` is where a frame is opened.
+    /// Takes a payload from the hub, in the version of these ends, unless it has spoken a newer one, `seen`. `plain` is where a
+    /// frame is opened.
     pub fn received<'b>(
         &mut self,
         now: Millis,
@@ -96,6 +97,9 @@ impl Sealed {
         random: &mut impl Random,
     ) -> Heard<'b> {
         let Ok(down) = envelope::decode::<Down<'_>>(bytes, seen) else { return Heard::Ignored };
+        if bytes.first() != Some(&self.ends.version) {
+            return Heard::Ignored;
+        }
         match (down, &mut self.state) {
             (_, State::Down) => Heard::Ignored,
             // The hub came after the message was said, or has forgotten what it answered.
@@ -155,7 +159,7 @@ impl Sealed {
         self.said = Some(now);
         self.due = Some(now.after(self.pause));
         self.pause = OPEN_AGAIN_LAST.min(self.pause * 2);
-        Some(payload(&Up::Open { noise: opening.message() }))
+        Some(payload_as(self.ends.version, &Up::Open { noise: opening.message() }))
     }
 
     /// Seals a frame; [`None`] without a session.
@@ -164,7 +168,7 @@ impl Sealed {
         let (mut plain, mut sealed) = ([0; MAX_UP], [0; MAX_UP]);
         let frame = frame::encode(up, &mut plain).expect("no frame of the companion grows so large");
         let (number, bytes) = session.seal(frame, &mut sealed).ok()?;
-        Some(payload(&Up::Sealed { number, bytes }))
+        Some(payload_as(self.ends.version, &Up::Sealed { number, bytes }))
     }
 
     fn lost<'b>(&mut self, now: Millis, random: &mut impl Random) -> Heard<'b> {
@@ -186,8 +190,13 @@ impl Sealed {
 
 /// A payload of the device's, to the hub that it knows or to one with which it is being paired.
 pub(crate) fn payload(envelope: &impl Serialize) -> Payload {
+    payload_as(VERSION, envelope)
+}
+
+fn payload_as(version: u8, envelope: &impl Serialize) -> Payload {
     let mut bytes = [0; MAX_UP];
-    let bytes = envelope::encode(envelope, &mut bytes).expect("nothing of the companion grows so large");
+    let bytes =
+        envelope::encode_as(version, envelope, &mut bytes).expect("nothing of the companion grows so large");
     Payload::from_slice(bytes).expect("as large as the buffer")
 }
 

@@ -7,9 +7,15 @@ use serde::{Deserialize, Serialize};
 
 /// The version of the link that this crate speaks: the first byte of everything on the broker.
 ///
-/// 2: the report has the last delivery and the time of day. 3: sealed; pairing; the frames of updates.
-pub const VERSION: u8 = 3;
-/// The oldest version that is still understood.
+/// 2: the report has the last delivery and the time of day. 3: sealed; pairing; the frames of updates. 4: the companion says in
+/// every session whether its display works, approves nothing that the display did not take, and knows documents with several
+/// targets.
+///
+/// It rises whenever a companion with older firmware would decide otherwise than people rely on: then companions must be updated
+/// with the hub.
+pub const VERSION: u8 = 4;
+/// The oldest version in which a hub still answers, after the hub was updated and before its companions were: it tells them what to do,
+/// offers them no message and takes no approval of theirs. A companion speaks [`VERSION`] alone.
 pub const OLDEST: u8 = 3;
 /// The largest payload on the broker, in bytes, with its version byte.
 pub const MAX_FRAME: usize = 4096;
@@ -94,8 +100,17 @@ pub type Buffer = [u8; MAX_FRAME];
 
 /// Writes an envelope into `buffer`. Fails where it does not fit.
 pub fn encode<'b>(envelope: &impl Serialize, buffer: &'b mut [u8]) -> Result<&'b [u8], FrameError> {
-    let (version, rest) = buffer.split_first_mut().ok_or(FrameError::Length)?;
-    *version = VERSION;
+    encode_as(VERSION, envelope, buffer)
+}
+
+/// The same in another version, for a peer that speaks no newer one.
+pub fn encode_as<'b>(
+    version: u8,
+    envelope: &impl Serialize,
+    buffer: &'b mut [u8],
+) -> Result<&'b [u8], FrameError> {
+    let (first, rest) = buffer.split_first_mut().ok_or(FrameError::Length)?;
+    *first = version;
     let length = postcard::to_slice(envelope, rest).map_err(|_| FrameError::Length)?.len();
     Ok(&buffer[..=length])
 }
@@ -149,7 +164,7 @@ mod tests {
     fn another_version_is_refused_by_name() {
         let open = Up::Open { noise: &[1; 48] };
         let mut bytes = encode(&open, &mut [0; MAX_UP]).unwrap().to_vec();
-        for version in [0, 1, 2, VERSION + 1, 255] {
+        for version in (0..OLDEST).chain([VERSION + 1, 255]) {
             bytes[0] = version;
             let refused = decode::<Up<'_>>(&bytes, 0).unwrap_err();
             assert_eq!(refused, FrameError::Version(version));
@@ -165,6 +180,16 @@ mod tests {
         assert_eq!(decode::<Up<'_>>(bytes, VERSION), Ok(open));
         let downgrade = FrameError::Downgrade { found: VERSION, seen: VERSION + 1 };
         assert_eq!(decode::<Up<'_>>(bytes, VERSION + 1), Err(downgrade));
+    }
+
+    #[test]
+    fn an_older_version_is_understood_from_who_has_spoken_no_newer_one() {
+        let open = Up::Open { noise: &[1; 48] };
+        let mut buffer = [0; MAX_UP];
+        let bytes = encode_as(OLDEST, &open, &mut buffer).unwrap();
+        assert_eq!((bytes[0], decode::<Up<'_>>(bytes, OLDEST)), (OLDEST, Ok(open)));
+        let downgrade = FrameError::Downgrade { found: OLDEST, seen: VERSION };
+        assert_eq!(decode::<Up<'_>>(bytes, VERSION), Err(downgrade));
     }
 
     #[test]

@@ -37,10 +37,8 @@ pub enum Up {
         /// Why.
         reason: Refusal,
     },
-    /// Whether the companion's display takes what is drawn on it. Said when that changes, and at the beginning of a session
-    /// while it does not; a companion that never says so has a display that works, or is older than this frame.
-    ///
-    /// Hubs from before this frame ignore it, so it came without another version.
+    /// Whether the companion's display takes what is drawn on it. Said at the beginning of a session, once something was
+    /// drawn, and when it changes. Nobody can be asked at a companion that has not said in its session that it does.
     Display {
         /// Whether it does.
         works: bool,

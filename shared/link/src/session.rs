@@ -32,22 +32,29 @@ pub const MESSAGE: usize = 32 + TAG;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SessionHash(pub [u8; 32]);
 
-/// Both ends' signing keys: who speaks with whom.
+/// Both ends' signing keys, and the version that they speak: who speaks with whom, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
     /// The hub.
     pub hub: PublicKey,
     /// The device.
     pub device: PublicKey,
+    /// The version of the link: that of the envelopes around the handshake.
+    pub version: u8,
 }
 
 impl Ends {
+    /// These two, in the version that this crate speaks.
+    pub const fn new(hub: PublicKey, device: PublicKey) -> Self {
+        Self { hub, device, version: VERSION }
+    }
+
     fn prologue(&self) -> [u8; DOMAIN.len() + 1 + 64] {
         let mut prologue = [0; DOMAIN.len() + 1 + 64];
         let (domain, rest) = prologue.split_at_mut(DOMAIN.len());
         domain.copy_from_slice(DOMAIN);
         let (version, keys) = rest.split_at_mut(1);
-        version[0] = VERSION;
+        version[0] = self.version;
         let (hub, device) = keys.split_at_mut(32);
         hub.copy_from_slice(&self.hub.0);
         device.copy_from_slice(&self.device.0);

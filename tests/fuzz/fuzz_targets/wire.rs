@@ -17,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 
 const HUB: SealSecret = SealSecret([1; 32]);
 const DEVICE: SealSecret = SealSecret([2; 32]);
-const ENDS: Ends = Ends { hub: PublicKey([3; 32]), device: PublicKey([4; 32]) };
+const ENDS: Ends = Ends::new(PublicKey([3; 32]), PublicKey([4; 32]));
 
 /// Handshakes that wait for an answer, a session, and the first text of each of its sides.
 struct Prepared {

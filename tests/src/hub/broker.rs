@@ -141,6 +141,7 @@ pub struct Impostor {
 
 struct State {
     sealed: Sealed,
+    version: u8,
     start: Instant,
     session: Option<SessionHash>,
     frames: Vec<Vec<u8>>,
@@ -152,12 +153,21 @@ impl Impostor {
     /// # Errors
     /// The broker did not let it, or the hub answered nothing.
     pub fn connect(port: u16, bond: &Bond, keys: &Keys) -> Result<Self> {
+        Self::speaking(VERSION, port, bond, keys)
+    }
+
+    /// The same, as firmware that speaks this version of the link.
+    ///
+    /// # Errors
+    /// The broker did not let it, or the hub answered nothing.
+    pub fn speaking(version: u8, port: u16, bond: &Bond, keys: &Keys) -> Result<Self> {
         let device = PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes());
         let topics = Topics::new(bond.hub, device);
         let (client, mut events) = Wire::connect(port, (&bond.user, &bond.password));
         client.try_subscribe(topics.down.as_str(), QoS::AtLeastOnce)?;
-        let sealed = Sealed::new(Ends { hub: bond.hub, device }, keys.seal.clone(), bond.seal);
-        let state = State { sealed, start: Instant::now(), session: None, frames: Vec::new() };
+        let ends = Ends { version, ..Ends::new(bond.hub, device) };
+        let sealed = Sealed::new(ends, keys.seal.clone(), bond.seal);
+        let state = State { sealed, version, start: Instant::now(), session: None, frames: Vec::new() };
         let state = Arc::new(Mutex::new(state));
         let (shared, speaker, up) = (Arc::clone(&state), client.clone(), topics.up.clone());
         let task = tokio::spawn(async move {
@@ -207,6 +217,12 @@ impl Impostor {
         self.say(&Up::Decision(decision))
     }
 
+    /// Its session's frames so far, each as somebody makes of it what is wanted.
+    pub fn heard<T>(&self, wanted: impl Fn(frame::Down<'_>) -> Option<T>) -> Vec<T> {
+        let state = lock(&self.state);
+        state.frames.iter().filter_map(|bytes| frame::decode(bytes).ok().and_then(&wanted)).collect()
+    }
+
     /// How many frames of its session were of this kind.
     pub fn frames(&self, wanted: impl Fn(&frame::Down<'_>) -> bool) -> usize {
         let state = lock(&self.state);
@@ -231,7 +247,7 @@ impl State {
 
     fn hear(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let (now, mut plain) = (self.now(), [0; MAX_FRAME]);
-        match self.sealed.received(now, payload, VERSION, &mut plain, &mut System) {
+        match self.sealed.received(now, payload, self.version, &mut plain, &mut System) {
             Heard::Begun(session) => {
                 self.session = Some(session);
                 self.sealed.seal(&Up::Ready).map(|payload| payload.to_vec())

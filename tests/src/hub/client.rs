@@ -94,6 +94,7 @@ impl Client {
         let headers = answer.headers().iter().filter_map(as_text).collect();
         let text = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_string()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        no_error_where_all_is_well(&body)?;
         Ok(Answer { status: answer.status().as_u16(), kind, headers, body })
     }
 
@@ -236,4 +237,31 @@ fn list(mut answer: Value, member: &str) -> Result<Vec<Value>> {
         Value::Array(values) => Ok(values),
         other => anyhow::bail!("{member} is {other}"),
     }
+}
+
+/// An `error` stands only where something is wrong: in an answer with `ok: false`, or in a listed message that ended badly. Asked of
+/// every answer that a test gets.
+///
+/// # Errors
+/// There is one elsewhere; they say where.
+pub fn no_error_where_all_is_well(answer: &Value) -> Result<()> {
+    fn look(value: &Value, well: bool, answer: &Value) -> Result<()> {
+        match value {
+            Value::Object(members) => {
+                let message = members.contains_key("agent").then(|| members.get("state")).flatten();
+                let well = match (members.get("ok").and_then(Value::as_bool), message.and_then(Value::as_str))
+                {
+                    (Some(ok), _) => ok,
+                    (None, Some(state)) => ["accepted", "held", "ready", "sending", "sent"].contains(&state),
+                    (None, None) => well,
+                };
+                let error = members.get("error").is_some_and(|error| !error.is_null());
+                anyhow::ensure!(!(well && error), "an error where all is well: {value} in {answer}");
+                members.values().try_for_each(|member| look(member, well, answer))
+            }
+            Value::Array(values) => values.iter().try_for_each(|value| look(value, well, answer)),
+            _ => Ok(()),
+        }
+    }
+    look(answer, false, answer)
 }

@@ -285,6 +285,28 @@ impl TestHub {
         })?)
     }
 
+    /// A companion that was paired before the hub was updated, and is here with the firmware of then: it speaks this version of the
+    /// link.
+    ///
+    /// # Errors
+    /// The hub is stopped, refused it, or had no session for it.
+    pub async fn join_outdated(&self, name: &str, version: u8) -> Result<(Keys, Impostor)> {
+        let keys = keys();
+        self.hub()?.companions().add(Device { version, ..registration(&keys, name) }).await?;
+        let old = Impostor::speaking(version, self.running()?.port, &self.bond(self.hub()?)?, &keys)?;
+        Ok((keys, old))
+    }
+
+    /// The same companion with the firmware of today, and what it kept.
+    ///
+    /// # Errors
+    /// The hub is stopped.
+    pub fn updated(&self, name: &str, keys: Keys) -> Result<Guest> {
+        let mut guest = Guest { name: name.into(), keys, companion: None };
+        self.connect(&mut guest)?;
+        Ok(guest)
+    }
+
     /// Connects a companion that is registered, from the beginning, as after a power cut.
     ///
     /// # Errors

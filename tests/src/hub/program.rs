@@ -84,7 +84,9 @@ impl Ended {
     /// It did not, or that is no JSON.
     pub fn json(self) -> Result<Value> {
         let printed = self.well()?;
-        serde_json::from_str(&printed).with_context(|| printed)
+        let value: Value = serde_json::from_str(&printed).with_context(|| printed)?;
+        super::client::no_error_where_all_is_well(&value)?;
+        Ok(value)
     }
 }
 

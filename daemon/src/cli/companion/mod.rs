@@ -61,7 +61,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;
             let broker = answer.get("broker").cloned().unwrap_or_default();
             if broker.get("connected") == Some(&Value::Bool(false)) {
-                print_note!("the MQTT broker is away, and everybody with it: {}", text(&broker, "error"));
+                print_note!("the MQTT broker is away, and everybody with it: {}", text(&broker, "reason"));
             }
             let companions = answer.get("companions").and_then(Value::as_array).cloned().unwrap_or_default();
             match json {
@@ -153,6 +153,10 @@ fn list(companions: &[Value]) -> String {
             let state = match (text(companion, "revoked_at"), is("online"), is("able")) {
                 ("", ..) if text(companion, "unable_because").starts_with("not allowed") => "not allowed",
                 ("", true, true) => "online",
+                ("", true, false) if text(companion, "unable_because").contains("firmware is too old") => {
+                    "too old"
+                }
+                ("", true, false) if text(companion, "unable_because").contains("has not said") => "pending",
                 ("", true, false) => "no display",
                 ("", false, _) => "offline",
                 _ => "revoked",

@@ -47,6 +47,11 @@ pub enum PairError {
         "the attempt was disturbed by messages that were not the device's: somebody is on the broker; pair again"
     )]
     Disturbed,
+    /// It speaks an older version of the link.
+    #[error(
+        "the firmware of the device that asked to be paired is too old: update it by cable (firmware/README.md), then pair it"
+    )]
+    Firmware,
     /// It is a program, and those may not decide here.
     #[error(
         "this companion is software: set [approval] allow_software_companion = true and restart the hub, if it may decide"

@@ -219,6 +219,17 @@ fn a_disturber_ends_the_attempt_and_pairs_nobody() {
     assert!(matches!(answer.try_recv().unwrap(), Err(PairError::Disturbed)));
 }
 
+#[test]
+fn who_pairs_a_device_with_older_firmware_is_told_to_update_it() {
+    let mut table = Table::new(false, false);
+    let mut first = written_up(&Up::First { noise: &[7; 64] });
+    first[0] = envelope::OLDEST;
+    assert_eq!(table.window.received(table.at(), table.device.attempt(), &first), None);
+    let told = table.shown.try_recv().unwrap();
+    assert!(matches!(told, Err(PairError::Firmware)), "{told:?}");
+    assert!(table.window.failed().is_some_and(|why| why.contains("too old")));
+}
+
 fn written_up(up: &Up<'_>) -> Vec<u8> {
     envelope::encode(up, &mut [0; MAX_FRAME]).unwrap().to_vec()
 }

@@ -8,7 +8,7 @@ use crate::companion::testing::{Device, ENDS, HUB, device};
 const READY: Up = Up::Ready;
 
 fn hub() -> Sealed {
-    Sealed::new(ENDS, HUB, device(), 0)
+    Sealed::new(ENDS, HUB, device(), VERSION)
 }
 
 /// Long enough after the last thing for no bound to be in the way.

@@ -100,7 +100,7 @@ impl World {
         let mut store = Store::memory();
         store.store_keys(&KEYS).unwrap();
         store.store_bond(&bond).unwrap();
-        let ends = Ends { hub: HUB, device: key };
+        let ends = Ends::new(HUB, key);
         let mut world = Self {
             session: Session::new(ends, HUB_SECRET, KEYS.seal.public(), VERSION),
             device: Companion::new(store, System, Geometry::SMALL, Settings::default()).unwrap(),

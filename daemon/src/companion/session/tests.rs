@@ -1,5 +1,10 @@
 //! What a companion is offered, and what it may ask for.
 
+use gatepost_link::{
+    decision::{SignatureBytes, Verdict},
+    envelope::{FrameError, OLDEST, VERSION},
+};
+
 use super::*;
 use crate::companion::testing::{Device, ENDS, HUB, device};
 
@@ -153,4 +158,54 @@ fn a_clone_is_told_of_however_much_else_was_refused() {
     std::mem::swap(&mut table.device, &mut clone);
     assert_eq!(table.begin(), Ok(Asked::Begun));
     assert_eq!(table.session.received(table.now, &clone.say(&Up::Ready)), Err(Fault::Cloned));
+}
+
+/// A table whose device speaks an older version of the link.
+fn older() -> Table {
+    let session = Session::new(ENDS, HUB, device(), OLDEST);
+    Table { session, device: Device::speaking(OLDEST), now: Instant::now() }
+}
+
+#[test]
+fn firmware_that_is_too_old_is_offered_a_card_that_says_so_and_no_message() {
+    let mut table = older();
+    assert_eq!(table.begin(), Ok(Asked::Begun));
+    assert!(table.session.is_outdated());
+    table.session.update(table.now, 0, &[waiting(1), waiting(2)], |_| Withdrawal::Expired);
+    table.session.update(table.now, 0, &[waiting(1), waiting(2)], |_| Withdrawal::Expired);
+    assert_eq!(table.frames(), ["Offer"]);
+    let card = table.session.offered().next().unwrap();
+    assert!(card != waiting(1).request && card != waiting(2).request);
+    assert_eq!(table.say(&Up::Display { works: true }), Ok(Asked::Nothing), "it is not believed");
+    assert_eq!(table.say(&Up::Fetch { request: waiting(1).request, piece: 0 }), Ok(Asked::Nothing));
+    assert_eq!(table.frames(), ["Withdraw"], "no piece of a message");
+    let signature = SignatureBytes([0; 64]);
+    let decision = Decision { request: card, verdict: Verdict::Approve, counter: 1, signature };
+    assert_eq!(table.say(&Up::Decision(decision)), Ok(Asked::Nothing));
+    table.session.update(table.now, 0, &[waiting(1)], |_| Withdrawal::Expired);
+    assert_eq!(table.frames(), ["Withdraw"], "not again in this session");
+    assert_eq!(table.begin(), Ok(Asked::Begun));
+    table.session.update(table.now, 0, &[waiting(1)], |_| Withdrawal::Expired);
+    assert_eq!(table.frames(), ["Offer"], "in the next one again");
+}
+
+#[test]
+fn who_has_spoken_the_present_version_speaks_no_older_one_any_more() {
+    let mut table = older();
+    table.begin().unwrap();
+    table.device = Device::new();
+    assert_eq!(table.begin(), Ok(Asked::Begun));
+    assert!(!table.session.is_outdated());
+    table.device = Device::speaking(OLDEST);
+    let downgrade = FrameError::Downgrade { found: OLDEST, seen: VERSION };
+    assert_eq!(table.begin(), Err(Fault::Frame(downgrade)));
+}
+
+#[test]
+fn a_handshake_that_says_another_version_outside_than_inside_comes_to_nothing() {
+    let mut table = older();
+    table.now += Duration::from_secs(1);
+    let mut open = Device::new().open();
+    open[0] = OLDEST;
+    assert_eq!(table.session.received(table.now, &open), Err(Fault::Forged));
 }

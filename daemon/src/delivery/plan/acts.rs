@@ -6,6 +6,7 @@ use super::{
     shown,
 };
 use crate::{
+    blocking,
     channels::{Act, Adapter},
     message::{
         deed::{Deed, Poll},
@@ -64,6 +65,7 @@ pub(super) fn part(
 
 /// The text beside a deed: one part, or none.
 fn text(adapter: &dyn Adapter, content: &Content<'_>, prefix: Option<&str>) -> Result<Option<Part>, Refusal> {
+    blocking::expect_off_runtime(content.text.len());
     let mut document = render::parse(content.text);
     if document.is_blank() {
         return match content.deed {

@@ -78,6 +78,13 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// How long its texts are.
+    pub(in crate::delivery) fn bytes(&self) -> usize {
+        let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let files = self.attachments.iter().map(|file| of(&file.caption) + of(&file.spoken));
+        self.text.len() + files.sum::<usize>()
+    }
+
     /// The address that its requests name.
     pub(super) fn recipient(&self, adapter: &dyn Adapter) -> &'a str {
         // What nobody could identify goes nowhere but to the address that was judged.

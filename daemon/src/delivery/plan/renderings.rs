@@ -11,6 +11,7 @@ use std::sync::{
 
 use super::parts::{headline, rendered};
 use crate::{
+    blocking,
     message::{attachment::Attachment, refusal::Refusal},
     render::{self, Flavour, Part},
 };
@@ -78,6 +79,7 @@ impl Renderings {
             return Ok(Arc::clone(rendering));
         }
         self.made.fetch_add(1, Ordering::Relaxed);
+        blocking::expect_off_runtime(markdown.len());
         let mut document = render::parse(markdown);
         let (is_blank, headline) = (document.is_blank(), headline(&document, files));
         if let Some(prefix) = prefix.filter(|_| !is_blank || files.is_empty()) {

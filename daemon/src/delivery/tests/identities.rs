@@ -404,7 +404,7 @@ mod named {
         }
         // To who may write there it is said what is missing.
         let refusal = desk.submit(&json!({"to": "telegram:5", "message": "x"})).await.unwrap_err();
-        assert!(refusal.error.contains("No adapter registered"), "{refusal}");
+        assert!(refusal.error.contains("no account is set up on channel"), "{refusal}");
         let refusal = desk
             .submit(&json!({"to": "local:bob", "accountId": "secret", "message": "x"}))
             .await

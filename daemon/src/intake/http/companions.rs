@@ -100,7 +100,7 @@ struct Register {
 struct AtBroker {
     connected: bool,
     /// Why not, and what to do about it.
-    error: Option<String>,
+    reason: Option<String>,
 }
 
 /// A companion under its new name.
@@ -136,7 +136,7 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
         let listed = door.0.companions.list().await.map_err(desk::broken)?;
         let companions = listed.iter().map(Companion::from).collect();
         let Broker { connected, error } = door.0.companions.presence().broker();
-        let broker = AtBroker { connected, error };
+        let broker = AtBroker { connected, reason: error };
         Ok(Json(Register { ok: true, companions, broker }).into_response())
     })
     .await

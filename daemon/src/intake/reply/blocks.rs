@@ -7,6 +7,8 @@
 
 use std::{collections::HashMap, ops::Range};
 
+use crate::blocking;
+
 /// The most blocks of one text.
 pub(super) const MOST: usize = 32;
 
@@ -37,6 +39,7 @@ pub struct Parsed {
 /// Takes a text apart, in time in proportion to its length: at most [`MOST`] blocks are looked for, and each look goes over its
 /// line once.
 pub fn parse(text: &str) -> Parsed {
+    blocking::expect_off_runtime(text.len());
     let text = without_internal(text);
     let mut parsed = Parsed::default();
     let mut rest = text.as_str();

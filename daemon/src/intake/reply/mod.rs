@@ -5,16 +5,20 @@
 //! a call of the `message` tool, by the same checks.
 
 pub mod blocks;
+#[cfg(test)]
+mod growth;
 pub mod quiet;
 mod speech;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use self::blocks::Block;
 use super::desk::{Answer, Incoming};
 use crate::{
     agents::Caller,
-    delivery::{Pipeline, Place, submit::Idempotency},
+    blocking,
+    delivery::{Manners, Pipeline, Place, submit::Idempotency},
     message::{
         call::MAX_TEXT,
         refusal::{Code, Refusal},
@@ -64,6 +68,41 @@ fn or_nothing<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(member: 
     Option::deserialize(member).map(Option::unwrap_or_default)
 }
 
+/// What a turn says, taken apart.
+struct Read {
+    parsed: blocks::Parsed,
+    /// The blocks that say something.
+    blocks: Vec<Block>,
+    /// The bare text, if it says something.
+    said: Option<String>,
+    /// The words to be spoken.
+    words: Option<String>,
+}
+
+impl Read {
+    fn of(response: &Response, manners: &Manners) -> Self {
+        let parsed = blocks::parse(&response.text);
+        let block = |block: &Block| {
+            let text = quiet::said(&block.text, &manners.quiet)?;
+            Some(Block { to: block.to.clone(), text })
+        };
+        // Past the bound none is sent.
+        let blocks = parsed.blocks.iter().take(blocks::MOST).filter_map(block).collect();
+        let said = quiet::said(&parsed.bare, &manners.quiet);
+        let sent = said.as_deref().filter(|_| !parsed.is_scratch(manners));
+        let words = speech::words(response, sent, &manners.quiet);
+        Self { parsed, blocks, said, words }
+    }
+}
+
+impl blocks::Parsed {
+    /// Whether its bare text is for nobody. Words of a block that is written wrongly are somebody's, and not those of this
+    /// conversation.
+    fn is_scratch(&self, manners: &Manners) -> bool {
+        !self.blocks.is_empty() || manners.blocks_only || self.broken
+    }
+}
+
 /// Hands a turn's words over.
 pub(super) struct Reply<'a> {
     pub pipeline: Pipeline,
@@ -97,25 +136,22 @@ impl Reply<'_> {
             return Err(Refusal::new(Code::TooLarge, error, "shorten it"));
         }
         let manners = self.pipeline.manners(self.caller.agent());
-        let parsed = blocks::parse(&response.text);
+        let bytes = response.text.len() + response.voice_text.len();
+        let Read { parsed, blocks, said, words } =
+            blocking::run(bytes, || Read::of(&response, &manners)).await;
         if parsed.blocks.len() > blocks::MOST {
             let error = format!("the text has more than {} message blocks", blocks::MOST);
             return Err(Refusal::input(error, "write fewer").because("too_many"));
         }
-        // Words of a block that is written wrongly are somebody's, and not those of this conversation.
-        let scratch = !parsed.blocks.is_empty() || manners.blocks_only || parsed.broken;
+        let scratch = parsed.is_scratch(&manners);
         let mut calls = Vec::new();
-        for block in &parsed.blocks {
-            if let Some(text) = quiet::said(&block.text, &manners.quiet) {
-                calls.push(self.addressed(&block.to, text, &turn.context, &origin).await);
-            }
+        for Block { to, text } in blocks {
+            calls.push(self.addressed(&to, text, &turn.context, &origin).await);
         }
-        let said = quiet::said(&parsed.bare, &manners.quiet);
         if scratch && said.is_some() {
             tracing::info!(agent = self.caller.agent(), scratchpad = parsed.bare, "bare text is not sent");
         }
         let (said, dropped) = if scratch { (None, said) } else { (said, None) };
-        let words = speech::words(&response, said.as_deref(), &manners.quiet);
         let mut sent = Vec::with_capacity(calls.len() + 1);
         for call in calls {
             sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));

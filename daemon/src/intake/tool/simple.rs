@@ -124,10 +124,17 @@ fn own_names(error: &str) -> String {
         let target = target.strip_prefix("target").unwrap_or(target);
         return format!("Target{target}is not in the personality's allowed messaging targets{allowed}");
     }
-    [("\"to\"", "\"target\""), ("\"channel\"", "\"platform\""), ("\"message\"", "\"body\"")]
-        .into_iter()
-        .find_map(|(theirs, own)| error.strip_prefix(theirs).map(|rest| format!("{own}{rest}")))
-        .unwrap_or_else(|| error.to_owned())
+    let no_adapter = "No adapter registered for platform ";
+    [
+        ("\"to\"", "\"target\""),
+        ("\"channel\"", "\"platform\""),
+        ("\"message\"", "\"body\""),
+        ("there is no channel ", no_adapter),
+        ("no account is set up on channel ", no_adapter),
+    ]
+    .into_iter()
+    .find_map(|(theirs, own)| error.strip_prefix(theirs).map(|rest| format!("{own}{rest}")))
+    .unwrap_or_else(|| error.to_owned())
 }
 
 /// The text with at most so many characters: of a list of what is allowed it says how many it leaves out.
@@ -164,7 +171,22 @@ fn length(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::refusal::Code;
+    use crate::{
+        channels::account::NoAccount,
+        message::{call::Call, refusal::Code},
+    };
+
+    #[test]
+    fn a_platform_without_an_adapter_is_refused_in_the_words_that_its_agents_know() {
+        let to_pigeon = json!({"channel": "pigeon", "to": "ann", "message": "hi"});
+        let unknown = Call::parse(&to_pigeon, &["local"]).unwrap_err();
+        assert_eq!(unknown.error, "there is no channel \"pigeon\"");
+        let without = NoAccount::Channel("pigeon".into()).to_string();
+        let without = Refusal::new(Code::ExecutionFailed, without, "configure one");
+        for plain in [unknown, without] {
+            assert_eq!(refusal(plain).error, "No adapter registered for platform \"pigeon\"");
+        }
+    }
 
     #[test]
     fn it_takes_its_own_parameters_and_says_what_is_wrong_by_their_names() {

@@ -480,7 +480,10 @@ fn a_hub_that_lost_the_session_is_met_in_another_and_the_card_goes_on() {
         matches!(desk.view(), View::Card(card) if !card.deniable),
         "nothing can be decided between sessions"
     );
-    assert_eq!(desk.converse(), [Said::Open, Said::Frame(Up::Ready)]);
+    assert_eq!(
+        desk.converse(),
+        [Said::Open, Said::Frame(Up::Ready), Said::Frame(Up::Display { works: true })]
+    );
     let say = desk.hub.say(&Down::Offer(offer));
     desk.receive(&say);
     assert!(matches!(desk.view(), View::Card(card) if card.deniable));

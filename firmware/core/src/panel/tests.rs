@@ -2,7 +2,8 @@
 
 use std::{cell::RefCell, rc::Rc, vec, vec::Vec};
 
-use gatepost_link::{decision::Verdict, frame::Up};
+use embedded_graphics_core::geometry::Size;
+use gatepost_link::{decision::Verdict, frame::Up, session::SessionHash};
 
 use super::*;
 use crate::{
@@ -11,17 +12,37 @@ use crate::{
     Geometry, Settings,
     buttons::HOLD,
     testing::{
-        Bench, Memory,
+        Bench, HUB, Memory,
         display::{Cable, Double},
         document,
     },
 };
 
-const GEOMETRIES: [Geometry; 2] = [Geometry::SMALL, Geometry::LARGE];
+/// Displays by their pixels, and the cells that fit on them: what boards have, odd sizes, and what a terminal gives from the
+/// smallest that is taken to the largest.
+fn panels() -> Vec<(Geometry, Size)> {
+    let boards = [
+        (Geometry::SMALL, Size::new(128, 64)),
+        (Geometry::new(30, 8), Size::new(240, 135)),
+        (Geometry::new(30, 15), Size::new(240, 240)),
+        (Geometry::LARGE, Size::new(320, 240)),
+    ];
+    let odd = [
+        (Geometry::new(23, 7), Size::new(143, 61)),
+        (Geometry::new(37, 11), Size::new(301, 179)),
+        (Geometry::new(21, 13), Size::new(169, 211)),
+    ];
+    let terminals = [(0, 0), (20, 15), (40, 5), (39, 14), (u8::MAX, u8::MAX)];
+    let terminals = terminals.map(|(columns, rows)| Geometry::new(columns, rows));
+    let pixels = |cells: Geometry| Size::new(cells.columns() as u32 * 8, cells.rows() as u32 * 16);
+    let terminals = terminals.map(|geometry| (geometry, pixels(geometry)));
+    boards.into_iter().chain(odd).chain(terminals).collect()
+}
 
 /// A device with a card open, and its display's cable, which may be pulled from the start.
 fn house(geometry: Geometry, pulled: bool) -> (Bench, Rc<RefCell<Cable>>) {
-    let (display, cable) = Double::new(geometry);
+    let size = panels().into_iter().find(|(of, _)| *of == geometry).expect("a panel of this geometry").1;
+    let (display, cable) = Double::sized(size);
     cable.borrow_mut().pulled = pulled;
     let mut bench = Bench::with(geometry, Memory::default(), Settings::default());
     bench.panel = Some(Panel::new(display));
@@ -48,7 +69,7 @@ fn displays(bench: &Bench) -> Vec<bool> {
 
 #[test]
 fn without_a_display_nothing_is_approved_and_the_hub_is_told() {
-    for geometry in GEOMETRIES {
+    for (geometry, _) in panels() {
         let (mut bench, cable) = house(geometry, true);
         presses_blindly(&mut bench);
         assert!(bench.decisions().is_empty());
@@ -64,7 +85,7 @@ fn without_a_display_nothing_is_approved_and_the_hub_is_told() {
 
 #[test]
 fn a_display_that_comes_back_is_started_and_shows_every_page_before_a_hold_counts() {
-    for geometry in GEOMETRIES {
+    for (geometry, _) in panels() {
         let (mut bench, cable) = house(geometry, true);
         presses_blindly(&mut bench);
         cable.borrow_mut().pulled = false;
@@ -82,12 +103,12 @@ fn a_display_that_comes_back_is_started_and_shows_every_page_before_a_hold_count
 /// Whichever flush fails, no page is passed over, and what is decided afterwards was shown afterwards.
 #[test]
 fn whichever_flush_fails_its_page_does_not_count_until_it_is_shown() {
-    for geometry in GEOMETRIES {
+    for (geometry, size) in panels() {
         let (mut whole, cable) = house(geometry, false);
         whole.read();
         let flushes = cable.borrow().flushes;
         for fails_at in 0..flushes {
-            let (display, cable) = Double::new(geometry);
+            let (display, cable) = Double::sized(size);
             cable.borrow_mut().fails_at = Some(fails_at);
             let mut bench = Bench::new(geometry);
             bench.panel = Some(Panel::new(display));
@@ -122,40 +143,61 @@ fn whichever_flush_fails_its_page_does_not_count_until_it_is_shown() {
 
 #[test]
 fn a_display_that_is_pulled_out_during_the_hold_ends_it() {
-    let (mut bench, cable) = house(Geometry::SMALL, false);
-    bench.read();
-    bench.edge(Approve, Pressed);
-    bench.wait(HOLD - 200);
-    assert!(bench.screen().hold.is_some());
-    cable.borrow_mut().pulled = true;
-    bench.wait(5_000);
-    bench.edge(Approve, Released);
-    assert!(bench.decisions().is_empty());
-    cable.borrow_mut().pulled = false;
-    bench.wait(2 * START_AGAIN);
-    bench.press(Approve, HOLD);
-    assert_eq!(bench.verdicts(), [Verdict::Approve], "every page was read before");
+    for (geometry, _) in panels() {
+        let (mut bench, cable) = house(geometry, false);
+        bench.read();
+        bench.edge(Approve, Pressed);
+        bench.wait(HOLD - 200);
+        assert!(bench.screen().hold.is_some());
+        cable.borrow_mut().pulled = true;
+        bench.wait(5_000);
+        bench.edge(Approve, Released);
+        assert!(bench.decisions().is_empty());
+        cable.borrow_mut().pulled = false;
+        bench.wait(2 * START_AGAIN);
+        bench.press(Approve, HOLD);
+        assert_eq!(bench.verdicts(), [Verdict::Approve], "every page was read before");
+    }
 }
 
 #[test]
 fn a_press_that_began_while_nothing_was_shown_is_no_hold() {
-    let (mut bench, cable) = house(Geometry::SMALL, false);
-    bench.read();
-    cable.borrow_mut().pulled = true;
-    bench.wait(2_000);
-    bench.edge(Approve, Pressed);
-    cable.borrow_mut().pulled = false;
-    bench.wait(5_000);
-    bench.edge(Approve, Released);
-    assert!(bench.decisions().is_empty());
+    for (geometry, _) in panels() {
+        let (mut bench, cable) = house(geometry, false);
+        bench.read();
+        cable.borrow_mut().pulled = true;
+        bench.wait(2_000);
+        bench.edge(Approve, Pressed);
+        cable.borrow_mut().pulled = false;
+        bench.wait(5_000);
+        bench.edge(Approve, Released);
+        assert!(bench.decisions().is_empty());
+    }
 }
 
 #[test]
-fn a_new_session_is_told_again_that_the_display_is_out() {
-    let (mut bench, _) = house(Geometry::SMALL, true);
-    bench.disconnect();
-    bench.connect();
-    assert_eq!(displays(&bench), [false, false]);
+fn a_new_session_is_told_again_whether_the_display_works() {
+    for (geometry, _) in panels() {
+        let (mut bench, _) = house(geometry, true);
+        bench.disconnect();
+        bench.connect();
+        assert_eq!(displays(&bench), [false, false]);
+        let (mut bench, _) = house(geometry, false);
+        bench.disconnect();
+        bench.connect();
+        assert_eq!(displays(&bench), [true, true]);
+    }
+}
+
+#[test]
+fn of_a_display_on_which_nothing_was_drawn_yet_nothing_is_said() {
+    let mut bench = Bench::new(Geometry::SMALL);
+    bench.app.opening(Millis(0));
+    bench.app.connected(Millis(0), HUB, SessionHash([1; 32]));
+    assert_eq!((bench.app.next_frame(), bench.app.next_frame()), (Some(Up::Ready), None));
+    let screen = bench.screen();
+    bench.app.drawn(Millis(1), &screen, true);
+    assert_eq!(bench.app.next_frame(), Some(Up::Display { works: true }));
 }
 
 #[test]
@@ -181,22 +223,30 @@ fn another_screen_than_the_page_is_not_taken_for_it() {
 
 #[test]
 fn a_display_too_small_for_the_screen_never_counts() {
-    let (display, _) = Double::new(Geometry::SMALL);
-    let mut bench = Bench::new(Geometry::LARGE);
-    bench.panel = Some(Panel::new(display));
-    bench.connect();
-    bench.offer(&document());
-    presses_blindly(&mut bench);
-    assert!(bench.decisions().is_empty());
+    for (geometry, _) in panels() {
+        // A pixel less than the smaller face's cells take, in either direction.
+        let (width, height) = (geometry.columns() as u32 * 6, geometry.rows() as u32 * 8);
+        for size in [Size::new(width - 1, 4 * height), Size::new(4 * width, height - 1)] {
+            let (display, _) = Double::sized(size);
+            let mut bench = Bench::new(geometry);
+            bench.panel = Some(Panel::new(display));
+            bench.connect();
+            bench.offer(&document());
+            presses_blindly(&mut bench);
+            assert!(bench.decisions().is_empty() && bench.app.display_out(), "{geometry:?} on {size}");
+        }
+    }
 }
 
 #[test]
 fn a_display_is_started_for_every_page_in_case_it_was_put_in_anew() {
-    let (mut bench, cable) = house(Geometry::SMALL, false);
-    let before = cable.borrow().starts;
-    bench.read();
-    let View::Card(card) = bench.screen().view else { panic!("no card") };
-    assert_eq!(cable.borrow().starts - before, usize::from(card.pages) - 1);
+    for (geometry, _) in panels() {
+        let (mut bench, cable) = house(geometry, false);
+        let before = cable.borrow().starts;
+        bench.read();
+        let View::Card(card) = bench.screen().view else { panic!("no card") };
+        assert_eq!(cable.borrow().starts - before, usize::from(card.pages) - 1);
+    }
 }
 
 #[test]

@@ -43,7 +43,11 @@ pub(crate) struct Double {
 impl Double {
     /// One that all of a screen fits on, and its cable.
     pub(crate) fn new(geometry: Geometry) -> (Self, Rc<RefCell<Cable>>) {
-        let size = if geometry == Geometry::SMALL { Size::new(128, 64) } else { Size::new(320, 240) };
+        Self::sized(if geometry == Geometry::SMALL { Size::new(128, 64) } else { Size::new(320, 240) })
+    }
+
+    /// One of this size, in pixels.
+    pub(crate) fn sized(size: Size) -> (Self, Rc<RefCell<Cable>>) {
         let pixels = vec![false; (size.width * size.height) as usize];
         let cable = Rc::<RefCell<Cable>>::default();
         (Self { drawn: Drawn { size, pixels }, cable: Rc::clone(&cable) }, cable)

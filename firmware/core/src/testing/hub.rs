@@ -79,7 +79,7 @@ impl Hub {
     pub(crate) fn hear(&mut self, device: (PublicKey, SealKey), payload: &[u8]) -> (Said, Option<Vec<u8>>) {
         match envelope::decode(payload, VERSION).unwrap() {
             envelope::Up::Open { noise } => {
-                let ends = Ends { hub: HUB, device: device.0 };
+                let ends = Ends::new(HUB, device.0);
                 let (session, noise) =
                     session::answer(&ends, &self.secret, &device.1, noise, &mut self.dice).unwrap();
                 self.session = Some(session);

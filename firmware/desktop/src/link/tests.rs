@@ -121,7 +121,7 @@ impl Hub {
     async fn opened(&mut self, payload: &[u8]) -> Option<Up> {
         match envelope::decode(payload, VERSION).unwrap() {
             envelope::Up::Open { noise } => {
-                let ends = Ends { hub: HUB, device: self.device };
+                let ends = Ends::new(HUB, self.device);
                 let (session, noise) =
                     session::answer(&ends, &HUB_SECRET, &DEVICE_SECRET.public(), noise, &mut System).unwrap();
                 self.session = Some(session);

@@ -16,7 +16,7 @@ struct Pair {
 impl Pair {
     fn new() -> Self {
         let mut random = Seeded(1);
-        let ends = Ends { hub: PublicKey([1; 32]), device: PublicKey([2; 32]) };
+        let ends = Ends::new(PublicKey([1; 32]), PublicKey([2; 32]));
         Self { ends, hub: SealSecret(draw(&mut random)), device: SealSecret(draw(&mut random)), random }
     }
 

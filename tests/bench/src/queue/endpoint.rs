@@ -83,6 +83,7 @@ async fn parse(request: Request) -> Response {
             state: PartState::Planned,
             platform_id: None,
             text: None,
+            reason: None,
             error: None,
             recipients: None,
         }],
