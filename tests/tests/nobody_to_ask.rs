@@ -50,6 +50,12 @@ fn without_a_companion_every_door_says_that_nobody_can_be_asked_why_and_until_wh
         );
     }
 
+    let listed = hub.cli(&["queue", "list"])?.well()?;
+    ensure!(listed.contains(&format!("nobody can be asked: {NOBODY}")), "{listed}");
+    let listed = hub.cli(&["queue", "list", "--json"])?.json()?;
+    let line = listed.as_array().into_iter().flatten().find(|line| line["id"] == id);
+    ensure!(line.is_some_and(|line| line["asked"] == held["asked"]), "{listed}");
+
     let shell = hub.cli(&["queue", "show", id])?.well()?;
     for words in [
         "nobody can be asked: no companion is paired",

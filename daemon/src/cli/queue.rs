@@ -184,11 +184,21 @@ fn list(messages: &[Value]) -> String {
         .map(|message| {
             let mut cells: Vec<String> =
                 ["id", "state", "agent", "to"].map(|name| text(message, name).into()).into();
-            cells.extend([output::moment(text(message, "accepted_at")), output::why(message).into()]);
+            cells.extend([output::moment(text(message, "accepted_at")), why(message)]);
             cells
         })
         .collect();
     output::table(&["ID", "STATE", "AGENT", "TO", "ACCEPTED", "WHY"], &rows)
+}
+
+/// Why a message is where it is; of a held one also that nobody can be asked about it.
+fn why(message: &Value) -> String {
+    let why = output::why(message);
+    match message.pointer("/asked/problem").and_then(Value::as_str) {
+        Some(problem) if why.is_empty() => format!("nobody can be asked: {problem}"),
+        Some(problem) => format!("{why}; nobody can be asked: {problem}"),
+        None => why.into(),
+    }
 }
 
 fn show(message: &Value) -> String {

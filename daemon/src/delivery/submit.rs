@@ -1,10 +1,12 @@
 //! The door's checks, and the write that precedes the answer.
 
 use std::{
+    collections::HashMap,
     sync::{Arc, LazyLock},
     time::Duration,
 };
 
+use rusqlite::Connection;
 use tokio::{sync::oneshot, time::Instant};
 use tracing::{Instrument as _, Span};
 
@@ -20,7 +22,7 @@ use crate::{
         MessageId,
         attachment::Attachment,
         call::Call,
-        receipt::{PartReceipt, Receipt},
+        receipt::{Asked, PartReceipt, Receipt},
         refusal::{Code, NO_ACCOUNT, Refusal},
         state::{PartState, State},
         target::Target,
@@ -288,6 +290,24 @@ impl Pipeline {
     /// What a caller is told of a message now.
     pub async fn receipt(&self, seq: i64) -> Result<Receipt, StoreError> {
         self.0.approvals.explain(self.0.outbox.receipt(seq).await?)
+    }
+
+    /// Who can be asked now about each of these messages, by its id; without those that are not held.
+    pub async fn asked_about(&self, ids: Vec<String>) -> Result<HashMap<String, Asked>, StoreError> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let pipeline = self.clone();
+        let look = move |db: &Connection| {
+            let mut all = HashMap::with_capacity(ids.len());
+            for id in ids {
+                if let Some(asked) = pipeline.0.approvals.asked_about(db, &id)? {
+                    all.insert(id, asked);
+                }
+            }
+            Ok(all)
+        };
+        self.0.outbox.store().read(look).await
     }
 
     /// Waits for a message's end, at most `wait`; the receipt says how far it has come by then.

@@ -159,7 +159,13 @@ impl Desk<'_> {
     pub(super) async fn list(&self, state: Option<State>, limit: u32) -> Result<Vec<Summary>, Refusal> {
         let agent = (self.caller.role != Role::Operator).then(|| self.caller.name.clone());
         let rows = self.pipeline.outbox().list(Filter { agent, state, limit }).await.map_err(broken)?;
-        Ok(rows.into_iter().map(Summary::from).collect())
+        let held = rows.iter().filter(|row| row.state == State::Held).map(|row| row.id.clone()).collect();
+        let mut asked = self.pipeline.asked_about(held).await.map_err(broken)?;
+        let summary = |row: MessageRow| {
+            let asked = asked.remove(&row.id);
+            Summary::of(row, asked)
+        };
+        Ok(rows.into_iter().map(summary).collect())
     }
 }
 

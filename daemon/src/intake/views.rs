@@ -4,7 +4,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    message::{receipt::Receipt, state::State},
+    message::{
+        receipt::{Asked, Receipt},
+        state::State,
+    },
     outbox::row::{MessageRow, PartRow},
 };
 
@@ -29,10 +32,14 @@ pub(super) struct Summary {
     reason: Option<String>,
     /// What went wrong.
     error: Option<String>,
+    /// Who can be asked about it, if it is held; with a `problem` if these are too few.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<Asked>,
 }
 
-impl From<MessageRow> for Summary {
-    fn from(message: MessageRow) -> Self {
+impl Summary {
+    /// A message, and who can be asked about it now.
+    pub(super) fn of(message: MessageRow, asked: Option<Asked>) -> Self {
         let (reason, error) = message.why();
         Self {
             to: message.target().to_string(),
@@ -44,6 +51,7 @@ impl From<MessageRow> for Summary {
             code: message.code,
             reason,
             error,
+            asked,
         }
     }
 }

@@ -95,7 +95,8 @@ pub(super) fn answer(answer: &Value) -> Value {
     {
         let Some(value) = answer.get(member).filter(|value| !value.is_null()) else { continue };
         short[member] = match (member, value) {
-            ("reason" | "error", Value::String(why)) => shortened(why, MAX_ERROR).into(),
+            ("error", Value::String(why)) => shortened(&own_names(why), MAX_ERROR).into(),
+            ("reason", Value::String(why)) => shortened(why, MAX_ERROR).into(),
             ("hint", Value::String(hint)) => shortened(hint, MAX_HINT).into(),
             _ => value.clone(),
         };
@@ -184,7 +185,11 @@ mod tests {
         let without = NoAccount::Channel("pigeon".into()).to_string();
         let without = Refusal::new(Code::ExecutionFailed, without, "configure one");
         for plain in [unknown, without] {
-            assert_eq!(refusal(plain).error, "No adapter registered for platform \"pigeon\"");
+            // It is refused, or was taken and fails later.
+            let failed = json!({"ok": false, "state": "failed", "error": plain.error});
+            let own = "No adapter registered for platform \"pigeon\"";
+            assert_eq!(answer(&failed)["error"], own);
+            assert_eq!(refusal(plain).error, own);
         }
     }
 
