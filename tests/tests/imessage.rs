@@ -79,7 +79,9 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     let file = json!([{"base64": "aGVsbG8=", "name": "b.txt"}]);
     let unknown = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
     ensure!(unknown["state"] == "unknown", "{unknown}");
-    desk.next([Answer::Says(500, json!({"error": {"error": "no"}, "data": {"error": 22}}))]);
+    let words = "Failed to send message! See attached message error code.";
+    let no = json!({"status": 500, "message": "Message Send Error", "error": {"type": "iMessage Error", "message": words}, "data": {"error": 22}});
+    desk.next([Answer::Says(500, no)]);
     let failed = agent.send_and_wait(&json!({"to": to, "message": "To a telephone."}))?;
     ensure!(text(&failed, "error").contains("not on iMessage"), "{failed}");
 
@@ -179,6 +181,20 @@ async fn what_messages_marks_as_failed_is_never_told_as_sent() -> Result<()> {
         let failed = agent.ended(text(&failed, "id"), "failed")?;
         let why = text(&failed, "error");
         ensure!(why.contains("error 22, the recipient is not on iMessage"), "{version:?}: {failed}");
+        ensure!(calls(folder.path())? == 1, "{version:?}: it went once");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_new_is_written_to_with_and_without_the_bridge_of_imsg() -> Result<()> {
+    for version in [Version::Old, Version::Plain, Version::Bridged] {
+        let folder = tempfile::tempdir()?;
+        let mut house = with_imsg(folder.path(), version).await?;
+        let agent = house.agent("courier").await?;
+        let to = "imessage:+4915112345670";
+        let sent = agent.send_and_wait(&json!({"to": to, "message": "We do not know each other."}))?;
+        ensure!(sent["state"] == "sent", "{version:?}: {sent}");
         ensure!(calls(folder.path())? == 1, "{version:?}: it went once");
     }
     Ok(())

@@ -456,8 +456,7 @@ mod tests {
 
     /// The migrations before the one that lets one request be about several messages.
     fn before_shared_requests() -> usize {
-        let shares = |migration: &&str| migration.contains("CREATE TABLE votes_kept");
-        MIGRATIONS.iter().position(|migration| shares(&migration)).expect("the migration")
+        MIGRATIONS.iter().position(|sql| sql.contains("CREATE TABLE votes_kept")).expect("the migration")
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! that was read, for no copy of the tag 1.9.9 itself was: `http/api/v1/validators/messageValidator.ts` at 172b95f (later, with
 //! `textFormatting`), `http/api/v1/validators/chatValidator.ts` at 21c337e (later, with `forceNew`),
 //! `http/api/v1/routers/messageRouter.ts` at 172b95f, `http/api/v1/routers/chatRouter.ts` at 2d43933,
-//! `interfaces/chatInterface.ts` at 1c8ca80, `interfaces/messageInterface.ts` at 00ac351. What a later one accepts and 1.9.9
-//! may not is refused here.
+//! `http/api/v1/responses/errors.ts` at 560b1e5, `interfaces/chatInterface.ts` at 1c8ca80, `interfaces/messageInterface.ts` at
+//! 00ac351. `textFormatting` and `forceNew`, which a later one accepts and 1.9.9 may not, are refused here. The server ignores
+//! a member that a rule does not name; here it is refused, for nothing that is sent is to be ignored.
 
 use std::{
     collections::BTreeSet,
@@ -49,9 +50,10 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
         let mut query: Vec<&str> = request.query.split('&').collect();
         let with = query.iter().position(|pair| *pair == "with=chats").map(|at| query.remove(at));
         if query != [format!("password={PASSWORD}")] {
+            // `Unauthorized` (`errors.ts`).
             return (
                 401,
-                json!({"status": 401, "message": "Unauthorized", "error": {"type": "Authentication Error"}}),
+                json!({"status": 401, "message": "You are not authorized to access this resource", "error": {"type": "Authentication Error", "message": "Unauthorized"}}),
             );
         }
         let path: Vec<&str> = request.path.trim_start_matches("/api/v1/").split('/').collect();
@@ -61,11 +63,14 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 let data = json!({"server_version": "1.9.9", "private_api": true, "helper_connected": true});
                 return (200, json!({"status": 200, "data": data}));
             }
-            // `MessageRouter.find`; its chats are named where they are asked for.
+            // `MessageRouter.find` (`messageRouter.ts` lines 75 to 114); its chats are named if they are asked for.
             ("GET", ["message", guid]) => {
                 let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some((chat, message)) = kept.iter().find(|(_, message)| message["guid"] == *guid) else {
-                    return (404, json!({"status": 404, "error": {"error": "Message does not exist!"}}));
+                    // `NotFound` (`errors.ts`).
+                    let error = json!({"type": "Database Error", "message": "Message does not exist!"});
+                    let message = "The requested resource was not found";
+                    return (404, json!({"status": 404, "message": message, "error": error}));
                 };
                 let mut data = message.clone();
                 data["chats"] = if with.is_some() { json!([{"guid": chat}]) } else { json!([]) };
@@ -109,6 +114,7 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 return (500, json!({"status": 500, "message": "Message Send Error", "error": error}));
             }
             ("POST", ["message", "text"]) => sent(&body),
+            // `MessageRouter.query` (`messageRouter.ts` lines 116 to 237): of a chat that is not there it has nothing.
             ("POST", ["message", "query"]) => {
                 let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 let of = |(chat, message): &(Value, Value)| {
@@ -117,24 +123,28 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 };
                 let most = usize::try_from(body["limit"].as_u64().unwrap_or(100)).unwrap_or(100);
                 let first = usize::try_from(body["offset"].as_u64().unwrap_or(0)).unwrap_or(0);
-                let found: Vec<Value> = kept.iter().rev().filter_map(of).skip(first).take(most).collect();
+                let mut found: Vec<Value> = kept.iter().filter_map(of).collect();
+                if body["sort"] != "ASC" {
+                    found.reverse();
+                }
+                let found: Vec<Value> = found.into_iter().skip(first).take(most).collect();
                 return match queried(&body) {
                     Ok(()) => (
                         200,
                         json!({"status": 200, "message": "Successfully fetched messages!", "data": found}),
                     ),
-                    Err(why) => {
-                        (400, json!({"status": 400, "error": {"type": "Validation Error", "message": why}}))
-                    }
+                    Err(why) => bad_request(&why),
                 };
             }
             ("POST", ["message", "attachment"]) => attached(request),
-            ("POST", ["message", "react"]) => reacted(&body),
-            // `editParamRules`, and `unsendParamRules` after it.
-            ("POST", ["message", _, "edit"]) => {
-                members(&body, &["editedMessage", "backwardsCompatibilityMessage"], &["partIndex"])
+            // `MessageRouter.react`, `editMessage` and `unsendMessage` look for the message first.
+            ("POST", ["message", "react"]) => reacted(&body)
+                .and_then(|()| exists(&kept, body["selectedMessageGuid"].as_str().unwrap_or_default())),
+            ("POST", ["message", guid, "edit"]) => edited(&body).and_then(|()| exists(&kept, guid)),
+            // `unsendParamRules` (`messageValidator.ts` lines 209 to 211).
+            ("POST", ["message", guid, "unsend"]) => {
+                members(&body, &[], &["partIndex"]).and_then(|()| exists(&kept, guid))
             }
-            ("POST", ["message", _, "unsend"]) => members(&body, &[], &["partIndex"]),
             _ => {
                 return (404, json!({"status": 404, "error": {"type": "Not Found", "message": "Not Found"}}));
             }
@@ -147,9 +157,22 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 kept.push((body["chatGuid"].clone(), message));
                 (200, json!({"status": 200, "message": "Message sent!", "data": {"guid": guid, "error": 0}}))
             }
-            Err(why) => (400, json!({"status": 400, "error": {"type": "Validation Error", "message": why}})),
+            Err(why) => bad_request(&why),
         }
     })
+}
+
+/// `BadRequest` (`errors.ts`).
+fn bad_request(why: &str) -> (u16, Value) {
+    let message = "You've made a bad request! Please check your request params & body";
+    (400, json!({"status": 400, "message": message, "error": {"type": "Validation Error", "message": why}}))
+}
+
+/// Whether there is such a message, as the router asks.
+fn exists(kept: &Mutex<Vec<(Value, Value)>>, guid: &str) -> Result<(), String> {
+    let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_there = kept.iter().any(|(_, message)| message["guid"] == guid);
+    if is_there { Ok(()) } else { Err("Selected message does not exist!".into()) }
 }
 
 /// `service;kind;address`, as the GUIDs of Apple's database are
@@ -162,11 +185,13 @@ fn chat(guid: &str) -> Result<(), String> {
     }
 }
 
-/// `sendTextRules` (`messageValidator.ts` lines 71 to 82) and `validateText` (from line 84): what only the Private API does is refused here without it, where the server would
-/// choose that by itself.
+/// `sendTextRules` (`messageValidator.ts` lines 71 to 82) and `validateText` (lines 84 to 138). The server takes the Private API
+/// by itself for what only that does, and needs a `tempGuid` for AppleScript alone; here such a message is refused without it,
+/// and each has both: the hub is to say what it wants. The bound on the text is this double's.
 fn sent(body: &Value) -> Result<(), String> {
     let may = ["effectId", "subject", "selectedMessageGuid", "partIndex"];
     members(body, &["chatGuid", "tempGuid", "message", "method"], &may)?;
+    text(body, "tempGuid", 256)?;
     text(body, "message", 65_536)?;
     chat(text(body, "chatGuid", 256)?)?;
     let private = body["method"] == "private-api";
@@ -221,30 +246,65 @@ fn is_there(body: &Value, request: &Request, chats: &Mutex<BTreeSet<String>>) ->
     }
 }
 
-/// `queryBodyRules` (`messageValidator.ts` lines 52 to 64).
+/// `queryBodyRules` (`messageValidator.ts` lines 52 to 64); a chat is always named here.
 fn queried(body: &Value) -> Result<(), String> {
-    members(body, &["chatGuid"], &["with", "where", "sort", "after", "before", "offset", "limit"])?;
-    match (body["sort"].as_str(), body["limit"].as_u64()) {
-        (Some("ASC" | "DESC"), Some(1..=1_000)) => Ok(()),
-        other => Err(format!("{other:?} is no order and limit")),
+    let may = ["with", "convertAttachments", "where", "sort", "after", "before", "offset", "limit"];
+    members(body, &["chatGuid"], &may)?;
+    let at_least = |name: &str, least: i64| body[name].is_null() || body[name].as_i64() >= Some(least);
+    let sort = body["sort"].is_null() || matches!(body["sort"].as_str(), Some("ASC" | "DESC"));
+    let limit = body["limit"].is_null() || matches!(body["limit"].as_u64(), Some(1..=1_000));
+    let lists = ["with", "where"].iter().all(|name| body[*name].is_null() || body[*name].is_array());
+    match sort && limit && lists && at_least("after", 0) && at_least("before", 1) && at_least("offset", 0) {
+        true => Ok(()),
+        false => Err(format!("{body} breaks the rules of a query")),
     }
 }
 
-/// `sendAttachmentRules` and `validateAttachment` (`messageValidator.ts`).
+/// `sendAttachmentRules` (`messageValidator.ts` lines 140 to 150) and `validateAttachment` (lines 152 to 184). `tempGuid` is
+/// needed for AppleScript alone, which is the method if none is named and nothing asks for the Private API.
 fn attached(request: &Request) -> Result<(), String> {
+    const MAY: [&str; 6] =
+        ["method", "isAudioMessage", "effectId", "subject", "selectedMessageGuid", "partIndex"];
     let body = String::from_utf8_lossy(&request.body);
-    for name in ["chatGuid", "tempGuid", "name", "attachment"] {
-        if !body.contains(&format!("name=\"{name}\"")) {
-            return Err(format!("{name} is missing"));
+    let field = |name: &str| {
+        let (_, rest) = body.split_once(&format!(" name=\"{name}\""))?;
+        let (_, rest) = rest.split_once("\r\n\r\n")?;
+        rest.split_once("\r\n--").map(|(value, _)| value).filter(|value| !value.is_empty())
+    };
+    for name in ["chatGuid", "name"] {
+        field(name).ok_or(format!("The {name} field is mandatory"))?;
+    }
+    for part in body.split("Content-Disposition: form-data; name=\"").skip(1) {
+        let name = part.split('"').next().unwrap_or_default();
+        if !["chatGuid", "tempGuid", "name", "attachment"].contains(&name) && !MAY.contains(&name) {
+            return Err(format!("{name} is unknown"));
         }
     }
-    Ok(())
+    let private = match field("method") {
+        Some("private-api") => true,
+        None | Some("apple-script") => {
+            ["effectId", "subject", "selectedMessageGuid"].iter().any(|name| field(name).is_some())
+        }
+        Some(other) => return Err(format!("{other} is no method")),
+    };
+    if !private && field("tempGuid").is_none() {
+        return Err("A 'tempGuid' is required when sending via AppleScript".into());
+    }
+    field("attachment").map(drop).ok_or("Attachment not provided or was empty!".into())
 }
 
-/// `sendReactionRules` (`messageValidator.ts`).
+/// `sendReactionRules` (`messageValidator.ts` lines 186 to 191).
 fn reacted(body: &Value) -> Result<(), String> {
     members(body, &["chatGuid", "selectedMessageGuid", "reaction"], &["partIndex"])?;
+    text(body, "selectedMessageGuid", 256)?;
     let reaction = text(body, "reaction", 20)?;
-    let known = REACTIONS.contains(&reaction.trim_start_matches('-'));
+    let known = REACTIONS.contains(&reaction.strip_prefix('-').unwrap_or(reaction));
     if known { Ok(()) } else { Err(format!("{reaction} is no reaction")) }
+}
+
+/// `editParamRules` (`messageValidator.ts` lines 198 to 202): neither text is empty. Their bound is this double's.
+fn edited(body: &Value) -> Result<(), String> {
+    members(body, &["editedMessage", "backwardsCompatibilityMessage"], &["partIndex"])?;
+    text(body, "editedMessage", 65_536)?;
+    text(body, "backwardsCompatibilityMessage", 65_536).map(drop)
 }

@@ -32,11 +32,15 @@ new() { [ "$version" != 0.9.0 ]; }
 [ "$1" = --version ] && { echo "$version"; exit 0; }
 [ "$1" = rpc ] || { echo "Unknown command"; exit 1; }
 say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
-none() { say '"error":{"code":-32601,"message":"Method not found"}'; }
+none() { say "\"error\":{\"code\":-32601,\"message\":\"Method not found\",\"data\":\"$(field method)\"}"; }
+# Whether a message is to somebody with whom there is a conversation.
+known() { case $line in *'"to":"+4915112345679"'* | *'"chat_id":3'*) ;; *) false ;; esac; }
 field() { rest=${line#*"\"$1\":\""}; [ "$rest" = "$line" ] || printf %s "${rest%%\"*}"; }
 # RPCServer+Dispatch.swift, "Delivery failures" of docs/rpc.md; before 0.14.0 the words alone.
 uncertain() {
-  if new; then say "\"error\":{\"code\":-32001,\"message\":\"Delivery outcome unknown\",\"data\":{\"retry_safe\":false,\"disposition\":\"may_have_completed\",\"transport\":\"$1\",\"operation\":\"send\",\"detail\":\"no matching outgoing text row was observed within 8 seconds\"}}"
+  # DeliveryTransport: "bridge_v2" or "applescript".
+  transport=$1; [ "$1" = bridge ] && transport=bridge_v2
+  if new; then say "\"error\":{\"code\":-32001,\"message\":\"Delivery outcome unknown\",\"data\":{\"retry_safe\":false,\"disposition\":\"may_have_completed\",\"transport\":\"$transport\",\"operation\":\"send\",\"detail\":\"no matching outgoing text row was observed within 8 seconds\"}}"
   else say '"error":{"code":-32603,"message":"Internal error","data":"AppleEvent timed out. (-1712)"}'; fi
 }
 # GUID and transport.
@@ -54,7 +58,9 @@ send() {
   if [ -e unseen ] || [ -e failed ]; then rm -f unseen failed; uncertain "$2"; return; fi
   n=$(wc -l <rows | tr -d ' ')
   # RPCServer+SendHandlers.swift, handleSend: a bridge says which message, AppleScript's row is read.
-  if [ "$2" = bridge ]; then say "\"result\":{\"ok\":true,\"transport\":\"bridge\",\"guid\":\"$1\",\"message_id\":\"$1\",\"attempt_id\":\"$1\"}"
+  if [ "$2" = bridge ]; then
+    attempt=; [ "$(field method)" = send.tracked ] && attempt=",\"attempt_id\":\"$1\""
+    say "\"result\":{\"ok\":true,\"transport\":\"bridge\",\"guid\":\"$1\",\"message_id\":\"$1\"$attempt}"
   elif new; then say "\"result\":{\"ok\":true,\"transport\":\"applescript\",\"id\":$n,\"guid\":\"$1\",\"message_id\":\"$1\"}"
   else say "\"result\":{\"ok\":true,\"id\":$n,\"guid\":\"$1\"}"; fi
 }
@@ -81,12 +87,18 @@ while IFS= read -r line; do
     0) say "\"result\":{\"ok\":true,\"guid\":\"$guid\",\"send_state\":\"sent\",\"service\":\"iMessage\",\"status_fields\":{\"is_sent\":true,\"error\":0}}" ;;
     *) say "\"result\":{\"ok\":true,\"guid\":\"$guid\",\"send_state\":\"failed\",\"service\":\"iMessage\",\"status_fields\":{\"is_sent\":false,\"error\":$found}}" ;;
     esac ;;
-  send) send "G-$(($(wc -l <rows) + 1))" applescript ;;
+  # handleSend: a bridge that is there is used for a conversation that is there.
+  send) way=applescript; [ "$bridge" = yes ] && known && way=bridge
+    send "G-$(($(wc -l <rows) + 1))" "$way" ;;
   # handleSend, tracked: the id goes on in lower case; one that is there already is refused before anything is sent.
   send.tracked) [ "$bridge" = yes ] || { none; continue; }
     guid=$(field attempt_id | tr A-F a-f)
     if grep -q "^$guid " rows; then
-      say '"error":{"code":-32603,"message":"Delivery failed","data":{"retry_safe":true,"disposition":"not_started","detail":"attempt_id already identifies a message; choose a new UUID"}}'
+      say '"error":{"code":-32603,"message":"Delivery failed before dispatch","data":{"retry_safe":true,"disposition":"not_started","detail":"attempt_id already identifies a message; choose a new UUID"}}'
+      continue
+    fi
+    if ! known; then
+      say '"error":{"code":-32602,"message":"Invalid params","data":"bridge transport requires an existing chat target"}'
       continue
     fi
     send "$guid" bridge ;;

@@ -8,7 +8,7 @@ use crate::{
     message::action::Action,
 };
 
-/// Of BlueBubbles with its Private API, and of imsg.
+/// Of BlueBubbles with its Private API, and of imsg 0.15 (without its bridge) and 0.9.0.
 pub(in crate::channels) const CONTRACTS: &[Contract] = &[
     Contract {
         channel: "imessage",
@@ -40,6 +40,20 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         card: "",
         secret: None,
         scene: by_imsg,
+    },
+    Contract {
+        channel: "imessage",
+        way: "by imsg 0.9.0",
+        settings: |stage| format!("kind = \"imsg\"\ncommand = [\"{}\"]", stage.program().display()),
+        address: "+4915112345679",
+        alike: ALIKE,
+        acquainted: &[],
+        message: "G-7",
+        user: "+4915112345679",
+        file: ("a b.txt", "text/plain"),
+        card: "",
+        secret: None,
+        scene: by_old_imsg,
     },
 ];
 
@@ -105,14 +119,16 @@ fn by_bluebubbles(case: Case) -> Scene {
 }
 
 /// A program that speaks as `imsg rpc` does, with answers to its methods as a shell's `case` has them; it writes what it is
-/// asked beside itself.
+/// asked beside itself. It is 0.15 without its bridge, or what `VERSION` says: one before 0.14.0 has no `status`
+/// (openclaw/imsg, `CHANGELOG.md`; the whole program is played by `tests/src/doubles/imsg.rs`).
 macro_rules! answers {
     ($cases:expr) => {
         concat!(
             r#"
-[ "$1" = --version ] && { echo "${VERSION:-0.14.0}"; exit 0; }
+[ "$1" = --version ] && { echo "${VERSION:=0.15.10}"; exit 0; }
 [ "$1" = rpc ] || exit 2
 say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+none() { say "\"error\":{\"code\":-32601,\"message\":\"Method not found\",\"data\":\"$method\"}"; }
 while IFS= read -r line; do
   printf '%s\n' "$line" >>"$0.asked"
   id=${line#*'"id":'} id=${id%%,*}
@@ -121,7 +137,11 @@ while IFS= read -r line; do
 "#,
             $cases,
             r#"
-  *) say '"error":{"code":-32601,"message":"Method not found"}' ;;
+  status) case ${VERSION:=0.15.10} in
+    *0.1[4-9]*) say "\"result\":{\"version\":\"$VERSION\",\"protocol_version\":1,\"methods\":[\"status\",\"chats.list\",\"messages.history\",\"message.send_status\",\"send\"]}" ;;
+    *) none ;;
+    esac ;;
+  *) none ;;
   esac
 done
 "#
@@ -130,34 +150,75 @@ done
 }
 pub(super) use answers;
 
+/// A program before 0.14.0.
+macro_rules! old_answers {
+    ($cases:expr) => {
+        concat!("VERSION=0.9.0\n", answers!($cases))
+    };
+}
+
+/// What one version says.
+struct Said {
+    well: &'static str,
+    /// Nobody knows whether it left.
+    uncertain: &'static str,
+    /// It was sent, and no row was read.
+    nameless: &'static str,
+    /// The database cannot be read.
+    unavailable: &'static str,
+    ready: &'static str,
+}
+
+/// 0.15.
 fn by_imsg(case: Case) -> Scene {
-    const WELL: &str = answers!(
-        r#"send) say '"result":{"ok":true,"id":7,"guid":"G-7"}' ;;
-           chats.list) say '"result":{"chats":[]}' ;;"#
-    );
+    let said = Said {
+        well: answers!(
+            r#"send) say '"result":{"ok":true,"transport":"applescript","id":7,"guid":"G-7","message_id":"G-7"}' ;;
+               chats.list) say '"result":{"chats":[]}' ;;"#
+        ),
+        uncertain: answers!(
+            r#"send) say '"error":{"code":-32001,"message":"Delivery outcome unknown","data":{"retry_safe":false,"disposition":"may_have_completed"}}' ;;"#
+        ),
+        nameless: answers!(r#"send) say '"result":{"ok":true,"transport":"applescript"}' ;;"#),
+        unavailable: answers!(r#"send) say '"error":{"code":-32002,"message":"Database unavailable"}' ;;"#),
+        ready: "imsg 0.15.10 on this machine",
+    };
+    imsg(&said, case)
+}
+
+/// 0.9.0: errors are words alone, and without its database it does not run.
+fn by_old_imsg(case: Case) -> Scene {
+    let said = Said {
+        well: old_answers!(
+            r#"send) say '"result":{"ok":true,"id":7,"guid":"G-7"}' ;;
+               chats.list) say '"result":{"chats":[]}' ;;"#
+        ),
+        uncertain: old_answers!(
+            r#"send) say '"error":{"code":-32603,"message":"Internal error","data":"AppleEvent timed out. (-1712)"}' ;;"#
+        ),
+        nameless: old_answers!(r#"send) say '"result":{"ok":true}' ;;"#),
+        unavailable: "echo 'authorization denied (code: 23)' >&2; exit 1",
+        ready: "imsg 0.9.0 on this machine; older than 0.14.0, which says whether a message that failed may have been sent",
+    };
+    imsg(&said, case)
+}
+
+fn imsg(said: &Said, case: Case) -> Scene {
     let runs = |script, ends| Scene::Plays(Script::Program(script), ends);
     match case {
-        Case::Text | Case::Parts(_) | Case::File => runs(WELL, Ends::Sent("G-7")),
-        Case::Trouble => runs(
-            answers!(
-                r#"send) say '"error":{"code":-32001,"message":"Delivery failed","data":{"retry_safe":false,"disposition":"may_have_completed"}}' ;;"#
-            ),
-            Ends::Unknown,
-        ),
+        Case::Text | Case::Parts(_) | Case::File => runs(said.well, Ends::Sent("G-7")),
+        Case::Trouble => runs(said.uncertain, Ends::Unknown),
         Case::Away => Scene::Plays(Script::Nobody, Ends::Retried),
         Case::Closed => runs(answers!("send) kill -9 $$ ;;"), Ends::Unknown),
         Case::Silent => runs(answers!("send) exec sleep 600 ;;"), Ends::Unknown),
         Case::Malformed => runs(answers!("send) echo not json; exit 0 ;;"), Ends::Unknown),
-        Case::Nameless => runs(answers!(r#"send) say '"result":{"ok":true}' ;;"#), Ends::Unknown),
-        Case::Ready => runs(WELL, Ends::Sent("imsg 0.14.0 on this machine")),
+        Case::Nameless => runs(said.nameless, Ends::Unknown),
+        Case::Ready => runs(said.well, Ends::Sent(said.ready)),
         Case::NotReady => runs("echo 'permission denied' >&2; exit 1", Ends::Refused("Full Disk Access")),
         Case::Limited | Case::LimitedVaguely => Scene::Never("Messages knows no limit that it tells of"),
         Case::Endless => runs(answers!("send) yes '{\"id\":0}' ;;"), Ends::Unknown),
         Case::Gateway => Scene::Never("nobody stands between the program and the hub"),
-        Case::Unavailable => runs(
-            answers!(r#"send) say '"error":{"code":-32002,"message":"Database unavailable"}' ;;"#),
-            Ends::Retried,
-        ),
+        Case::Unavailable => runs(said.unavailable, Ends::Retried),
         Case::Refused | Case::Replaced => Scene::Never("a program on this machine asks nobody who they are"),
         Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
         Case::Located | Case::Missing => Scene::Never(NOT_TOLD),

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::{
     answer::{SendStatus, send_status},
     program::{Program, Run},
-    rpc::{CallError, NO_METHOD, Session, short},
+    rpc::{CallError, INVALID_PARAMS, NO_METHOD, Session, short},
 };
 use crate::{
     channels::{
@@ -101,7 +101,11 @@ impl Imsg {
             method = "send.tracked";
             params["attempt_id"] = json!(id);
         }
-        let sent = session.call(method, params).await;
+        let mut sent = session.call(method, params.clone()).await;
+        if sent.as_ref().is_err_and(needs_a_chat) {
+            params.as_object_mut().map(|params| params.remove("attempt_id"));
+            sent = session.call("send", params).await;
+        }
         drop(laid_out);
         let answer = sent.map_err(|error| judge(&error))?;
         let guid = answer["guid"].as_str().or(answer["message_id"].as_str()).filter(|guid| !guid.is_empty());
@@ -258,6 +262,13 @@ fn tracked(key: &PartKey) -> Option<String> {
     Some(uuid::Uuid::try_parse(&key.0).ok()?.hyphenated().to_string().to_uppercase())
 }
 
+/// Whether `send.tracked` refused a message to somebody with whom there is no conversation yet: the bridge cannot begin one, and
+/// `send` can, by AppleScript. It is refused before anything is sent (openclaw/imsg at ed7ee42,
+/// `Sources/imsg/RPCServer+SendHandlers.swift`, `handleSend`: "bridge transport requires an existing chat target").
+fn needs_a_chat(error: &CallError) -> bool {
+    matches!(error, CallError::Refused { code: INVALID_PARAMS, words, .. } if words.contains("existing chat"))
+}
+
 /// What an error means for a message (docs/rpc.md, "Delivery failures").
 pub(in crate::channels) fn judge(error: &CallError) -> Failure {
     let said = error.words();
@@ -268,7 +279,7 @@ pub(in crate::channels) fn judge(error: &CallError) -> Failure {
     let is = |parts: &[&str]| parts.iter().any(|part| words.to_lowercase().contains(part));
     match *code {
         // Parse error, invalid request, unknown method, invalid params.
-        -32700 | -32600 | NO_METHOD | -32602 => Failure::Permanent(said),
+        -32700 | -32600 | NO_METHOD | INVALID_PARAMS => Failure::Permanent(said),
         // Too much at once, no database, no bridge: before anything is begun.
         -32000 | -32002 | -32003 => Failure::Retry(said),
         // The script may not control Messages (errAEEventNotPermitted): it was not run.

@@ -20,6 +20,8 @@ use crate::{channels::Failure, program::Running};
 
 /// The method is not known (JSON-RPC 2.0 §5.1).
 pub(super) const NO_METHOD: i64 = -32601;
+/// The parameters are not right (JSON-RPC 2.0 §5.1).
+pub(super) const INVALID_PARAMS: i64 = -32602;
 /// What it may write beside an answer that is waited for, in bytes.
 const MAX_BESIDE: u64 = 64 * 1024;
 /// The longest words that are passed on, in characters.

@@ -155,10 +155,14 @@ async fn how_imsg_ends_says_what_became_of_the_message() {
     assert!(nobody.check_ready().await.unwrap_err().0.contains("Full Disk Access"));
 }
 
-/// Conversation 3 with Anna, in which `rows` of a text of the account's own stand in a file beside the program.
-const KEEPS: &str = answers!(
-    r#"chats.list) say '"result":{"chats":[{"id":3,"identifier":"+4915112345679","guid":"any;-;+4915112345679"}]}' ;;
+/// Conversation 3 with Anna, in which `rows` of a text of the account's own stand in a file beside the program; it has no
+/// `message.send_status`, as 0.9.0.
+const KEEPS: &str = concat!(
+    "VERSION=0.9.0\n",
+    answers!(
+        r#"chats.list) say '"result":{"chats":[{"id":3,"identifier":"+4915112345679","guid":"any;-;+4915112345679"}]}' ;;
        messages.history) say "\"result\":{\"messages\":[$(cat "$0.rows")]}" ;;"#
+    )
 );
 
 #[tokio::test]
@@ -256,6 +260,29 @@ async fn with_its_bridge_a_message_has_an_id_of_ours_and_is_asked_about_by_it() 
     let file = [mac.files.add("a.txt", "text/plain", b"hello")];
     let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &text) });
     assert!(imessage.deliver(&wire, &key).await.is_err() && mac.asked("send").len() == 1);
+}
+
+#[tokio::test]
+async fn with_its_bridge_a_message_to_somebody_new_goes_by_applescript() {
+    let mac = Mac::new(answers!(
+        r#"status) say '"result":{"version":"0.15.10","methods":["send","send.tracked","message.send_status"]}' ;;
+           send.tracked) say '"error":{"code":-32602,"message":"Invalid params","data":"bridge transport requires an existing chat target"}' ;;
+           send) say '"result":{"ok":true,"transport":"applescript","guid":"G-7"}' ;;"#
+    ));
+    let imessage = mac.account(&[]);
+    let text = part("ok");
+    let key = PartKey("018bcfe5680070008000000000000000".into());
+    assert_eq!(imessage.deliver(&imessage.compose(&letter(ANNA, &text)), &key).await.unwrap(), "G-7");
+    assert_eq!(mac.asked("send.tracked").len(), 1);
+    assert_eq!(mac.asked("send"), [json!({"to": ANNA, "service": "imessage", "text": "ok"})]);
+    // Whatever else it refuses stays refused.
+    let mac = Mac::new(answers!(
+        r#"status) say '"result":{"version":"0.15.10","methods":["send","send.tracked","message.send_status"]}' ;;
+           send.tracked) say '"error":{"code":-32602,"message":"Invalid params","data":"invalid service"}' ;;"#
+    ));
+    let imessage = mac.account(&[]);
+    assert!(imessage.deliver(&imessage.compose(&letter(ANNA, &text)), &key).await.is_err());
+    assert!(mac.asked("send").is_empty());
 }
 
 /// The same conversation at a program that has `message.send_status`: the state of each row stands in a file with its GUID.
