@@ -94,6 +94,13 @@ pub enum ClientError {
     /// Nobody listens.
     #[error("no hub answers at {0}: start it with: gatepost run")]
     Nobody(String),
+    /// Nobody listens at the address of the configuration. A hub keeps the one that it was started with, whatever is written there
+    /// since.
+    #[error(
+        "no hub answers at {0}: start it with: gatepost run (if [hub] listen was changed since the hub was started, it still runs at its \
+         old address: restart it, since a reload does not change listen, or reach it as it is with --hub http://OLD_ADDRESS)"
+    )]
+    NobodyConfigured(String),
     /// The connection or the answer broke.
     #[error("the hub at {0} did not answer: {1}")]
     Broken(String, reqwest::Error),
@@ -186,6 +193,8 @@ pub struct Client {
     as_operator: bool,
     /// The data directory that the token was read from; nothing, if the token was given.
     directory: Option<PathBuf>,
+    /// Whether the URL is the configuration's, and was not given.
+    configured: bool,
 }
 
 /// What happens at a hub, as it does.
@@ -238,7 +247,7 @@ impl Client {
                 }
             }
         };
-        Ok(Self { as_operator: *as_operator, ..client })
+        Ok(Self { as_operator: *as_operator, configured: place.hub.is_none(), ..client })
     }
 
     /// Speaks to the hub at `base` with this token.
@@ -252,6 +261,7 @@ impl Client {
             token,
             as_operator: false,
             directory: None,
+            configured: false,
         })
     }
 
@@ -278,6 +288,14 @@ impl Client {
         self.is_its_own(status)?;
         let body = answer.json().await.map_err(|error| self.away(error))?;
         Ok((status, body))
+    }
+
+    /// That no hub listens at its URL.
+    fn nobody(&self) -> ClientError {
+        match self.configured {
+            true => ClientError::NobodyConfigured(self.base.clone()),
+            false => ClientError::Nobody(self.base.clone()),
+        }
     }
 
     /// A hub that does not know the operator's token of a data directory uses another one.
@@ -314,7 +332,7 @@ impl Client {
         let call = self.request(Method::GET, "/v1/events").send();
         let answer = match tokio::time::timeout(SLACK, call).await {
             Ok(answer) => answer.map_err(|error| self.away(error))?,
-            Err(_) => return Err(ClientError::Nobody(self.base.clone())),
+            Err(_) => return Err(self.nobody()),
         };
         match answer.status().is_success() {
             true => Ok(Happenings { hub: self.base.clone(), answer, end: Vec::new() }),
@@ -333,7 +351,7 @@ impl Client {
 
     fn away(&self, error: reqwest::Error) -> ClientError {
         match error.is_connect() {
-            true => ClientError::Nobody(self.base.clone()),
+            true => self.nobody(),
             false => ClientError::Broken(self.base.clone(), error),
         }
     }

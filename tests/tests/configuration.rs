@@ -356,6 +356,32 @@ fn a_folder_to_attach_from_that_holds_what_is_not_the_agents_is_refused_by_check
 }
 
 #[test]
+fn a_hub_that_still_listens_at_its_old_address_is_not_told_from_none_and_can_be_reached() -> Result<()> {
+    let mut hub = SpawnedHub::start("[channels.local.home]\n")?;
+    let written = fs::read_to_string(hub.config())?;
+    let line = written.lines().find(|line| line.starts_with("listen = ")).context("an address")?;
+    let old = line.trim_start_matches("listen = ").trim_matches('"').to_owned();
+    let new = format!("127.0.0.1:{}", free_port()?);
+    fs::write(hub.config(), written.replacen(&old, &new, 1))?;
+    for command in [&["reload"][..], &["queue", "list"]] {
+        let ended = hub.cli(command)?;
+        fails(&ended, 4, &format!("no hub answers at http://{new}"))?;
+        for says in ["still runs at its old address", "restart it", "--hub http://"] {
+            ensure!(ended.stderr.contains(says), "{says}: {ended:?}");
+        }
+    }
+    let there = format!("http://{old}");
+    let reloaded = hub.cli(&["--hub", &there, "reload"])?.well()?;
+    ensure!(reloaded.contains("at the next start") && reloaded.contains("hub.listen"), "{reloaded}");
+    // Who names an address is told of no other.
+    let elsewhere = format!("http://{new}");
+    let ended = hub.cli(&["--hub", &elsewhere, "queue", "list"])?;
+    fails(&ended, 4, "no hub answers at")?;
+    ensure!(!ended.stderr.contains("--hub"), "{ended:?}");
+    hub.terminate()
+}
+
+#[test]
 fn an_address_that_is_taken_is_seen_by_the_check() -> Result<()> {
     let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), "[channels.local.home]\n")?;
     let other = TcpListener::bind(("127.0.0.1", hub.broker_port()))?;

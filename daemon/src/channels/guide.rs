@@ -5,15 +5,34 @@
 use super::{
     Capabilities,
     capabilities::{FileForm, FileRules},
+    discord,
     formats::Format,
 };
-use crate::message::action::Action;
+use crate::{files, message::action::Action};
 
-/// The guide of a channel, a line for each thing: of text alone without `can`, else of all that such an account does. `speaks`
-/// says whether the hub makes recordings.
-pub fn written(format: &Format, can: Option<&Capabilities>, speaks: bool) -> String {
+const MB: u64 = 1_000_000;
+const MIB: u64 = 1024 * 1024;
+
+/// What the hub itself does with files, whatever a channel takes.
+#[derive(Debug, Clone, Copy)]
+pub struct HubFiles {
+    /// It makes recordings of words.
+    pub speaks: bool,
+    /// The largest file that it takes, in bytes.
+    pub max_size: u64,
+}
+
+impl From<&files::Files> for HubFiles {
+    fn from(files: &files::Files) -> Self {
+        let &files::Bounds { max_size, max_together, .. } = files.bounds();
+        Self { speaks: files.speaks(), max_size: max_size.min(max_together) }
+    }
+}
+
+/// The guide of a channel, a line for each thing: of text alone without `can`, else of all that such an account does.
+pub fn written(format: &Format, can: Option<&Capabilities>, hub: HubFiles) -> String {
     let mut guide = format.guide.to_owned();
-    for line in can.into_iter().flat_map(|can| beside_text(can, speaks)) {
+    for line in can.into_iter().flat_map(|can| beside_text(can, hub)) {
         guide.push_str("- ");
         guide.push_str(&line);
         guide.push('\n');
@@ -22,7 +41,7 @@ pub fn written(format: &Format, can: Option<&Capabilities>, speaks: bool) -> Str
 }
 
 /// A line for each thing that an account does beside sending text.
-fn beside_text(can: &Capabilities, speaks: bool) -> Vec<String> {
+fn beside_text(can: &Capabilities, hub: HubFiles) -> Vec<String> {
     let mut lines = Vec::new();
     if can.replies {
         lines.push("`replyToId` answers a message by its id.".into());
@@ -32,7 +51,7 @@ fn beside_text(can: &Capabilities, speaks: bool) -> Vec<String> {
         lines.push(format!("`threadId` is {}{opens}.", thread(can.channel)));
     }
     if let Some(files) = &can.files {
-        lines.extend(about_files(files, speaks));
+        lines.extend(about_files(can.channel, files, hub));
     }
     if let Some(buttons) = can.buttons {
         let (rows, row) = (buttons.rows, buttons.per_row);
@@ -84,21 +103,38 @@ fn beside_text(can: &Capabilities, speaks: bool) -> Vec<String> {
     lines
 }
 
-fn about_files(files: &FileRules, speaks: bool) -> Vec<String> {
+fn about_files(channel: &str, files: &FileRules, hub: HubFiles) -> Vec<String> {
     let together = match files.form {
         FileForm::Together => "go in one message with the text",
         FileForm::Captioned => "follow the text, each with its `caption`",
     };
-    let most = match files.max_size {
-        u64::MAX => String::new(),
-        size => format!(", {} MB each at most", size / 1_000_000),
-    };
+    let most = largest(channel, files, hub.max_size);
     let only = files.alone().map(|alone| format!(" Only {alone}.")).unwrap_or_default();
-    let words = if speaks { ", or `{text}` to have words spoken" } else { "" };
+    let words = if hub.speaks { ", or `{text}` to have words spoken" } else { "" };
     vec![
-        format!("`attachments` {together}{most}.{only}"),
+        format!("`attachments` {together}, {most}.{only}"),
         format!("`voice` is a recording{words}; it goes before the other files."),
     ]
+}
+
+/// The largest file that can be sent there: what the hub refuses is not promised because the platform would take it.
+fn largest(channel: &str, files: &FileRules, of_hub: u64) -> String {
+    let most = files.max_size.min(files.max_together).min(of_hub);
+    match channel {
+        "discord" if most > discord::MAX_FILE_UNBOOSTED => {
+            format!("{} each at most, more on a boosted server", size(discord::MAX_FILE_UNBOOSTED))
+        }
+        _ => format!("{} each at most", size(most)),
+    }
+}
+
+/// A number of bytes, never more than it is, in the unit that it is a whole number of.
+fn size(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes >= MIB && bytes.is_multiple_of(MIB) => format!("{} MiB", bytes / MIB),
+        bytes if bytes >= MB => format!("{} MB", bytes / MB),
+        bytes => format!("{bytes} bytes"),
+    }
 }
 
 /// What a thread is called there.

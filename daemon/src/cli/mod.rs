@@ -155,7 +155,7 @@ impl From<ClientError> for Failed {
     fn from(error: ClientError) -> Self {
         let text = error.to_string();
         match error {
-            ClientError::Nobody(_) => Self::NoHub(text),
+            ClientError::Nobody(_) | ClientError::NobodyConfigured(_) => Self::NoHub(text),
             // A hub that was never started has made none.
             ClientError::Token(error) if error.kind() == std::io::ErrorKind::NotFound => Self::NoHub(text),
             ClientError::Refused(problem) if is_not_found(&problem) => Self::NotFound(text),

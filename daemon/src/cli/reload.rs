@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Failed;
 use crate::{
-    client::{Client, ClientError, Place, Request},
+    client::{Client, Place, Request},
     printing::print_result,
 };
 
@@ -17,13 +17,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Failed> {
-    let answer = Client::at(place)?.call(Method::POST, "/v1/reload", Request::default()).await;
-    let answer = answer.map_err(|error| match error {
-        ClientError::Nobody(_) => Failed::NoHub(format!(
-            "{error}; if [hub] listen is what changed, name the address where the hub still listens with --hub"
-        )),
-        error => error.into(),
-    })?;
+    let answer = Client::at(place)?.call(Method::POST, "/v1/reload", Request::default()).await?;
     if arguments.json {
         return Ok(print_result!("{answer}")?);
     }

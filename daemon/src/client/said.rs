@@ -66,7 +66,7 @@ impl Client {
                 break;
             }
         }
-        Err(ClientError::Nobody(self.base.clone()))
+        Err(self.nobody())
     }
 }
 

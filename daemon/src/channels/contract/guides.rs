@@ -2,16 +2,59 @@
 
 use super::{all, claims::nowhere};
 use crate::{
-    channels::{formats::format, guide::written},
+    channels::{
+        discord::MAX_FILE_UNBOOSTED,
+        formats::format,
+        guide::{HubFiles, written},
+    },
+    files::Bounds,
     message::{action::Action, parameters::PARAMETERS},
 };
+
+/// The number of bytes that a guide says files have at most.
+fn promised(guide: &str) -> Option<u64> {
+    let (before, _) = guide.split_once(" each at most")?;
+    let mut words = before.rsplit(' ');
+    let (unit, number) = (words.next()?, words.next()?);
+    let unit = match unit {
+        "MiB" => 1024 * 1024,
+        "MB" => 1_000_000,
+        "bytes" => 1,
+        _ => return None,
+    };
+    Some(number.parse::<u64>().ok()? * unit)
+}
+
+#[test]
+fn a_guide_promises_no_larger_file_than_the_channel_and_the_hub_take() {
+    let usual = Bounds::default().max_size;
+    for max_size in [usual, 1, 3_500_001, 12 * 1024 * 1024, 1 << 40] {
+        for contract in all() {
+            let adapter = nowhere(contract);
+            let (can, what) = (adapter.capabilities(), contract.name());
+            let hub = HubFiles { speaks: false, max_size };
+            let guide = written(format(can.channel).unwrap(), Some(can), hub);
+            let Some(rules) = can.files else {
+                assert_eq!(promised(&guide), None, "{what}: {guide}");
+                continue;
+            };
+            let taken = rules.max_size.min(rules.max_together).min(max_size);
+            let boosted = can.channel == "discord" && taken > MAX_FILE_UNBOOSTED;
+            assert_eq!(guide.contains("more on a boosted server"), boosted, "{what}: {guide}");
+            let taken = if boosted { MAX_FILE_UNBOOSTED } else { taken };
+            let promised = promised(&guide).unwrap_or_else(|| panic!("{what} names no size: {guide}"));
+            assert!(promised <= taken && taken - promised < 1_000_000, "{what}, {taken} bytes: {guide}");
+        }
+    }
+}
 
 #[test]
 fn a_guide_names_all_that_an_account_does_and_nothing_else() {
     for contract in all() {
         let adapter = nowhere(contract);
         let (can, what) = (adapter.capabilities(), contract.name());
-        let guide = written(format(can.channel).unwrap(), Some(can), true);
+        let hub = HubFiles { speaks: true, max_size: Bounds::default().max_size };
+        let guide = written(format(can.channel).unwrap(), Some(can), hub);
         for (word, is_there) in [
             ("`threadId`", can.threads),
             ("`replyToId`", can.replies),

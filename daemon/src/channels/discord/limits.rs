@@ -20,7 +20,7 @@ use crate::{channels::Failure, files::kept::Checked, message::attachment::Attach
 
 const MIB: u64 = 1024 * 1024;
 /// Without a boost that matters, and in a conversation with a person.
-const USUAL: u64 = 10 * MIB;
+pub(super) const USUAL: u64 = 10 * MIB;
 /// In the second tier, and in the third (<https://support.discord.com/hc/en-us/articles/360028038352>).
 const TIER_2: u64 = 50 * MIB;
 /// The most that any server takes.

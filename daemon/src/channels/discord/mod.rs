@@ -84,6 +84,9 @@ pub const KEYS: &[Key] = &[
 
 const DEFAULT_BASE: &str = "https://discord.com/api/v10";
 
+/// The largest file that every server and person takes, in bytes.
+pub(super) const MAX_FILE_UNBOOSTED: u64 = limits::USUAL;
+
 /// What an account can do without a connection to the Gateway.
 const REST: Capabilities = Capabilities {
     channel: "discord",

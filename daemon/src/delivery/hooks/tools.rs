@@ -115,13 +115,13 @@ impl Pipeline {
             .pick(channel, Some(&origin.account))
             .ok()
             .map(|(_, adapter)| adapter.capabilities());
-        let guide = written(format(channel)?, can, self.files().speaks());
+        let guide = written(format(channel)?, can, self.files().into());
         Some(guide)
     }
 
     /// The guide of a channel, by what its first account does.
     pub fn guide(&self, format: &Format) -> String {
-        written(format, self.can(format.channel), self.files().speaks())
+        written(format, self.can(format.channel), self.files().into())
     }
 }
 
