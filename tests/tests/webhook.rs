@@ -133,6 +133,21 @@ async fn whoever_approves_reads_the_markdown_that_a_webhook_gets() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_text_and_the_markdown_of_a_webhook_both_name_the_agent() -> Result<()> {
+    let secrets = tempfile::tempdir()?;
+    let desk = Desk::saying(Value::Null)?;
+    let config = account(secrets.path(), &desk.url())?.replace("decorate = false", "decorate = true");
+    let mut house = TestHub::start(&config).await?;
+    let agent = house.agent("courier").await?;
+    let sent = agent.send_and_wait(&json!({"to": "webhook:kitchen", "message": "The **oven** is on."}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let data = desk.heard()[0].json()["data"].clone();
+    ensure!(data["text"] == "[courier] The oven is on.", "{data}");
+    ensure!(data["markdown"] == "[courier] The **oven** is on.", "{data}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ntfy_gets_a_title_and_a_text() -> Result<()> {
     let desk = Desk::open(|request| match (request.method.as_str(), request.json()) {
         ("POST", body) if body["topic"].is_string() && request.path == "/" => {

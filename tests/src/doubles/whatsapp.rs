@@ -23,7 +23,7 @@ const MEDIA: u64 = 4_490_709_327_384_033;
 
 /// What an upload may be, as which kinds of message it goes, and its most bytes as that
 /// (<https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>). Any of them goes as a
-/// document of 100 MB.
+/// document of 100 MB. A sticker that does not move has 100 KB at most; a file's first bytes are not looked at here.
 const KINDS: &[(&str, u64, &[&str])] = &[
     ("image", 5 << 20, &["image/jpeg", "image/png"]),
     ("audio", 16 << 20, &["audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg"]),
@@ -130,7 +130,7 @@ fn upload(request: &Request, uploads: &mut Vec<Upload>) -> (u16, Value) {
     if !KINDS.iter().any(|(_, _, kinds)| kinds.contains(&kind.as_str())) {
         return refused("(#100) Param file must be a file with one of the following types: …", &kind);
     }
-    // With what stands around it: nothing here depends on a few hundred bytes.
+    // With what is around it: nothing here depends on a few hundred bytes.
     let size = request.body.len() as u64;
     if size > 100 << 20 {
         return refused("(#100) Invalid parameter", "larger than 100 MB");
@@ -162,14 +162,18 @@ fn message(message: &Value, uploads: &[Upload]) -> Result<(), String> {
             return Err(format!("{user} is no user id"));
         }
     }
+    // `context`, `biz_opaque_callback_data` ("Maximum 512 characters") and the id of a message ("up to 128 characters"): the
+    // same page, "Message object" and the words before it.
     if !message["context"].is_null() {
         members(&message["context"], &["message_id"], &[])?;
+        text(&message["context"], "message_id", 128)?;
     }
     if !message["biz_opaque_callback_data"].is_null() {
         text(message, "biz_opaque_callback_data", 512)?;
     }
     let object = &message[kind];
     match kind {
+        // The same page, "Text object".
         "text" => {
             members(object, &["body"], &["preview_url"])?;
             text(object, "body", 4096).map(drop)
@@ -177,7 +181,11 @@ fn message(message: &Value, uploads: &[Upload]) -> Result<(), String> {
         "image" | "video" => media(kind, object, &["caption"], uploads),
         "audio" => media(kind, object, &["voice"], uploads),
         "document" => media(kind, object, &["caption", "filename"], uploads),
-        "reaction" => members(object, &["message_id", "emoji"], &[]),
+        // The same page, "Reaction object": without an emoji it is taken back.
+        "reaction" => {
+            members(object, &["message_id", "emoji"], &[])?;
+            text(object, "message_id", 128).map(drop)
+        }
         "interactive" => interactive(object),
         "template" => {
             members(object, &["name", "language"], &["components"])?;
@@ -194,7 +202,8 @@ fn message(message: &Value, uploads: &[Upload]) -> Result<(), String> {
 }
 
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages#media-object>: captions for pictures, films and
-/// documents alone, a file's name for documents alone; the sizes as [`KINDS`] has them.
+/// documents alone, a file's name for documents alone; the sizes as [`KINDS`] has them. A caption's 1,024 characters:
+/// <https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/image-messages/>, "Request parameters".
 fn media(kind: &str, object: &Value, may: &[&str], uploads: &[Upload]) -> Result<(), String> {
     members(object, &["id"], may)?;
     let id = text(object, "id", 20)?;
@@ -210,7 +219,9 @@ fn media(kind: &str, object: &Value, may: &[&str], uploads: &[Upload]) -> Result
     if object["caption"].is_null() { Ok(()) } else { text(object, "caption", 1024).map(drop) }
 }
 
-/// <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>
+/// <https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/interactive-reply-buttons-messages>,
+/// "Request parameters": up to three buttons; that each has an id and a title of its own, of 256 and 20 characters, is in
+/// <https://whatsapp.github.io/WhatsApp-Nodejs-SDK/api-reference/types/ButtonObject>.
 fn interactive(object: &Value) -> Result<(), String> {
     members(object, &["type", "body", "action"], &["header", "footer"])?;
     text(&object["body"], "text", 1024)?;

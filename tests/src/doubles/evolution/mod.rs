@@ -1,6 +1,9 @@
 //! The Evolution API, version 2.3.6, as its source has it (<https://github.com/EvolutionAPI/evolution-api>): beside each rule
-//! stands the file and the function that it is from, with lines if they were read at a commit that is named (2.3.6 has no
-//! commit of its own to be read at). Where the server goes wrong, so does this.
+//! stands the file and the function that it is from, with the lines at the commit that was read (2.3.6 has no commit of its
+//! own to be read at): `src/api/controllers/sendMessage.controller.ts` at 02d640f, `src/api/routes/sendMessage.router.ts` at
+//! 1787238, `src/api/abstract/abstract.router.ts` at 32e58de, `src/main.ts` at 05ee65f, `src/validate/chat.schema.ts` at
+//! 1ad51a4. `src/api/integrations/channel/whatsapp/whatsapp.baileys.service.ts`, "the service", has some 5,000 lines that move
+//! with every commit: there the function is named. Where the server goes wrong, so does this.
 //!
 //! [`schema`] is what it checks of a body, [`form`] how it reads files, [`number`] how it spells numbers.
 
@@ -15,7 +18,7 @@ use gatepost::store::now_ms;
 use serde_json::{Value, json};
 
 use self::{form::File, number::jid};
-use super::{Answer, Desk, Request, members};
+use super::{Answer, Desk, Request, members, text};
 
 /// The version that it plays.
 pub const VERSION: &str = "2.3.6";
@@ -23,7 +26,7 @@ pub const VERSION: &str = "2.3.6";
 pub const KEY: &str = "evolution-api-key";
 
 /// The longest base64 in JSON that its check gets through, in characters: `isBase64` of class-validator matches a regular
-/// expression, which overflows the stack beyond (`src/api/controllers/sendMessage.controller.ts`, `sendMedia`).
+/// expression, which overflows the stack beyond (`sendMessage.controller.ts` lines 55, 62 and 113).
 const MAX_INLINED: usize = 3_200_000;
 
 /// What was sent and kept.
@@ -55,7 +58,11 @@ pub fn start() -> Result<Desk> {
             ("POST", ["chat", "findMessages", "home"]) => found(&request.json(), &kept),
             ("POST", ["chat", "whatsappNumbers", "home"]) => numbers(&request.json()),
             ("DELETE", ["chat", "deleteMessageForEveryone", "home"]) => removed(&request.json(), &mut kept),
-            _ => refused(404, &json!(["Cannot do that"])),
+            // `main.ts` lines 122 to 134.
+            (method, _) => {
+                let why = format!("Cannot {method} {}", request.path);
+                refused(404, &json!([why]))
+            }
         }
     })
 }
@@ -82,7 +89,8 @@ pub fn not_prepared(words: &str) -> Answer {
     Answer::Says(500, error(500, &json!([words])))
 }
 
-/// As `src/main.ts` words an error: what an exception of its own says is a list, of any other its message.
+/// As `main.ts` (lines 111 to 117) words an error: what an exception of its own says is a list of what it was given
+/// (`src/exceptions/400.exception.ts` lines 3 to 11 at 127d5b9), of any other its message.
 fn error(status: u16, message: &Value) -> Value {
     let name = match status {
         400 => "Bad Request",
@@ -97,14 +105,20 @@ fn refused(status: u16, message: &Value) -> (u16, Value) {
     (status, error(status, message))
 }
 
-/// `src/api/routes/sendMessage.router.ts`, and what the controller and the service make of it.
+/// What `dataValidate` (`abstract.router.ts` lines 29 to 63) throws: a list, which the exception puts into a list of its own.
+fn invalid(why: String) -> (u16, Value) {
+    refused(400, &json!([[why]]))
+}
+
+/// `sendMessage.router.ts` (`sendText` lines 52 to 61, `sendMedia` lines 62 to 73, `sendWhatsAppAudio` lines 74 to 85, and so on:
+/// each answers 201), and what the controller and the service make of it.
 fn send(what: &str, request: &Request, kept: &mut Kept) -> (u16, Value) {
     let (body, file) = match form::read(request) {
         Ok(read) => read,
         Err(why) => return refused(400, &json!([why])),
     };
     if let Err(why) = schema::message(what, &body) {
-        return refused(400, &json!([why]));
+        return invalid(why);
     }
     let said = match what {
         "sendText" => json!({"conversation": body["text"]}),
@@ -112,7 +126,7 @@ fn send(what: &str, request: &Request, kept: &mut Kept) -> (u16, Value) {
             Ok(said) => said,
             Err(answer) => return answer,
         },
-        // `sendReaction`: an empty one, which would take it back, is none.
+        // `sendReaction` (`sendMessage.controller.ts` lines 180 to 183): an empty one, which would take it back, is none.
         "sendReaction" => {
             if body["reaction"].as_str().is_none_or(|emoji| emoji.chars().all(is_no_emoji)) {
                 return refused(400, &json!(["\"reaction\" must be an emoji"]));
@@ -123,7 +137,7 @@ fn send(what: &str, request: &Request, kept: &mut Kept) -> (u16, Value) {
     };
     let to = body["number"].as_str().or(body["key"]["remoteJid"].as_str()).unwrap_or_default();
     let key = json!({"id": format!("3EB0{:016X}", kept.made), "fromMe": true, "remoteJid": jid(to)});
-    // `audioWhatsapp` hands on the delay and nothing else.
+    // `audioWhatsapp` of the service hands on the delay and nothing else.
     let quoted = if what == "sendWhatsAppAudio" { &Value::Null } else { &body["quoted"] };
     let message = json!({"key": key, "message": said, "contextInfo": {"quoted": quoted}, "messageTimestamp": now_ms() / 1_000});
     kept.made += 1;
@@ -133,7 +147,7 @@ fn send(what: &str, request: &Request, kept: &mut Kept) -> (u16, Value) {
     (201, answer)
 }
 
-/// `/[^()\w\sà-ú"-+]+/` finds nothing but others than these.
+/// `/[^()\w\sà-ú"-+]+/` (`sendMessage.controller.ts` line 180) finds nothing but others than these.
 fn is_no_emoji(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || c == '_'
@@ -142,24 +156,39 @@ fn is_no_emoji(c: char) -> bool {
         || ('"'..='+').contains(&c)
 }
 
-/// What `sendMedia`, `sendWhatsAppAudio` and `prepareMediaMessage` make of a file.
+/// What `sendMedia` (`sendMessage.controller.ts` lines 51 to 73), `sendWhatsAppAudio` (lines 109 to 126) and
+/// `prepareMediaMessage` of the service make of a file. An address, which the server would fetch, is refused here: nobody is to
+/// hand one on.
 fn with_file(what: &str, body: &Value, file: Option<File>) -> Result<Value, (u16, Value)> {
     let place = if what == "sendMedia" { "media" } else { "audio" };
+    let inlined = body[place].is_string();
     let bytes = match (file, body[place].as_str()) {
         (Some(file), _) => file.bytes,
         (None, Some(text)) if text.len() > MAX_INLINED => {
             return Err(refused(500, &json!("Maximum call stack size exceeded")));
         }
         (None, text) => {
-            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text.unwrap_or("?"))
-                .map_err(|_| refused(400, &json!(["Owned media must be a url or base64"])))?
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text.unwrap_or("?")).map_err(
+                |_| {
+                    let why = match what {
+                        "sendMedia" => "Owned media must be a url or base64",
+                        _ => "Owned media must be a url, base64, or valid file with buffer",
+                    };
+                    refused(400, &json!([why]))
+                },
+            )?
         }
     };
+    // Lines 55 to 60.
+    let named = body["fileName"].as_str().is_some_and(|name| !name.is_empty());
+    if what == "sendMedia" && inlined && body["mediatype"] == "document" && !named {
+        return Err(refused(400, &json!(["For base64 the file name must be informed."])));
+    }
     if what == "sendWhatsAppAudio" {
         return Ok(json!({"audioMessage": {"ptt": true, "fileLength": bytes.len()}}));
     }
     let kind = body["mediatype"].as_str().unwrap_or_default();
-    // `mimeTypes.lookup(mediaMessage.fileName).toString()`: of an ending that nobody knows, `false`.
+    // `prepareMediaMessage`, `mimeTypes.lookup(mediaMessage.fileName).toString()`: of an ending that nobody knows, `false`.
     let named = body["fileName"].as_str().map(|name| form::type_of(name).unwrap_or("false"));
     let mimetype = named.unwrap_or(if kind == "image" { "image/jpeg" } else { "false" });
     let media = json!({"mimetype": mimetype, "fileName": body["fileName"], "caption": body["caption"],
@@ -167,11 +196,11 @@ fn with_file(what: &str, body: &Value, file: Option<File>) -> Result<Value, (u16
     Ok(json!({format!("{kind}Message"): media}))
 }
 
-/// `messageValidateSchema`, and `fetchMessages` of `src/api/services/channel.service.ts`: the latest first, `offset` of them on
+/// `messageValidateSchema` (`chat.schema.ts`; `where` may be missing there), and `fetchMessages` of `src/api/services/channel.service.ts`: the latest first, `offset` of them on
 /// a page.
 fn found(body: &Value, kept: &Kept) -> (u16, Value) {
     if let Err(why) = members(body, &["where"], &["page", "offset"]) {
-        return refused(400, &json!([why]));
+        return invalid(why);
     }
     let wanted = &body["where"]["key"];
     let fits = |one: &&Value| {
@@ -195,23 +224,31 @@ fn found(body: &Value, kept: &Kept) -> (u16, Value) {
     )
 }
 
-/// `whatsappNumberSchema`, and `whatsappNumber` of `whatsapp.baileys.service.ts`.
+/// `whatsappNumberSchema` (`chat.schema.ts` lines 28 to 42): one or more, each once; and `whatsappNumber` of the service.
 fn numbers(body: &Value) -> (u16, Value) {
+    let numbers = body["numbers"].as_array().map_or(&[][..], Vec::as_slice);
+    let once = (0..numbers.len()).all(|at| numbers[at].is_string() && !numbers[..at].contains(&numbers[at]));
+    if numbers.is_empty() || !once {
+        return invalid(r#""numbers" must be an array of numeric strings"#.into());
+    }
     if let Err(why) = members(body, &["numbers"], &[]) {
-        return refused(400, &json!([why]));
+        return invalid(why);
     }
     let of = |number: &Value| {
         let number = number.as_str().unwrap_or_default();
         json!({"jid": jid(number), "exists": true, "number": number})
     };
-    (200, body["numbers"].as_array().into_iter().flatten().map(of).collect())
+    (200, numbers.iter().map(of).collect())
 }
 
-/// `deleteMessageSchema` (`src/validate/chat.schema.ts`). `deleteMessage` takes the conversation as it is written, without
+/// `deleteMessageSchema` (`chat.schema.ts` lines 121 to 132). `deleteMessage` of the service takes the conversation as it is written, without
 /// `createJid`, and says yes where there is no such message.
 fn removed(body: &Value, kept: &mut Kept) -> (u16, Value) {
-    if let Err(why) = members(body, &["id", "fromMe", "remoteJid"], &["participant"]) {
-        return refused(400, &json!([why]));
+    let checked = members(body, &["id", "fromMe", "remoteJid"], &["participant"])
+        .and_then(|()| text(body, "id", 256))
+        .and_then(|_| text(body, "remoteJid", 256));
+    if let Err(why) = checked {
+        return invalid(why);
     }
     kept.messages
         .retain(|one| one["key"]["id"] != body["id"] || one["key"]["remoteJid"] != body["remoteJid"]);

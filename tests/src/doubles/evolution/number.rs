@@ -2,14 +2,34 @@
 
 /// A number or an id as WhatsApp's protocol has it.
 pub(super) fn jid(number: &str) -> String {
-    if ["@g.us", "@s.whatsapp.net", "@lid"].iter().any(|end| number.contains(end)) {
-        return number.to_owned();
+    let number = without_device(number);
+    if ["@g.us", "@s.whatsapp.net", "@lid", "@broadcast"].iter().any(|end| number.contains(end)) {
+        return number;
     }
-    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    let dropped = |c: &char| !c.is_whitespace() && !['+', '(', ')'].contains(c);
+    let bare: String = number.chars().filter(dropped).collect();
+    let bare = bare.split([':', '@']).next().unwrap_or_default();
+    // Lines 54 to 57: a group as groups were once named, by its founder and its time.
+    if bare.contains('-') && bare.len() >= 23 {
+        let group: String = bare.chars().filter(|c| c.is_ascii_digit() || *c == '-').collect();
+        return format!("{group}@g.us");
+    }
+    let digits: String = bare.chars().filter(char::is_ascii_digit).collect();
     if digits.len() >= 18 {
         return format!("{digits}@g.us");
     }
     format!("{}@s.whatsapp.net", brazilian(&mexican_or_argentinian(&digits)))
+}
+
+/// `number.replace(/:\d+/, '')` (line 36): the first colon that digits follow goes with them.
+fn without_device(number: &str) -> String {
+    for (at, _) in number.match_indices(':') {
+        let rest = number[at + 1..].trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.len() < number.len() - at - 1 {
+            return format!("{}{rest}", &number[..at]);
+        }
+    }
+    number.to_owned()
 }
 
 /// `formatMXOrARNumber` (lines 2 to 14): of 13 digits, the one behind the country's code goes.
@@ -51,5 +71,8 @@ mod tests {
             assert_eq!(jid(number), format!("{spelled}@s.whatsapp.net"), "{number}");
         }
         assert_eq!(jid("120363012345678901@g.us"), "120363012345678901@g.us");
+        assert_eq!(jid("+49 (151) 12345679:4"), "4915112345679@s.whatsapp.net");
+        assert_eq!(jid("4915112345679-1500000000"), "4915112345679-1500000000@g.us");
+        assert_eq!(jid("status@broadcast"), "status@broadcast");
     }
 }

@@ -27,7 +27,7 @@ async fn what_the_evolution_api_refuses_its_words_say() {
         r#"{"status":400,"error":"Bad Request","response":{"message":[{"jid":"1@s.whatsapp.net","exists":false,"number":"1"}]}}"#,
     );
     const SCHEMA: Reply =
-        Reply::Says(400, "", r#"{"status":400,"response":{"message":["text is not a string"]}}"#);
+        Reply::Says(400, "", r#"{"status":400,"response":{"message":[["text is not a string"]]}}"#);
     const KEY: Reply =
         Reply::Says(401, "", r#"{"status":401,"response":{"message":"Unauthorized evo_secret"}}"#);
     const AWAY: Reply =

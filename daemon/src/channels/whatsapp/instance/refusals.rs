@@ -33,6 +33,17 @@ const EITHER_SIDE: &[&str] = &["Prisma", "Timed Out", "ETIMEDOUT", "ECONNRESET"]
 const UNREADABLE: &[&str] =
     &["unsupported image format", "Input buffer", "Invalid data found", "ffmpeg exited with code"];
 
+/// A list in words. What its schemas refuse is a list within the list (`dataValidate`, `src/api/abstract/abstract.router.ts`
+/// lines 48 to 59 at 32e58de).
+fn joined(list: &[Value]) -> String {
+    let words = list.iter().map(|one| match one {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => joined(list),
+        other => other.to_string(),
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
 /// What an answer that says no means for the request to `path`.
 pub(super) fn verdict(reader: &Reader, path: &str, answer: &Answer) -> Verdict {
     let message = &answer.body["response"]["message"];
@@ -41,11 +52,7 @@ pub(super) fn verdict(reader: &Reader, path: &str, answer: &Answer) -> Verdict {
         Value::Array(list) if list.iter().any(|one| one["exists"] == false) => {
             return Verdict::Permanent(NOT_THERE.into());
         }
-        Value::Array(list) => list
-            .iter()
-            .map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned))
-            .collect::<Vec<_>>()
-            .join("; "),
+        Value::Array(list) => joined(list),
         _ => answer.body["message"].as_str().map_or_else(|| answer.status.to_string(), str::to_owned),
     };
     let status = answer.status.as_u16();
