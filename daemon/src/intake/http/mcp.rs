@@ -8,9 +8,9 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
-    body::Body,
+    body::{Body, to_bytes},
     extract::{Request, State},
-    http::{Method, StatusCode, request::Parts},
+    http::{Method, StatusCode, header, request::Parts},
     response::Response,
 };
 use rmcp::{
@@ -36,6 +36,7 @@ use crate::{
         tool::{self, Telling, Tools},
         whoami::Whoami,
     },
+    message::refusal::{Code, Refusal},
 };
 
 /// What happens within this after a change is looked at together with it.
@@ -43,6 +44,9 @@ const TOGETHER: Duration = Duration::from_millis(20);
 
 /// The header with the name of a session (the protocol's transports, "Session Management").
 const HEADER_SESSION_ID: &str = "mcp-session-id";
+
+/// The longest refusal of the library in plain text, in bytes.
+const MAX_PLAIN_ERROR: usize = 4096;
 
 /// What is kept of the name of a session, in characters: the protocol's own have 36.
 const MAX_SESSION: usize = 100;
@@ -87,15 +91,14 @@ pub(super) fn spoken(door: &Door, hosts: &[String]) -> Spoken {
         (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
             (Object = "application/json"),
             (Problem = "application/problem+json"),
-            (String = "text/plain"),
         )),
         (status = NOT_FOUND, description = "There is no such session, or no such method.", content(
             (Object = "application/json"),
-            (String = "text/plain"),
+            (Problem = "application/problem+json"),
         )),
-        (status = NOT_ACCEPTABLE, body = String, content_type = "text/plain"),
-        (status = UNSUPPORTED_MEDIA_TYPE, body = String, content_type = "text/plain", description = "The body is said to be something else than JSON."),
-        (status = UNPROCESSABLE_ENTITY, body = String, content_type = "text/plain"),
+        (status = NOT_ACCEPTABLE, body = Problem, content_type = "application/problem+json"),
+        (status = UNSUPPORTED_MEDIA_TYPE, body = Problem, content_type = "application/problem+json", description = "The body is said to be something else than JSON."),
+        (status = UNPROCESSABLE_ENTITY, body = Problem, content_type = "application/problem+json"),
         Refused<429>,
     )
 )]
@@ -111,10 +114,9 @@ pub(super) async fn post(door: State<Door>, spoken: Extension<Spoken>, request: 
         (status = OK, description = "JSON-RPC.", content(("text/event-stream"))),
         (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
             (Problem = "application/problem+json"),
-            (String = "text/plain"),
         )),
-        (status = NOT_FOUND, body = String, content_type = "text/plain"),
-        (status = NOT_ACCEPTABLE, body = String, content_type = "text/plain"),
+        (status = NOT_FOUND, body = Problem, content_type = "application/problem+json"),
+        (status = NOT_ACCEPTABLE, body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn get(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
@@ -129,9 +131,8 @@ pub(super) async fn get(door: State<Door>, spoken: Extension<Spoken>, request: R
         (status = NO_CONTENT, description = "It has ended."),
         (status = BAD_REQUEST, description = "It is not of the protocol, or has a query key.", content(
             (Problem = "application/problem+json"),
-            (String = "text/plain"),
         )),
-        (status = NOT_FOUND, body = String, content_type = "text/plain"),
+        (status = NOT_FOUND, body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn delete(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
@@ -170,12 +171,42 @@ async fn served(spoken: &Spoken, caller: Caller, mut request: Request) -> Respon
     let in_session = request.headers().contains_key(HEADER_SESSION_ID);
     let name = caller.to_string();
     request.extensions_mut().insert(caller);
-    let response = spoken.service.handle(request).await.map(Body::new);
+    let response = as_problem(spoken.service.handle(request).await.map(Body::new)).await;
     let begun = response.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok());
     if let Some(begun) = begun.filter(|_| !in_session) {
         spoken.sessions.begun(&name, begun).await;
     }
     response
+}
+
+/// A refusal of the library in plain text as the problem that every other refusal of this server is. What it says in the protocol
+/// stays.
+async fn as_problem(response: Response) -> Response {
+    let (head, body) = response.into_parts();
+    let failed = head.status.is_client_error() || head.status.is_server_error();
+    let kind = head.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !failed || kind.starts_with("application/") || kind.starts_with("text/event-stream") {
+        return Response::from_parts(head, body);
+    }
+    let text = to_bytes(body, MAX_PLAIN_ERROR).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let error = match text.trim() {
+        "" => head.status.canonical_reason().unwrap_or("refused").to_lowercase(),
+        text => text.trim_start_matches("Bad Request: ").to_owned(),
+    };
+    let (code, hint) = match head.status {
+        StatusCode::NOT_FOUND => (Code::NotFound, "begin a new session with initialize"),
+        StatusCode::FORBIDDEN => (Code::Forbidden, "[hub] hosts has the names that the hub answers to"),
+        _ => (
+            Code::InputInvalid,
+            "send what the streamable HTTP transport of the Model Context Protocol asks for",
+        ),
+    };
+    let mut problem = problem::with_status(&Refusal::new(code, error, hint), head.status);
+    if let Some(methods) = head.headers.get(header::ALLOW) {
+        problem.headers_mut().insert(header::ALLOW, methods.clone());
+    }
+    problem
 }
 
 /// Whose request it is, and in which session of the protocol; newer versions of it have none.

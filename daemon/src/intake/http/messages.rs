@@ -87,7 +87,8 @@ pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
 
 /// Takes a call of the `message` tool.
 ///
-/// With several targets it is a message for each, and so is the answer.
+/// With several targets it is a message for each, and so is the answer. One wrong attachment refuses the call as a whole: nothing of
+/// it is sent.
 #[utoipa::path(
     post,
     path = "/v1/messages",

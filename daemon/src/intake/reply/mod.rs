@@ -10,11 +10,11 @@ mod growth;
 pub mod quiet;
 mod speech;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use self::blocks::Block;
-use super::desk::{Answer, Incoming};
+use super::desk::{Answer, Incoming, Told};
 use crate::{
     agents::Caller,
     blocking,
@@ -29,6 +29,12 @@ use crate::{
 
 /// The longest text of a turn, in bytes: several messages, and what is meant for nobody.
 const MAX_TURN: usize = 2 * MAX_TEXT;
+
+/// Why a turn with a malformed block is not sent as a whole, and what to do.
+const BROKEN_BLOCK: &str =
+    "a message block does not end, or names nobody: neither it nor anything else but whole blocks was sent";
+const WRITE_BLOCKS: &str =
+    "write <message to=\"name\">…</message>; a block shown as code stands in backticks";
 
 /// What a runner hands over at the end of a turn.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
@@ -66,6 +72,32 @@ struct Response {
 /// A member that is null is left out: so writes who has a class with members that are not set.
 fn or_nothing<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(member: D) -> Result<T, D::Error> {
     Option::deserialize(member).map(Option::unwrap_or_default)
+}
+
+/// What became of what a turn says.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = TurnOutcome)]
+pub(super) struct Outcome {
+    /// Whether every message of it was taken, and every block was whole.
+    ok: bool,
+    /// Each message: first those of its blocks, then what is for the conversation of the turn.
+    #[schema(value_type = Vec<Told>)]
+    sent: Vec<Value>,
+    /// Why nothing was sent, if there was nothing to send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quiet: Option<&'static str>,
+    /// Text beside blocks, which is sent to nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped: Option<String>,
+    /// Why words that were to be spoken were sent as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    voice: Option<String>,
+    /// What is wrong with the turn as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
+    /// What to do about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
 }
 
 /// What a turn says, taken apart.
@@ -164,23 +196,17 @@ impl Reply<'_> {
             sent.extend(own);
         }
         let ok = sent.iter().all(|told| told["ok"] == true) && !parsed.broken;
-        let mut answer = json!({"ok": ok, "sent": sent});
-        if sent_nothing(&answer) && !parsed.broken {
-            answer["quiet"] = "there was nothing to say".into();
-        }
-        if let Some(dropped) = dropped {
-            answer["dropped"] = dropped.into();
-        }
-        if let Some(why) = unspoken {
-            answer["voice"] = format!("{why}: it was sent as text").into();
-        }
-        if parsed.broken {
-            answer["error"] =
-                "a message block does not end, or names nobody: neither it nor anything else but whole blocks was sent".into();
-            answer["hint"] =
-                "write <message to=\"name\">…</message>; a block shown as code stands in backticks".into();
-        }
-        Ok(answer)
+        let is_quiet = sent.is_empty() && !parsed.broken;
+        let (error, hint) = parsed.broken.then_some((BROKEN_BLOCK, WRITE_BLOCKS)).unzip();
+        Ok(json!(Outcome {
+            ok,
+            sent,
+            quiet: is_quiet.then_some("there was nothing to say"),
+            dropped,
+            voice: unspoken.map(|why| format!("{why}: it was sent as text")),
+            error,
+            hint,
+        }))
     }
 
     /// Sends what is for the conversation of the turn; what became of it, and why it was not spoken where it was to be.
@@ -336,8 +362,4 @@ fn not_sent(refusal: &Refusal, call: &Value) -> Value {
     let mut told = json!(refusal);
     (told["ok"], told["to"]) = (false.into(), call["to"].clone());
     told
-}
-
-fn sent_nothing(answer: &Value) -> bool {
-    answer["sent"].as_array().is_some_and(Vec::is_empty)
 }
