@@ -309,10 +309,15 @@ async fn what_cannot_be_read_is_told_from_what_there_is_not() -> Result<()> {
     }
     let wrong = [wanted[0], ("content-type", "text/plain")];
     // What the transport refuses is a problem as everywhere else.
-    for (method, headers, status) in [("POST", &wrong[..], 415), ("DELETE", &wanted[..], 400), ("GET", &wanted[1..], 406)] {
+    for (method, headers, status) in
+        [("POST", &wrong[..], 415), ("DELETE", &wanted[..], 400), ("GET", &wanted[1..], 406)]
+    {
         let answer = agent.raw(method, "/mcp", headers, b"{}")?;
         ensure!(answer.status == status && answer.kind == "application/problem+json", "{method}: {answer:?}");
-        ensure!(answer.body["ok"] == false && !text(&answer.body, "error").is_empty(), "{method}: {answer:?}");
+        ensure!(
+            answer.body["ok"] == false && !text(&answer.body, "error").is_empty(),
+            "{method}: {answer:?}"
+        );
     }
     // In a session, and at the program's door.
     let version = "2025-06-18";
