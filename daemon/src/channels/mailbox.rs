@@ -63,10 +63,32 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
 }
 
 /// The mailbox that a tagged address leads to on most servers: `ada@…` of `ada+shop@…`.
-pub(super) fn untagged(address: &str) -> Option<String> {
+fn untagged(address: &str) -> Option<String> {
     let (local, domain) = address.rsplit_once('@')?;
     let (mailbox, _) = local.split_once('+').filter(|(mailbox, _)| !mailbox.is_empty())?;
     Some(format!("{mailbox}@{domain}"))
+}
+
+/// Domains by which one provider knows the same mailboxes: Google's (<https://support.google.com/mail/answer/10313>), Apple's
+/// (<https://support.apple.com/102540>) and Proton's (<https://proton.me/support/pm-me-addresses>).
+const SAME_MAILBOXES: &[&[&str]] = &[
+    &["gmail.com", "googlemail.com"],
+    &["icloud.com", "me.com", "mac.com"],
+    &["proton.me", "protonmail.com", "protonmail.ch", "pm.me"],
+];
+
+/// Mailboxes whose entry of a `hold` list holds this one, too: the one that a tagged address leads to, and both at the other domains of
+/// their provider.
+pub(super) fn held_with(address: &str) -> Vec<String> {
+    let mut found: Vec<String> = untagged(address).into_iter().collect();
+    for mailbox in std::iter::once(address.to_owned()).chain(untagged(address)) {
+        let Some((local, domain)) = mailbox.rsplit_once('@') else { continue };
+        let domain = domain.to_ascii_lowercase();
+        let same = SAME_MAILBOXES.iter().find(|domains| domains.contains(&domain.as_str()));
+        let others = same.into_iter().flat_map(|domains| domains.iter()).filter(|other| **other != domain);
+        found.extend(others.map(|other| format!("{local}@{other}")));
+    }
+    found
 }
 
 /// Labels of letters, digits and inner hyphens, RFC 5321 §4.1.2.
@@ -111,6 +133,17 @@ mod tests {
         for other in ["ada@example.org", "+ada@example.org", "a.d.a@example.org"] {
             assert_eq!(untagged(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_mailbox_is_held_by_every_domain_of_its_provider() {
+        let held = held_with("ada+x@GoogleMail.com");
+        for other in ["ada@GoogleMail.com", "ada@gmail.com", "ada+x@gmail.com"] {
+            assert!(held.iter().any(|address| address == other), "{other}: {held:?}");
+        }
+        assert_eq!(held_with("ada@me.com"), ["ada@icloud.com", "ada@mac.com"]);
+        assert_eq!(held_with("ada@example.org"), [""; 0]);
+        assert_eq!(held_with("ada+x@example.org"), ["ada@example.org"]);
     }
 
     #[test]

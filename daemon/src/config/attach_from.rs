@@ -10,7 +10,7 @@
 use std::{
     fs, io,
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use super::{Config, ConfigError};
@@ -31,19 +31,21 @@ const OTHERS_WRITE: u32 = 0o002;
 /// Where people keep keys in their home.
 const KEYS_AT_HOME: &[&str] = &[".ssh", ".gnupg"];
 
-/// A path as the kernel would resolve it now; of what is not there, only what leads to it.
+/// A path as the kernel would resolve it now. Behind a folder that is not there yet, `..` leads back out of it: left as it is, it
+/// would lead somewhere that nobody has judged as soon as somebody makes the folder.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    for above in path.ancestors() {
-        if let Ok(real) = fs::canonicalize(above) {
-            // `join` with nothing would add a slash.
-            return match path.strip_prefix(above) {
-                Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-                _ => real,
-            };
+    let mut real = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(real.pop()),
+            component => real.push(component),
+        }
+        if let Ok(found) = fs::canonicalize(&real) {
+            real = found;
         }
     }
-    path
+    real
 }
 
 impl Config {
@@ -51,7 +53,8 @@ impl Config {
     /// configuration's own; its other paths are whole already.
     pub(super) fn resolve_folders(&mut self, file: &Path) -> Result<(), ConfigError> {
         let private = self.private_paths(file);
-        let own = file.parent().map(resolved);
+        // Of a file that is named without its folder, the parent is no path at all.
+        let own = resolved(file).parent().map(Path::to_owned);
         for (name, agent) in &mut self.agents {
             let Some(folder) = &mut agent.attach_from else { continue };
             *folder = resolved(folder);
@@ -109,6 +112,9 @@ fn refusal(folder: &Path, private: &[(PathBuf, &'static str)], own: Option<&Path
             true => format!("{shown} is a folder of the system's"),
             false => format!("{shown} has {system} and other folders of the system in it"),
         });
+    }
+    if let Some(keys) = KEYS_AT_HOME.iter().find(|keys| folder.iter().any(|part| part == **keys)) {
+        return Some(format!("{shown} is where people keep keys ({keys})"));
     }
     let in_own = own.is_some_and(|own| own != folder && folder.starts_with(own));
     if in_own || folder.starts_with(SHARED_MEMORY) {
@@ -181,6 +187,10 @@ mod tests {
             ("secrets", "a secret is in "),
             ("out/up", "the hub's data is in "),
             ("out/../secrets", "a secret is in "),
+            ("ghost/../secrets", "a secret is in "),
+            ("ghost/../gatepost-data", "is the hub's data, which the agent could send"),
+            ("ghost/deeper/../../gatepost-data", "is the hub's data, which the agent could send"),
+            ("HOUSE/.ssh", "is where people keep keys (.ssh)"),
             ("out/etc", "/etc is a folder of the system's"),
             ("/etc", "/etc is a folder of the system's"),
             ("/etc/ssl", "is in /etc, a folder of the system's"),
@@ -204,6 +214,7 @@ mod tests {
         for (folder, resolved, doubt) in [
             ("out", "out", ""),
             ("link", "out", ""),
+            ("ghost/../out", "out", ""),
             ("link/new", "out/new", "is not there, so nothing can be attached from it: mkdir -p "),
             ("gatepost.toml/x", "gatepost.toml/x", "cannot be looked at"),
         ] {

@@ -188,7 +188,7 @@ impl Adapter for IMessage {
     }
 
     fn held_with(&self, identity: &str) -> Vec<String> {
-        target::held_with(identity).into_iter().collect()
+        target::held_with(identity)
     }
 
     fn recipient<'a>(&self, identity: &'a str, written_as: Option<&'a str>) -> &'a str {

@@ -48,11 +48,12 @@ pub(super) fn identity(address: &str) -> Option<String> {
 }
 
 /// Identities whose entry of a `hold` list holds this one, too: a number with and without the digit that not everybody dials, which
-/// a network that carries SMS takes for one, and the mailbox that a tagged address leads to if it goes as a mail (MMS).
-pub(super) fn held_with(identity: &str) -> Option<String> {
+/// a network that carries SMS takes for one, the mailbox that a tagged address leads to if it goes as a mail (MMS), and the mailbox
+/// at its provider's other domains.
+pub(super) fn held_with(identity: &str) -> Vec<String> {
     match identity.strip_prefix('+') {
-        Some(number) => phone::other_form(number).map(|other| format!("+{other}")),
-        None => mailbox::untagged(identity),
+        Some(number) => phone::other_form(number).map(|other| format!("+{other}")).into_iter().collect(),
+        None => mailbox::held_with(identity),
     }
 }
 
@@ -188,9 +189,10 @@ mod tests {
         ] {
             assert!(canonical(refused).is_err(), "{refused}");
         }
-        assert_eq!(held_with("+5491112345678").as_deref(), Some("+541112345678"));
-        assert_eq!(held_with("anna+x@example.org").as_deref(), Some("anna@example.org"));
-        assert_eq!((held_with("+4915112345678"), held_with("iMessage;+;chat1")), (None, None));
+        assert_eq!(held_with("+5491112345678"), ["+541112345678"]);
+        assert_eq!(held_with("anna+x@example.org"), ["anna@example.org"]);
+        assert_eq!(held_with("anna@me.com"), ["anna@icloud.com", "anna@mac.com"]);
+        assert!(held_with("+4915112345678").is_empty() && held_with("iMessage;+;chat1").is_empty());
         for (given, person) in [
             ("+4915112345678", Some("+4915112345678")),
             ("any;-;+4915112345678", Some("+4915112345678")),
