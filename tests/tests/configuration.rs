@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
     doubles::Desk,
-    hub::{Ended, SpawnedHub, client::text, gatepost},
+    hub::{Ended, SpawnedHub, client::text, gatepost, program::program},
     peers::free_port,
 };
 use serde_json::{Value, json};
@@ -335,6 +335,14 @@ fn a_folder_to_attach_from_that_holds_what_is_not_the_agents_is_refused_by_check
             ensure!(ended.stderr.contains("gatepost.toml:9: agents.courier.attach_from: "), "{ended:?}");
         }
     }
+    // The configuration as most people name it, from within its folder.
+    hub.configure(&format!("{plain}attach_from = \"/etc/ssl\"\n"))?;
+    let checked = std::process::Command::new(program()?)
+        .args(["-c", "gatepost.toml", "check", "--offline"])
+        .current_dir(hub.folder().path())
+        .output()?;
+    let says = String::from_utf8_lossy(&checked.stderr);
+    ensure!(checked.status.code() == Some(1) && says.contains("is in /etc"), "{says}");
     hub.configure(&format!("{plain}attach_from = \"out\"\n"))?;
     hub.cli(&["reload"])?.well()?;
     let out = hub.folder().path().join("out").canonicalize()?;
