@@ -59,6 +59,7 @@ fn a_damaged_database_is_refused_and_its_backup_sends_nothing_until_an_operator_
 
     let restored = hub.cli(&["restore"])?;
     ensure!(restored.stderr.contains("nothing of it is sent by itself"), "{restored:?}");
+    ensure!(restored.stderr.contains("was revoked after this backup"), "{restored:?}");
     restored.well()?;
     hub.run()?;
     let operator = hub.operator()?;

@@ -44,6 +44,10 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
         "nothing of it is sent by itself: start the hub with gatepost run, look with gatepost queue list --state unknown, \
          and release what did not arrive with gatepost queue retry --may-duplicate"
     );
+    print_note!(
+        "warning: a token or a companion that was revoked after this backup was made is valid again: look with gatepost agent list and \
+         gatepost companion list, and revoke it again"
+    );
     Ok(())
 }
 
