@@ -19,9 +19,10 @@ class Socket:
     def frame(self, kind, data):
         size = len(data)
         head = bytes([0x80 | kind, size]) if size < 126 else bytes([0x80 | kind, 126]) + struct.pack(">H", size)
+        # The writer of a handler has no buffer. To flush it all the same fails if the client has hung up by then, as it does after
+        # a close, and the connection's own thread has closed the writer.
         with self.lock:
             self.writer.write(head + data)
-            self.writer.flush()
 
     def send(self, text):
         self.frame(TEXT, text.encode())
