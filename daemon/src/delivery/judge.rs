@@ -8,7 +8,7 @@
 //! became necessary after a message was accepted ends it likewise, unless a person has approved this very message: that is the
 //! answer to it, so nobody is asked twice.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::Transaction;
 
 use super::{
     Pipeline,
@@ -173,17 +173,10 @@ impl Pipeline {
     }
 
     /// Whether the account is another one than the one that a message was accepted for. One that is not there is none.
-    pub(super) fn account_changed(
-        &self,
-        db: &Connection,
-        message: &MessageRow,
-    ) -> Result<Option<Forbidden>, StoreError> {
+    pub(super) fn account_changed(&self, message: &MessageRow) -> Option<Forbidden> {
         let (channel, account) = (&message.channel, &message.account);
-        let Some(now) = self.0.accounts.fingerprint(channel, account) else { return Ok(None) };
-        let mut before = db.prepare_cached("SELECT account_is FROM messages WHERE seq = ?")?;
-        let before: Option<[u8; 32]> = before.query_row([message.seq], |row| row.get(0))?;
-        let changed = before.is_some_and(|before| before != now.0);
-        Ok(changed.then(|| Forbidden::AccountChanged { channel: channel.clone(), account: account.clone() }))
+        let changed = message.account_is? != self.0.accounts.fingerprint(channel, account)?;
+        changed.then(|| Forbidden::AccountChanged { channel: channel.clone(), account: account.clone() })
     }
 
     /// Why a message may not go any more that was accepted, as far as the hub knows without asking anybody.
@@ -196,7 +189,7 @@ impl Pipeline {
         if agents::is_revoked(tx, &message.agent)? {
             return Ok(Some(Forbidden::Revoked(message.agent.clone())));
         }
-        if let Some(changed) = self.account_changed(tx, message)? {
+        if let Some(changed) = self.account_changed(message) {
             return Ok(Some(changed));
         }
         let (rights, target) = (&self.rules(&message.agent).rights, message.target());

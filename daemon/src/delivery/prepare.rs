@@ -73,8 +73,7 @@ impl Pipeline {
     async fn try_to_prepare(&self, seq: i64, renderings: &Renderings) -> Result<(), TransitionError> {
         let message = self.0.outbox.get(seq).await?;
         // Of one that was accepted in an earlier life of the hub, nobody is asked what could not be sent.
-        let changed = self.0.outbox.store().look(|db| self.account_changed(db, &message))?;
-        let hooked = match changed {
+        let hooked = match self.account_changed(&message) {
             Some(why) => Err(Refusal::new(why.code(), why.to_string(), "submit it anew")),
             None => self.through_hooks(message).await?,
         };

@@ -427,6 +427,7 @@ fn insert(
         deed: new.deed,
         channel: new.target.channel,
         account: new.account,
+        account_is: new.account_is,
         address: new.target.address,
         written_as: new.written_as,
         unidentified: new.unidentified,

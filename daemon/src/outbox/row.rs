@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::de::DeserializeOwned;
 
 use crate::{
+    channels::fingerprint::Fingerprint,
     message::{
         attachment::Attachment,
         deed::Deed,
@@ -19,7 +20,8 @@ macro_rules! columns {
     () => {
         "SELECT seq, id, agent, state, action, channel, account, address, thread, reply_to, silent, origin, text, \
          accepted_at, deadline, due_at, attempts, code, reason, ended_at, hooked_at, written, ended_seq, \
-         best_effort, resend, attachments, deed, known_as, touched, written_as, unidentified, history FROM messages "
+         best_effort, resend, attachments, deed, known_as, touched, written_as, unidentified, history, account_is \
+         FROM messages "
     };
 }
 
@@ -112,6 +114,8 @@ pub struct MessageRow {
     pub channel: String,
     /// The account it goes from.
     pub account: String,
+    /// Who that account was when the message was accepted; nothing in a row of before that was written down.
+    pub account_is: Option<Fingerprint>,
     /// The address it goes to: the identity of whoever it is, as far as that is known.
     pub address: String,
     /// The address as it was written, where that is another.
@@ -202,6 +206,7 @@ impl MessageRow {
             written_as: row.get(29)?,
             unidentified: row.get(30)?,
             history: list(row, 31)?,
+            account_is: row.get::<_, Option<_>>(32)?.map(Fingerprint),
         })
     }
 
