@@ -148,6 +148,11 @@ impl Accounts {
         .map(|(name, account)| (name.as_str(), &account.adapter))
     }
 
+    /// The first account of a channel, for what all accounts of one have alike.
+    pub fn first(&self, channel: &str) -> Option<&Arc<dyn Adapter>> {
+        self.0.get(channel)?.values().next().map(|account| &account.adapter)
+    }
+
     /// All open accounts: channel, account, adapter.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Arc<dyn Adapter>)> {
         self.0.iter().flat_map(|(channel, accounts)| {

@@ -235,8 +235,7 @@ impl Pipeline {
 
     /// What the first account of a channel does.
     fn can(&self, channel: &str) -> Option<&'static Capabilities> {
-        let (_, _, adapter) = self.0.accounts.iter().find(|(open, ..)| *open == channel)?;
-        Some(adapter.capabilities())
+        Some(self.0.accounts.first(channel)?.capabilities())
     }
 
     /// What an agent may do, if the configuration has a section for it.

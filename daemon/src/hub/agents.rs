@@ -79,7 +79,7 @@ pub fn unusable_names(config: &Config, accounts: &Accounts) -> Vec<String> {
     let mut found = vec![];
     for (name, meant) in config.book().expect("checked when the configuration was read") {
         let Destination::Address { channel: Some(channel), address, person, .. } = &meant else { continue };
-        let Some((.., adapter)) = accounts.iter().find(|(open, ..)| open == channel) else { continue };
+        let Some(adapter) = accounts.first(channel) else { continue };
         if let Err(error) = adapter.spell(address, *person) {
             let key = format!("book.{name}");
             let at = config.book.get(&name).map_or("", |target| config.place_of(&key, target));
@@ -93,9 +93,7 @@ pub fn unusable_names(config: &Config, accounts: &Accounts) -> Vec<String> {
 pub(crate) fn held(list: Allowlist, accounts: &Accounts) -> Allowlist {
     let also = |pattern: &Pattern| -> Vec<Pattern> {
         let Pattern::Address(channel, address) = pattern else { return Vec::new() };
-        let Some((.., adapter)) = accounts.iter().find(|(open, ..)| open == channel) else {
-            return Vec::new();
-        };
+        let Some(adapter) = accounts.first(channel) else { return Vec::new() };
         let held = adapter.held_with(address).into_iter();
         held.map(|address| Pattern::Address(channel.clone(), address)).collect()
     };
@@ -105,9 +103,7 @@ pub(crate) fn held(list: Allowlist, accounts: &Accounts) -> Allowlist {
 /// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,
 /// and sends nothing either.
 fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String, String> {
-    let Some((.., adapter)) = accounts.iter().find(|(open, ..)| *open == channel) else {
-        return Ok(address.to_owned());
-    };
+    let Some(adapter) = accounts.first(channel) else { return Ok(address.to_owned()) };
     match Destination::parse(address, &[]) {
         Ok(Destination::Address { address, thread: None, person, .. }) => {
             let spelt = adapter.spell(&address, person).map_err(|error| error.to_string())?;

@@ -220,7 +220,7 @@ pub(super) fn check(adapter: &dyn Adapter, call: &Call, resolved: &Resolved) -> 
 
 /// An address as the identity that its spelling tells on a channel, or else as the channel spells it, if it is one there.
 fn spelt(accounts: &Accounts, channel: &str, address: &str, person: bool) -> Option<String> {
-    let (.., adapter) = accounts.iter().find(|(open, ..)| *open == channel)?;
+    let adapter = accounts.first(channel)?;
     let spelt = adapter.spell(address, person).ok()?;
     match adapter.identity(&spelt) {
         Spelling::Known(identity) => Some(identity.into()),
