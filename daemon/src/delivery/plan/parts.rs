@@ -3,6 +3,8 @@
 //! First the text, then the files; what goes with the text stands under its last part, where a reader comes to it last.
 //! Anything but a new text is one request.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{Renderings, acts, files, shown, speech};
@@ -163,7 +165,10 @@ fn letters(
     let text_is_spoken = texts > 0 && speech::repeats(content.text, content.attachments);
     let of = pieces.len();
     // Whoever reads the Markdown is told as well who writes.
-    let markdown = format!("{}{}", prefix.filter(|_| !captions_begin).unwrap_or_default(), content.text);
+    let markdown = match prefix.filter(|_| !captions_begin) {
+        Some(prefix) => Cow::Owned(format!("{prefix}{}", content.text)),
+        None => Cow::Borrowed(content.text),
+    };
     // Where there is no text, they stand under the last file.
     let dressed = if texts == 0 { of - 1 } else { texts.min(of) - 1 };
     let part = |(index, Piece { part, files, words }): (usize, &Piece<'_>)| {
@@ -196,7 +201,7 @@ fn letters(
             }
         }
         let text = match adapter.capabilities().source {
-            true => markdown.clone(),
+            true => markdown.clone().into_owned(),
             false => part.shown.clone(),
         };
         let text = Some(text).filter(|text| !text.is_empty());
