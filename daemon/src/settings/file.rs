@@ -58,14 +58,7 @@ impl FileError {
 /// # Errors
 /// It cannot be read, is too large, or is nothing that ends.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
-    let file = open(path)?;
-    let metadata = file.metadata().map_err(|error| FileError::Io(path.into(), error))?;
-    let own = OWN_DESCRIPTORS.iter().any(|descriptors| path.starts_with(descriptors));
-    match metadata.is_file() {
-        true => whole(&file, path, most),
-        false if own && metadata.file_type().is_fifo() => piped(&file, path, most, PIPE_TIMEOUT),
-        false => Err(FileError::NotRegular(path.into(), name(metadata.file_type()))),
-    }
+    content(path, most, OWN_DESCRIPTORS.iter().any(|descriptors| path.starts_with(descriptors)))
 }
 
 /// The same for a text.
@@ -81,11 +74,17 @@ pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
 /// # Errors
 /// As [`read_text`].
 pub fn read_regular_text(path: &Path, most: u64) -> Result<String, FileError> {
+    text(content(path, most, false)?, path)
+}
+
+/// What a file holds; `takes_pipes`: or a pipe.
+fn content(path: &Path, most: u64, takes_pipes: bool) -> Result<Vec<u8>, FileError> {
     let file = open(path)?;
-    let metadata = file.metadata().map_err(|error| FileError::Io(path.into(), error))?;
-    match metadata.is_file() {
-        true => text(whole(&file, path, most)?, path),
-        false => Err(FileError::NotRegular(path.into(), name(metadata.file_type()))),
+    let kind = file.metadata().map_err(|error| FileError::Io(path.into(), error))?.file_type();
+    match kind.is_file() {
+        true => whole(&file, path, most),
+        false if takes_pipes && kind.is_fifo() => piped(&file, path, most, PIPE_TIMEOUT),
+        false => Err(FileError::NotRegular(path.into(), name(kind))),
     }
 }
 
