@@ -3,7 +3,6 @@
 use gatepost_link::{
     Digest,
     decision::{Decision, PublicKey, Statement, Verdict},
-    envelope::VERSION,
     session::SessionHash,
 };
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
@@ -11,6 +10,7 @@ use serde_json::json;
 
 use super::{
     Approvals,
+    device::is_outdated,
     quorum::{self, Vote},
 };
 use crate::{
@@ -166,7 +166,7 @@ fn consume(
         return Err(DecisionError::Device);
     }
     // To deny is always safe.
-    if version < VERSION && decision.verdict == Verdict::Approve {
+    if is_outdated(version) && decision.verdict == Verdict::Approve {
         return Err(DecisionError::Firmware);
     }
     let all: Vec<Asked> = tx

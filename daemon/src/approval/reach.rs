@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
     Approvals,
+    device::is_outdated,
     presence::Ability,
     registry::{self, Registered},
 };
@@ -90,7 +91,7 @@ impl Approvals {
                 Ability::Able => None,
                 Ability::Away => Some(Unable::Offline),
                 Ability::DisplayOut => Some(Unable::DisplayOut),
-                Ability::Silent if device.version < VERSION => Some(Unable::Firmware),
+                Ability::Silent if is_outdated(device.version) => Some(Unable::Firmware),
                 Ability::Silent => Some(Unable::Silent),
             }
         }

@@ -6,7 +6,6 @@
 use gatepost_link::{
     Digest, RequestId,
     document::{Document, MAX_DOCUMENT, Part},
-    envelope::VERSION,
 };
 
 use crate::approval::Waiting;
@@ -15,11 +14,6 @@ use crate::approval::Waiting;
 const TEXT: &str = "The firmware of this companion is too old for its hub. No message is shown here, and nothing can be \
                     approved here, until it is updated: flash new firmware by cable, as firmware/README.md says. The \
                     pairing stays. Press Deny to close this card.";
-
-/// Whether a companion that speaks this version of the link may be asked.
-pub(super) fn may_be_asked(version: u8) -> bool {
-    version >= VERSION
-}
 
 /// The card. It waits for as long as a card can.
 pub(super) fn card(now_ms: i64) -> Waiting {

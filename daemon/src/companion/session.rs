@@ -26,7 +26,7 @@ use super::{
     outdated,
     sealed::{Fault, Heard, Sealed},
 };
-use crate::approval::Waiting;
+use crate::approval::{Waiting, device::is_outdated};
 
 /// Faults in a minute after which a companion is not listened to.
 pub const MAX_FAULTS: u32 = 20;
@@ -151,7 +151,7 @@ impl Session {
 
     /// Whether the companion's firmware is too old to be asked anything.
     pub fn is_outdated(&self) -> bool {
-        !outdated::may_be_asked(self.version())
+        is_outdated(self.version())
     }
 
     /// Takes a payload from the companion, or from anybody who speaks in its name.

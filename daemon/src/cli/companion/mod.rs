@@ -13,8 +13,11 @@ use super::{
     Failed,
     output::{self, text},
 };
-use crate::client::{Client, Place, Request, escaped};
-use crate::printing::{print_note, print_result};
+use crate::{
+    approval::reach::Unable,
+    client::{Client, Place, Request, escaped},
+    printing::{print_note, print_result},
+};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -145,18 +148,21 @@ fn path(companion: &str) -> Result<String, Failed> {
     }
 }
 
+/// Whether this is why the hub says that a companion cannot be asked.
+fn is_unable(companion: &Value, why: Unable) -> bool {
+    text(companion, "unable_because") == why.to_string()
+}
+
 fn list(companions: &[Value]) -> String {
     let rows: Vec<Vec<String>> = companions
         .iter()
         .map(|companion| {
             let is = |member: &str| companion.get(member) == Some(&Value::Bool(true));
             let state = match (text(companion, "revoked_at"), is("online"), is("able")) {
-                ("", ..) if text(companion, "unable_because").starts_with("not allowed") => "not allowed",
+                ("", ..) if is_unable(companion, Unable::Software) => "not allowed",
                 ("", true, true) => "online",
-                ("", true, false) if text(companion, "unable_because").contains("firmware is too old") => {
-                    "too old"
-                }
-                ("", true, false) if text(companion, "unable_because").contains("has not said") => "pending",
+                ("", true, false) if is_unable(companion, Unable::Firmware) => "too old",
+                ("", true, false) if is_unable(companion, Unable::Silent) => "pending",
                 ("", true, false) => "no display",
                 ("", false, _) => "offline",
                 _ => "revoked",
