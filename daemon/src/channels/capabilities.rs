@@ -164,8 +164,10 @@ impl DeliveryMode {
 /// What a platform takes of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRules {
-    /// Bytes of one file.
+    /// Bytes of one file, where the platform takes the most.
     pub max_size: u64,
+    /// Bytes of one file that it takes everywhere, and where it takes more; nothing, where it takes `max_size` everywhere.
+    pub everywhere: Option<(u64, &'static str)>,
     /// Bytes of all files of a message.
     pub max_together: u64,
     /// How files stand to the text.

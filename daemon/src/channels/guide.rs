@@ -5,7 +5,6 @@
 use super::{
     Capabilities,
     capabilities::{FileForm, FileRules},
-    discord,
     formats::Format,
 };
 use crate::{files, message::action::Action};
@@ -51,7 +50,7 @@ fn beside_text(can: &Capabilities, hub: HubFiles) -> Vec<String> {
         lines.push(format!("`threadId` is {}{opens}.", thread(can.channel)));
     }
     if let Some(files) = &can.files {
-        lines.extend(about_files(can.channel, files, hub));
+        lines.extend(about_files(files, hub));
     }
     if let Some(buttons) = can.buttons {
         let (rows, row) = (buttons.rows, buttons.per_row);
@@ -103,12 +102,12 @@ fn beside_text(can: &Capabilities, hub: HubFiles) -> Vec<String> {
     lines
 }
 
-fn about_files(channel: &str, files: &FileRules, hub: HubFiles) -> Vec<String> {
+fn about_files(files: &FileRules, hub: HubFiles) -> Vec<String> {
     let together = match files.form {
         FileForm::Together => "go in one message with the text",
         FileForm::Captioned => "follow the text, each with its `caption`",
     };
-    let most = largest(channel, files, hub.max_size);
+    let most = largest(files, hub.max_size);
     let only = files.alone().map(|alone| format!(" Only {alone}.")).unwrap_or_default();
     let words = if hub.speaks { ", or `{text}` to have words spoken" } else { "" };
     vec![
@@ -118,11 +117,11 @@ fn about_files(channel: &str, files: &FileRules, hub: HubFiles) -> Vec<String> {
 }
 
 /// The largest file that can be sent there: what the hub refuses is not promised because the platform would take it.
-fn largest(channel: &str, files: &FileRules, of_hub: u64) -> String {
+fn largest(files: &FileRules, of_hub: u64) -> String {
     let most = files.max_size.min(files.max_together).min(of_hub);
-    match channel {
-        "discord" if most > discord::MAX_FILE_UNBOOSTED => {
-            format!("{} each at most, more on a boosted server", size(discord::MAX_FILE_UNBOOSTED))
+    match files.everywhere {
+        Some((everywhere, more)) if most > everywhere => {
+            format!("{} each at most, more {more}", size(everywhere))
         }
         _ => format!("{} each at most", size(most)),
     }

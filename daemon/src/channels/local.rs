@@ -38,6 +38,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     address_hint: "a name: letters, digits, `-`, `_` and `.`, at most 64 of them",
     files: Some(FileRules {
         max_size: u64::MAX,
+        everywhere: None,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],

@@ -97,7 +97,9 @@ impl Adapter for Platform {
     fn capabilities(&self) -> &'static Capabilities {
         const fn can(files: Option<FileForm>) -> Capabilities {
             let files = match files {
-                Some(form) => Some(FileRules { max_size: 10, max_together: 15, form, kinds: &[] }),
+                Some(form) => {
+                    Some(FileRules { max_size: 10, everywhere: None, max_together: 15, form, kinds: &[] })
+                }
                 None => None,
             };
             Capabilities {

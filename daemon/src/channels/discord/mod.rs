@@ -84,9 +84,6 @@ pub const KEYS: &[Key] = &[
 
 const DEFAULT_BASE: &str = "https://discord.com/api/v10";
 
-/// The largest file that every server and person takes, in bytes.
-pub(super) const MAX_FILE_UNBOOSTED: u64 = limits::USUAL;
-
 /// What an account can do without a connection to the Gateway.
 const REST: Capabilities = Capabilities {
     channel: "discord",
@@ -97,6 +94,7 @@ const REST: Capabilities = Capabilities {
     // The most that any server takes; what the one in question takes is known when it was asked ([`limits`]).
     files: Some(FileRules {
         max_size: limits::LARGEST,
+        everywhere: Some((limits::USUAL, "on a boosted server")),
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],

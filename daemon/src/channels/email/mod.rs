@@ -94,6 +94,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     // Few servers take more in one mail, and base64 makes a third more of it; a server with a lower bound says so.
     files: Some(FileRules {
         max_size: MAX_FILES,
+        everywhere: None,
         max_together: MAX_FILES,
         form: FileForm::Together,
         kinds: &[],

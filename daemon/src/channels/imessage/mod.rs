@@ -78,8 +78,13 @@ const INSTEAD: &[(Action, &str)] = &[
 ];
 
 /// Messages takes files of 100 MB or so (<https://support.apple.com/guide/messages>); what is larger it refuses itself.
-const FILES: FileRules =
-    FileRules { max_size: 100 * 1024 * 1024, max_together: u64::MAX, form: FileForm::Captioned, kinds: &[] };
+const FILES: FileRules = FileRules {
+    max_size: 100 * 1024 * 1024,
+    everywhere: None,
+    max_together: u64::MAX,
+    form: FileForm::Captioned,
+    kinds: &[],
+};
 
 const PLAIN: Capabilities = Capabilities {
     channel: "imessage",

@@ -72,6 +72,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     // The homeserver has its own bound, and says so.
     files: Some(FileRules {
         max_size: u64::MAX,
+        everywhere: None,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],

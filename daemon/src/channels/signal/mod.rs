@@ -66,6 +66,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     address_hint: target::HINT,
     files: Some(FileRules {
         max_size: MAX_FILE,
+        everywhere: None,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],

@@ -74,6 +74,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     // key, its buttons and its blocks cannot stand in that request.
     files: Some(FileRules {
         max_size: 1 << 30,
+        everywhere: None,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],

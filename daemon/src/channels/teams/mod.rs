@@ -117,6 +117,7 @@ const BOT: Capabilities = Capabilities {
     // gets there within the longest that a request may take, at the slowest that one may be.
     files: Some(FileRules {
         max_size: 48_000_000,
+        everywhere: None,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],

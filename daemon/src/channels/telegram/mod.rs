@@ -68,6 +68,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     // "50 MB" for files of other kinds than photos (<https://core.telegram.org/bots/api#sending-files>).
     files: Some(FileRules {
         max_size: 50_000_000,
+        everywhere: None,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],

@@ -94,6 +94,7 @@ const CLOUD: Capabilities = Capabilities {
     // <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
     files: Some(FileRules {
         max_size: 100 * 1024 * 1024,
+        everywhere: None,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: cloud::KINDS,
@@ -126,6 +127,7 @@ const EVOLUTION: Capabilities = Capabilities {
     // `src/api/routes/sendMessage.router.ts`): it holds all of it in memory, and once more as base64.
     files: Some(FileRules {
         max_size: 64 * 1024 * 1024,
+        everywhere: None,
         max_together: u64::MAX,
         form: FileForm::Captioned,
         kinds: &[],
