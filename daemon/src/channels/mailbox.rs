@@ -80,15 +80,19 @@ const SAME_MAILBOXES: &[&[&str]] = &[
 /// Mailboxes whose entry of a `hold` list holds this one, too: the one that a tagged address leads to, and both at the other domains of
 /// their provider.
 pub(super) fn held_with(address: &str) -> Vec<String> {
-    let mut found: Vec<String> = untagged(address).into_iter().collect();
-    for mailbox in std::iter::once(address.to_owned()).chain(untagged(address)) {
-        let Some((local, domain)) = mailbox.rsplit_once('@') else { continue };
-        let domain = domain.to_ascii_lowercase();
-        let same = SAME_MAILBOXES.iter().find(|domains| domains.contains(&domain.as_str()));
-        let others = same.into_iter().flat_map(|domains| domains.iter()).filter(|other| **other != domain);
-        found.extend(others.map(|other| format!("{local}@{other}")));
-    }
-    found
+    let untagged = untagged(address);
+    let elsewhere = [Some(address), untagged.as_deref()].into_iter().flatten().flat_map(elsewhere);
+    let elsewhere: Vec<String> = elsewhere.collect();
+    untagged.into_iter().chain(elsewhere).collect()
+}
+
+/// A mailbox at the other domains of its provider.
+fn elsewhere(mailbox: &str) -> Vec<String> {
+    let Some((local, domain)) = mailbox.rsplit_once('@') else { return Vec::new() };
+    let is_here = |other: &str| other.eq_ignore_ascii_case(domain);
+    let same = SAME_MAILBOXES.iter().find(|domains| domains.iter().any(|other| is_here(other)));
+    let others = same.into_iter().flat_map(|domains| domains.iter()).filter(|other| !is_here(other));
+    others.map(|other| format!("{local}@{other}")).collect()
 }
 
 /// Labels of letters, digits and inner hyphens, RFC 5321 §4.1.2.

@@ -120,6 +120,7 @@ mod tests {
             assert!(matches!(open(path), Err(StageError::NotAFile)), "{path}: {:?}", open(path).err());
         }
     }
+
     #[test]
     fn a_file_with_a_second_name_or_another_owner_is_refused_unless_it_is_allowed() {
         let folder = tempfile::tempdir().unwrap();

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Outbox, row};
 use crate::{
     audit::{self, Entry, checkpoint::Signer},
-    files,
+    clock, files,
     message::state::State,
     store::StoreError,
 };
@@ -111,7 +111,8 @@ fn step(tx: &Transaction<'_>, purge: &Purge) -> Result<usize, StoreError> {
     }
     if let (Some((_, first)), Some((_, last))) = (ended.first(), ended.last()) {
         let detail = json!({
-            "messages": ended.len(), "first": first, "last": last, "ended_before": crate::clock::rfc3339(purge.before), "ended_before_ms": purge.before, "state": purge.state,
+            "messages": ended.len(), "first": first, "last": last, "state": purge.state,
+            "ended_before": clock::rfc3339(purge.before), "ended_before_ms": purge.before,
         });
         let message = (ended.len() == 1).then_some(first.as_str());
         audit::append(tx, &Entry { actor: &purge.by, event: "queue.purged", message, detail })?;

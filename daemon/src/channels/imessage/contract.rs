@@ -27,35 +27,24 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         secret: Some(|_, age| format!("hush-{age:?}")),
         scene: by_bluebubbles,
     },
-    Contract {
-        channel: "imessage",
-        way: "by imsg",
-        settings: |stage| format!("kind = \"imsg\"\ncommand = [\"{}\"]", stage.program().display()),
-        address: "+4915112345679",
-        alike: ALIKE,
-        acquainted: &[],
-        message: "G-7",
-        user: "+4915112345679",
-        file: ("a b.txt", "text/plain"),
-        card: "",
-        secret: None,
-        scene: by_imsg,
-    },
-    Contract {
-        channel: "imessage",
-        way: "by imsg 0.9.0",
-        settings: |stage| format!("kind = \"imsg\"\ncommand = [\"{}\"]", stage.program().display()),
-        address: "+4915112345679",
-        alike: ALIKE,
-        acquainted: &[],
-        message: "G-7",
-        user: "+4915112345679",
-        file: ("a b.txt", "text/plain"),
-        card: "",
-        secret: None,
-        scene: by_old_imsg,
-    },
+    IMSG,
+    Contract { way: "by imsg 0.9.0", scene: by_old_imsg, ..IMSG },
 ];
+
+const IMSG: Contract = Contract {
+    channel: "imessage",
+    way: "by imsg",
+    settings: |stage| format!("kind = \"imsg\"\ncommand = [\"{}\"]", stage.program().display()),
+    address: "+4915112345679",
+    alike: ALIKE,
+    acquainted: &[],
+    message: "G-7",
+    user: "+4915112345679",
+    file: ("a b.txt", "text/plain"),
+    card: "",
+    secret: None,
+    scene: by_imsg,
+};
 
 const ALIKE: &[Alike] = &[
     Alike {

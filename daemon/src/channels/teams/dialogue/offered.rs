@@ -122,6 +122,18 @@ impl Known {
     }
 }
 
+/// Somebody accepts the file that this part offers; it is to be uploaded to the double at `port`.
+fn accepted(part: &str, port: u16) -> Value {
+    json!({
+        "type": "fileUpload", "action": "accept", "context": { "part": part },
+        "uploadInfo": {
+            "uploadUrl": format!("http://127.0.0.1:{port}/drive/up?token=hush"),
+            "contentUrl": "https://c.sharepoint.com/plan.pdf", "name": "plan.pdf",
+            "uniqueId": "u-1", "fileType": "pdf",
+        },
+    })
+}
+
 fn document(staged: &Files) -> [Attachment; 1] {
     [staged.add("plan.pdf", "application/pdf", b"%PDF-1.7 hello")]
 }
@@ -170,16 +182,7 @@ async fn what_was_approved_is_handed_over_once_and_the_agent_hears_of_it() {
         activity["conversation"]["id"] = json!(conversation);
         teams.told(&token(&header(), &claims()), activity.to_string().as_bytes()).await.unwrap();
     };
-    let accepted = |part: &str| {
-        json!({
-            "type": "fileUpload", "action": "accept", "context": { "part": part },
-            "uploadInfo": {
-                "uploadUrl": format!("http://127.0.0.1:{}/drive/up?token=hush", double.port),
-                "contentUrl": "https://c.sharepoint.com/plan.pdf", "name": "plan.pdf",
-                "uniqueId": "u-1", "fileType": "pdf",
-            },
-        })
-    };
+    let accepted = |part: &str| accepted(part, double.port);
     // Of another part, and in another conversation: nobody's.
     tell(&accepted("ff"), ANN).await;
     tell(&accepted(&key().0), "a:another").await;
@@ -214,14 +217,7 @@ async fn a_file_that_is_there_without_its_card_is_not_handed_over_again() {
     let (files, caption) = (document(&staged), part("The plan"));
     let wire = teams.compose(&Letter { files: &files, ..sample::letter(ANN, &caption) });
     let house = Known { request: Some((key(), wire)), ..Known::default() };
-    let accepted = activity(&json!({
-        "type": "fileUpload", "action": "accept", "context": { "part": key().0 },
-        "uploadInfo": {
-            "uploadUrl": format!("http://127.0.0.1:{}/drive/up", double.port),
-            "contentUrl": "https://c.sharepoint.com/plan.pdf", "name": "plan.pdf",
-            "uniqueId": "u-1", "fileType": "pdf",
-        },
-    }));
+    let accepted = activity(&accepted(&key().0, double.port));
     for _ in 0..2 {
         teams.told(&token(&header(), &claims()), accepted.to_string().as_bytes()).await.unwrap();
     }

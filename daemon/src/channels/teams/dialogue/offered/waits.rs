@@ -15,14 +15,7 @@ async fn handed(answers: &[Reply]) -> (String, usize) {
     let (files, caption) = (document(&staged), part("The plan"));
     let wire = teams.compose(&Letter { files: &files, ..sample::letter(ANN, &caption) });
     let house = Known { request: Some((key(), wire)), ..Known::default() };
-    let accepted = activity(&json!({
-        "type": "fileUpload", "action": "accept", "context": { "part": key().0 },
-        "uploadInfo": {
-            "uploadUrl": format!("http://127.0.0.1:{}/drive/up?token=hush", double.port),
-            "contentUrl": "https://c.sharepoint.com/plan.pdf", "name": "plan.pdf",
-            "uniqueId": "u-1", "fileType": "pdf",
-        },
-    }));
+    let accepted = activity(&accepted(&key().0, double.port));
     teams.told(&token(&header(), &claims()), accepted.to_string().as_bytes()).await.unwrap();
     let told = house.told(&teams, 1).await;
     let heard = double.heard();

@@ -1,0 +1,52 @@
+//! What the migrations make of rows that are there.
+
+use super::*;
+
+/// The migrations before the one that lets one request be about several messages.
+fn before_shared_requests() -> usize {
+    MIGRATIONS.iter().position(|sql| sql.contains("CREATE TABLE votes_kept")).expect("the migration")
+}
+
+#[test]
+fn requests_and_their_votes_are_kept_when_one_request_may_be_about_several_messages() {
+    let mut db = Connection::open_in_memory().unwrap();
+    db.pragma_update(None, "foreign_keys", true).unwrap();
+    let before = before_shared_requests();
+    MIGRATIONS[..before].iter().for_each(|migration| db.execute_batch(migration).unwrap());
+    db.pragma_update(None, "user_version", u32::try_from(before).unwrap()).unwrap();
+    let message = "INSERT INTO messages (id, agent, state, action, channel, account, address, silent, text, fingerprint,
+            accepted_at, deadline, due_at) VALUES (?1, 'a', 'held', 'send', 'local', 'home', 'ann', 0, 'x', x'00', 5, 9, 5)";
+    for id in ["m1", "m2"] {
+        db.execute(message, [id]).unwrap();
+    }
+    db.execute_batch(
+        "INSERT INTO approvals (request, message, document, deadline, quorum, card_at) VALUES (x'01', 1, x'd1', 9, 2, 5);
+        INSERT INTO approvals (request, message, document, deadline, why) VALUES (x'02', 2, x'd2', 9, 'later');
+        INSERT INTO votes VALUES (x'01', x'0a', 6, 1, x'05', x'51'), (x'01', x'0b', 7, 2, x'05', x'52');",
+    )
+    .unwrap();
+    let cards = |db: &Connection| -> (u32, u32) {
+        db.query_row("SELECT put, deferred FROM cards", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    let counted = cards(&db);
+
+    migrate(&mut db).unwrap();
+    let kept = "SELECT count(*) FROM approvals JOIN votes USING (request)
+        WHERE message = 1 AND document = x'd1' AND quorum = 2 AND card_at = 5 AND votes.signature IN (x'51', x'52')";
+    let count = |db: &Connection, sql: &str| db.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
+    assert_eq!(count(&db, kept), 2);
+    assert_eq!(count(&db, "SELECT count(*) FROM approvals WHERE message = 2 AND why = 'later'"), 1);
+    assert_eq!(count(&db, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    // What was counted before is not counted anew, and votes go with the last message of their request.
+    assert_eq!(cards(&db), counted);
+    db.execute(message, ["m3"]).unwrap();
+    db.execute(
+        "INSERT INTO approvals (request, message, document, deadline) VALUES (x'01', 3, x'd1', 9)",
+        [],
+    )
+    .unwrap();
+    db.execute("DELETE FROM approvals WHERE message = 1", []).unwrap();
+    assert_eq!(count(&db, "SELECT count(*) FROM votes"), 2);
+    db.execute("DELETE FROM approvals WHERE message = 3", []).unwrap();
+    assert_eq!(count(&db, "SELECT count(*) FROM votes"), 0);
+}
