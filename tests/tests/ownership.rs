@@ -98,7 +98,8 @@ fn a_message_of_another_conversation_is_not_touched_by_its_guid() -> Result<()> 
 #[test]
 fn a_message_of_its_own_conversation_is_touched_without_asking_and_anothers_there_after_asking() -> Result<()>
 {
-    let desk = bluebubbles::holding(&[(&format!("iMessage;-;{ANN}"), "ANNS-1")])?;
+    let chat = format!("iMessage;-;{ANN}");
+    let desk = bluebubbles::holding(&[(&chat, "ANNS-1"), (&chat, "HEARD-1")])?;
     let (_secrets, hub) = imessage(&desk, TWO)?;
     let engineer = hub.agent("engineer")?;
     let context = turn(&hub, "imessage", ANN, json!({"messageId": "HEARD-1"}))?;
