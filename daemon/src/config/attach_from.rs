@@ -17,10 +17,26 @@ use super::{Config, ConfigError};
 use crate::settings::secret::SecretSource;
 
 /// Folders of the system (<https://refspecs.linuxfoundation.org/FHS_3.0/fhs/index.html>): no agent's own, nor is one above them.
-const SYSTEM: &[&str] = &["/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/usr", "/var"];
+const SYSTEM: &[&str] = &[
+    "/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/usr", "/var", "/var/cache", "/var/lib",
+];
 
-/// Folders beneath which there is no agent's folder either: what is there are the kernel's files, and other programs' secrets.
-const CLOSED: &[&str] = &["/dev", "/etc", "/proc", "/run/credentials", "/run/secrets", "/sys"];
+/// Folders beneath which there is no agent's folder either: what is there are the kernel's files, programs, and what other
+/// programs write down of people.
+const CLOSED: &[&str] = &[
+    "/boot",
+    "/dev",
+    "/etc",
+    "/proc",
+    "/run/credentials",
+    "/run/secrets",
+    "/sys",
+    "/usr",
+    "/var/backups",
+    "/var/log",
+    "/var/mail",
+    "/var/spool",
+];
 
 /// Shared memory: a usual place for files that need not last.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -113,6 +129,9 @@ fn refusal(folder: &Path, private: &[(PathBuf, &'static str)], own: Option<&Path
             false => format!("{shown} has {system} and other folders of the system in it"),
         });
     }
+    if fs::metadata(folder).is_ok_and(|found| !found.is_dir()) {
+        return Some(format!("{shown} is no folder"));
+    }
     if let Some(keys) = KEYS_AT_HOME.iter().find(|keys| folder.iter().any(|part| part == **keys)) {
         return Some(format!("{shown} is where people keep keys ({keys})"));
     }
@@ -134,9 +153,6 @@ fn doubts(folder: &Path) -> Vec<String> {
             )];
         }
         Err(error) => return vec![format!("{shown} cannot be looked at: {error}")],
-        Ok(found) if !found.is_dir() => {
-            return vec![format!("{shown} is no folder, so nothing can be attached from it")];
-        }
         Ok(found) => found,
     };
     let mut doubts = vec![];
@@ -163,6 +179,7 @@ mod tests {
             fs::create_dir_all(house.path().join(name)).unwrap();
         }
         fs::write(house.path().join("secrets/t"), "t").unwrap();
+        fs::write(house.path().join("out/file"), "f").unwrap();
         symlink("out", house.path().join("link")).unwrap();
         symlink("..", house.path().join("out/up")).unwrap();
         symlink("/etc", house.path().join("out/etc")).unwrap();
@@ -198,6 +215,11 @@ mod tests {
             ("/sys/class", "is in /sys, a folder of the system's"),
             ("/dev", "is a folder of the system's"),
             ("/home", "is a folder of the system's"),
+            ("/var/lib", "is a folder of the system's"),
+            ("/usr/bin", "is in /usr, a folder of the system's"),
+            ("/var/log", "is in /var/log, a folder of the system's"),
+            ("gatepost.toml", "gatepost.toml is the configuration, which the agent could send"),
+            ("out/file", "out/file is no folder"),
         ] {
             let (_house, config) = load(folder);
             let error = config.expect_err(folder).to_string();
@@ -237,9 +259,8 @@ mod tests {
             doubts.len() == 2 && doubts[0].contains("chmod o-w") && doubts[1].contains(".ssh"),
             "{doubts:?}"
         );
-        fs::remove_dir_all(&out).unwrap();
-        fs::write(&out, "a file").unwrap();
-        assert!(config.doubtful_folders()[0].contains("is no folder"));
-        assert!(load("/dev/shm/agent").1.is_ok());
+        for own in ["/dev/shm/agent", "/srv/agent/out", "/var/lib/agent/out"] {
+            assert!(load(own).1.is_ok(), "{own}");
+        }
     }
 }
