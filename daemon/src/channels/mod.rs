@@ -272,6 +272,16 @@ pub trait Adapter: Send + Sync + 'static {
         if person { self.resolve_person(address) } else { self.resolve(address) }
     }
 
+    /// An address as targets are compared by it: the identity that its spelling tells, or else its canonical spelling, of which the
+    /// platform is asked when a message is judged.
+    fn canonical(&self, address: &str, person: bool) -> Result<String, TargetError> {
+        let spelling = self.spell(address, person)?;
+        Ok(match self.identity(&spelling) {
+            Spelling::Known(identity) => identity.into(),
+            Spelling::Ask | Spelling::LookUp => spelling,
+        })
+    }
+
     /// Whether a request repeats who wrote the message that it answers, and what that says.
     fn repeats_quotes(&self) -> bool {
         false

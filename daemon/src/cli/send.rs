@@ -1,9 +1,7 @@
 //! `gatepost send` and `gatepost message`.
 
 use std::{
-    fs::File,
     io::{self, IsTerminal as _, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,6 +13,7 @@ use super::{Failed, STATUSES, is_not_found, output};
 use crate::client::{Client, Place, Request, Token};
 use crate::message::{call::MAX_TEXT, parameters::LONGEST_WAIT, state::State};
 use crate::printing::print_result;
+use crate::settings::file::open_regular;
 
 /// How long a hub may take to fetch files, beyond its usual work.
 const FETCH: Duration = Duration::from_mins(5);
@@ -134,13 +133,7 @@ fn given_nothing() -> bool {
 
 /// Hands a file to the hub; how the call names it.
 async fn hand_in(client: &Client, path: &Path) -> Result<Value, Failed> {
-    let unreadable = |error: io::Error| Failed::Usage(format!("cannot read {}: {error}", path.display()));
-    // A pipe is opened without waiting for whoever writes to it.
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err(Failed::Usage(format!("{} is no regular file", path.display())));
-    }
+    let file = open_regular(path).map_err(|error| Failed::Usage(error.to_string()))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     Ok(json!({"file": client.hand_in(file).await?, "name": name}))
 }

@@ -18,7 +18,18 @@ use crate::settings::secret::SecretSource;
 
 /// Folders of the system (<https://refspecs.linuxfoundation.org/FHS_3.0/fhs/index.html>): no agent's own, nor is one above them.
 const SYSTEM: &[&str] = &[
-    "/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/usr", "/var", "/var/cache", "/var/lib",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/proc",
+    "/root",
+    "/run",
+    "/sys",
+    "/usr",
+    "/var",
+    "/var/cache",
+    "/var/lib",
 ];
 
 /// Folders beneath which there is no agent's folder either: what is there are the kernel's files, programs, and what other

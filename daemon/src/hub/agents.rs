@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, mem};
 
 use super::HubError;
 use crate::{
-    channels::{account::Accounts, identity::Spelling},
+    channels::account::Accounts,
     config::Config,
     delivery::{AgentRules, Manners},
     message::target::Destination,
@@ -106,12 +106,7 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
     let Some(adapter) = accounts.first(channel) else { return Ok(address.to_owned()) };
     match Destination::parse(address, &[]) {
         Ok(Destination::Address { address, thread: None, person, .. }) => {
-            let spelt = adapter.spell(&address, person).map_err(|error| error.to_string())?;
-            Ok(match adapter.identity(&spelt) {
-                Spelling::Known(identity) => identity.into(),
-                // Asked of the platform when a message is judged by it.
-                Spelling::Ask | Spelling::LookUp => spelt,
-            })
+            adapter.canonical(&address, person).map_err(|error| error.to_string())
         }
         Ok(Destination::Address { thread: Some(_), .. }) => {
             Err("an entry names a whole conversation, without a thread".into())

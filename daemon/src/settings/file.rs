@@ -77,10 +77,21 @@ pub fn read_regular_text(path: &Path, most: u64) -> Result<String, FileError> {
     text(content(path, most, false)?, path)
 }
 
+/// Opens a regular file to read; whoever writes to a pipe is not waited for.
+///
+/// # Errors
+/// It cannot be opened, or is no regular file.
+pub fn open_regular(path: &Path) -> Result<File, FileError> {
+    let (file, kind) = open(path)?;
+    if !kind.is_file() {
+        return Err(FileError::NotRegular(path.into(), name(kind)));
+    }
+    Ok(file)
+}
+
 /// What a file holds; `takes_pipes`: or a pipe.
 fn content(path: &Path, most: u64, takes_pipes: bool) -> Result<Vec<u8>, FileError> {
-    let file = open(path)?;
-    let kind = file.metadata().map_err(|error| FileError::Io(path.into(), error))?.file_type();
+    let (file, kind) = open(path)?;
     match kind.is_file() {
         true => whole(&file, path, most),
         false if takes_pipes && kind.is_fifo() => piped(&file, path, most, PIPE_TIMEOUT),
@@ -95,14 +106,16 @@ fn text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
     String::from_utf8(bytes).map_err(invalid)
 }
 
-fn open(path: &Path) -> Result<File, FileError> {
+fn open(path: &Path) -> Result<(File, FileType), FileError> {
     let flags = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits();
     let opened = File::options().read(true).custom_flags(flags.cast_signed()).open(path);
-    opened.map_err(|error| match Errno::from_io_error(&error) {
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
         // open(2): a socket, or a device that is not there.
         Some(Errno::NXIO) => FileError::NotRegular(path.into(), "a socket or a device"),
         _ => FileError::Io(path.into(), error),
-    })
+    })?;
+    let kind = file.metadata().map_err(|error| FileError::Io(path.into(), error))?.file_type();
+    Ok((file, kind))
 }
 
 fn name(kind: FileType) -> &'static str {
@@ -184,7 +197,7 @@ mod tests {
         let (reader, mut writer) = io::pipe().unwrap();
         let path = PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
         writer.write_all(b"12345").unwrap();
-        let file = open(&path).unwrap();
+        let (file, _) = open(&path).unwrap();
         assert!(matches!(piped(&file, &path, 9, Duration::from_millis(20)), Err(FileError::Slow(_))));
         writer.write_all(b"12345").unwrap();
         assert!(matches!(read(&path, 4), Err(FileError::TooLarge(..))));

@@ -29,7 +29,6 @@ use crate::{
     channels::{
         Adapter, TargetError,
         account::{Accounts, NoAccount},
-        identity::Spelling,
     },
     message::{
         action::Action,
@@ -134,7 +133,7 @@ pub fn resolve(
     accounts: &Accounts,
     book: &Book,
 ) -> Result<Resolved, Refusal> {
-    let is_address = |channel: &str, name: &str| spelt(accounts, channel, name, false).is_some();
+    let is_address = |channel: &str, name: &str| canonical(accounts, channel, name, false).is_some();
     let (destination, known_as) = match book.meant(call, is_address) {
         Some((destination, name)) => (destination, Some(name)),
         None => (call.destination.clone(), None),
@@ -178,7 +177,7 @@ pub fn resolve(
         origin.filter(|origin| origin.place.channel == channel).map(|origin| origin.account.as_str());
     let account = call.account.as_deref().or(inherited_account).or(bound).or(of_turn);
     let (account, adapter) = accounts.pick(&channel, account).map_err(|error| {
-        let address = spelt(accounts, &channel, &address, is_person).unwrap_or_else(|| address.clone());
+        let address = canonical(accounts, &channel, &address, is_person).unwrap_or_else(|| address.clone());
         let target = Target { channel: channel.clone(), address, thread: None };
         match rules.rights.permits(&Subject::known("", &target), &Entries::new()) {
             true => no_account(error),
@@ -218,14 +217,9 @@ pub(super) fn check(adapter: &dyn Adapter, call: &Call, resolved: &Resolved) -> 
     able::check(can, call)
 }
 
-/// An address as the identity that its spelling tells on a channel, or else as the channel spells it, if it is one there.
-fn spelt(accounts: &Accounts, channel: &str, address: &str, person: bool) -> Option<String> {
-    let adapter = accounts.first(channel)?;
-    let spelt = adapter.spell(address, person).ok()?;
-    match adapter.identity(&spelt) {
-        Spelling::Known(identity) => Some(identity.into()),
-        Spelling::Ask | Spelling::LookUp => Some(spelt),
-    }
+/// The canonical spelling of an address, if it is one on that channel.
+fn canonical(accounts: &Accounts, channel: &str, address: &str, person: bool) -> Option<String> {
+    accounts.first(channel)?.canonical(address, person).ok()
 }
 
 /// An address without a channel, with what it may have meant: a name of the address book that is near, or the same on a
