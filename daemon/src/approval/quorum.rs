@@ -4,7 +4,7 @@
 //! of its own, committed before its device is told, so that no crash between two loses one. A device counts once, and only
 //! as long as it may decide. The one that completes the number is stored with the approval itself, as where one is enough.
 
-use gatepost_link::{RequestId, decision::PublicKey};
+use gatepost_link::{RequestId, decision::PublicKey, envelope::VERSION};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::{
     audit::{self, Entry},
     message::target::Target,
     random::to_hex,
-    store::{StoreError, now_ms},
+    store::{Store, StoreError, now_ms},
 };
 
 /// How far a message has come with those who decide.
@@ -52,8 +52,8 @@ pub(super) fn votes(
 ) -> Result<Votes, StoreError> {
     let others = tx.query_row(
         "SELECT count(*) FROM votes JOIN devices ON key = device
-         WHERE request = ? AND device != ? AND revoked_at IS NULL AND (? OR NOT software)",
-        params![request.0, device.0, software],
+         WHERE request = ? AND device != ? AND revoked_at IS NULL AND (? OR NOT software) AND version >= ?",
+        params![request.0, device.0, software, VERSION],
         |row| row.get(0),
     )?;
     let own = "SELECT counter FROM votes WHERE request = ? AND device = ?";
@@ -70,8 +70,30 @@ pub(super) fn store(tx: &Transaction<'_>, vote: &Vote) -> Result<(), StoreError>
     Ok(())
 }
 
+/// Takes the approvals back that firmware gave which is too old to approve: an earlier hub counted them. This must be done before
+/// the first companion speaks, since from then on its version says nothing about what it approved before. A companion is
+/// asked again once it is updated.
+pub(crate) async fn withdraw_outdated(store: &Store) -> Result<(), StoreError> {
+    store
+        .write(|tx| {
+            let mut rows = tx.prepare("SELECT key FROM devices WHERE revoked_at IS NULL AND version < ?")?;
+            let outdated: Vec<[u8; 32]> =
+                rows.query_map([VERSION], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            for key in outdated {
+                withdraw(tx, PublicKey(key), "hub", "its companion's firmware is too old to approve")?;
+            }
+            Ok(())
+        })
+        .await
+}
+
 /// Takes the approvals of a device back whose messages still wait; the numbers of these messages.
-pub(super) fn withdraw(tx: &Transaction<'_>, device: PublicKey, by: &str) -> Result<Vec<i64>, StoreError> {
+pub(super) fn withdraw(
+    tx: &Transaction<'_>,
+    device: PublicKey,
+    by: &str,
+    reason: &str,
+) -> Result<Vec<i64>, StoreError> {
     let mut rows = tx.prepare(
         "SELECT approvals.request, message, id FROM votes JOIN approvals ON approvals.request = votes.request
          JOIN messages ON seq = message WHERE votes.device = ? AND approvals.decided_at IS NULL ORDER BY message",
@@ -85,7 +107,7 @@ pub(super) fn withdraw(tx: &Transaction<'_>, device: PublicKey, by: &str) -> Res
             continue;
         }
         let facts = json!({"request": to_hex(request), "device": to_hex(&device.0)});
-        let detail = json!({"event": "withdraw", "reason": "its companion was revoked", "facts": facts});
+        let detail = json!({"event": "withdraw", "reason": reason, "facts": facts});
         audit::append(tx, &Entry { actor: by, event: "decision.withdrawn", message: Some(id), detail })?;
     }
     Ok(open.into_iter().map(|(_, message, _)| message).collect())
@@ -125,12 +147,16 @@ pub(super) fn voted(db: &Connection, request: RequestId) -> Result<Vec<PublicKey
 
 #[cfg(test)]
 mod tests {
-    use gatepost_link::decision::Verdict::{Approve, Deny};
+    use gatepost_link::{
+        decision::Verdict::{Approve, Deny},
+        envelope::VERSION,
+    };
 
     use crate::{
         approval::{
             Terms,
             decide::{DecisionError, Outcome},
+            device,
             prove::prove,
             registry,
             testing::{HUB, House, public},
@@ -224,6 +250,40 @@ mod tests {
         assert_eq!(house.state(open).await, State::Ready);
         assert_eq!(house.audit("decision.withdrawn").await.len(), 1);
         assert_eq!(proven(&house).await, 5);
+    }
+
+    #[tokio::test]
+    async fn what_firmware_approved_that_is_too_old_does_not_count_also_once_it_is_updated() {
+        let mut house = House::with(&DEVICES, of(2)).await;
+        let (seq, gone) = (house.hold("first").await, house.hold("second").await);
+        for (n, seq, counter) in [(7, gone, 1), (8, gone, 1), (7, seq, 2)] {
+            house.decide_as(n, seq, Approve, counter).await.unwrap();
+        }
+        house.tamper("UPDATE devices SET version = 3 WHERE name = 'hall'").await;
+        super::withdraw_outdated(house.outbox.store()).await.unwrap();
+        device::spoke(house.outbox.store(), public(7), VERSION).await.unwrap();
+        assert_eq!(standing(&house, seq).await, (2, vec![]));
+        assert_eq!(house.approvals.waiting().await.unwrap()[0].voted, [], "it is asked again");
+        house.decide_as(8, seq, Approve, 2).await.unwrap();
+        assert_eq!((house.state(seq).await, house.state(gone).await), (State::Held, State::Ready));
+        house.decide_as(7, seq, Approve, 3).await.unwrap();
+        assert_eq!(house.state(seq).await, State::Ready);
+        let withdrawn = house.audit("decision.withdrawn").await;
+        assert!(withdrawn.len() == 1 && withdrawn[0].0 == "hub", "{withdrawn:?}");
+        assert!(withdrawn[0].1["reason"].as_str().unwrap().contains("too old"), "{withdrawn:?}");
+        assert_eq!(proven(&house).await, 5);
+    }
+
+    #[tokio::test]
+    async fn an_approval_is_not_counted_while_its_companions_firmware_is_too_old() {
+        let mut house = House::with(&DEVICES, of(2)).await;
+        let seq = house.hold("first").await;
+        house.decide_as(7, seq, Approve, 1).await.unwrap();
+        house.tamper("UPDATE devices SET version = 3 WHERE name = 'hall'").await;
+        house.decide_as(8, seq, Approve, 1).await.unwrap();
+        assert_eq!(house.state(seq).await, State::Held);
+        house.decide_as(9, seq, Approve, 1).await.unwrap();
+        assert_eq!(house.state(seq).await, State::Ready);
     }
 
     #[tokio::test]

@@ -133,7 +133,7 @@ pub async fn revoke(store: &Store, which: &str, by: &str) -> Result<Revoked, Dev
             tx.execute("UPDATE devices SET revoked_at = ? WHERE key = ?", params![now, device.key.0])?;
             let detail = json!({"name": device.name, "key": to_hex(&device.key.0)});
             audit::append(tx, &Entry { actor: &by, event: "device.revoked", message: None, detail })?;
-            let withdrawn = quorum::withdraw(tx, device.key, &by)?;
+            let withdrawn = quorum::withdraw(tx, device.key, &by, "its companion was revoked")?;
             Ok(Revoked { device: Registered { revoked_at: Some(now), ..device }, withdrawn })
         })
         .await
