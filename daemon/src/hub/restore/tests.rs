@@ -66,12 +66,14 @@ async fn what_was_revoked_after_the_backup_stays_revoked() {
 
 #[tokio::test]
 async fn without_a_database_that_knows_the_operator_says_who_is_let_in() {
-    let lose = |file: &Path| fs::remove_file(file).unwrap();
-    let empty = |file: &Path| fs::write(file, b"").unwrap();
-    let scribble = |file: &Path| fs::write(file, b"scribble ".repeat(5_000)).unwrap();
-    let cases: [(&dyn Fn(&Path), &str); 3] =
-        [(&lose, "there is no database"), (&empty, "is damaged"), (&scribble, "is damaged")];
-    for (destroy, because) in cases {
+    let scribble = b"scribble ".repeat(5_000);
+    let cases: [(Option<&[u8]>, &str); 3] =
+        [(None, "there is no database"), (Some(b""), "is damaged"), (Some(&scribble), "is damaged")];
+    for (left, because) in cases {
+        let destroy = |file: &Path| match left {
+            None => fs::remove_file(file).unwrap(),
+            Some(bytes) => fs::write(file, bytes).unwrap(),
+        };
         let (directory, backup) = revoked_since().await;
         let file = directory.path().join("gatepost.db");
         destroy(&file);
