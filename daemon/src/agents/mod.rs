@@ -147,20 +147,21 @@ pub async fn register(
 /// Takes the token of `name` away, at once.
 pub async fn revoke(store: &Store, name: &str, by: &str) -> Result<(), AgentError> {
     let (name, by) = (name.to_owned(), by.to_owned());
-    store
-        .write(move |tx| {
-            let revoked = tx.execute(
-                "UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL",
-                params![now_ms(), name],
-            )?;
-            if revoked == 0 {
-                return Err(AgentError::Missing(name));
-            }
-            let detail = json!({"name": name});
-            audit::append(tx, &Entry { actor: &by, event: "token.revoked", message: None, detail })?;
-            Ok(())
-        })
-        .await
+    store.write(move |tx| revoke_in(tx, &name, &by)).await
+}
+
+/// The same within a transaction.
+pub fn revoke_in(tx: &Transaction<'_>, name: &str, by: &str) -> Result<(), AgentError> {
+    let revoked = tx.execute(
+        "UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL",
+        params![now_ms(), name],
+    )?;
+    if revoked == 0 {
+        return Err(AgentError::Missing(name.to_owned()));
+    }
+    let detail = json!({"name": name});
+    audit::append(tx, &Entry { actor: by, event: "token.revoked", message: None, detail })?;
+    Ok(())
 }
 
 /// All valid tokens' holders.

@@ -5,7 +5,7 @@
 //! so that the device is dropped at once; were it not, its next decision would still be refused.
 
 use gatepost_link::{decision::PublicKey, topic};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Transaction, params};
 use serde_json::json;
 
 use super::quorum;
@@ -127,16 +127,17 @@ pub struct Revoked {
 /// key's short name.
 pub async fn revoke(store: &Store, which: &str, by: &str) -> Result<Revoked, DeviceError> {
     let (which, by) = (which.to_owned(), by.to_owned());
-    store
-        .write(move |tx| {
-            let (device, now) = (find(tx, &which)?, now_ms());
-            tx.execute("UPDATE devices SET revoked_at = ? WHERE key = ?", params![now, device.key.0])?;
-            let detail = json!({"name": device.name, "key": to_hex(&device.key.0)});
-            audit::append(tx, &Entry { actor: &by, event: "device.revoked", message: None, detail })?;
-            let withdrawn = quorum::withdraw(tx, device.key, &by, "its companion was revoked")?;
-            Ok(Revoked { device: Registered { revoked_at: Some(now), ..device }, withdrawn })
-        })
-        .await
+    store.write(move |tx| revoke_in(tx, &which, &by)).await
+}
+
+/// The same within a transaction.
+pub fn revoke_in(tx: &Transaction<'_>, which: &str, by: &str) -> Result<Revoked, DeviceError> {
+    let (device, now) = (find(tx, which)?, now_ms());
+    tx.execute("UPDATE devices SET revoked_at = ? WHERE key = ?", params![now, device.key.0])?;
+    let detail = json!({"name": device.name, "key": to_hex(&device.key.0)});
+    audit::append(tx, &Entry { actor: by, event: "device.revoked", message: None, detail })?;
+    let withdrawn = quorum::withdraw(tx, device.key, by, "its companion was revoked")?;
+    Ok(Revoked { device: Registered { revoked_at: Some(now), ..device }, withdrawn })
 }
 
 /// Writes down when devices were last seen.

@@ -8,17 +8,19 @@ use super::{Failed, output};
 use crate::{
     clock::rfc3339,
     config::Config,
+    hub::restore::{self, Access, restore},
     printing::{PrintError, print_note, print_result},
-    store::{
-        backup::{self, BackupError, Copy},
-        restore::restore,
-    },
+    store::backup::{self, BackupError, Copy},
 };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The backup; without it, the newest in the data directory.
     backup: Option<PathBuf>,
+    /// What becomes of tokens and companions if the database that is replaced is lost or damaged, and cannot say whether they were
+    /// revoked after the backup was made. What it knows to be revoked stays so in any case.
+    #[arg(long, value_name = "WHAT")]
+    access: Option<Access>,
     /// List the backups in the data directory, oldest first, and change nothing.
     #[arg(long)]
     list: bool,
@@ -35,18 +37,20 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
     }
     let newest = || backup::newest(directory).ok_or_else(|| BackupError::None(backup::folder(directory)));
     let chosen = arguments.backup.map_or_else(newest, Ok).map_err(Failed::refused)?;
-    let kept = restore(directory, &chosen).map_err(Failed::refused)?;
+    let restored = restore(directory, &chosen, arguments.access).map_err(Failed::refused)?;
     print_result!("restored {}", chosen.display())?;
-    if let Some(kept) = kept {
-        print_note!("what was there before is in {}", kept.display());
+    if let Some(replaced) = restored.replaced {
+        print_note!("what was there before is in {}", replaced.display());
+    }
+    if !restored.revoked.is_empty() {
+        print_note!("revoked: {}", restore::list(&restored.revoked));
     }
     print_note!(
         "nothing of it is sent by itself: start the hub with gatepost run, look with gatepost queue list --state unknown, \
          and release what did not arrive with gatepost queue retry --may-duplicate"
     );
     print_note!(
-        "warning: a token or a companion that was revoked after this backup was made is valid again: look with gatepost agent list and \
-         gatepost companion list, and revoke it again"
+        "tokens and companions that were made after this backup are not in it: make and pair them again"
     );
     Ok(())
 }

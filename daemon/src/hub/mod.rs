@@ -7,6 +7,7 @@ mod identity;
 mod memory;
 mod operator;
 pub mod reload;
+pub mod restore;
 mod steady;
 mod upkeep;
 mod voice;

@@ -142,7 +142,7 @@ mod tests {
         let backup = store.back_up(1).await.unwrap();
         store.close();
         drop((store, outbox));
-        restore::restore(directory.path(), &backup).unwrap();
+        restore::as_it_is(directory.path(), &backup).unwrap();
 
         let store = Store::open(directory.path()).unwrap();
         let outbox = Outbox::new(store.clone());

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::{
     DirectoryLock,
@@ -30,10 +30,36 @@ const AWAY: &str = "replaced.part";
 const BESIDE: [&str; 3] = ["gatepost.db-wal", "gatepost.db-shm", "gatepost.db-journal"];
 
 /// Puts a copy in the place of the database of a hub that does not run; returns where the old one is now.
-pub fn restore(directory: &Path, copy: &Path) -> Result<Option<PathBuf>, BackupError> {
-    let _lock = DirectoryLock::take(directory)?;
+///
+/// `amend` sees the copy before it is the database, and what it replaces if that can be opened: what must not be forgotten
+/// is carried over here, so that no crash leaves a database without it.
+pub fn restore<E: From<BackupError>>(
+    directory: &Path,
+    copy: &Path,
+    amend: impl FnOnce(&Transaction<'_>, Option<&Connection>) -> Result<(), E>,
+) -> Result<Option<PathBuf>, E> {
+    let _lock = DirectoryLock::take(directory).map_err(BackupError::from)?;
     let failed = |error| BackupError::File(directory.into(), error);
     finish(directory).map_err(failed)?;
+    let beside = prepared(directory, copy)?;
+    let sql = |error: rusqlite::Error| BackupError::from(error);
+    let mut database = Connection::open(&beside).map_err(sql)?;
+    // It fails for a file that is not there, and later for one that is no database.
+    let replaced = open(&directory.join("gatepost.db")).ok();
+    let tx = database.transaction().map_err(sql)?;
+    amend(&tx, replaced.as_ref())?;
+    tx.commit().map_err(sql)?;
+    drop(replaced);
+    fresh::seal(database, &beside).map_err(BackupError::from)?;
+    let swapped = fs::rename(&beside, directory.join(READY))
+        .and_then(|()| private_file::sync(directory))
+        .and_then(|()| finish(directory));
+    Ok(swapped.map_err(failed)?)
+}
+
+/// Makes the copy ready under a name of its own: whole, of this program's schema, and known for a copy.
+fn prepared(directory: &Path, copy: &Path) -> Result<PathBuf, BackupError> {
+    let failed = |error| BackupError::File(directory.into(), error);
     let beside = directory.join("gatepost.db.new");
     fresh::clear(&beside).map_err(failed)?;
     private_file::create(&beside).map_err(failed)?;
@@ -48,11 +74,7 @@ pub fn restore(directory: &Path, copy: &Path) -> Result<Option<PathBuf>, BackupE
     let known = [epoch::recorded(directory)?.unwrap_or(0), own_epoch(&directory.join("gatepost.db"))];
     let next = known.into_iter().fold(epoch::own(&database)?, i64::max) + 1;
     database.execute("UPDATE hub SET epoch = ?, restored = 1", [next])?;
-    fresh::seal(database, &beside)?;
-    fs::rename(&beside, directory.join(READY))
-        .and_then(|()| private_file::sync(directory))
-        .and_then(|()| finish(directory))
-        .map_err(failed)
+    Ok(beside)
 }
 
 /// Goes on with a restore that was stopped half-way; returns where the files are that were replaced, if there were any.
@@ -123,6 +145,12 @@ fn fault_in(database: &Path) -> rusqlite::Result<Option<String>> {
 /// A database that is gone, damaged or from before there were epochs has none.
 fn own_epoch(database: &Path) -> i64 {
     open(database).map_err(Into::into).and_then(|db| epoch::own(&db)).unwrap_or(0)
+}
+
+/// Restores a copy that nothing is carried over to.
+#[cfg(test)]
+pub(crate) fn as_it_is(directory: &Path, copy: &Path) -> Result<Option<PathBuf>, BackupError> {
+    restore(directory, copy, |_, _| Ok(()))
 }
 
 #[cfg(test)]

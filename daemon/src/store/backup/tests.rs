@@ -42,7 +42,7 @@ async fn the_copy_from_before_a_migration_stays_when_daily_ones_go_and_there_is_
     let kept: Vec<_> = list(directory.path()).into_iter().map(|copy| (copy.path, copy.schema)).collect();
     assert!(kept.contains(&(second.clone(), Some(18))) && kept.contains(&(daily, None)), "{kept:?}");
     drop(store);
-    super::super::restore::restore(directory.path(), &second).unwrap();
+    super::super::restore::as_it_is(directory.path(), &second).unwrap();
     assert_eq!(look(&Store::open(directory.path()).unwrap()).await, (1, true));
 }
 

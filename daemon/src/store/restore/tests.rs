@@ -22,7 +22,7 @@ async fn a_backup_that_is_put_back_by_hand_or_by_command_is_known_for_one() {
                 private_file::remove(&directory.path().join(beside)).unwrap();
             }
         } else {
-            let kept = restore(directory.path(), &backup).unwrap().unwrap();
+            let kept = as_it_is(directory.path(), &backup).unwrap().unwrap();
             assert!(kept.join("gatepost.db").exists(), "what was there is kept");
         }
         let store = Store::open(directory.path()).unwrap();
@@ -58,7 +58,7 @@ async fn a_damaged_database_is_refused_kept_and_answered_with_the_newest_backup(
     }
     fs::remove_file(&path).unwrap();
     assert!(matches!(Store::open(directory.path()), Err(StoreError::Damaged { .. })), "it is gone");
-    restore(directory.path(), &backup).unwrap();
+    as_it_is(directory.path(), &backup).unwrap();
     assert_eq!(look(&Store::open(directory.path()).unwrap()).await, (200, true));
 }
 
@@ -67,10 +67,10 @@ async fn a_damaged_backup_is_not_put_in_place_of_anything() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let backup = store.back_up(7).await.unwrap();
-    assert!(matches!(restore(directory.path(), &backup), Err(BackupError::Lock(_))), "a hub runs");
+    assert!(matches!(as_it_is(directory.path(), &backup), Err(BackupError::Lock(_))), "a hub runs");
     close(store);
     drop(fs::OpenOptions::new().write(true).open(&backup).unwrap().set_len(5_000));
-    assert!(matches!(restore(directory.path(), &backup), Err(BackupError::Damaged(..))));
+    assert!(matches!(as_it_is(directory.path(), &backup), Err(BackupError::Damaged(..))));
     assert!(!look(&Store::open(directory.path()).unwrap()).await.1);
 }
 
@@ -120,11 +120,11 @@ fn devices(database: &Path) -> i64 {
 #[tokio::test]
 async fn what_is_replaced_is_kept_with_its_log_and_can_be_put_back() {
     let (house, backup) = killed().await;
-    let kept = restore(house.path(), &backup).unwrap().unwrap();
+    let kept = as_it_is(house.path(), &backup).unwrap().unwrap();
     assert!(BESIDE.iter().all(|name| !house.path().join(name).exists()), "nothing lies beside the copy");
     assert_eq!(devices(&house.path().join("gatepost.db")), 1);
     let replaced = kept.join("gatepost.db");
-    restore(house.path(), &replaced).unwrap();
+    as_it_is(house.path(), &replaced).unwrap();
     assert_eq!(look(&Store::open(house.path()).unwrap()).await, (2, true), "with what was in its log");
 }
 
@@ -134,7 +134,7 @@ async fn a_journal_of_another_database_is_never_rolled_into_the_copy() {
     fs::copy(house.path().join("gatepost.db-wal"), house.path().join("gatepost.db-journal")).unwrap();
     hot_journal(house.path());
     assert!(fs::metadata(house.path().join("gatepost.db-journal")).unwrap().len() > 0);
-    let kept = restore(house.path(), &backup).unwrap().unwrap();
+    let kept = as_it_is(house.path(), &backup).unwrap().unwrap();
     assert!(kept.join("gatepost.db-journal").exists(), "it went with its database");
     assert_eq!(devices(&house.path().join("gatepost.db")), 1);
 }

@@ -1,0 +1,199 @@
+//! Restoring a backup without giving back what was revoked since it was made.
+//!
+//! A backup knows nothing of a token or a companion that was revoked later. The database that is replaced does: each that is
+//! valid in the backup is looked up there, and revoked in the copy before the copy is the database. Of whom it says nothing
+//! (it is lost or damaged, or never had them) only the operator can know, so nothing is restored until they say it.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, Transaction};
+
+use crate::{
+    agents::{self, AgentError},
+    approval::registry::{self, DeviceError},
+    store::{self, StoreError, backup::BackupError},
+};
+
+/// Who revokes.
+const BY: &str = "operator";
+
+/// What becomes of tokens and companions that may have been revoked since the backup was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Access {
+    /// They are valid, as they were when the backup was made.
+    Keep,
+    /// They are revoked: make new tokens, and pair companions again.
+    Revoke,
+}
+
+/// What a restore has done.
+#[derive(Debug)]
+pub struct Restored {
+    /// Where the files are that were replaced.
+    pub replaced: Option<PathBuf>,
+    /// Who was revoked: because it was revoked in the replaced database, or because the operator said so.
+    pub revoked: Vec<Holder>,
+}
+
+/// Somebody with access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// The holder of a token, by its name.
+    Token(String),
+    /// A companion, by its name.
+    Companion(String),
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(name) => write!(f, "the token of {name}"),
+            Self::Companion(name) => write!(f, "the companion {name}"),
+        }
+    }
+}
+
+/// Why nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The files.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// The tokens.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The companions.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Nobody knows whether they were revoked.
+    #[error(
+        "nothing is restored: {because}, so it cannot say whether these were revoked after the backup was made: {}. \
+         Say it: --access keep (they are valid again; revoke later what should not be) or --access revoke (none of them is: make new \
+         tokens, and pair the companions again)",
+        list(.holders)
+    )]
+    Undecided {
+        /// Why the replaced database does not say it.
+        because: &'static str,
+        /// Whom it is about.
+        holders: Vec<Holder>,
+    },
+}
+
+impl From<rusqlite::Error> for RestoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Backup(error.into())
+    }
+}
+
+impl From<StoreError> for RestoreError {
+    fn from(error: StoreError) -> Self {
+        Self::Backup(error.into())
+    }
+}
+
+/// Names them, separated by commas.
+pub fn list(holders: &[Holder]) -> String {
+    holders.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Puts a backup in the place of the database of a hub that does not run. `access`: what the operator has said.
+///
+/// # Errors
+/// The files cannot be used, the hub runs, or `access` is needed and not given. The database is then as it was.
+pub fn restore(directory: &Path, backup: &Path, access: Option<Access>) -> Result<Restored, RestoreError> {
+    let mut revoked = vec![];
+    let replaced = store::restore::restore(directory, backup, |copy, replaced| {
+        revoked = carry_over(copy, replaced, access)?;
+        Ok::<_, RestoreError>(())
+    })?;
+    Ok(Restored { replaced, revoked })
+}
+
+/// Revokes in the copy what has no access any more.
+fn carry_over(
+    copy: &Transaction<'_>,
+    replaced: Option<&Connection>,
+    access: Option<Access>,
+) -> Result<Vec<Holder>, RestoreError> {
+    let known = Known::read(replaced);
+    let (mut gone, mut unknown) = (vec![], vec![]);
+    for (key, name) in valid(copy, "SELECT hash, name FROM tokens WHERE revoked_at IS NULL ORDER BY name")? {
+        let revoked = known.tokens.get(&key).copied();
+        known.sort(revoked, Holder::Token(name), &mut gone, &mut unknown);
+    }
+    for (key, name) in valid(copy, "SELECT key, name FROM devices WHERE revoked_at IS NULL ORDER BY name")? {
+        let revoked = known.devices.get(&key).copied();
+        known.sort(revoked, Holder::Companion(name), &mut gone, &mut unknown);
+    }
+    match access {
+        None if !unknown.is_empty() => {
+            return Err(RestoreError::Undecided { because: known.because(), holders: unknown });
+        }
+        Some(Access::Revoke) => gone.append(&mut unknown),
+        Some(Access::Keep) | None => {}
+    }
+    for holder in &gone {
+        match holder {
+            Holder::Token(name) => agents::revoke_in(copy, name, BY)?,
+            Holder::Companion(name) => drop(registry::revoke_in(copy, name, BY)?),
+        }
+    }
+    Ok(gone)
+}
+
+fn valid(copy: &Connection, sql: &str) -> rusqlite::Result<Vec<(Vec<u8>, String)>> {
+    copy.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// What the replaced database says.
+#[derive(Debug, Default)]
+struct Known {
+    /// Whether there is one.
+    is_there: bool,
+    /// Whether it is whole. One that is not is believed what it says of a revocation alone.
+    is_whole: bool,
+    /// By their hashes, whether they were revoked.
+    tokens: HashMap<Vec<u8>, bool>,
+    /// By their keys, whether they were revoked.
+    devices: HashMap<Vec<u8>, bool>,
+}
+
+impl Known {
+    fn read(replaced: Option<&Connection>) -> Self {
+        let Some(db) = replaced else { return Self::default() };
+        let check = || db.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+        let tokens = all(db, "SELECT hash, revoked_at IS NOT NULL FROM tokens");
+        let devices = all(db, "SELECT key, revoked_at IS NOT NULL FROM devices");
+        let is_whole = tokens.is_ok() && devices.is_ok() && check().is_ok_and(|said| said == "ok");
+        let (tokens, devices) = (tokens.unwrap_or_default(), devices.unwrap_or_default());
+        Self { is_there: true, is_whole, tokens, devices }
+    }
+
+    fn sort(&self, revoked: Option<bool>, holder: Holder, gone: &mut Vec<Holder>, unknown: &mut Vec<Holder>) {
+        match revoked {
+            Some(true) => gone.push(holder),
+            Some(false) if self.is_whole => {}
+            Some(false) | None => unknown.push(holder),
+        }
+    }
+
+    const fn because(&self) -> &'static str {
+        match (self.is_there, self.is_whole) {
+            (false, _) => "there is no database to be replaced",
+            (true, false) => "the database to be replaced is damaged",
+            (true, true) => "the database to be replaced does not know all that the backup knows",
+        }
+    }
+}
+
+fn all(db: &Connection, sql: &str) -> rusqlite::Result<HashMap<Vec<u8>, bool>> {
+    db.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+#[cfg(test)]
+mod tests;
