@@ -12,7 +12,7 @@ use crate::{
     audit::{self, Entry},
     message::target::Target,
     random::to_hex,
-    store::{Store, StoreError, now_ms},
+    store::{StoreError, now_ms},
 };
 
 /// How far a message has come with those who decide.
@@ -68,23 +68,6 @@ pub(super) fn store(tx: &Transaction<'_>, vote: &Vote) -> Result<(), StoreError>
         params![vote.request.0, vote.device.0, now_ms(), vote.counter, vote.session, vote.signature],
     )?;
     Ok(())
-}
-
-/// Takes the approvals back that firmware gave which is too old to approve: an earlier hub counted them. This must be done before
-/// the first companion speaks, since from then on its version says nothing about what it approved before. A companion is
-/// asked again once it is updated.
-pub(crate) async fn withdraw_outdated(store: &Store) -> Result<(), StoreError> {
-    store
-        .write(|tx| {
-            let mut rows = tx.prepare("SELECT key FROM devices WHERE revoked_at IS NULL AND version < ?")?;
-            let outdated: Vec<[u8; 32]> =
-                rows.query_map([VERSION], |row| row.get(0))?.collect::<Result<_, _>>()?;
-            for key in outdated {
-                withdraw(tx, PublicKey(key), "hub", "its companion's firmware is too old to approve")?;
-            }
-            Ok(())
-        })
-        .await
 }
 
 /// Takes the approvals of a device back whose messages still wait; the numbers of these messages.
@@ -260,7 +243,7 @@ mod tests {
             house.decide_as(n, seq, Approve, counter).await.unwrap();
         }
         house.tamper("UPDATE devices SET version = 3 WHERE name = 'hall'").await;
-        super::withdraw_outdated(house.outbox.store()).await.unwrap();
+        registry::withdraw_outdated(house.outbox.store()).await.unwrap();
         device::spoke(house.outbox.store(), public(7), VERSION).await.unwrap();
         assert_eq!(standing(&house, seq).await, (2, vec![]));
         assert_eq!(house.approvals.waiting().await.unwrap()[0].voted, [], "it is asked again");

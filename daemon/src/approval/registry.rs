@@ -8,7 +8,7 @@ use gatepost_link::{decision::PublicKey, topic};
 use rusqlite::{Connection, Row, Transaction, params};
 use serde_json::json;
 
-use super::quorum;
+use super::{device::is_outdated, quorum};
 use crate::{
     audit::{self, Entry},
     random::to_hex,
@@ -138,6 +138,21 @@ pub fn revoke_in(tx: &Transaction<'_>, which: &str, by: &str) -> Result<Revoked,
     audit::append(tx, &Entry { actor: by, event: "device.revoked", message: None, detail })?;
     let withdrawn = quorum::withdraw(tx, device.key, by, "its companion was revoked")?;
     Ok(Revoked { device: Registered { revoked_at: Some(now), ..device }, withdrawn })
+}
+
+/// Takes the approvals back that firmware gave which is too old to approve: an earlier hub counted them. This must be done before
+/// the first companion speaks, since from then on its version says nothing about what it approved before. A companion is
+/// asked again once it is updated.
+pub async fn withdraw_outdated(store: &Store) -> Result<(), StoreError> {
+    store
+        .write(|tx| {
+            let is_meant = |device: &Registered| device.revoked_at.is_none() && is_outdated(device.version);
+            for device in all(tx)?.into_iter().filter(is_meant) {
+                quorum::withdraw(tx, device.key, "hub", "its companion's firmware is too old to approve")?;
+            }
+            Ok(())
+        })
+        .await
 }
 
 /// Writes down when devices were last seen.

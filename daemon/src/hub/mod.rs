@@ -42,7 +42,6 @@ use crate::{
     approval::{
         Approvals,
         device::{self, Device},
-        quorum,
         reach::Paired,
         registry::{self, DeviceError},
     },
@@ -229,7 +228,7 @@ impl Hub {
         let secret = identity::sealing(store.directory())?;
         let seal = secret.public();
         operator::ensure(&store).await?;
-        quorum::withdraw_outdated(&store).await?;
+        registry::withdraw_outdated(&store).await?;
         if let Some(device) = extras.companion {
             // Its key was another process's, and went with it.
             match registry::revoke(&store, &device.name, "hub").await {
