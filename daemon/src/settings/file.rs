@@ -58,7 +58,12 @@ impl FileError {
 /// # Errors
 /// It cannot be read, is too large, or is nothing that ends.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
-    content(path, most, OWN_DESCRIPTORS.iter().any(|descriptors| path.starts_with(descriptors)))
+    let (file, kind) = open(path)?;
+    let is_own = OWN_DESCRIPTORS.iter().any(|descriptors| path.starts_with(descriptors));
+    if is_own && kind.is_fifo() {
+        return piped(&file, path, most, PIPE_TIMEOUT);
+    }
+    whole(&regular(file, kind, path)?, path, most)
 }
 
 /// The same for a text.
@@ -74,7 +79,7 @@ pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
 /// # Errors
 /// As [`read_text`].
 pub fn read_regular_text(path: &Path, most: u64) -> Result<String, FileError> {
-    text(content(path, most, false)?, path)
+    text(whole(&open_regular(path)?, path, most)?, path)
 }
 
 /// Opens a regular file to read; whoever writes to a pipe is not waited for.
@@ -83,18 +88,12 @@ pub fn read_regular_text(path: &Path, most: u64) -> Result<String, FileError> {
 /// It cannot be opened, or is no regular file.
 pub fn open_regular(path: &Path) -> Result<File, FileError> {
     let (file, kind) = open(path)?;
-    if !kind.is_file() {
-        return Err(FileError::NotRegular(path.into(), name(kind)));
-    }
-    Ok(file)
+    regular(file, kind, path)
 }
 
-/// What a file holds; `takes_pipes`: or a pipe.
-fn content(path: &Path, most: u64, takes_pipes: bool) -> Result<Vec<u8>, FileError> {
-    let (file, kind) = open(path)?;
+fn regular(file: File, kind: FileType, path: &Path) -> Result<File, FileError> {
     match kind.is_file() {
-        true => whole(&file, path, most),
-        false if takes_pipes && kind.is_fifo() => piped(&file, path, most, PIPE_TIMEOUT),
+        true => Ok(file),
         false => Err(FileError::NotRegular(path.into(), name(kind))),
     }
 }
