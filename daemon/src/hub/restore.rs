@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Transaction, types::FromSql};
 
 use crate::{
     agents::{self, AgentError},
@@ -122,13 +122,21 @@ fn carry_over(
 ) -> Result<Vec<Holder>, RestoreError> {
     let known = Known::read(replaced);
     let (mut gone, mut unknown) = (vec![], vec![]);
-    for (key, name) in valid(copy, "SELECT hash, name FROM tokens WHERE revoked_at IS NULL ORDER BY name")? {
-        let revoked = known.tokens.get(&key).copied();
-        known.sort(revoked, Holder::Token(name), &mut gone, &mut unknown);
-    }
-    for (key, name) in valid(copy, "SELECT key, name FROM devices WHERE revoked_at IS NULL ORDER BY name")? {
-        let revoked = known.devices.get(&key).copied();
-        known.sort(revoked, Holder::Companion(name), &mut gone, &mut unknown);
+    let tokens = "SELECT hash, name FROM tokens WHERE revoked_at IS NULL ORDER BY name";
+    let devices = "SELECT key, name FROM devices WHERE revoked_at IS NULL ORDER BY name";
+    let kinds = [
+        (tokens, &known.tokens, Holder::Token as fn(String) -> Holder),
+        (devices, &known.devices, Holder::Companion),
+    ];
+    for (valid, revoked, holder) in kinds {
+        let valid: Vec<(Vec<u8>, String)> = pairs(copy, valid)?;
+        for (key, name) in valid {
+            match revoked.get(&key) {
+                Some(true) => gone.push(holder(name)),
+                Some(false) if known.is_whole => {}
+                Some(false) | None => unknown.push(holder(name)),
+            }
+        }
     }
     match access {
         None if !unknown.is_empty() => {
@@ -144,10 +152,6 @@ fn carry_over(
         }
     }
     Ok(gone)
-}
-
-fn valid(copy: &Connection, sql: &str) -> rusqlite::Result<Vec<(Vec<u8>, String)>> {
-    copy.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// What the replaced database says.
@@ -166,20 +170,13 @@ struct Known {
 impl Known {
     fn read(replaced: Option<&Connection>) -> Self {
         let Some(db) = replaced else { return Self::default() };
-        let check = || db.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
-        let tokens = all(db, "SELECT hash, revoked_at IS NOT NULL FROM tokens");
-        let devices = all(db, "SELECT key, revoked_at IS NOT NULL FROM devices");
-        let is_whole = tokens.is_ok() && devices.is_ok() && check().is_ok_and(|said| said == "ok");
+        let tokens = pairs(db, "SELECT hash, revoked_at IS NOT NULL FROM tokens");
+        let devices = pairs(db, "SELECT key, revoked_at IS NOT NULL FROM devices");
+        let is_whole = tokens.is_ok()
+            && devices.is_ok()
+            && store::restore::fault_in(db).is_ok_and(|fault| fault.is_none());
         let (tokens, devices) = (tokens.unwrap_or_default(), devices.unwrap_or_default());
         Self { is_there: true, is_whole, tokens, devices }
-    }
-
-    fn sort(&self, revoked: Option<bool>, holder: Holder, gone: &mut Vec<Holder>, unknown: &mut Vec<Holder>) {
-        match revoked {
-            Some(true) => gone.push(holder),
-            Some(false) if self.is_whole => {}
-            Some(false) | None => unknown.push(holder),
-        }
     }
 
     const fn because(&self) -> &'static str {
@@ -191,7 +188,8 @@ impl Known {
     }
 }
 
-fn all(db: &Connection, sql: &str) -> rusqlite::Result<HashMap<Vec<u8>, bool>> {
+/// A key and what a query says of it, of each row.
+fn pairs<V: FromSql, C: FromIterator<(Vec<u8>, V)>>(db: &Connection, sql: &str) -> rusqlite::Result<C> {
     db.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 

@@ -41,11 +41,11 @@ pub fn restore<E: From<BackupError>>(
     let _lock = DirectoryLock::take(directory).map_err(BackupError::from)?;
     let failed = |error| BackupError::File(directory.into(), error);
     finish(directory).map_err(failed)?;
-    let beside = prepared(directory, copy)?;
-    let sql = |error: rusqlite::Error| BackupError::from(error);
-    let mut database = Connection::open(&beside).map_err(sql)?;
-    // It fails for a file that is not there, and later for one that is no database.
+    // One that is lost cannot be opened; one that is damaged fails when it is read.
     let replaced = open(&directory.join("gatepost.db")).ok();
+    let beside = directory.join("gatepost.db.new");
+    let mut database = prepared(directory, copy, &beside, replaced.as_ref())?;
+    let sql = |error: rusqlite::Error| BackupError::from(error);
     let tx = database.transaction().map_err(sql)?;
     amend(&tx, replaced.as_ref())?;
     tx.commit().map_err(sql)?;
@@ -57,24 +57,32 @@ pub fn restore<E: From<BackupError>>(
     Ok(swapped.map_err(failed)?)
 }
 
-/// Makes the copy ready under a name of its own: whole, of this program's schema, and known for a copy.
-fn prepared(directory: &Path, copy: &Path) -> Result<PathBuf, BackupError> {
+/// Makes the copy ready `beside` the database: whole, of this program's schema, and known for a copy.
+fn prepared(
+    directory: &Path,
+    copy: &Path,
+    beside: &Path,
+    replaced: Option<&Connection>,
+) -> Result<Connection, BackupError> {
     let failed = |error| BackupError::File(directory.into(), error);
-    let beside = directory.join("gatepost.db.new");
-    fresh::clear(&beside).map_err(failed)?;
-    private_file::create(&beside).map_err(failed)?;
+    fresh::clear(beside).map_err(failed)?;
+    private_file::create(beside).map_err(failed)?;
     let damaged = |error: &dyn std::fmt::Display| BackupError::Damaged(copy.into(), error.to_string());
     // By SQLite, because what is in a log beside it belongs to it.
     let source = open(copy).map_err(|error| damaged(&error))?;
     schema::refuse_newer(schema::version(&source).map_err(|error| damaged(&error))?)?;
-    backup::copy_to(&source, &beside, || Ok(())).map_err(|error| damaged(&error))?;
-    fault_in(&beside).map_err(|error| damaged(&error))?.map_or(Ok(()), |said| Err(damaged(&said)))?;
-    let mut database = Connection::open(&beside)?;
+    backup::copy_to(&source, beside, || Ok(())).map_err(|error| damaged(&error))?;
+    // By a connection of its own: one that has checked holds on to the database.
+    let fault = open(beside).and_then(|db| fault_in(&db)).map_err(|error| damaged(&error))?;
+    fault.map_or(Ok(()), |said| Err(damaged(&said)))?;
+    let mut database = Connection::open(beside)?;
     schema::migrate(&mut database)?;
-    let known = [epoch::recorded(directory)?.unwrap_or(0), own_epoch(&directory.join("gatepost.db"))];
+    // A database that is gone, damaged or from before there were epochs has none.
+    let own = replaced.and_then(|db| epoch::own(db).ok());
+    let known = [epoch::recorded(directory)?.unwrap_or(0), own.unwrap_or(0)];
     let next = known.into_iter().fold(epoch::own(&database)?, i64::max) + 1;
     database.execute("UPDATE hub SET epoch = ?, restored = 1", [next])?;
-    Ok(beside)
+    Ok(database)
 }
 
 /// Goes on with a restore that was stopped half-way; returns where the files are that were replaced, if there were any.
@@ -136,15 +144,10 @@ fn open(database: &Path) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
-/// What is wrong with it, if anything. By a connection of its own: one that has checked holds on to the database.
-fn fault_in(database: &Path) -> rusqlite::Result<Option<String>> {
-    let said: String = open(database)?.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+/// What is wrong with a database, if anything.
+pub(crate) fn fault_in(db: &Connection) -> rusqlite::Result<Option<String>> {
+    let said: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     Ok((said != "ok").then_some(said))
-}
-
-/// A database that is gone, damaged or from before there were epochs has none.
-fn own_epoch(database: &Path) -> i64 {
-    open(database).map_err(Into::into).and_then(|db| epoch::own(&db)).unwrap_or(0)
 }
 
 /// Restores a copy that nothing is carried over to.
