@@ -161,6 +161,11 @@ async fn what_imsg_leaves_uncertain_is_looked_for_and_never_sent_again() -> Resu
         let lost = agent.ended(text(&lost, "id"), "unknown")?;
         ensure!(text(&lost, "error").contains("does not show it"), "{version:?}: {lost}");
         ensure!(calls(folder.path())? == 4, "{version:?}: each went once");
+        // Nor if its sender prefers two copies to none.
+        fs::write(folder.path().join("lost"), "")?;
+        let lost = agent.send(&json!({"to": to, "message": "ok then", "onUnknown": "resend"}))?;
+        agent.ended(text(&lost, "id"), "unknown")?;
+        ensure!(calls(folder.path())? == 5, "{version:?}: it went once");
     }
     let folder = tempfile::tempdir()?;
     imsg::install(folder.path(), Version::Old)?;

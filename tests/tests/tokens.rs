@@ -1,7 +1,7 @@
 //! Whose token a program uses. The hub keeps the operator's token beside its configuration: a program that is started there
 //! without a token of its own must not become the operator, and every client is told who it is.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use anyhow::{Result, ensure};
 use gatepost_tests::{
@@ -55,18 +55,26 @@ fn a_program_beside_the_operators_token_does_not_send_with_it() -> Result<()> {
 }
 
 #[test]
-fn who_types_a_message_at_a_terminal_is_the_operator() -> Result<()> {
+fn a_terminal_alone_makes_nobody_the_operator() -> Result<()> {
     let hub = SpawnedHub::start(CONFIG)?;
-    // A terminal of its own, in which nobody types.
+    // A terminal of its own, in which nobody types: many programs that run agents give them one.
     let spawn = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
-    let typed = Command::new(python()?)
-        .args(["-c", spawn])
-        .arg(program()?)
-        .args(["send", "--to", "local:team", "--wait", "30", "Typed."])
-        .env("GATEPOST_CONFIG", hub.config())
-        .env_remove("GATEPOST_TOKEN")
-        .stdin(Stdio::null())
-        .output()?;
+    let at_a_terminal = |more: &[&str]| -> Result<Output> {
+        Ok(Command::new(python()?)
+            .args(["-c", spawn])
+            .arg(program()?)
+            .args(["send", "--to", "local:team", "--wait", "30", "Typed."])
+            .args(more)
+            .env("GATEPOST_CONFIG", hub.config())
+            .env_remove("GATEPOST_TOKEN")
+            .stdin(Stdio::null())
+            .output()?)
+    };
+    let refused = at_a_terminal(&[])?;
+    let shown = String::from_utf8_lossy(&refused.stdout);
+    ensure!(refused.status.code() == Some(2) && shown.contains("--as-operator"), "{refused:?}");
+    ensure!(hub.operator()?.arrived("team")?.is_empty(), "it was sent");
+    let typed = at_a_terminal(&["--as-operator"])?;
     ensure!(typed.status.success(), "{typed:?}");
     let arrived = hub.operator()?.arrived("team")?;
     ensure!(arrived.len() == 1 && text(&arrived[0], "text") == "Typed.", "{arrived:?}");

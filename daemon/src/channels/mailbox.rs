@@ -69,21 +69,35 @@ fn untagged(address: &str) -> Option<String> {
     Some(format!("{mailbox}@{domain}"))
 }
 
-/// Domains by which one provider knows the same mailboxes: Google's (<https://support.google.com/mail/answer/10313>), Apple's
+/// The mailbox at Google without its dots, which count for nothing there (<https://support.google.com/mail/answer/7436150>). All
+/// spellings of one mailbox have it in common, so each holds all others by it.
+fn undotted(address: &str) -> Option<String> {
+    let (local, domain) = address.rsplit_once('@')?;
+    let is_google = GOOGLE.iter().any(|google| google.eq_ignore_ascii_case(domain));
+    (is_google && local.contains('.')).then(|| format!("{}@{domain}", local.replace('.', "")))
+}
+
+/// Google's two domains for the same mailboxes (<https://support.google.com/mail/answer/10313>).
+const GOOGLE: &[&str] = &["gmail.com", "googlemail.com"];
+
+/// Domains by which one provider knows the same mailboxes: Google's, Apple's
 /// (<https://support.apple.com/102540>) and Proton's (<https://proton.me/support/pm-me-addresses>).
 const SAME_MAILBOXES: &[&[&str]] = &[
-    &["gmail.com", "googlemail.com"],
+    GOOGLE,
     &["icloud.com", "me.com", "mac.com"],
     &["proton.me", "protonmail.com", "protonmail.ch", "pm.me"],
 ];
 
-/// Mailboxes whose entry of a `hold` list holds this one, too: the one that a tagged address leads to, and both at the other domains of
-/// their provider.
+/// Mailboxes whose entry of a `hold` list holds this one, too: the one that a tagged address leads to, Google's
+/// without dots, and all of them at the other domains of their provider.
 pub(super) fn held_with(address: &str) -> Vec<String> {
-    let untagged = untagged(address);
-    let elsewhere = [Some(address), untagged.as_deref()].into_iter().flatten().flat_map(elsewhere);
-    let elsewhere: Vec<String> = elsewhere.collect();
-    untagged.into_iter().chain(elsewhere).collect()
+    let mut all = vec![address.to_owned()];
+    all.extend(untagged(address));
+    let undotted: Vec<String> = all.iter().filter_map(|mailbox| undotted(mailbox)).collect();
+    all.extend(undotted);
+    let elsewhere: Vec<String> = all.iter().flat_map(|mailbox| elsewhere(mailbox)).collect();
+    all.extend(elsewhere);
+    all.split_off(1)
 }
 
 /// A mailbox at the other domains of its provider.
@@ -148,6 +162,24 @@ mod tests {
         assert_eq!(held_with("ada@me.com"), ["ada@icloud.com", "ada@mac.com"]);
         assert_eq!(held_with("ada@example.org"), [""; 0]);
         assert_eq!(held_with("ada+x@example.org"), ["ada@example.org"]);
+    }
+
+    #[test]
+    fn dots_count_for_nothing_at_google_and_there_alone() {
+        for (entry, target) in [
+            ("ann.bell@gmail.com", "annbell@gmail.com"),
+            ("annbell@gmail.com", "a.n.n.bell@gmail.com"),
+            ("ann.bell@gmail.com", "annb.ell@googlemail.com"),
+            ("ann.bell@GMail.com", "an.nbell+shop@googlemail.com"),
+        ] {
+            let class = |address: &str| {
+                let all = held_with(address).into_iter().chain([address.to_owned()]);
+                all.map(|one| one.to_lowercase()).collect::<Vec<_>>()
+            };
+            let (entry_holds, target_is) = (class(entry), class(target));
+            assert!(target_is.iter().any(|one| entry_holds.contains(one)), "{entry}, {target}");
+        }
+        assert_eq!(held_with("ann.bell@example.org"), [""; 0]);
     }
 
     #[test]

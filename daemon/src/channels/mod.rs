@@ -390,6 +390,12 @@ pub trait Adapter: Send + Sync + 'static {
         Redelivery::Never
     }
 
+    /// Whether a request that may have arrived goes again if an account or a call prefers two copies to none (`on_unknown`). Not
+    /// if the program that sends it says of an unknown outcome that it must not be sent again.
+    fn may_resend(&self, _wire: &Value) -> bool {
+        true
+    }
+
     /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
     /// certain that it did not arrive, or, with [`Redelivery::Look`], where it is not seen. Only where
     /// [`redelivery`](Self::redelivery) says one of the two.

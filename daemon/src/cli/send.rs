@@ -1,7 +1,7 @@
 //! `gatepost send` and `gatepost message`.
 
 use std::{
-    io::{self, IsTerminal as _, Read as _},
+    io::{self, Read as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -46,8 +46,8 @@ pub(super) struct Arguments {
     /// A voice message to send along.
     #[arg(long, value_name = "FILE")]
     voice: Option<PathBuf>,
-    /// Send as the operator, with the operator's token: as the agent `shell`. At a terminal that is understood; a program says
-    /// it, or has a token of its own in GATEPOST_TOKEN.
+    /// Send as the operator, with the operator's token: as the agent `shell`. Without this flag, GATEPOST_TOKEN must hold a
+    /// token. A terminal is no sign of a person: agents have pseudo-terminals too.
     #[arg(long)]
     as_operator: bool,
     /// The text, Markdown; `-`, or nothing where no file goes along, reads stdin.
@@ -82,9 +82,7 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
             call.insert(name.into(), value.into());
         }
     }
-    // Whoever types this at a terminal is the operator; a program that an agent started is not.
-    let as_operator = arguments.as_operator || given_nothing() && io::stderr().is_terminal();
-    let client = sender(place, as_operator)?;
+    let client = sender(place, arguments.as_operator)?;
     if let Some(voice) = &arguments.voice {
         call.insert("voice".into(), hand_in(&client, voice).await?);
     }
@@ -124,11 +122,6 @@ pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Resu
 fn sender(place: &Place, as_operator: bool) -> Result<Client, Failed> {
     let token = Token::of_sender(as_operator).map_err(|error| Failed::Usage(error.to_string()))?;
     Ok(Client::with(place, &token)?)
-}
-
-/// Whether the environment holds no token.
-fn given_nothing() -> bool {
-    Token::of_sender(false).is_err()
 }
 
 /// Hands a file to the hub; how the call names it.

@@ -56,7 +56,7 @@ pub fn template() -> String {
     section(&mut file, "agents.engineer", AGENT, false);
     comment(
         &mut file,
-        "You, at the shell: gatepost send. Yours are no agent's messages, so they cross freely.",
+        "You, at the shell: gatepost send --as-operator. Yours are no agent's messages, so they cross freely.",
     );
     file.push_str("[agents.shell]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\n");
     comment(

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery},
     outbox::{
-        row::PartRow,
+        row::{MessageRow, PartRow},
         transition::{self, TransitionError},
     },
     store::now_ms,
@@ -145,6 +145,12 @@ pub(super) fn time_to_resend(
             valid.checked_sub(Duration::from_millis(age)).filter(|left| !left.is_zero())
         }
     }
+}
+
+/// Whether a part that may have arrived goes again because its sender prefers two copies to none.
+pub(super) fn prefers_two(message: &MessageRow, adapter: &dyn Adapter, part: &PartRow) -> bool {
+    message.resend
+        && serde_json::from_str(&part.wire).is_ok_and(|wire| Planned::read(&wire).may_resend(adapter))
 }
 
 /// Whether a part whose answer was lost may be sent again now.

@@ -136,8 +136,7 @@ impl Ending {
             }
             Self::Never { why } => {
                 settle(PartState::Failed, why)?;
-                // The seed's words, which agents know.
-                let reason = format!("Adapter send failed: {why}");
+                let reason = format!("not sent: {why}");
                 let change = Change::hub(Event::Fail, Some(&reason)).code(Code::ExecutionFailed);
                 transition::apply(tx, seq, &change).map(drop)
             }

@@ -7,7 +7,11 @@
 use rusqlite::Transaction;
 use tracing::Instrument as _;
 
-use super::{Pipeline, attempt::resendable, plan::Renderings};
+use super::{
+    Pipeline,
+    attempt::{prefers_two, resendable},
+    plan::Renderings,
+};
 use crate::{
     message::{
         refusal::Code,
@@ -52,11 +56,12 @@ impl Pipeline {
         let in_flight =
             self.0.outbox.parts(seq).await?.into_iter().find(|part| part.state == PartState::InFlight);
         let harmless = in_flight.as_ref().is_none_or(|part| {
-            if message.resend {
-                return true;
+            match self.0.accounts.pick(&message.channel, Some(&message.account)) {
+                Ok((_, adapter)) => {
+                    prefers_two(message, adapter.as_ref(), part) || resendable(adapter.as_ref(), part, now)
+                }
+                Err(_) => message.resend,
             }
-            let account = self.0.accounts.pick(&message.channel, Some(&message.account));
-            account.is_ok_and(|(_, adapter)| resendable(adapter.as_ref(), part, now))
         });
         let part = in_flight.map(|part| part.index);
         self.0

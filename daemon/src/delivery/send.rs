@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{
     Pipeline,
-    attempt::{Again, Failed, resendable, time_to_resend},
+    attempt::{Again, Failed, prefers_two, resendable, time_to_resend},
     current::Current,
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
@@ -142,7 +142,8 @@ impl Pipeline {
         let revised = self.revised(message, part, adapter)?;
         let part = revised.as_ref().unwrap_or(part);
         let open = part.state == PartState::Unknown;
-        if open && !message.resend && !resendable(adapter, part, now_ms()) {
+        let resend = prefers_two(message, adapter, part);
+        if open && !resend && !resendable(adapter, part, now_ms()) {
             let why = part.error.clone().unwrap_or_else(|| "its answer was lost".into());
             let end = Ending::Nobody { why };
             self.0.outbox.change(seq, move |tx| end.write(tx, seq, index)).await?;
@@ -152,7 +153,7 @@ impl Pipeline {
             self.0.outbox.change(seq, move |tx| transition::part_in_flight(tx, seq, index)).await?;
         }
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
-        let again = open.then_some(Again { resend: message.resend });
+        let again = open.then_some(Again { resend });
         let (delivered, mut heard) = heard::listening(self.attempt(seq, part, adapter, again)).await;
         let delivered = delivered?;
         if let Err(
@@ -188,7 +189,7 @@ impl Pipeline {
             left: time_to_resend(adapter, &part.wire, first_sent_at, now_ms()),
             attempts: message.attempts,
             questions: part.questions,
-            resend: message.resend,
+            resend,
             best_effort: message.best_effort,
         };
         let asked = matches!(failed, Failed::Asking(_));

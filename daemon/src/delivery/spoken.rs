@@ -86,6 +86,11 @@ impl<'a> Planned<'a> {
         }
     }
 
+    /// Whether it may go twice where its sender prefers that: each of the two requests may.
+    pub(super) fn may_resend(self, adapter: &dyn Adapter) -> bool {
+        adapter.may_resend(self.request) && self.words.is_none_or(|words| adapter.may_resend(words))
+    }
+
     /// Asks the platform whether either arrived.
     pub(super) async fn find(
         self,

@@ -133,7 +133,7 @@ fn undelivered(
         return Ok(Settled::Now);
     }
     transition::settle_part(tx, seq, index, PartState::Failed, None, Some(&lost.why))?;
-    let reason = format!("Adapter send failed: {}", lost.why);
+    let reason = format!("not sent: {}", lost.why);
     let failed = Change { reason: Some(&reason), ..change(Event::Fail, by) }.code(Code::ExecutionFailed);
     transition::apply_to(tx, message, &failed)?;
     Ok(Settled::Now)

@@ -89,6 +89,7 @@ fn retention_and_vacuum_fire_by_themselves_and_survive_kills() -> Result<()> {
         "retention: {kills} kills, {hit} with room that was not given back yet; it fired {fired} times; \
          {highest} pages at most, {now} at the end; audit purged to row {purged}"
     );
+    ensure!(hit > 0, "no kill fell into a moment in which room was to be given back");
     ensure!(u64::try_from(fired)? * 2 > kills, "it fired {fired} times in {kills} lives");
     ensure!(now * 2 < highest, "{now} pages of {highest}: nothing was given back");
     for file in fs::read_dir(hub.data_dir().join("backups"))? {

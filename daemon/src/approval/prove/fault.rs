@@ -56,6 +56,12 @@ pub enum Fault {
         /// The device's key, in hexadecimal.
         device: String,
     },
+    /// The registered counter is higher than that of the device's last decision in an audit of which nothing was purged: later
+    /// decisions are missing, for counter and row are written together.
+    Ahead {
+        /// The device's key, in hexadecimal.
+        device: String,
+    },
     /// What is stored of a decision is not what the audit says.
     Exchanged {
         /// The audit's row.
@@ -151,6 +157,12 @@ impl fmt::Display for Fault {
             ),
             Self::SetBack { device } => {
                 write!(f, "the registered counter of device {device} was set back behind its last decision")
+            }
+            Self::Ahead { device } => {
+                write!(
+                    f,
+                    "device {device} has decided since its last decision here: later rows of the audit are missing"
+                )
             }
             Self::Exchanged { row, message, what } => {
                 write!(

@@ -78,6 +78,8 @@ struct Proof<'a> {
     added: BTreeSet<[u8; 32]>,
     /// The counter of each device's last decision.
     counters: BTreeMap<[u8; 32], i64>,
+    /// Devices that gave an approval which was not the last. Who approves such a message again raises the counter without a row.
+    voted: BTreeSet<[u8; 32]>,
     /// Devices that the audit saw revoked.
     revoked: BTreeSet<[u8; 32]>,
     /// Where each message was last held, and on what.
@@ -119,6 +121,7 @@ impl<'a> Proof<'a> {
             devices: devices.collect::<Result<_, _>>()?,
             added: BTreeSet::new(),
             counters: BTreeMap::new(),
+            voted: BTreeSet::new(),
             revoked: BTreeSet::new(),
             held: BTreeMap::new(),
             votes: HashMap::new(),
@@ -169,9 +172,14 @@ impl<'a> Proof<'a> {
                 },
             }
         }
-        for (device, counter) in std::mem::take(&mut self.counters) {
-            if self.devices.get(&device).is_some_and(|registered| *registered < counter) {
-                self.fault(Fault::SetBack { device: to_hex(&device) });
+        let counters = std::mem::take(&mut self.counters);
+        for (key, registered) in self.devices.clone() {
+            let last = counters.get(&key).copied().unwrap_or_default();
+            let device = || to_hex(&key);
+            if registered < last {
+                self.fault(Fault::SetBack { device: device() });
+            } else if registered > last && self.purged_to == 0 && !self.voted.contains(&key) {
+                self.fault(Fault::Ahead { device: device() });
             }
         }
         Ok(())

@@ -114,8 +114,12 @@ async fn a_decision_that_was_changed_in_the_audit_is_not_its_devices_own() {
         let house = House::new().await;
         house.tamper(sql).await;
         let (row, message, device) = (house.row(1).await, house.messages[1].clone(), to_hex(&public(9).0));
-        let signature = Fault::Signature { row, message: message.clone(), device };
-        assert_eq!(house.faults().await, [signature, Fault::Exchanged { row, message, what }], "{what}");
+        let signature = Fault::Signature { row, message: message.clone(), device: device.clone() };
+        // A lower counter leaves the registered one behind, without a row.
+        let ahead = (what == "counter").then_some(Fault::Ahead { device });
+        let exchanged = Fault::Exchanged { row, message, what };
+        let expected: Vec<Fault> = [Some(signature), ahead, Some(exchanged)].into_iter().flatten().collect();
+        assert_eq!(house.faults().await, expected, "{what}");
     }
 }
 
@@ -127,7 +131,8 @@ async fn a_decision_without_a_signature_is_named() {
         .await;
     let (row, message) = (house.row(1).await, house.messages[1].clone());
     let unsigned = Fault::Unsigned { row, message: message.clone() };
-    assert_eq!(house.faults().await, [unsigned, Fault::Unrecorded { message }]);
+    let ahead = Fault::Ahead { device: to_hex(&public(9).0) };
+    assert_eq!(house.faults().await, [unsigned, ahead, Fault::Unrecorded { message }]);
 }
 
 #[tokio::test]
@@ -140,8 +145,11 @@ async fn a_decision_of_a_device_that_nobody_registered_is_named() {
         message: message.clone(),
         device: to_hex(&public(9).0),
     };
-    let expected =
-        [stranger(house.row(0).await, &house.messages[0]), stranger(house.row(1).await, &house.messages[1])];
+    let expected = [
+        stranger(house.row(0).await, &house.messages[0]),
+        stranger(house.row(1).await, &house.messages[1]),
+        Fault::Ahead { device: to_hex(&[0; 32]) },
+    ];
     assert_eq!(faults, expected);
 
     // A key that is put into the table alone, and signs: nobody at the shell has added it.
@@ -158,6 +166,12 @@ async fn a_counter_that_does_not_rise_or_was_set_back_is_named_with_its_device()
     let device = to_hex(&public(9).0);
     house.tamper("UPDATE devices SET counter = 3").await;
     assert_eq!(house.faults().await, [Fault::SetBack { device: device.clone() }]);
+    // What it decided since is gone, with its rows. A year later those were purged.
+    house.tamper("UPDATE devices SET counter = 99").await;
+    assert_eq!(house.faults().await, [Fault::Ahead { device: device.clone() }]);
+    let purged = house.outbox.store().read(|db| prove(db, HUB, 1)).await.unwrap();
+    assert!(!purged.faults.contains(&Fault::Ahead { device: device.clone() }), "{purged:?}");
+    house.tamper("UPDATE devices SET counter = 3").await;
     // Genuine, and taken a second time.
     house.decide(Verdict::Approve, 4).await;
     let (row, message) = (house.row(2).await, house.messages[2].clone());

@@ -46,6 +46,7 @@ impl Proof<'_> {
     /// An approval in the audit that was not the last.
     pub(super) fn vote(&mut self, decision: Decision, row: i64, message: String) {
         self.weigh(&decision, row, &message);
+        self.voted.insert(decision.device);
         let votes = self.votes.entry(decision.request).or_default();
         votes.insert(decision.device, Decided { row, message, decision });
     }

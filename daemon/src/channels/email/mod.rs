@@ -180,8 +180,8 @@ impl Adapter for Email {
     }
 
     /// A mailbox's tagged addresses, `ada+shop@example.org`, lead to it on most servers, and whoever has to be asked about
-    /// `ada@example.org` is asked about them, and about the mailbox at its provider's other domains. Other habits of single
-    /// providers (dots that count for nothing) are not followed: elsewhere such addresses are different people's.
+    /// `ada@example.org` is asked about them, and about the mailbox at its provider's other domains. Dots count for nothing at
+    /// Google alone: elsewhere such addresses are different people's.
     fn held_with(&self, identity: &str) -> Vec<String> {
         mailbox::held_with(identity)
     }

@@ -240,6 +240,11 @@ impl Adapter for IMessage {
         }
     }
 
+    /// "Do not retry", says `imsg` of an outcome that it does not know (openclaw/imsg, docs/send.md).
+    fn may_resend(&self, wire: &Value) -> bool {
+        wire["by"] != "imsg"
+    }
+
     fn redelivery(&self, wire: &Value) -> Redelivery {
         if wire["of"].is_string() || wire["refused"].is_string() {
             Redelivery::SEEN_ONCE

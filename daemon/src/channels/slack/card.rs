@@ -82,8 +82,8 @@ fn whole(block: &Value) -> Result<(), String> {
         "section" if !members.contains_key("text") && !members.contains_key("fields") => {
             return Err("a block of type section needs text or fields".into());
         }
-        "image" if members.contains_key("image_url") == members.contains_key("slack_file") => {
-            return Err("a block of type image needs image_url or slack_file".into());
+        "image" if !members.contains_key("image_url") => {
+            return Err("a block of type image needs image_url".into());
         }
         // Text objects: <https://docs.slack.dev/reference/block-kit/composition-objects/text-object>.
         "section" => {
@@ -137,6 +137,13 @@ fn within(kind: &str, value: &Value) -> Result<(), String> {
                 return Err("it calls people, which a card may not".into());
             }
             members.iter().try_for_each(|(name, value)| {
+                // Which conversation a file was shared in, no rule of ours could tell from its id: it may be a private one.
+                if name == "slack_file" {
+                    return Err(
+                        "slack_file shows a file by its id, also one of another conversation: send the file as an attachment, or give its image_url"
+                            .into(),
+                    );
+                }
                 let most = |bounds: &[(&str, &str, usize)]| {
                     bounds
                         .iter()
@@ -176,6 +183,24 @@ mod tests {
 
     fn section(text: &str) -> Value {
         json!({ "type": "section", "text": { "type": "mrkdwn", "text": text } })
+    }
+
+    #[test]
+    fn a_card_shows_no_file_by_its_id_however_deep_it_stands() {
+        let file = json!({"id": "F0123456789"});
+        let picture = json!({"type": "image", "slack_file": file, "alt_text": "Plans"});
+        let words = json!({"type": "mrkdwn", "text": "Plans"});
+        for block in [
+            picture.clone(),
+            json!({"type": "image", "image_url": "https://a.test/b.png", "slack_file": file, "alt_text": "Plans"}),
+            json!({"type": "section", "text": words, "accessory": picture}),
+            json!({"type": "context", "elements": [words, picture]}),
+        ] {
+            let why = check(&json!([block])).unwrap_err();
+            assert!(why.contains("image_url"), "{why}");
+        }
+        let picture = json!({"type": "image", "image_url": "https://a.test/b.png", "alt_text": "Plans"});
+        assert_eq!(check(&json!([picture])), Ok(()));
     }
 
     #[test]

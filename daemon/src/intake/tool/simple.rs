@@ -132,6 +132,7 @@ fn own_names(error: &str) -> String {
         ("\"message\"", "\"body\""),
         ("there is no channel ", no_adapter),
         ("no account is set up on channel ", no_adapter),
+        ("not sent: ", "Adapter send failed: "),
     ]
     .into_iter()
     .find_map(|(theirs, own)| error.strip_prefix(theirs).map(|rest| format!("{own}{rest}")))
@@ -191,6 +192,8 @@ mod tests {
             assert_eq!(answer(&failed)["error"], own);
             assert_eq!(refusal(plain).error, own);
         }
+        let later = json!({"ok": false, "state": "failed", "error": "not sent: 403 forbidden"});
+        assert_eq!(answer(&later)["error"], "Adapter send failed: 403 forbidden");
     }
 
     #[test]

@@ -138,10 +138,13 @@ impl Attempted {
                 };
                 self.device_hears(&Down::Second { noise });
                 self.device_says();
+                // Whoever did not begin cannot read the hub's answer: what he has in its place is a third message to a hub of his own.
                 let mut other = Candidate::start(sign, &seal, &mut System);
-                if let Ok((third, _)) = other.second(noise) {
-                    self.hub_hears(&Up::Third { noise: &third });
-                }
+                assert!(other.second(noise).is_err(), "the hub answered the device");
+                let (sign, seal) = keys();
+                let own = Host::answer(sign, &seal, other.first(), &mut System).unwrap();
+                let (third, _) = other.second(own.second()).unwrap();
+                self.hub_hears(&Up::Third { noise: &third });
             }
         }
         self.agree(to_hub)
