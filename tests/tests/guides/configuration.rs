@@ -146,7 +146,7 @@ fn secret(section: &str, key: &str) -> Result<String> {
             .to_string()
         }
         ("googlechat", "webhook") => "https://chat.googleapis.com/v1/spaces/A/messages?key=k&token=t".into(),
-        ("teams", "webhook") => "https://example.org/workflows/1".into(),
+        ("teams", "webhook") => "https://example.org/workflows/1?sig=1".into(),
         ("telegram", _) => format!("123456:{}", "A".repeat(35)),
         _ => "a-secret-of-the-tests".into(),
     })

@@ -69,16 +69,36 @@ fn check(block: &Block) -> Result<()> {
         ("yaml", "") if text.contains("scrape_configs:") => {
             validated_by("promtool", &["check", "config", "--syntax-only"], "prometheus.yml", text)
         }
+        ("yaml", "") => {
+            let python = peers::python()?;
+            let parse = "import sys, yaml; list(yaml.safe_load_all(open(sys.argv[1])))";
+            validated_by(python.to_str().context("UTF-8")?, &["-c", parse], "example.yml", text)
+        }
         ("js", "") => validated_by("node", &["--check"], "example.mjs", text),
         ("python", "") => {
             let python = peers::python()?;
             let python = python.to_str().context("UTF-8")?;
             validated_by(python, &["-m", "py_compile"], "example.py", text)
         }
+        ("http", "") => http(text),
         // What a program prints, and pictures: those of blocks that are run are compared.
         ("text", "") => Ok(()),
         _ => bail!("nothing checks {language:?} {marker:?}: write another fence, or a check for it"),
     }
+}
+
+/// Checks a request or an answer: its first line, its headers, and that its body is JSON.
+fn http(text: &str) -> Result<()> {
+    let (head, body) = text.split_once("\n\n").unwrap_or((text, ""));
+    let (first, headers) = head.split_once('\n').unwrap_or((head, ""));
+    let (version, request) = ("HTTP/1.1", first.split(' ').count() == 3);
+    ensure!(
+        first.starts_with(version) || (request && first.ends_with(version)),
+        "{first:?} is no first line"
+    );
+    ensure!(headers.lines().all(|line| line.contains(": ")), "a line is no header: {headers}");
+    ensure!(body.trim().is_empty() || serde_json::from_str::<Value>(body).is_ok(), "the body is no JSON");
+    Ok(())
 }
 
 /// Has a program check a file.
