@@ -1,4 +1,4 @@
-//! A receiver of webhooks that verifies them with the library of Standard Webhooks: the program that the README shows.
+//! A receiver of webhooks that verifies them with the library of Standard Webhooks: the program that `daemon/docs/channels.md` shows.
 
 use std::{fs, os::unix::fs::symlink, path::Path, time::Duration};
 
@@ -19,7 +19,7 @@ impl WebhookReceiver {
     /// Starts one that has this secret.
     ///
     /// # Errors
-    /// The library is not installed, the README has no such program, or it did not come up.
+    /// The library is not installed, the guide has no such program, or it did not come up.
     pub fn start(secret: &str) -> Result<Self> {
         ports::retrying(|| Self::start_once(secret))
     }
@@ -58,11 +58,11 @@ impl WebhookReceiver {
     }
 }
 
-/// The only JavaScript in the README.
+/// The only JavaScript in the guide to channels.
 fn example() -> Result<String> {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../daemon/docs/channels.md");
     let readme = fs::read_to_string(readme)?;
-    let (_, behind) = readme.split_once("```js\n").context("the README shows no receiver")?;
-    let (example, _) = behind.split_once("```").context("the README's receiver has no end")?;
+    let (_, behind) = readme.split_once("```js\n").context("the guide shows no receiver")?;
+    let (example, _) = behind.split_once("```").context("the guide's receiver has no end")?;
     Ok(example.to_owned())
 }

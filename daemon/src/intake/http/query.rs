@@ -74,7 +74,7 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
 /// A request's query parameters.
 pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
     Query::try_from_uri(request.uri()).map(|Query(query)| query).map_err(|error| {
-        Refusal::input(clip(&error.body_text()), "see the README for the parameters that there are")
+        Refusal::input(clip(&error.body_text()), "see daemon/docs/http.md for the parameters that there are")
             .because("query")
     })
 }
