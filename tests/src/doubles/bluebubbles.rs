@@ -1,10 +1,22 @@
 //! A BlueBubbles server 1.9.9 on macOS 26, version 1 of its interface. Each rule names its file in
-//! <https://github.com/BlueBubblesApp/bluebubbles-server> below `packages/server/src/server/api/` and the lines at the commit
-//! that was read, for no copy of the tag 1.9.9 itself was: `http/api/v1/validators/messageValidator.ts` at 172b95f (later, with
-//! `textFormatting`), `http/api/v1/validators/chatValidator.ts` at 21c337e (later, with `forceNew`),
-//! `http/api/v1/routers/messageRouter.ts` at 172b95f, `http/api/v1/routers/chatRouter.ts` at 2d43933,
-//! `http/api/v1/responses/errors.ts` at 560b1e5, `interfaces/chatInterface.ts` at 1c8ca80, `interfaces/messageInterface.ts` at
-//! 00ac351. `textFormatting` and `forceNew`, which a later one accepts and 1.9.9 may not, are refused here. The server ignores
+//! <https://github.com/BlueBubblesApp/bluebubbles-server> below `packages/server/src/server/api/`, as
+//! `FILE@COMMIT:LINE`. No copy of the tag 1.9.9 itself could be read; these commits were, each of which the first seven
+//! digits name below:
+//!
+//! - `http/api/v1/validators/messageValidator.ts`@172b95fea2200325ec837c93567b363fad859d82 (later, with
+//!   `textFormatting`)
+//! - `http/api/v1/validators/chatValidator.ts`@21c337e917f74e0f15770a01606ed3ef1946ebd6 (later, with `forceNew`)
+//! - `http/api/v1/routers/messageRouter.ts`@172b95fea2200325ec837c93567b363fad859d82 (later)
+//! - `http/api/v1/routers/chatRouter.ts`@2d43933e1be8da80876cd23804aeafdd0fde16ac
+//! - `http/api/v1/routers/serverRouter.ts`@3eb94b113a350350a02cc3c274a8895c52ca1c5d
+//! - `http/api/v1/responses/errors.ts`@560b1e51499517f10734d9a5f863e37f3fb6d031
+//! - `http/api/v1/middleware/errorMiddleware.ts`@8621aa5b750b6c418e080f791e9afe0860da71c1
+//! - the enums `ErrorTypes` and `ResponseMessages`, whose words the errors have, in a text without its path and commit
+//! - `interfaces/chatInterface.ts`@1c8ca8038e046cc11768547c738feee0c3585dd4
+//! - `interfaces/generalInterface.ts`@560b1e51499517f10734d9a5f863e37f3fb6d031
+//! - `interfaces/messageInterface.ts`@8621aa5b750b6c418e080f791e9afe0860da71c1 (without `textFormatting`)
+//!
+//! `textFormatting` and `forceNew`, which a later one accepts and 1.9.9 may not, are refused here. The server ignores
 //! a member that a rule does not name; here it is refused, for nothing that is sent is to be ignored.
 
 use std::{
@@ -20,7 +32,8 @@ use super::{Desk, Request, members, text};
 
 /// Its password, as it stands in an address.
 pub const PASSWORD: &str = "bluebubbles-password";
-/// `sendReactionRules`: `MessageInterface.possibleReactions` (`messageInterface.ts` lines 33 to 46), and each with a minus before it, which takes it back.
+/// `sendReactionRules`: `MessageInterface.possibleReactions` (`messageInterface.ts@8621aa5:27-40`), and each with a
+/// minus before it, which takes it back.
 const REACTIONS: [&str; 6] = ["love", "like", "dislike", "laugh", "emphasize", "question"];
 
 /// Starts one whose Private API works.
@@ -50,7 +63,8 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
         let mut query: Vec<&str> = request.query.split('&').collect();
         let with = query.iter().position(|pair| *pair == "with=chats").map(|at| query.remove(at));
         if query != [format!("password={PASSWORD}")] {
-            // `Unauthorized` (`errors.ts`).
+            // `Unauthorized` (`errors.ts@560b1e5:19-31`). That the password is in the address is not in the sources
+            // that could be read.
             return (
                 401,
                 json!({"status": 401, "message": "You are not authorized to access this resource", "error": {"type": "Authentication Error", "message": "Unauthorized"}}),
@@ -59,15 +73,17 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
         let path: Vec<&str> = request.path.trim_start_matches("/api/v1/").split('/').collect();
         let body = request.json();
         let checked = match (request.method.as_str(), path.as_slice()) {
+            // `ServerRouter.getInfo` (`serverRouter.ts@3eb94b1:15-17`), `getServerMetadata`
+            // (`generalInterface.ts@560b1e5:13-27`).
             ("GET", ["server", "info"]) => {
                 let data = json!({"server_version": "1.9.9", "private_api": true, "helper_connected": true});
                 return (200, json!({"status": 200, "data": data}));
             }
-            // `MessageRouter.find` (`messageRouter.ts` lines 75 to 114); its chats are named if they are asked for.
+            // `MessageRouter.find` (`messageRouter.ts@172b95f:75-114`); its chats are named if they are asked for.
             ("GET", ["message", guid]) => {
                 let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some((chat, message)) = kept.iter().find(|(_, message)| message["guid"] == *guid) else {
-                    // `NotFound` (`errors.ts`).
+                    // `messageRouter.ts@172b95f:87`, `NotFound` (`errors.ts@560b1e5:61-73`).
                     let error = json!({"type": "Database Error", "message": "Message does not exist!"});
                     let message = "The requested resource was not found";
                     return (404, json!({"status": 404, "message": message, "error": error}));
@@ -76,7 +92,9 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 data["chats"] = if with.is_some() { json!([{"guid": chat}]) } else { json!([]) };
                 return (200, json!({"status": 200, "message": "Success", "data": data}));
             }
-            // `ChatRouter.query`: one GUID as it stands. A chat with a person is there once somebody has written.
+            // `ChatRouter.query` (`chatRouter.ts@2d43933:118-152`), `ChatInterface.get`
+            // (`chatInterface.ts@1c8ca80:26`): one GUID as it stands. A chat with a person is there once somebody has
+            // written.
             ("POST", ["chat", "query"]) => {
                 let guid = body["guid"].as_str().unwrap_or_default();
                 let known = chats.lock().unwrap_or_else(PoisonError::into_inner).contains(guid);
@@ -87,7 +105,8 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 };
                 return (200, json!({"status": 200, "message": "Success", "data": data}));
             }
-            // `ChatRouter.create`, `ChatInterface.create`: with a message, which makes the chat.
+            // `ChatRouter.create` (`chatRouter.ts@2d43933:193-235`), `ChatInterface.create`
+            // (`chatInterface.ts@1c8ca80:282-333`): with a message, which makes the chat.
             ("POST", ["chat", "new"]) => match created(&body) {
                 Ok(guid) => {
                     let by_script = body["method"] == "apple-script";
@@ -108,13 +127,18 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 }
                 Err(why) => Err(why),
             },
-            // A chat that Messages does not have: nothing is sent, and nobody says so.
+            // A chat that Messages does not have: nothing is sent, and nobody says so. `sendMessagePrivateApi`
+            // (`messageInterface.ts@8621aa5:250-260`), `sendText` (`messageRouter.ts@172b95f:324`), `IMessageError`
+            // (`errors.ts@560b1e5:89-101`); an attachment has words of its own there
+            // (`messageInterface.ts@8621aa5:313`, `messageRouter.ts@172b95f:399`), and here those of a text.
             ("POST", ["message", "text" | "attachment" | "react"]) if !is_there(&body, request, &chats) => {
                 let error = json!({"type": "iMessage Error", "message": "Failed to send message! Message not found in database after 60 seconds!"});
                 return (500, json!({"status": 500, "message": "Message Send Error", "error": error}));
             }
+            // `MessageRouter.sendText` (`messageRouter.ts@172b95f:239-327`).
             ("POST", ["message", "text"]) => sent(&body),
-            // `MessageRouter.query` (`messageRouter.ts` lines 116 to 237): of a chat that is not there it has nothing.
+            // `MessageRouter.query` (`messageRouter.ts@172b95f:116-237`): of a chat that is not there it has nothing
+            // (144-151).
             ("POST", ["message", "query"]) => {
                 let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 let of = |(chat, message): &(Value, Value)| {
@@ -136,15 +160,18 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                     Err(why) => bad_request(&why),
                 };
             }
+            // `MessageRouter.sendAttachment` (`messageRouter.ts@172b95f:329-402`).
             ("POST", ["message", "attachment"]) => attached(request),
-            // `MessageRouter.react`, `editMessage` and `unsendMessage` look for the message first.
+            // `MessageRouter.react` (`messageRouter.ts@172b95f:611-612`), `editMessage` (728-729) and `unsendMessage`
+            // (668-669) look for the message first.
             ("POST", ["message", "react"]) => reacted(&body)
                 .and_then(|()| exists(&kept, body["selectedMessageGuid"].as_str().unwrap_or_default())),
             ("POST", ["message", guid, "edit"]) => edited(&body).and_then(|()| exists(&kept, guid)),
-            // `unsendParamRules` (`messageValidator.ts` lines 209 to 211).
+            // `unsendParamRules` (`messageValidator.ts@172b95f:209-211`).
             ("POST", ["message", guid, "unsend"]) => {
                 members(&body, &[], &["partIndex"]).and_then(|()| exists(&kept, guid))
             }
+            // What it says of a path that it does not have is not in the sources that could be read.
             _ => {
                 return (404, json!({"status": 404, "error": {"type": "Not Found", "message": "Not Found"}}));
             }
@@ -155,6 +182,8 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 let (guid, at) = (format!("GUID-{}", kept.len()), now_ms());
                 let message = json!({"guid": guid, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": at, "originalROWID": kept.len() + 1});
                 kept.push((body["chatGuid"].clone(), message));
+                // `messageRouter.ts@172b95f:291`; the words are its own for an attachment (367), a reaction (618), a
+                // message that is taken back (678) or changed, and here those of a text.
                 (200, json!({"status": 200, "message": "Message sent!", "data": {"guid": guid, "error": 0}}))
             }
             Err(why) => bad_request(&why),
@@ -162,13 +191,13 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
     })
 }
 
-/// `BadRequest` (`errors.ts`).
+/// `BadRequest` (`errors.ts@560b1e5:47-59`).
 fn bad_request(why: &str) -> (u16, Value) {
     let message = "You've made a bad request! Please check your request params & body";
     (400, json!({"status": 400, "message": message, "error": {"type": "Validation Error", "message": why}}))
 }
 
-/// Whether there is such a message, as the router asks.
+/// Whether there is such a message, as the router asks (`messageRouter.ts@172b95f:611-612`, 668-669, 728-729).
 fn exists(kept: &Mutex<Vec<(Value, Value)>>, guid: &str) -> Result<(), String> {
     let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     let is_there = kept.iter().any(|(_, message)| message["guid"] == guid);
@@ -176,8 +205,7 @@ fn exists(kept: &Mutex<Vec<(Value, Value)>>, guid: &str) -> Result<(), String> {
 }
 
 /// `service;kind;address`, as the GUIDs of Apple's database are
-/// (<https://github.com/BlueBubblesApp/bluebubbles-server/blob/master/packages/server/src/server/api/http/api/v1/validators/chatValidator.ts>
-/// has no rule for their form; one of another form finds no chat).
+/// (`chatValidator.ts@21c337e` has no rule for their form; one of another form finds no chat).
 fn chat(guid: &str) -> Result<(), String> {
     match guid.split(';').collect::<Vec<_>>().as_slice() {
         [_, "-" | "+", id] if !id.is_empty() => Ok(()),
@@ -185,9 +213,9 @@ fn chat(guid: &str) -> Result<(), String> {
     }
 }
 
-/// `sendTextRules` (`messageValidator.ts` lines 71 to 82) and `validateText` (lines 84 to 138). The server takes the Private API
-/// by itself for what only that does, and needs a `tempGuid` for AppleScript alone; here such a message is refused without it,
-/// and each has both: the hub is to say what it wants. The bound on the text is this double's.
+/// `sendTextRules` (`messageValidator.ts@172b95f:71-82`) and `validateText` (84-138). The server takes the Private API
+/// by itself for what only that does, and needs a `tempGuid` for AppleScript alone; here such a message is refused
+/// without it, and each has both: the hub is to say what it wants. The bound on the text is this double's.
 fn sent(body: &Value) -> Result<(), String> {
     let may = ["effectId", "subject", "selectedMessageGuid", "partIndex"];
     members(body, &["chatGuid", "tempGuid", "message", "method"], &may)?;
@@ -204,9 +232,11 @@ fn sent(body: &Value) -> Result<(), String> {
     }
 }
 
-/// What `createWithAppleScript` comes to on macOS 26 (`chatInterface.ts` lines 212 to 280). From Big Sur on it sends the text to
-/// `iMessage;-;ADDRESS` and then looks for a chat of that name for 30 s. Messages has named it `any;-;ADDRESS`: nothing is found,
-/// and `chats[0].messages` is set of nothing, which throws when the text has gone. Here nobody waits for the 30 s.
+/// What `createWithAppleScript` comes to on macOS 26 (`chatInterface.ts@1c8ca80:212-280`). From Big Sur on it sends the
+/// text to `iMessage;-;ADDRESS` and then looks for a chat of that name for 30 s (229-262). Messages has named it
+/// `any;-;ADDRESS`: nothing is found, and `chats[0].messages` is set of nothing (274-277), which throws when the text
+/// has gone. Here nobody waits for the 30 s. What is thrown and is no answer of its own is answered by
+/// `errorMiddleware.ts@8621aa5:32-38`; the words of `message` are those of `ServerError` (`errors.ts@560b1e5:75-87`).
 fn no_such_chat() -> (u16, Value) {
     let why = "Cannot set properties of undefined (setting 'messages')";
     (
@@ -215,7 +245,7 @@ fn no_such_chat() -> (u16, Value) {
     )
 }
 
-/// `createRules` (`chatValidator.ts` lines 43 to 52), for one person; the chat is named as macOS 26 names it.
+/// `createRules` (`chatValidator.ts@21c337e:43-52`), for one person; the chat is named as macOS 26 names it.
 fn created(body: &Value) -> Result<String, String> {
     members(body, &["addresses", "message", "method", "service", "tempGuid"], &["effectId", "subject"])?;
     text(body, "message", 65_536)?;
@@ -224,7 +254,8 @@ fn created(body: &Value) -> Result<String, String> {
     if body["method"] != "apple-script" && body["method"] != "private-api" {
         return Err("method is apple-script or private-api".into());
     }
-    // By AppleScript the server would drop them in silence (`createWithAppleScript` takes neither).
+    // By AppleScript the server would drop them in silence (`chatInterface.ts@1c8ca80:326-331`: `createWithAppleScript`
+    // takes neither).
     if body["method"] == "apple-script" && !(body["effectId"].is_null() && body["subject"].is_null()) {
         return Err("only the Private API does that".into());
     }
@@ -246,7 +277,7 @@ fn is_there(body: &Value, request: &Request, chats: &Mutex<BTreeSet<String>>) ->
     }
 }
 
-/// `queryBodyRules` (`messageValidator.ts` lines 52 to 64); a chat is always named here.
+/// `queryBodyRules` (`messageValidator.ts@172b95f:52-64`); a chat is always named here.
 fn queried(body: &Value) -> Result<(), String> {
     let may = ["with", "convertAttachments", "where", "sort", "after", "before", "offset", "limit"];
     members(body, &["chatGuid"], &may)?;
@@ -260,7 +291,7 @@ fn queried(body: &Value) -> Result<(), String> {
     }
 }
 
-/// `sendAttachmentRules` (`messageValidator.ts` lines 140 to 150) and `validateAttachment` (lines 152 to 184). `tempGuid` is
+/// `sendAttachmentRules` (`messageValidator.ts@172b95f:140-150`) and `validateAttachment` (152-184). `tempGuid` is
 /// needed for AppleScript alone, which is the method if none is named and nothing asks for the Private API.
 fn attached(request: &Request) -> Result<(), String> {
     const MAY: [&str; 6] =
@@ -293,7 +324,7 @@ fn attached(request: &Request) -> Result<(), String> {
     field("attachment").map(drop).ok_or("Attachment not provided or was empty!".into())
 }
 
-/// `sendReactionRules` (`messageValidator.ts` lines 186 to 191).
+/// `sendReactionRules` (`messageValidator.ts@172b95f:186-191`).
 fn reacted(body: &Value) -> Result<(), String> {
     members(body, &["chatGuid", "selectedMessageGuid", "reaction"], &["partIndex"])?;
     text(body, "selectedMessageGuid", 256)?;
@@ -302,7 +333,7 @@ fn reacted(body: &Value) -> Result<(), String> {
     if known { Ok(()) } else { Err(format!("{reaction} is no reaction")) }
 }
 
-/// `editParamRules` (`messageValidator.ts` lines 198 to 202): neither text is empty. Their bound is this double's.
+/// `editParamRules` (`messageValidator.ts@172b95f:198-202`): neither text is empty. Their bound is this double's.
 fn edited(body: &Value) -> Result<(), String> {
     members(body, &["editedMessage", "backwardsCompatibilityMessage"], &["partIndex"])?;
     text(body, "editedMessage", 65_536)?;

@@ -1,6 +1,6 @@
 //! How it reads a body: JSON, or a form with a file (`multer({ storage: memoryStorage() })`, `upload.single('file')`:
-//! `src/api/routes/sendMessage.router.ts` lines 36, 62 and 74 at commit 1787238). How multer reads a form is its own:
-//! <https://github.com/expressjs/multer>.
+//! `src/api/routes/sendMessage.router.ts`@1787238c6387e23af6175db5c9f13456d6f3e59e:36, 62 and 74). How multer reads a
+//! form is its own, and was not read: <https://github.com/expressjs/multer>.
 
 use serde_json::{Map, Value, json};
 
@@ -11,8 +11,8 @@ pub(super) struct File {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Fields, of which those with brackets are objects (multer's npm append-field), and the file; a file of another name is
-/// multer's error `LIMIT_UNEXPECTED_FILE`, "Unexpected field".
+/// Fields, of which those with brackets are objects (multer's npm append-field), and the file; a file of another name
+/// is multer's error `LIMIT_UNEXPECTED_FILE`, "Unexpected field".
 pub(super) fn read(request: &Request) -> Result<(Value, Option<File>), String> {
     let Some((_, boundary)) = request.header("content-type").split_once("multipart/form-data; boundary=")
     else {

@@ -1,4 +1,5 @@
-//! How it spells numbers: `createJid` of `src/utils/createJid.ts`, lines 35 to 71 at commit 1b1eb03.
+//! How it spells numbers: `createJid` of `src/utils/createJid.ts`@1b1eb0356ae02db1ca5f8b0442ac5a76c38753c8:35-71, whose
+//! lines the others below are too.
 
 /// A number or an id as WhatsApp's protocol has it.
 pub(super) fn jid(number: &str) -> String {
@@ -42,8 +43,8 @@ fn mexican_or_argentinian(digits: &str) -> String {
     }
 }
 
-/// `formatBRNumber` (lines 17 to 33): of 13 digits, the one behind the area's code goes where the area is 31 or above and the number begins with
-/// 7 or above.
+/// `formatBRNumber` (lines 17 to 33): of 13 digits, the one behind the area's code goes where the area is 31 or above
+/// and the number begins with 7 or above.
 fn brazilian(digits: &str) -> String {
     let area = || digits[2..4].parse::<u8>().unwrap_or(0);
     match digits.len() {
