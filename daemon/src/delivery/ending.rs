@@ -10,7 +10,7 @@ use rusqlite::Transaction;
 use crate::{
     channels::Failure,
     message::{
-        refusal::Code,
+        refusal::{Code, NOT_SENT},
         state::{Event, PartState, State},
     },
     outbox::{
@@ -136,7 +136,7 @@ impl Ending {
             }
             Self::Never { why } => {
                 settle(PartState::Failed, why)?;
-                let reason = format!("not sent: {why}");
+                let reason = format!("{NOT_SENT}{why}");
                 let change = Change::hub(Event::Fail, Some(&reason)).code(Code::ExecutionFailed);
                 transition::apply(tx, seq, &change).map(drop)
             }

@@ -81,6 +81,9 @@ impl Code {
 /// The reason of a refusal for a channel or an account that the hub has not.
 pub const NO_ACCOUNT: &str = "no_account";
 
+/// How the reason of a message begins that its platform refused. `send_message` says it in the words of the seed's tool.
+pub const NOT_SENT: &str = "not sent: ";
+
 /// Why a call was refused, and what the caller can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, ToSchema)]
 #[error("{error}")]

@@ -17,7 +17,7 @@ use crate::{
     audit::{self, Entry},
     channels::told::Lost,
     message::{
-        refusal::Code,
+        refusal::{Code, NOT_SENT},
         state::{Actor, Event, PartState, State},
     },
     store::{StoreError, now_ms},
@@ -133,7 +133,7 @@ fn undelivered(
         return Ok(Settled::Now);
     }
     transition::settle_part(tx, seq, index, PartState::Failed, None, Some(&lost.why))?;
-    let reason = format!("not sent: {}", lost.why);
+    let reason = format!("{NOT_SENT}{}", lost.why);
     let failed = Change { reason: Some(&reason), ..change(Event::Fail, by) }.code(Code::ExecutionFailed);
     transition::apply_to(tx, message, &failed)?;
     Ok(Settled::Now)

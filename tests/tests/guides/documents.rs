@@ -55,7 +55,8 @@ pub(crate) fn all() -> Result<Vec<Document>> {
     Ok([guides()?, others?].concat())
 }
 
-fn find(folder: &Path, fits: &dyn Fn(&Path) -> bool, into: &mut Vec<PathBuf>) -> Result<()> {
+/// The files in a folder, however deep, that fit; by their paths in the repository.
+pub(crate) fn find(folder: &Path, fits: &dyn Fn(&Path) -> bool, into: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(root().join(folder)).with_context(|| folder.display().to_string())? {
         let entry = entry?;
         let path = folder.join(entry.file_name());

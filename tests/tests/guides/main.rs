@@ -21,7 +21,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use gatepost_tests::{hub::SpawnedHub, main_job::CONFIG, peers};
 use serde_json::Value;
 
-use documents::{Block, Document, all, guides, root};
+use documents::{Block, Document, all, find, guides, root};
 
 /// What a stranger reads first.
 const MAX_README_BYTES: u64 = 8 * 1024;
@@ -195,9 +195,13 @@ fn the_guide_to_operating_has_the_metrics_that_there_are() -> Result<()> {
 
 #[test]
 fn the_guide_to_troubles_quotes_what_the_program_says() -> Result<()> {
-    let mut code = String::new();
+    let mut sources = Vec::new();
     for folder in ["daemon/src", "firmware/core/src", "firmware/desktop/src", "shared/link/src"] {
-        code += &sources(&root().join(folder))?;
+        find(folder.as_ref(), &|path| path.extension().is_some_and(|end| end == "rs"), &mut sources)?;
+    }
+    let mut code = String::new();
+    for path in sources {
+        code += &as_printed(&fs::read_to_string(root().join(path))?);
     }
     let guide = guide("daemon/docs/troubleshooting.md")?;
     // The messages are the headings, and the first words of list items.
@@ -218,20 +222,7 @@ fn the_guide_to_troubles_quotes_what_the_program_says() -> Result<()> {
     })
 }
 
-/// The code in a folder, its texts as they are printed: `…` in place of what is filled in.
-fn sources(folder: &Path) -> Result<String> {
-    let mut code = String::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            code += &sources(&path)?;
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            code += &as_printed(&fs::read_to_string(&path)?);
-        }
-    }
-    Ok(code)
-}
-
+/// Code, its texts as they are printed: `…` in place of what is filled in.
 fn as_printed(code: &str) -> String {
     let mut lines = String::new();
     for line in code.lines() {

@@ -175,11 +175,10 @@ impl<'a> Proof<'a> {
         let counters = std::mem::take(&mut self.counters);
         for (key, registered) in self.devices.clone() {
             let last = counters.get(&key).copied().unwrap_or_default();
-            let device = || to_hex(&key);
             if registered < last {
-                self.fault(Fault::SetBack { device: device() });
+                self.fault(Fault::SetBack { device: to_hex(&key) });
             } else if registered > last && self.purged_to == 0 && !self.voted.contains(&key) {
-                self.fault(Fault::Ahead { device: device() });
+                self.fault(Fault::Ahead { device: to_hex(&key) });
             }
         }
         Ok(())

@@ -46,7 +46,7 @@ const NEEDED: &[(&str, &[&str])] = &[
     ("actions", &["elements"]),
     ("context", &["elements"]),
     ("header", &["text"]),
-    ("image", &["alt_text"]),
+    ("image", &["alt_text", "image_url"]),
     ("markdown", &["text"]),
     ("rich_text", &["elements"]),
     ("table", &["rows"]),
@@ -81,9 +81,6 @@ fn whole(block: &Value) -> Result<(), String> {
     match kind {
         "section" if !members.contains_key("text") && !members.contains_key("fields") => {
             return Err("a block of type section needs text or fields".into());
-        }
-        "image" if !members.contains_key("image_url") => {
-            return Err("a block of type image needs image_url".into());
         }
         // Text objects: <https://docs.slack.dev/reference/block-kit/composition-objects/text-object>.
         "section" => {

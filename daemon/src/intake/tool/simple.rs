@@ -5,7 +5,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{message::refusal::Refusal, policy::NOT_ALLOWED, spelling::nearest};
+use crate::{
+    message::refusal::{NOT_SENT, Refusal},
+    policy::NOT_ALLOWED,
+    spelling::nearest,
+};
 
 /// The longest result of `send_message`, in characters: what agents are promised of it.
 const MAX_SIMPLE: usize = 1024;
@@ -132,7 +136,7 @@ fn own_names(error: &str) -> String {
         ("\"message\"", "\"body\""),
         ("there is no channel ", no_adapter),
         ("no account is set up on channel ", no_adapter),
-        ("not sent: ", "Adapter send failed: "),
+        (NOT_SENT, "Adapter send failed: "),
     ]
     .into_iter()
     .find_map(|(theirs, own)| error.strip_prefix(theirs).map(|rest| format!("{own}{rest}")))
