@@ -1,5 +1,12 @@
 //! Bad input at the HTTP door: a clear problem with its code, nothing in the queue, one line in the audit.
 
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    thread,
+    time::Duration,
+};
+
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::hub::{Answer, Client, TestHub, client::text};
 use serde_json::{Value, json};
@@ -265,6 +272,29 @@ async fn a_body_over_its_bound_is_refused() -> Result<()> {
     door.refuses_call("a long text", &wanted(413, "too_large", None, "102400"), &text)?;
     let body = json!({"to": "local:team", "message": "x".repeat(300 * 1024)});
     door.refuses_call("a long body", &wanted(413, "too_large", None, "max_body"), &body)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sends_on_after_the_answer_can_still_read_it() -> Result<()> {
+    let door = Door::open().await?;
+    let address = door.engineer.base().trim_start_matches("http://").to_owned();
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    write!(
+        stream,
+        "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+         Content-Length: 900000\r\n\r\n",
+        door.engineer.token()
+    )?;
+    // Its answer is there long before the last of these.
+    for _ in 0..9 {
+        stream.write_all(&[b' '; 100_000]).context("it was cut off")?;
+        thread::sleep(Duration::from_millis(50));
+    }
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).context("the answer was taken back")?;
+    ensure!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

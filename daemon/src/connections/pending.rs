@@ -3,7 +3,9 @@
 //! There is a bound on them, and a new one is never refused: the oldest has to go for it, of the address that has the most.
 //! Whoever opens connections and says nothing on them drives out their own, while somebody with something to say needs a place
 //! for some milliseconds only. On loopback all have one address, so the age alone decides there. Whoever has said something
-//! goes last while the hub finds out who they are: on a busy hub that takes longer than a flood of new connections.
+//! goes last while the hub finds out who they are: on a busy hub that takes longer than a flood of new connections. Before
+//! them go those that are idle after a request with a valid token: an agent keeps its connection, and a request that it sends on
+//! one that is being closed is lost to it. Only a few of each caller, and half of all places, are kept so.
 
 use std::{
     collections::HashMap,
@@ -12,6 +14,9 @@ use std::{
 };
 
 use tokio::sync::Notify;
+
+/// Idle connections of one caller that go after those of nobody.
+const KEPT_OF_ONE: usize = 4;
 
 /// The connections that wait. Clones share them.
 #[derive(Debug, Clone)]
@@ -35,8 +40,29 @@ struct Place {
     number: u64,
     network: IpAddr,
     leave: Arc<Notify>,
-    /// Whether the hub is finding out whose it is.
-    asked: bool,
+    keep: Keep,
+}
+
+/// Who goes first when there is no room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Keep {
+    /// It has not said whose it is.
+    Nobodys,
+    /// It is idle, and its last request was this caller's.
+    Idle(String),
+    /// The hub is finding out whose it is.
+    Asked,
+}
+
+impl Keep {
+    /// The least goes first.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Nobodys => 0,
+            Self::Idle(_) => 1,
+            Self::Asked => 2,
+        }
+    }
 }
 
 /// A connection's place. It is given up when this is dropped.
@@ -55,12 +81,33 @@ impl Pending {
     /// Takes a place for a connection from this address, and whether another had to go for it. `leave` is notified when this
     /// one has to go.
     pub fn enter(&self, peer: IpAddr, leave: &Arc<Notify>) -> (Ticket, bool) {
+        self.place(peer, leave, Keep::Nobodys)
+    }
+
+    /// The same for a connection on which a request of `caller` was answered.
+    pub fn enter_idle(&self, peer: IpAddr, leave: &Arc<Notify>, caller: &str) -> (Ticket, bool) {
+        self.place(peer, leave, Keep::Idle(caller.to_owned()))
+    }
+
+    fn place(&self, peer: IpAddr, leave: &Arc<Notify>, keep: Keep) -> (Ticket, bool) {
         let mut waiting = self.waiting();
-        let gone = (waiting.places.len() >= self.0.most).then(|| waiting.give_way());
+        let crowded = waiting.places.len() >= self.0.most;
+        if crowded {
+            waiting.give_way();
+        }
         let number = waiting.next;
         waiting.next += 1;
-        waiting.places.push(Place { number, network: network(peer), leave: Arc::clone(leave), asked: false });
-        (Ticket { pending: self.clone(), number }, gone.is_some())
+        waiting.places.push(Place {
+            number,
+            network: network(peer),
+            leave: Arc::clone(leave),
+            keep: keep.clone(),
+        });
+        if let Keep::Idle(_) = keep {
+            waiting.keep_at_most(KEPT_OF_ONE, |other| *other == keep);
+            waiting.keep_at_most(self.0.most / 2, |other| matches!(other, Keep::Idle(_)));
+        }
+        (Ticket { pending: self.clone(), number }, crowded)
     }
 
     /// How many there are.
@@ -84,12 +131,18 @@ impl Waiting {
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
         self.places.iter().for_each(|place| *counts.entry(place.network).or_default() += 1);
         let most = counts.values().copied().max().unwrap_or_default();
-        let oldest = |asked| {
-            self.places.iter().position(|place| counts[&place.network] == most && (asked || !place.asked))
-        };
-        if let Some(at) = oldest(false).or_else(|| oldest(true)) {
+        let of_most = self.places.iter().enumerate().filter(|(_, place)| counts[&place.network] == most);
+        // Of several it is the first: the oldest.
+        if let Some((at, _)) = of_most.min_by_key(|(_, place)| place.keep.rank()) {
             self.places.remove(at).leave.notify_one();
         }
+    }
+
+    /// Lets the oldest of these be anybody's if there are more than `most`.
+    fn keep_at_most(&mut self, most: usize, these: impl Fn(&Keep) -> bool) {
+        let mut kept: Vec<&mut Place> = self.places.iter_mut().filter(|place| these(&place.keep)).collect();
+        let over = kept.len().saturating_sub(most);
+        kept.iter_mut().take(over).for_each(|place| place.keep = Keep::Nobodys);
     }
 }
 
@@ -103,7 +156,7 @@ impl Ticket {
     pub fn is_asked(&self, asked: bool) {
         let mut waiting = self.pending.waiting();
         if let Ok(at) = waiting.places.binary_search_by_key(&self.number, |place| place.number) {
-            waiting.places[at].asked = asked;
+            waiting.places[at].keep = if asked { Keep::Asked } else { Keep::Nobodys };
         }
     }
 
@@ -176,6 +229,25 @@ mod tests {
         places[2].0.is_asked(false);
         let _one_more = enter(&pending, "127.0.0.1");
         assert!(must_go(&places[2]));
+    }
+
+    #[test]
+    fn an_idle_connection_of_an_agent_outlives_a_flood_and_an_agents_own_flood_keeps_nobody_out() {
+        let pending = Pending::new(10);
+        let idle = |caller: &str| {
+            let leave = Arc::default();
+            (pending.enter_idle(address("127.0.0.1"), &leave, caller).0, leave)
+        };
+        let agent = idle("agent");
+        let flood: Vec<_> = (0..1_000).map(|_| enter(&pending, "127.0.0.1")).collect();
+        assert!(!must_go(&agent) && flood.iter().filter(|place| must_go(place)).count() == 991);
+        // Of what one caller leaves open, the newest few are kept; of what all leave open, half of the places.
+        let hostile: Vec<_> = (0..1_000).map(|_| idle("hostile")).collect();
+        assert!(!must_go(&agent) && hostile.iter().filter(|place| must_go(place)).count() >= 991);
+        let others: Vec<_> = (0..100).map(|n| idle(&format!("a{n}"))).collect();
+        let newcomers: Vec<_> = (0..5).map(|_| enter(&pending, "127.0.0.1")).collect();
+        assert!(newcomers.iter().all(|place| !must_go(place)), "they have room to say who they are");
+        assert_eq!(others.iter().filter(|place| !must_go(place)).count(), 5);
     }
 
     #[test]

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use super::stage::{DURING, MIB, Stage, turn};
 
-/// Connections that one who floods has open at once: this process has descriptors of its own to keep.
-const OPEN: usize = 700;
-/// How many they open at least, as often as they are cut off.
+/// Connections of an agent that floods, open at once.
+const OPEN: usize = 1_000;
+/// Connections that trickle, open at once.
 const TRICKLING: usize = 6_000;
 /// Over idle, with a valid token.
 const DURING_AS_AGENT: u64 = 48 * MIB;
@@ -44,10 +44,10 @@ fn thousands_of_trickling_connections_take_no_memory_and_no_descriptors_and_agen
                 open.push_back(stream);
                 opened += 1;
             }
-            if open.len() > OPEN {
+            if open.len() > TRICKLING {
                 open.pop_front();
             }
-            if let Some(stream) = open.get_mut(opened % OPEN) {
+            if let Some(stream) = open.get_mut(opened % TRICKLING) {
                 let _ = stream.write_all(b"y");
             }
         }

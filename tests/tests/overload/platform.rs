@@ -4,19 +4,26 @@ use std::{
     collections::VecDeque,
     io::{Read as _, Write as _},
     net::{Ipv4Addr, TcpStream},
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Result, ensure};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::json;
 
 use super::stage::{DURING, Stage, turn};
 
-const WHATSAPP: &str = r#"
+const CHANNELS: &str = r#"
 [channels.whatsapp.home]
 phone_number_id = "1"
 token = "env:GATEPOST_TEST_TOKEN"
 app_secret = "env:GATEPOST_TEST_TOKEN"
 verify_token = "env:GATEPOST_TEST_TOKEN"
+
+[channels.teams.home]
+app_id = "app-1"
+secret = "env:GATEPOST_TEST_TOKEN"
+openid_url = "http://127.0.0.1:9/openid"
 "#;
 /// The form of a signature, of nothing.
 const SIGNATURE: &str = "sha256=0000000000000000000000000000000000000000000000000000000000000000";
@@ -33,6 +40,18 @@ fn begin(stage: &Stage, path: &str, header: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
+/// A token that says all that the Connector's say, of a key that nobody has published.
+fn forged_token() -> Result<String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let part = |part: serde_json::Value| URL_SAFE_NO_PAD.encode(part.to_string());
+    let head = part(json!({ "alg": "RS256", "kid": "k-1" }));
+    let claims = part(json!({
+        "iss": "https://api.botframework.com", "aud": "app-1", "nbf": now, "exp": now + 3_600,
+        "serviceurl": "https://service.test/",
+    }));
+    Ok(format!("Authorization: Bearer {head}.{claims}.{}", URL_SAFE_NO_PAD.encode([0; 256])))
+}
+
 fn status(stream: &mut TcpStream) -> Result<String> {
     let mut answer = [0; 12];
     stream.read_exact(&mut answer)?;
@@ -42,7 +61,7 @@ fn status(stream: &mut TcpStream) -> Result<String> {
 #[test]
 fn a_body_is_not_read_before_its_account_and_the_form_of_its_signature_are_right() -> Result<()> {
     let _turn = turn();
-    let stage = Stage::set(WHATSAPP)?;
+    let stage = Stage::set(CHANNELS)?;
     let token = "Authorization: Bearer a.b.c";
     for (path, header) in [
         ("/v1/platform/whatsapp/nobody", format!("X-Hub-Signature-256: {SIGNATURE}")),
@@ -50,6 +69,7 @@ fn a_body_is_not_read_before_its_account_and_the_form_of_its_signature_are_right
         ("/v1/platform/whatsapp/home", "X-Other: 1".into()),
         ("/v1/platform/teams/nobody", token.into()),
         ("/v1/platform/teams/home", token.into()),
+        ("/v1/platform/teams/home", forged_token()?),
     ] {
         // Answered with nothing of the body said.
         let mut stream = begin(&stage, path, &header)?;
@@ -62,17 +82,23 @@ fn a_body_is_not_read_before_its_account_and_the_form_of_its_signature_are_right
 #[test]
 fn notifications_that_no_platform_sent_take_no_memory() -> Result<()> {
     let _turn = turn();
-    let stage = Stage::set(WHATSAPP)?;
+    let stage = Stage::set(CHANNELS)?;
     let piece = vec![b'x'; 256 * 1024];
+    let (signature, token) = (format!("X-Hub-Signature-256: {SIGNATURE}"), forged_token()?);
+    let notifications = [
+        ("whatsapp/home", &signature),
+        ("teams/home", &token),
+        ("whatsapp/home", &signature),
+        ("whatsapp/nobody", &signature),
+    ];
     let outcome = stage.under(|until| {
         let mut open: VecDeque<TcpStream> = VecDeque::new();
         let mut turn = 0;
         while !until.over() {
             turn += 1;
             if open.len() < CONNECTIONS {
-                let account = if turn % 4 == 0 { "nobody" } else { "home" };
-                let header = format!("X-Hub-Signature-256: {SIGNATURE}");
-                if let Ok(stream) = begin(&stage, &format!("/v1/platform/whatsapp/{account}"), &header) {
+                let (account, header) = notifications[turn % notifications.len()];
+                if let Ok(stream) = begin(&stage, &format!("/v1/platform/{account}"), header) {
                     open.push_back(stream);
                 }
             }

@@ -2,7 +2,10 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -20,12 +23,24 @@ pub(in crate::intake::http) struct OverBudget;
 /// A request's body, each piece of which is counted when it comes.
 pub(super) struct Counted {
     body: Incoming,
-    account: Arc<Account>,
+    /// `None` where the bytes are written away at once.
+    account: Option<Arc<Account>>,
+    /// Set when the body is given up before its end.
+    unread: Arc<AtomicBool>,
+    ended: bool,
 }
 
 impl Counted {
-    pub(super) fn new(body: Incoming, account: Arc<Account>) -> Self {
-        Self { body, account }
+    pub(super) fn new(body: Incoming, account: Option<Arc<Account>>, unread: Arc<AtomicBool>) -> Self {
+        Self { body, account, unread, ended: false }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if !self.ended && !self.body.is_end_stream() {
+            self.unread.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -40,11 +55,14 @@ impl HttpBody for Counted {
         let frame = match Pin::new(&mut self.body).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => frame,
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error.into()))),
-            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Ready(None) => {
+                self.ended = true;
+                return Poll::Ready(None);
+            }
             Poll::Pending => return Poll::Pending,
         };
         let length = frame.data_ref().map_or(0, Bytes::len);
-        match self.account.receive(length + OVERHEAD) {
+        match self.account.as_ref().is_none_or(|account| account.receive(length + OVERHEAD)) {
             true => Poll::Ready(Some(Ok(frame))),
             false => Poll::Ready(Some(Err(OverBudget.into()))),
         }

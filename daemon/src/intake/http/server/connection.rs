@@ -5,12 +5,9 @@
 
 use std::{
     convert::Infallible,
-    future::Future,
-    io,
     net::IpAddr,
-    pin::{Pin, pin},
-    sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -28,10 +25,9 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
     sync::{Notify, watch},
-    time::{Sleep, sleep},
+    time::sleep,
 };
 
 use super::{
@@ -39,6 +35,7 @@ use super::{
     body::{Answer, Counted},
     bytes::Account,
     seats::{Full, Seat},
+    stream::Watched,
 };
 use crate::{
     connections::pending::Ticket,
@@ -52,8 +49,6 @@ const FIRST_HEAD: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(60);
 /// The longest head, and what is read of a body and written of an answer at once, in bytes: the least that hyper can do with.
 const MAX_BUFFER: usize = 8 * 1024;
-/// A client that does not read for this long is cut off.
-const WRITE: Duration = Duration::from_secs(30);
 /// When one who was turned away may try again, in seconds.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("2");
 /// Where a body is written away as it comes and never held: it has bounds of its own.
@@ -74,7 +69,9 @@ pub(super) async fn serve(
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(MAX_BUFFER);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(Watched::new(stream)), service));
+    let mut connection = pin!(
+        http.serve_connection(TokioIo::new(Watched::new(stream, Arc::clone(&standing.unread))), service)
+    );
     let mut first = pin!(sleep(FIRST_HEAD));
     let (mut silent, mut stopping) = (true, false);
     loop {
@@ -105,6 +102,8 @@ struct Standing {
     peer: IpAddr,
     shared: Arc<Shared>,
     must_go: Arc<Notify>,
+    /// Whether a request was answered before all of it had come.
+    unread: Arc<AtomicBool>,
     state: Mutex<State>,
 }
 
@@ -124,14 +123,19 @@ pub(super) struct Handling {
 
 impl Standing {
     fn new(peer: IpAddr, shared: Arc<Shared>) -> Self {
-        let standing = Self { peer, shared, must_go: Arc::default(), state: Mutex::default() };
-        standing.wait();
+        let standing =
+            Self { peer, shared, must_go: Arc::default(), unread: Arc::default(), state: Mutex::default() };
+        standing.wait(None);
         standing
     }
 
-    /// Takes a place among those that are nobody's.
-    fn wait(&self) {
-        let (ticket, crowded) = self.shared.pending.enter(self.peer, &self.must_go);
+    /// Takes a place among those that are nobody's; `last` is whose the last request was.
+    fn wait(&self, last: Option<&str>) {
+        let pending = &self.shared.pending;
+        let (ticket, crowded) = match last {
+            Some(caller) => pending.enter_idle(self.peer, &self.must_go, caller),
+            None => pending.enter(self.peer, &self.must_go),
+        };
         if crowded {
             self.shared.load.note("pending", &self.peer.to_string());
         }
@@ -190,10 +194,8 @@ impl Standing {
             }
         }
         let streamed = request.uri().path() == STREAMED;
-        let request = request.map(|body| match streamed {
-            true => Body::new(body),
-            false => Body::new(Counted::new(body, Arc::clone(&account))),
-        });
+        let counted = (!streamed).then(|| Arc::clone(&account));
+        let request = request.map(|body| Body::new(Counted::new(body, counted, Arc::clone(&self.unread))));
         let Ok(response) = routes.call(request).await;
         let length = response.body().size_hint().lower();
         if !account.send(usize::try_from(length).unwrap_or(usize::MAX)) {
@@ -228,71 +230,8 @@ impl Standing {
 
 impl Drop for Handling {
     fn drop(&mut self) {
-        if self.seat.take().is_some() {
-            self.standing.wait();
+        if let Some(seat) = self.seat.take() {
+            self.standing.wait(Some(seat.caller()));
         }
-    }
-}
-
-/// A connection whose client must read what it is sent.
-struct Watched {
-    stream: TcpStream,
-    /// Since nothing could be written.
-    stalled: Option<Pin<Box<Sleep>>>,
-}
-
-impl Watched {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, stalled: None }
-    }
-
-    fn written(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
-            self.stalled = None;
-            return written;
-        }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(WRITE)));
-        match stalled.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.written(cx, written)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
-        self.written(cx, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }

@@ -7,12 +7,13 @@
 //! - a request with a token counts as its caller's while it is handled and its answer is sent, and a caller may have so many
 //!   ([`seats`]); what waits for long (`?wait=`, streams) is bounded by this;
 //! - bytes of bodies, received and sent, are counted over all connections and for each caller ([`bytes`], [`body`]);
-//! - a head must come in time, and answers must be read ([`connection`]).
+//! - a head must come in time ([`connection`]), and answers must be read ([`stream`]).
 
 mod body;
 mod bytes;
 mod connection;
 mod seats;
+mod stream;
 
 use std::{sync::Arc, time::Duration};
 
