@@ -37,7 +37,11 @@ impl Device {
 
     /// The same with firmware that speaks this version.
     pub(super) fn speaking(version: u8) -> Self {
-        Self { device_session: HubSession::new(Ends { version, ..ENDS }, DEVICE, HUB.public()), version, now: 0 }
+        Self {
+            device_session: HubSession::new(Ends { version, ..ENDS }, DEVICE, HUB.public()),
+            version,
+            now: 0,
+        }
     }
 
     /// Begins a session; the payload that says so.

@@ -167,7 +167,8 @@ impl Impostor {
         client.try_subscribe(topics.down.as_str(), QoS::AtLeastOnce)?;
         let ends = Ends { version, ..Ends::new(bond.hub, device) };
         let device_session = HubSession::new(ends, keys.seal.clone(), bond.seal);
-        let state = State { device_session, version, start: Instant::now(), session: None, frames: Vec::new() };
+        let state =
+            State { device_session, version, start: Instant::now(), session: None, frames: Vec::new() };
         let state = Arc::new(Mutex::new(state));
         let (shared, speaker, up) = (Arc::clone(&state), client.clone(), topics.up.clone());
         let task = tokio::spawn(async move {
