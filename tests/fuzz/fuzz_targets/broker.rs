@@ -123,7 +123,7 @@ async fn serve(
         while client.in_flight() < MAX_IN_FLIGHT
             && let Some(payload) = companion.next_payload(Millis(1))
         {
-            client.say(&access.up, &payload).await?;
+            client.publish_frame(&access.up, &payload).await?;
         }
         client.fill().await?;
     }
