@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_companion::{Button, Edge, View, screen::Fault};
+use gatepost_companion::{Button, Edge, Fault, View};
 use gatepost_desktop::{Companion, person};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{

@@ -2,7 +2,7 @@
 
 use gatepost_companion::{
     Millis,
-    sealed::{Heard, Sealed},
+    session::{HubSession, Received},
 };
 use gatepost_link::{
     decision::PublicKey,
@@ -25,7 +25,7 @@ pub(super) fn device() -> SealKey {
 
 /// A device with the keys of the one companion; two of these are a device and its clone.
 pub(super) struct Device {
-    sealed: Sealed,
+    device_session: HubSession,
     version: u8,
     now: u64,
 }
@@ -37,27 +37,31 @@ impl Device {
 
     /// The same with firmware that speaks this version.
     pub(super) fn speaking(version: u8) -> Self {
-        Self { sealed: Sealed::new(Ends { version, ..ENDS }, DEVICE, HUB.public()), version, now: 0 }
+        Self {
+            device_session: HubSession::new(Ends { version, ..ENDS }, DEVICE, HUB.public()),
+            version,
+            now: 0,
+        }
     }
 
     /// Begins a session; the payload that says so.
     pub(super) fn open(&mut self) -> Vec<u8> {
         self.now += 10_000;
-        self.sealed.connected(Millis(self.now), &mut System);
-        self.sealed.opening(Millis(self.now)).unwrap().to_vec()
+        self.device_session.connected(Millis(self.now), &mut System);
+        self.device_session.handshake_message(Millis(self.now)).unwrap().to_vec()
     }
 
     /// Hears a payload: a frame's text, if it is one.
     pub(super) fn hear(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let mut plain = [0; MAX_FRAME];
-        match self.sealed.received(Millis(self.now), payload, self.version, &mut plain, &mut System) {
-            Heard::Frame(text) => Some(text.to_vec()),
-            Heard::Begun(_) | Heard::Again | Heard::Lost | Heard::Ignored => None,
+        match self.device_session.received(Millis(self.now), payload, self.version, &mut plain, &mut System) {
+            Received::Frame(text) => Some(text.to_vec()),
+            Received::Opened(_) | Received::Duplicate | Received::Lost | Received::Ignored => None,
         }
     }
 
     pub(super) fn say(&mut self, up: &Up) -> Vec<u8> {
-        self.sealed.seal(up).expect("a session").to_vec()
+        self.device_session.seal(up).expect("a session").to_vec()
     }
 
     /// Hears a payload that is a frame: its kind.

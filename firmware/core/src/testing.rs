@@ -1,4 +1,4 @@
-//! Documents, a hub's side of the link, and every screen, for this crate's tests.
+//! Documents, a mock hub, a mock display and every screen, for this crate's tests.
 
 pub(crate) mod display;
 pub(crate) mod golden;
@@ -20,9 +20,9 @@ use gatepost_link::{
 
 use crate::{
     App, Bond, Button, Counter, Edge, Geometry, Keys, Millis, Network, Panel, Screen, Settings, Storage,
-    View, app::WATCH,
+    View, ui::buttons::PRESS_TICK_MS,
 };
-use display::Double;
+use display::MockDisplay;
 
 pub(crate) const HUB: PublicKey = PublicKey([0x68; 32]);
 
@@ -82,7 +82,7 @@ pub(crate) fn offered(document: &Document<'_>) -> (Offer, Vec<u8>) {
     (offer, bytes.to_vec())
 }
 
-/// A counter, and all else that a device keeps, in memory that can be told to fail.
+/// A device's storage in memory, which can be made to fail.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) last: u64,
@@ -141,15 +141,15 @@ impl Storage for Memory {
     }
 }
 
-/// An application with a hub that answers fetches, and a clock.
+/// An application with a clock and a hub that answers requests for pieces.
 pub(crate) struct Bench {
     pub(crate) app: App<Memory>,
     pub(crate) now: u64,
     pub(crate) sent: Vec<Up>,
-    /// Whether the hub leaves fetches unanswered.
+    /// Whether the hub leaves requests unanswered.
     pub(crate) silent: bool,
-    /// Where its screens are drawn; without one, on a display that takes everything.
-    pub(crate) panel: Option<Panel<Double>>,
+    /// Where its screens are drawn; without one, a display that accepts everything is assumed.
+    pub(crate) panel: Option<Panel<MockDisplay>>,
     session: Option<SessionHash>,
     device: PublicKey,
     documents: Vec<(Offer, Vec<u8>)>,
@@ -178,14 +178,14 @@ impl Bench {
         }
     }
 
-    /// One with a session.
+    /// A bench with a session.
     pub(crate) fn online(geometry: Geometry) -> Self {
         let mut bench = Self::new(geometry);
         bench.connect();
         bench
     }
 
-    /// One with an open card.
+    /// A bench with an open card.
     pub(crate) fn with_card(geometry: Geometry, document: &Document<'_>) -> Self {
         let mut bench = Self::online(geometry);
         bench.offer(document);
@@ -201,12 +201,12 @@ impl Bench {
         self.sessions += 1;
         let session = SessionHash([self.sessions; 32]);
         self.app.opening(self.millis());
-        let said = self.sent.len();
+        let already_sent = self.sent.len();
         self.app.connected(self.millis(), HUB, session);
         self.flush();
-        assert_eq!(self.sent.get(said), Some(&Up::Ready));
+        assert_eq!(self.sent.get(already_sent), Some(&Up::Ready));
         self.session = Some(session);
-        // Any answer will do; the application has no use for this one.
+        // Any frame counts as an answer; the application ignores this one.
         self.down(&Down::Revoked);
     }
 
@@ -215,7 +215,7 @@ impl Bench {
         self.app.disconnected(self.millis());
     }
 
-    /// Offers the document and serves its pieces.
+    /// Offers the document and answers the requests for its pieces.
     pub(crate) fn offer(&mut self, document: &Document<'_>) -> Offer {
         let (offer, bytes) = offered(document);
         self.documents.retain(|(known, _)| known.request != offer.request);
@@ -231,7 +231,7 @@ impl Bench {
         self.flush();
     }
 
-    /// Takes what the application sends, and answers its fetches.
+    /// Takes what the application sends, and answers its requests.
     pub(crate) fn flush(&mut self) {
         while let Some(up) = self.app.next_frame() {
             self.sent.push(up);
@@ -252,18 +252,18 @@ impl Bench {
         self.draw();
     }
 
-    /// Draws as a board does after everything that happens; whether the display took it.
+    /// Draws as a board does after every event; returns whether the display accepted it.
     pub(crate) fn draw(&mut self) -> bool {
         let (now, screen) = (self.millis(), self.screen());
-        let taken = self.panel.as_mut().is_none_or(|panel| panel.show(now, &screen, |_| {}).is_ok());
-        self.app.drawn(now, &screen, taken);
-        taken
+        let accepted = self.panel.as_mut().is_none_or(|panel| panel.show(now, &screen, |_| {}).is_ok());
+        self.app.drawn(now, &screen, accepted);
+        accepted
     }
 
     pub(crate) fn wait(&mut self, milliseconds: u64) {
         let until = self.now + milliseconds;
         while self.now < until {
-            self.now = until.min(self.now + WATCH);
+            self.now = until.min(self.now + PRESS_TICK_MS);
             self.app.tick(Millis(self.now));
             self.flush();
         }
@@ -278,7 +278,7 @@ impl Bench {
         self.edge(button, Edge::Pressed);
         self.wait(milliseconds);
         self.edge(button, Edge::Released);
-        self.wait(WATCH);
+        self.wait(PRESS_TICK_MS);
     }
 
     /// Turns to the last page.
@@ -331,10 +331,10 @@ pub(crate) fn framed(screen: &Screen) -> String {
     format!("{border}{rows}{border}")
 }
 
-/// Randomness that is the same every time.
-pub(crate) struct Dice(pub(crate) u64);
+/// Deterministic randomness.
+pub(crate) struct TestRandom(pub(crate) u64);
 
-impl Random for Dice {
+impl Random for TestRandom {
     fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(32) {
             self.0 += 1;

@@ -1,27 +1,27 @@
-//! Key events as button edges. Pure: time comes from outside.
+//! Key events as button edges. Pure: the caller passes the time.
 //!
-//! A terminal that speaks the kitty keyboard protocol tells when a key comes up. Any other repeats a key that stays
-//! down and says nothing when it comes up, so there a key counts as released when its repeats stay out. What is only
-//! guessed must never make a hold longer than it was by more than [`AFTER_REPEAT`].
+//! A terminal with the kitty keyboard protocol reports when a key is released. Other terminals repeat a held key and do not
+//! report its release, so a key counts as released there when its repeats stop. This estimate must never lengthen a hold
+//! by more than [`AFTER_REPEAT`].
 //!
-//! Nor does silence: over ssh a release may come long after the finger, so in either kind of terminal a key counts as down
-//! only as long as its repeats come. Where one repeats no keys at all, nothing can be approved.
+//! Silence must not lengthen a hold either: over ssh a release may arrive late, so in both kinds of terminal a key counts
+//! as down only as long as its repeats arrive. In a terminal without key repeats nothing can be approved.
 
 use std::time::{Duration, Instant};
 
 use gatepost_companion::{Button, Edge, buttons};
 
-/// How long a key counts as down after its first event: longer than keyboards wait before they begin to repeat.
+/// How long a key counts as down after its first event: longer than the delay before keyboards repeat.
 pub const AFTER_FIRST: Duration = Duration::from_millis(700);
 /// How long a key counts as down after a repeat: longer than the pause between two.
 pub const AFTER_REPEAT: Duration = Duration::from_millis(150);
 
-/// What the terminal tells about keys.
+/// Which key events the terminal reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Presses, repeats and releases.
     Releases,
-    /// Presses and repeats, without a difference between them.
+    /// Presses and repeats, which look the same.
     Repeats,
 }
 
@@ -29,17 +29,17 @@ impl Protocol {
     /// How short a press of Approve turns the page: for `gatepost_companion::Settings::short_approve`.
     pub fn short_approve(self) -> u64 {
         match self {
-            Self::Releases => buttons::SHORT_APPROVE,
+            Self::Releases => buttons::SHORT_APPROVE_MS,
             // A tap counts as down for AFTER_FIRST; the rest is for threads that wake up late.
             Self::Repeats => AFTER_FIRST.as_millis() as u64 + 200,
         }
     }
 }
 
-/// What the terminal says about a key.
+/// A key event of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
-    /// It went down, or, where the terminal does not tell, it may have repeated.
+    /// It went down, or it repeated, if the terminal does not distinguish them.
     Press,
     /// It is still down.
     Repeat,
@@ -83,7 +83,7 @@ impl Keys {
                 self.down[index].1 = now + AFTER_REPEAT;
                 None
             }
-            // A repeat of a press that was never seen began before anybody looked.
+            // A repeat without a press: the key was down before this began.
             (Stroke::Repeat, None) if self.protocol == Protocol::Releases => None,
             (_, None) => {
                 self.down.push((button, now + AFTER_FIRST));
@@ -97,21 +97,21 @@ impl Keys {
         let over = self.down.extract_if(.., |(_, until)| *until <= now);
         match self.protocol {
             Protocol::Repeats => over.map(|(button, _)| (button, Edge::Released)).collect(),
-            // Its release has been told, or will be: what it was is not known, so it counts for nothing.
-            Protocol::Releases => over.flat_map(|(button, _)| spent(button)).collect(),
+            // Its release was lost or comes later. The length of the press is unknown, so it does not count.
+            Protocol::Releases => over.flat_map(|(button, _)| discarded(button)).collect(),
         }
     }
 
-    /// The keyboard went to another window, and with it the word of any release: what is down is pressed once more,
-    /// which spends the press, and released.
+    /// The window lost the keyboard, and with it all releases: every key that is down is pressed once more, which discards
+    /// the press, and released.
     pub fn lost(&mut self) -> Vec<(Button, Edge)> {
         let down = self.down.drain(..);
-        down.flat_map(|(button, _)| spent(button)).collect()
+        down.flat_map(|(button, _)| discarded(button)).collect()
     }
 }
 
-/// A press that does not count, whatever it was.
-fn spent(button: Button) -> [(Button, Edge); 2] {
+/// The edges that discard a press.
+fn discarded(button: Button) -> [(Button, Edge); 2] {
     [(button, Edge::Pressed), (button, Edge::Released)]
 }
 

@@ -1,18 +1,19 @@
 //! The companion on the developer's own machine: the same application as on the ESP32, with a terminal for a screen
 //! and two keys for buttons.
 //!
-//! - [`link`]: connects to the broker and runs the application, read it first;
-//! - [`store`]: what it keeps, in memory or in files, and [`vault`]: how those lie under a passphrase;
+//! - [`link`]: runs the application at the broker, read it first; `connection`: one connection;
+//! - [`store`]: its storage, in memory or in files, and [`vault`]: files sealed with a passphrase;
 //! - [`keys`]: key events as button edges;
-//! - [`terminal`]: the screen in place, lines above it, the terminal as it was before, and [`prompt`]: what is typed there
-//!   without being shown;
+//! - [`terminal`]: the screen in a terminal; [`keyboard`]: its keys; [`prompt`]: a line that is typed without being shown;
 //! - [`person`]: a scripted person, for unattended demos and tests.
 //!
-//! Nothing here decides anything: what a press means is `gatepost_companion`'s business. A hub marks a companion like
-//! this one as software and takes it for real only where its owner says so.
+//! Nothing here decides anything: `gatepost_companion` decides what a press means. A hub marks such a companion as
+//! software, and accepts it outside the demo only if its owner allows it.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod connection;
+pub mod keyboard;
 pub mod keys;
 pub mod link;
 pub mod person;

@@ -1,7 +1,7 @@
 //! A scripted person, for unattended demos and tests: reads every page, then holds Approve or presses Deny.
 //!
-//! It has the same two buttons and the same screen as anybody else and no other way in. What it returns is what
-//! stood on the screen, so that a test can compare it with what was sent.
+//! It uses only the two buttons and the screen, as a person does. It returns what the screen showed, so that a test can
+//! compare it with what was sent.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::link::Companion;
 
 /// A short press.
 const TAP: Duration = Duration::from_millis(80);
-/// How long a hold lasts at most; it ends when the screen changes.
-const HOLD: Duration = Duration::from_millis(buttons::HOLD + 1_000);
-/// How long the screen may take to follow a press before it is pressed again.
-const PATIENCE: Duration = Duration::from_millis(1_000);
-/// How long a card is looked at before Deny is pressed.
-const LOOK: Duration = Duration::from_millis(card::GRACE + 100);
+/// The longest hold; it ends when the screen changes.
+const MAX_HOLD: Duration = Duration::from_millis(buttons::HOLD + 1_000);
+/// How long the screen may take to react before the press is repeated.
+const REACTION_TIMEOUT: Duration = Duration::from_millis(1_000);
+/// How long to wait before Deny is pressed on a card.
+const DENY_DELAY: Duration = Duration::from_millis(card::GRACE + 100);
 
 /// What the person saw and did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub enum PersonError {
     )]
     UnseenFiles,
     /// The companion cannot store its counter.
-    #[error("the companion cannot store its counter, so that it decides nothing; look after its storage")]
+    #[error("the companion cannot store its counter, so it cannot decide; check its storage")]
     Fault,
     /// The hub confirmed another verdict.
     #[error("the companion decided otherwise: {0:?}")]
@@ -96,7 +96,7 @@ impl Person {
         }
     }
 
-    /// Reads the card from the first page to the last; `None` if another came in between.
+    /// Reads the card from the first page to the last; `None` if another card replaced it.
     async fn read(&mut self, card: CardView) -> Result<Option<Vec<String>>, PersonError> {
         let mut pages = vec![None; usize::from(card.pages)];
         loop {
@@ -112,12 +112,12 @@ impl Person {
             }
             self.press(Approve, TAP).await?;
             let turned = |screen: &Screen| !matches!(screen.view, View::Card(card) if card.page == now.page);
-            // A press that did not count is made again.
-            let _ = timeout(PATIENCE, self.until(turned)).await;
+            // A press that did not count is repeated.
+            let _ = timeout(REACTION_TIMEOUT, self.until(turned)).await;
         }
     }
 
-    /// Decides and waits for the hub; `false` if the card is not open any more.
+    /// Decides and waits for the hub; `false` if the card is no longer open.
     async fn answer(&mut self, request: RequestId, verdict: Verdict) -> Result<bool, PersonError> {
         loop {
             let ready = |screen: &Screen| match screen.view {
@@ -133,15 +133,15 @@ impl Person {
             }
             match verdict {
                 Verdict::Approve if self.hold(request).await? => {}
-                // The hold was spent: the session was another one, or the machine too slow.
+                // The hold was discarded: the session changed, or the machine was too slow.
                 Verdict::Approve => continue,
                 Verdict::Deny => {
-                    sleep(LOOK).await;
+                    sleep(DENY_DELAY).await;
                     self.press(Deny, TAP).await?;
                 }
             }
             let left = |screen: &Screen| !matches!(screen.view, View::Card(card) if card.request == request);
-            if timeout(PATIENCE, self.until(left)).await.is_err() {
+            if timeout(REACTION_TIMEOUT, self.until(left)).await.is_err() {
                 continue;
             }
             let over = |screen: &Screen| !matches!(screen.view, View::Sending { .. });
@@ -165,16 +165,19 @@ impl Person {
         }
     }
 
-    /// Holds Approve until the card is gone, or the hold counts no more, as its bar shows; whether it counted.
+    /// Holds Approve until the card is gone or the progress bar disappears; returns whether the hold counted.
     async fn hold(&mut self, request: RequestId) -> Result<bool, PersonError> {
         self.edge(Approve, Edge::Pressed).await?;
         let left = |screen: &Screen| !matches!(screen.view, View::Card(card) if card.request == request);
-        let begun = timeout(PATIENCE, self.until(|screen| left(screen) || screen.hold.is_some())).await;
+        let begun =
+            timeout(REACTION_TIMEOUT, self.until(|screen| left(screen) || screen.hold.is_some())).await;
         let over = |screen: &Screen| left(screen) || screen.hold.is_none();
         let counted = match begun {
-            Ok(_) => {
-                timeout(HOLD, self.until(over)).await.ok().transpose()?.is_some_and(|screen| left(&screen))
-            }
+            Ok(_) => timeout(MAX_HOLD, self.until(over))
+                .await
+                .ok()
+                .transpose()?
+                .is_some_and(|screen| left(&screen)),
             Err(_) => false,
         };
         self.edge(Approve, Edge::Released).await?;

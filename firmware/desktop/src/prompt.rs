@@ -1,4 +1,4 @@
-//! A line that is typed at a terminal and shown to nobody.
+//! Reads a line at a terminal without showing it.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -9,23 +9,23 @@ use crossterm::{
 
 use crate::vault::MAX_PASSPHRASE;
 
-/// A line on its way.
+/// A line that is being typed.
 #[derive(Debug, Default)]
 struct Typed(String);
 
-/// What a key does to it.
+/// The state of the line after a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Typing {
-    GoesOn,
+    Continues,
     Done,
-    GivenUp,
+    Cancelled,
 }
 
-/// Asks for a line, which is not shown; [`None`] if the person gives up (Ctrl-C, Ctrl-D, Escape).
+/// Asks for a line, which is not shown; [`None`] if the person cancels (Ctrl-C, Ctrl-D, Escape).
 ///
 /// # Errors
 ///
-/// Standard input is no terminal, or the terminal is gone.
+/// Standard input is not a terminal, or the terminal is gone.
 pub fn hidden(question: &str) -> io::Result<Option<String>> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "a passphrase is typed at a terminal"));
@@ -45,9 +45,9 @@ fn read() -> io::Result<Option<String>> {
     loop {
         let Event::Key(key) = event::read()? else { continue };
         match typed.key(&key) {
-            Typing::GoesOn => {}
+            Typing::Continues => {}
             Typing::Done => return Ok(Some(typed.0)),
-            Typing::GivenUp => return Ok(None),
+            Typing::Cancelled => return Ok(None),
         }
     }
 }
@@ -55,13 +55,13 @@ fn read() -> io::Result<Option<String>> {
 impl Typed {
     fn key(&mut self, key: &KeyEvent) -> Typing {
         if key.kind == KeyEventKind::Release {
-            return Typing::GoesOn;
+            return Typing::Continues;
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Enter => return Typing::Done,
-            KeyCode::Esc => return Typing::GivenUp,
-            KeyCode::Char('c' | 'd') if control => return Typing::GivenUp,
+            KeyCode::Esc => return Typing::Cancelled,
+            KeyCode::Char('c' | 'd') if control => return Typing::Cancelled,
             KeyCode::Char('u') if control => self.0.clear(),
             KeyCode::Char('h') if control => _ = self.0.pop(),
             KeyCode::Char(_) if control || key.modifiers.contains(KeyModifiers::ALT) => {}
@@ -71,7 +71,7 @@ impl Typed {
             }
             _ => {}
         }
-        Typing::GoesOn
+        Typing::Continues
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn type_in(typed: &mut Typed, keys: &[KeyCode]) -> Typing {
-        let mut last = Typing::GoesOn;
+        let mut last = Typing::Continues;
         for code in keys {
             last = typed.key(&KeyEvent::new(*code, KeyModifiers::NONE));
         }
@@ -91,7 +91,7 @@ mod tests {
     fn what_is_typed_can_be_taken_back_and_is_bounded() {
         let mut typed = Typed::default();
         let keys = "corü".chars().map(KeyCode::Char).collect::<Vec<_>>();
-        assert_eq!(type_in(&mut typed, &keys), Typing::GoesOn);
+        assert_eq!(type_in(&mut typed, &keys), Typing::Continues);
         type_in(&mut typed, &[KeyCode::Backspace, KeyCode::Left, KeyCode::Char('r')]);
         assert_eq!((type_in(&mut typed, &[KeyCode::Enter]), typed.0.as_str()), (Typing::Done, "corr"));
         typed.key(&KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL));
@@ -101,9 +101,9 @@ mod tests {
     }
 
     #[test]
-    fn control_c_gives_up_and_types_nothing() {
+    fn control_c_cancels_and_types_nothing() {
         let mut typed = Typed::default();
         let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!((typed.key(&key), typed.0.as_str()), (Typing::GivenUp, ""));
+        assert_eq!((typed.key(&key), typed.0.as_str()), (Typing::Cancelled, ""));
     }
 }

@@ -1,8 +1,8 @@
-//! What a companion on this machine keeps: in memory, or in a folder of files that are replaced as a whole.
+//! The storage of a companion on this machine: in memory, or in a folder of files that are replaced as a whole.
 //!
-//! A file is on disk, and so is its name, before a call returns. What is damaged is an error and not a new start: the
-//! counter would repeat itself, and the companion be a stranger to its hub. Keys and bond lie under a passphrase
-//! ([`crate::vault`]) or as they are; which of both is the owner's word and never found out by trying.
+//! A file and its name are on disk before a call returns. A damaged file is an error and not a new start: the counter
+//! would use values twice, and the companion would be a stranger to its hub. Keys and bond are sealed with a passphrase
+//! ([`crate::vault`]) or stored in the clear; the owner says which, and it is never found out by trying.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -16,15 +16,15 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::vault::{Vault, VaultError};
 
-/// More than any of the files has.
-const MAX_FILE: usize = 512;
+/// More bytes than any of the files has.
+const MAX_FILE_BYTES: usize = 512;
 
-/// The file with how the others are sealed.
+/// The file that says how the others are sealed.
 const VAULT: &str = "vault";
-/// The file that whoever uses the folder holds.
+/// The file that the process using the folder has locked.
 const LOCK: &str = "lock";
 
-/// Where it is kept.
+/// The storage of a companion.
 #[derive(Debug, Clone)]
 pub struct Store(Place);
 
@@ -34,18 +34,18 @@ enum Place {
     Folder(PathBuf, Option<Vault>),
 }
 
-/// How keys lie in a folder.
+/// How the keys in a folder are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lying {
     /// There are none.
     Nowhere,
-    /// As they are.
+    /// Not sealed.
     Open,
     /// Under a passphrase.
     Sealed,
 }
 
-/// A folder that no other process uses, until this is dropped.
+/// Keeps other processes from using a folder, until it is dropped.
 #[derive(Debug)]
 pub struct Lock(#[allow(dead_code)] File);
 
@@ -57,7 +57,7 @@ struct Kept {
     counter: u64,
 }
 
-/// Why something could not be kept, or read.
+/// Why something could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file cannot be read or written.
@@ -69,34 +69,34 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A file holds something else.
-    #[error("the companion's file {0} is damaged; remove its folder and pair the companion anew")]
+    #[error("the companion's file {0} is damaged; remove its folder and pair the companion again")]
     Damaged(PathBuf),
     /// The files were sealed with another passphrase.
     #[error(
         "the passphrase is wrong: the keys in {0} were sealed with another one (if it is lost: revoke this companion at the \
-         hub, remove the folder, and pair anew)"
+         hub, remove the folder, and pair again)"
     )]
     Passphrase(PathBuf),
     /// Two companions with the same keys would be clones.
     #[error("another companion runs with the keys in {0}: stop it, or give this one another folder")]
     InUse(PathBuf),
     /// There is no greater counter.
-    #[error("the counter is used up; remove the companion's folder and pair it anew")]
+    #[error("the counter is used up; remove the companion's folder and pair it again")]
     UsedUp,
 }
 
 impl Store {
-    /// In memory. For a companion whose hub forgets it as soon.
+    /// In memory, for a companion whose hub does not outlive it.
     pub fn memory() -> Self {
         Self(Place::Memory(Box::default()))
     }
 
-    /// In this folder, which is made when it is first needed. The keys lie there as they are.
+    /// In this folder, which is created when it is first needed. The keys are not sealed.
     pub fn folder(path: impl Into<PathBuf>) -> Self {
         Self(Place::Folder(path.into(), None))
     }
 
-    /// In this folder, the keys under this passphrase: that with which they were sealed, or one for new keys.
+    /// In this folder, with the keys sealed with this passphrase, which is new if there are no keys yet.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl Store {
         Ok(Self(Place::Folder(path, Some(vault))))
     }
 
-    /// How keys lie in this folder.
+    /// How the keys in this folder are protected.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Store {
         })
     }
 
-    /// Takes a folder for this process alone.
+    /// Locks a folder for this process alone.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// The last counter used; 0 where none was.
+/// The last counter used; 0 if there is none.
 fn last(path: &Path) -> Result<u64, StoreError> {
     let Some(bytes) = read(path)? else { return Ok(0) };
     let digits = std::str::from_utf8(&bytes).ok();
@@ -271,7 +271,7 @@ fn load<T: DeserializeOwned>(path: &Path, vault: Option<&Vault>) -> Result<Optio
 }
 
 fn store(path: &Path, value: &impl Serialize, vault: Option<&Vault>) -> Result<(), StoreError> {
-    let mut buffer = [0; MAX_FILE];
+    let mut buffer = [0; MAX_FILE_BYTES];
     let bytes = postcard::to_slice(value, &mut buffer).expect("all that a companion keeps is short");
     match vault {
         Some(vault) => write(path, &vault.seal(name(path), bytes)),
@@ -279,7 +279,7 @@ fn store(path: &Path, value: &impl Serialize, vault: Option<&Vault>) -> Result<(
     }
 }
 
-/// The name that is sealed with what is in a file.
+/// The file's name, which is sealed together with its content.
 fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).expect("the files have names of our own")
 }
@@ -289,12 +289,12 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let replace = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         create(folder)?;
-        let beside = path.with_extension("new");
+        let temporary = path.with_extension("new");
         let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&beside, path)?;
+        fs::rename(&temporary, path)?;
         sync(folder)
     };
     replace().map_err(failed(path))
@@ -309,122 +309,4 @@ fn sync(folder: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use gatepost_link::{
-        decision::PublicKey,
-        seal::{SealKey, SealSecret},
-    };
-
-    use super::*;
-
-    fn bond() -> Bond {
-        Bond {
-            hub: PublicKey([1; 32]),
-            seal: SealKey([2; 32]),
-            user: "u".repeat(64).as_str().try_into().unwrap(),
-            password: "p".repeat(64).as_str().try_into().unwrap(),
-            version: 3,
-        }
-    }
-
-    #[test]
-    fn what_is_kept_is_there_after_a_restart_and_its_owners_only() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("companion");
-        let keys = Keys { sign: [7; 32], seal: SealSecret([8; 32]) };
-        let mut store = Store::folder(&path);
-        assert_eq!((store.load_keys().unwrap(), store.load_bond().unwrap()), (None, None));
-        store.store_keys(&keys).unwrap();
-        store.store_bond(&bond()).unwrap();
-        assert_eq!(store.reserve().unwrap(), 1);
-        let mut again = Store::folder(&path);
-        assert_eq!((again.load_keys().unwrap(), again.load_bond().unwrap()), (Some(keys), Some(bond())));
-        assert_eq!(again.reserve().unwrap(), 2);
-        for file in ["keys", "bond", "counter"] {
-            let mode = fs::metadata(path.join(file)).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600, "{file}");
-        }
-        again.wipe_bond().unwrap();
-        again.wipe_bond().unwrap();
-        assert_eq!(Store::folder(&path).load_bond().unwrap(), None);
-        assert_eq!(Store::folder(&path).reserve().unwrap(), 3, "the counter stays");
-    }
-
-    #[test]
-    fn what_is_under_a_passphrase_is_there_after_a_restart_and_for_no_other_passphrase() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("companion");
-        let keys = Keys { sign: [7; 32], seal: SealSecret([8; 32]) };
-        assert_eq!(Store::lying(&path).unwrap(), Lying::Nowhere);
-        let mut store = Store::sealed(&path, "correct horse").unwrap();
-        store.store_keys(&keys).unwrap();
-        store.store_bond(&bond()).unwrap();
-        assert_eq!((store.reserve().unwrap(), Store::lying(&path).unwrap()), (1, Lying::Sealed));
-        for file in ["keys", "bond"] {
-            let bytes = fs::read(path.join(file)).unwrap();
-            assert!(
-                !bytes
-                    .windows(8)
-                    .any(|bytes| [[7; 8], [8; 8], [b'p'; 8]].contains(&bytes.try_into().unwrap()))
-            );
-        }
-        let wrong = Store::sealed(&path, "correct mule").unwrap_err();
-        assert!(
-            matches!(wrong, StoreError::Passphrase(_)) && wrong.to_string().contains("is wrong"),
-            "{wrong}"
-        );
-        let mut again = Store::sealed(&path, "correct horse").unwrap();
-        assert_eq!((again.load_keys().unwrap(), again.load_bond().unwrap()), (Some(keys), Some(bond())));
-        assert_eq!(again.reserve().unwrap(), 2);
-        // A bond that somebody puts in the place of the keys, and one that was never sealed.
-        fs::copy(path.join("bond"), path.join("keys")).unwrap();
-        assert!(matches!(again.load_keys(), Err(StoreError::Damaged(_))));
-        Store::folder(&path).store_bond(&bond()).unwrap();
-        assert!(matches!(again.load_bond(), Err(StoreError::Damaged(_))));
-    }
-
-    #[test]
-    fn a_folder_is_one_processes_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("companion");
-        let lock = Store::lock(&path).unwrap();
-        assert!(matches!(Store::lock(&path), Err(StoreError::InUse(_))));
-        drop(lock);
-        Store::lock(&path).unwrap();
-        assert_eq!(Store::lying(&path).unwrap(), Lying::Nowhere);
-        Store::folder(&path).store_keys(&Keys { sign: [7; 32], seal: SealSecret([8; 32]) }).unwrap();
-        assert_eq!(Store::lying(&path).unwrap(), Lying::Open);
-    }
-
-    #[test]
-    fn a_damaged_file_is_an_error_and_not_a_new_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut store = Store::folder(folder.path());
-        for damage in ["", "x", "-1"] {
-            fs::write(folder.path().join("counter"), damage).unwrap();
-            let error = store.reserve().unwrap_err();
-            assert!(matches!(error, StoreError::Damaged(_)), "{damage:?}: {error}");
-        }
-        store.store_bond(&bond()).unwrap();
-        let whole = fs::read(folder.path().join("bond")).unwrap();
-        for damage in [&[][..], &whole[..whole.len() - 1], &[&whole[..], &[0]].concat()] {
-            fs::write(folder.path().join("bond"), damage).unwrap();
-            assert!(matches!(store.load_bond(), Err(StoreError::Damaged(_))), "{} bytes", damage.len());
-        }
-    }
-
-    #[test]
-    fn a_counter_that_cannot_be_written_reserves_nothing() {
-        let mut store = Store::folder("/proc/nowhere/companion");
-        assert!(matches!(store.reserve(), Err(StoreError::File { .. })));
-    }
-
-    #[test]
-    fn a_counter_never_starts_over() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("counter"), u64::MAX.to_string()).unwrap();
-        assert!(matches!(Store::folder(folder.path()).reserve(), Err(StoreError::UsedUp)));
-    }
-}
+mod tests;

@@ -1,10 +1,10 @@
-//! The companion's screen in a terminal, in place, with lines of narration above it.
+//! The companion's screen in a terminal, drawn in place, with lines of text above it.
 //!
-//! Whatever happens, the terminal is given back as it was: on drop, and on a panic before its message is printed.
-//! The alternate screen is left alone, so that what was said stays there to be read afterwards.
+//! The terminal is always restored: on drop, and on a panic before its message is printed. The alternate screen is not
+//! used, so that the lines stay readable afterwards.
 //!
-//! A page that nobody sees is not approved: a screen that the window is too small for, or that could not be drawn, is reported
-//! as not shown.
+//! A page that nobody sees cannot be approved: a screen that does not fit the window, or that could not be drawn, is
+//! reported as not shown.
 
 use std::{
     fmt::Write as _,
@@ -13,40 +13,33 @@ use std::{
         Arc, Mutex, Once, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
-    time::{Duration, Instant},
 };
 
 use crossterm::{
     cursor,
     event::{
-        self, DisableFocusChange, EnableFocusChange, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
-        KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+        DisableFocusChange, EnableFocusChange, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
+        PushKeyboardEnhancementFlags,
     },
     execute, queue,
     style::Print,
     terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate},
 };
-use gatepost_companion::{Button, Edge, Geometry, NotShown, Screen};
+use gatepost_companion::{Geometry, NotShown, Screen};
 use tokio::sync::{mpsc, watch};
 
-use crate::{
-    keys::{self, Keys, Protocol, Stroke},
-    link::Drawn,
-};
+pub use crate::keyboard::Keyboard;
+use crate::{keys::Protocol, link::Drawn};
 
-/// How often the keyboard is looked at.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// Cells around a screen: the frame, and below it the line of the cursor.
-const AROUND: (usize, usize) = (2, 3);
+/// Columns and rows around a screen: the frame, and the cursor's line below it.
+const FRAME_CELLS: (usize, usize) = (2, 3);
 
 /// Whether the terminal is in raw mode, and whether releases are reported.
 static RAW: AtomicBool = AtomicBool::new(false);
 static ENHANCED: AtomicBool = AtomicBool::new(false);
 
-/// The screen in a frame, one line a row: for logs and for a demo without a terminal. The keys stand below the words
-/// that say what they do.
+/// The screen in a frame, one line per row, for logs and for a demo without a terminal. The keys are below the words that
+/// say what they do.
 pub fn plain(screen: &Screen) -> String {
     let width = screen.geometry.columns();
     let mut text = format!("┌{}┐\n", "─".repeat(width));
@@ -78,13 +71,13 @@ pub fn required() -> io::Result<()> {
 /// None does, or it does not say how large it is.
 pub fn geometry() -> io::Result<Geometry> {
     let (columns, rows) = terminal::size()?;
-    // One that does not know its size is believed to have one.
+    // A terminal that does not report its size is assumed to be large enough.
     if columns == 0 || rows == 0 {
         return Ok(Geometry::LARGE);
     }
     largest(columns, rows).ok_or_else(|| {
         let least = Geometry::new(0, 0);
-        let (columns, rows) = (least.columns() + AROUND.0, least.rows() + AROUND.1);
+        let (columns, rows) = (least.columns() + FRAME_CELLS.0, least.rows() + FRAME_CELLS.1);
         let why = format!("the window is too small: it needs {columns} columns and {rows} rows");
         io::Error::new(io::ErrorKind::Unsupported, why)
     })
@@ -93,19 +86,19 @@ pub fn geometry() -> io::Result<Geometry> {
 fn largest(columns: u16, rows: u16) -> Option<Geometry> {
     let cells =
         |all: u16, around: usize| u8::try_from(usize::from(all).saturating_sub(around)).unwrap_or(u8::MAX);
-    let geometry = Geometry::new(cells(columns, AROUND.0), cells(rows, AROUND.1));
+    let geometry = Geometry::new(cells(columns, FRAME_CELLS.0), cells(rows, FRAME_CELLS.1));
     let fits = |cells: usize, all: u16, around| cells + around <= usize::from(all);
-    let both = fits(geometry.columns(), columns, AROUND.0) && fits(geometry.rows(), rows, AROUND.1);
+    let both = fits(geometry.columns(), columns, FRAME_CELLS.0) && fits(geometry.rows(), rows, FRAME_CELLS.1);
     both.then_some(geometry)
 }
 
-/// A line of words as lines of at most so many characters. A word that is longer stays whole.
+/// Wraps a line at spaces to at most `columns` characters. A longer word stays whole.
 fn wrapped(line: &str, columns: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = line;
     while rest.chars().count() > columns {
         let limit = rest.char_indices().nth(columns + 1).map_or(rest.len(), |(at, _)| at);
-        // The space may stand just behind the last column.
+        // The space may be just after the last column.
         let Some(at) = rest[..limit].rfind(' ').or_else(|| rest.find(' ')) else { break };
         lines.push(&rest[..at]);
         rest = &rest[at + 1..];
@@ -125,10 +118,10 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Takes the terminal. Fails where the standard output is none.
+    /// Takes over the terminal. Fails if the standard output is not a terminal.
     pub fn open() -> io::Result<Self> {
         required()?;
-        give_back_on_panic();
+        restore_on_panic();
         terminal::enable_raw_mode()?;
         RAW.store(true, Ordering::SeqCst);
         let mut stage = Self {
@@ -149,7 +142,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// What this terminal tells about keys.
+    /// Which key events this terminal reports.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
@@ -160,12 +153,12 @@ impl Stage {
         self.redraw(line, &frame)
     }
 
-    /// Draws the screen in place of the one before. An error where the terminal does not take it, or has no room for all of
-    /// it, which it says then: nobody can have read it.
+    /// Draws the screen in place of the one before. Returns an error if it could not be drawn in full, so that nobody can have
+    /// read it; if the window is too small, the terminal says so.
     pub fn show(&mut self, screen: &Screen) -> io::Result<()> {
         let window = terminal::size().ok();
         if window != self.window {
-            // Lines were wrapped anew: where the frame stood nobody knows.
+            // The terminal has wrapped its lines again, so the frame's position is unknown.
             queue!(self.out, Clear(ClearType::All), cursor::MoveTo(0, 0))?;
             self.drawn.clear();
             self.window = window;
@@ -192,8 +185,8 @@ impl Stage {
         self.out.flush()
     }
 
-    /// Draws a companion's screens from now on, and tells it what became of each. `stage` is shared with whoever says lines;
-    /// when there is nothing in it any more, nothing is shown.
+    /// Draws every screen of a companion, and reports whether each was shown. `stage` is shared with code that prints lines;
+    /// once it is empty, nothing is shown.
     pub async fn follow(
         stage: Arc<Mutex<Option<Self>>>,
         mut screens: watch::Receiver<Screen>,
@@ -216,7 +209,7 @@ impl Stage {
         }
     }
 
-    /// Takes the screen away and gives the terminal back; what was said stays.
+    /// Removes the screen and restores the terminal. The lines above stay.
     pub fn close(mut self) -> io::Result<()> {
         self.redraw("", "")
     }
@@ -224,7 +217,7 @@ impl Stage {
     fn redraw(&mut self, said: &str, frame: &str) -> io::Result<()> {
         let written = self.write(said, frame);
         if written.is_err() {
-            // Nobody knows what is on it: the next frame is drawn below, and whole.
+            // The terminal's content is unknown: the next frame is drawn in full, below it.
             self.drawn.clear();
         }
         written
@@ -251,13 +244,13 @@ impl Stage {
     }
 }
 
-/// Columns and rows that a frame needs: one row below it is the cursor's.
+/// Columns and rows that a frame needs, with one row for the cursor.
 fn needed(frame: &str) -> (usize, usize) {
     let columns = frame.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     (columns, frame.lines().count() + 1)
 }
 
-/// Whether a terminal of so many columns and rows has room for all of a frame. One that does not know its size is believed.
+/// Checks that a terminal of this size has room for all of a frame. A terminal of unknown size is assumed to.
 fn fits(frame: &str, size: Option<(u16, u16)>) -> io::Result<()> {
     let Some((columns, rows)) = size.filter(|(columns, rows)| *columns > 0 && *rows > 0) else {
         return Ok(());
@@ -274,12 +267,12 @@ fn fits(frame: &str, size: Option<(u16, u16)>) -> io::Result<()> {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
-/// Gives the terminal back, once. Errors have nowhere to go.
-fn give_back() {
+/// Restores the terminal, once. Errors cannot be reported.
+fn restore() {
     if RAW.swap(false, Ordering::SeqCst) {
         if ENHANCED.swap(false, Ordering::SeqCst) {
             let _ = execute!(io::stdout(), PopKeyboardEnhancementFlags);
@@ -290,102 +283,15 @@ fn give_back() {
 }
 
 /// Release builds abort on a panic: no drop would run.
-fn give_back_on_panic() {
+fn restore_on_panic() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore();
             before(panic);
         }));
     });
-}
-
-/// The keyboard as the companion's two buttons. Stops when dropped.
-pub struct Keyboard {
-    interrupts: mpsc::Receiver<()>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Keyboard {
-    /// Listens, in a thread of its own, and sends what the keys `a` and `d` do. Open a [`Stage`] first.
-    pub fn listen(protocol: Protocol, buttons: mpsc::Sender<(Button, Edge)>) -> io::Result<Self> {
-        let (interrupt, interrupts) = mpsc::channel(1);
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        thread::Builder::new()
-            .name("keyboard".into())
-            .spawn(move || listen(Keys::new(protocol), &buttons, &interrupt, &stopped))?;
-        Ok(Self { interrupts, stop })
-    }
-
-    /// Waits until the person wants to leave (Ctrl-C, `q`), or the keyboard is gone.
-    pub async fn interrupted(&mut self) {
-        let _ = self.interrupts.recv().await;
-    }
-}
-
-impl Drop for Keyboard {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-    }
-}
-
-/// Ends, and with it `interrupt`, when told to stop, or when keyboard or companion is gone.
-fn listen(
-    mut keys: Keys,
-    buttons: &mpsc::Sender<(Button, Edge)>,
-    interrupt: &mpsc::Sender<()>,
-    stopped: &AtomicBool,
-) {
-    while !stopped.load(Ordering::SeqCst) {
-        let event = match event::poll(LOOK) {
-            Ok(true) => event::read().map(Some),
-            Ok(false) => Ok(None),
-            Err(error) => Err(error),
-        };
-        let mut edges = keys.tick(Instant::now());
-        match event {
-            Ok(Some(Event::Key(key))) if leaves(&key) => {
-                // One that waits is enough.
-                let _ = interrupt.try_send(());
-            }
-            Ok(Some(Event::Key(key))) => edges.extend(stroke(&mut keys, &key)),
-            Ok(Some(Event::FocusLost)) => edges.extend(keys.lost()),
-            Ok(_) => {}
-            Err(_) => return,
-        }
-        for edge in edges {
-            if buttons.blocking_send(edge).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-fn leaves(key: &KeyEvent) -> bool {
-    match key.code {
-        KeyCode::Char('c') => {
-            key.modifiers.contains(KeyModifiers::CONTROL) && key.kind == KeyEventKind::Press
-        }
-        KeyCode::Char('q') => key.modifiers.is_empty() && key.kind == KeyEventKind::Press,
-        _ => false,
-    }
-}
-
-/// With Ctrl or Alt a letter is no button; a release is one whatever else is pressed by then.
-fn stroke(keys: &mut Keys, key: &KeyEvent) -> Option<(Button, Edge)> {
-    let KeyCode::Char(letter) = key.code else { return None };
-    let stroke = match key.kind {
-        KeyEventKind::Press => Stroke::Press,
-        KeyEventKind::Repeat => Stroke::Repeat,
-        KeyEventKind::Release => Stroke::Release,
-    };
-    let chord = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SUPER);
-    if chord && stroke != Stroke::Release {
-        return None;
-    }
-    keys.stroke(Instant::now(), keys::button(letter)?, stroke)
 }
 
 #[cfg(test)]
@@ -418,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_broken_between_words() {
+    fn lines_are_wrapped_between_words() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("one two three", 6), ["one", "two", "three"]);
         assert_eq!(wrapped("größer als erlaubt", 10), ["größer als", "erlaubt"]);
@@ -439,19 +345,5 @@ mod tests {
         ] {
             assert_eq!(fits(&frame, size).is_ok(), room, "{size:?}");
         }
-    }
-
-    #[test]
-    fn a_letter_with_control_is_no_button() {
-        let mut keys = Keys::new(Protocol::Releases);
-        let key = |modifiers| KeyEvent::new(KeyCode::Char('d'), modifiers);
-        assert_eq!(stroke(&mut keys, &key(KeyModifiers::CONTROL)), None);
-        assert_eq!(stroke(&mut keys, &key(KeyModifiers::NONE)), Some((Button::Deny, Edge::Pressed)));
-    }
-
-    #[test]
-    fn control_c_leaves() {
-        assert!(leaves(&KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)));
-        assert!(!leaves(&KeyEvent::new(KeyCode::Char('c'), KeyModifiers::NONE)));
     }
 }

@@ -1,8 +1,8 @@
-//! What a companion keeps under a passphrase.
+//! Seals a companion's files with a passphrase.
 //!
-//! Argon2id makes a key of the passphrase, XChaCha20-Poly1305 seals each file with it under a fresh random nonce and the
-//! file's own name. How the key is made stands in a file of its own, with something sealed to tell a wrong passphrase from a
-//! damaged file. The counter is no secret and stays outside: it must be written even by whoever cannot read the keys.
+//! Argon2id derives a key from the passphrase, and XChaCha20-Poly1305 seals each file with it, under a fresh random nonce and
+//! with the file's name as associated data. The parameters are in a file of their own, with a sealed value that
+//! distinguishes a wrong passphrase from a damaged file. The counter is not secret and is not sealed.
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::{
@@ -11,23 +11,23 @@ use chacha20poly1305::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The shortest passphrase for new keys, in characters.
+/// Characters of the shortest passphrase for new keys.
 pub const MIN_PASSPHRASE: usize = 8;
-/// The longest, in bytes.
+/// Bytes of the longest passphrase.
 pub const MAX_PASSPHRASE: usize = 1_024;
 /// Bytes of a nonce.
-const NONCE: usize = 24;
-/// Bytes of a tag behind what is sealed.
-const TAG: usize = 16;
-/// What is sealed belongs to this program and this format.
+const NONCE_BYTES: usize = 24;
+/// Bytes of the tag after the ciphertext.
+const TAG_BYTES: usize = 16;
+/// Binds the ciphertext to this program and this format.
 const DOMAIN: &[u8] = b"gatepost/companion-store/1/";
-/// What is sealed to tell a wrong passphrase by.
+/// The name under which the check value is sealed.
 const CHECK: &str = "vault";
-/// The format that there is.
+/// The version of the format.
 const FORMAT: u8 = 1;
 /// RFC 9106, section 4: the second recommended option, for where memory is scarce. KiB, passes, lanes.
 const COST: Cost = Cost { memory: 64 * 1_024, passes: 3, lanes: 4 };
-/// The most that a file may ask for: a damaged one must not take all memory, or for ever.
+/// The highest cost that a file may ask for: a damaged one must not use all memory or run forever.
 const MAX_COST: Cost = Cost { memory: 1_024 * 1_024, passes: 16, lanes: 16 };
 
 /// What it costs to try a passphrase.
@@ -45,15 +45,15 @@ pub(crate) struct Header {
     format: u8,
     cost: Cost,
     salt: [u8; 16],
-    nonce: [u8; NONCE],
-    check: [u8; TAG],
+    nonce: [u8; NONCE_BYTES],
+    check: [u8; TAG_BYTES],
 }
 
-/// Opens and seals, with the key of one passphrase.
+/// Opens and seals with the key of one passphrase.
 #[derive(Clone)]
 pub(crate) struct Vault(XChaCha20Poly1305);
 
-/// Why there is no vault.
+/// Why a vault could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VaultError {
     /// It was made with another passphrase.
@@ -65,10 +65,10 @@ pub(crate) enum VaultError {
 impl Vault {
     /// A new vault, and what must be kept of it.
     pub(crate) fn new(passphrase: &str) -> (Self, Header) {
-        let (salt, nonce) = (random::<16>(), random::<NONCE>());
+        let (salt, nonce) = (random::<16>(), random::<NONCE_BYTES>());
         let vault = Self::derived(passphrase, &salt, COST).expect("a cost of our own is in its bounds");
         let sealed = vault.sealed(CHECK, &[], nonce);
-        let check = sealed[NONCE..].try_into().expect("nothing and a tag");
+        let check = sealed[NONCE_BYTES..].try_into().expect("nothing and a tag");
         (vault, Header { format: FORMAT, cost: COST, salt, nonce, check })
     }
 
@@ -101,7 +101,7 @@ impl Vault {
         self.sealed(name, plain, random())
     }
 
-    fn sealed(&self, name: &str, plain: &[u8], nonce: [u8; NONCE]) -> Vec<u8> {
+    fn sealed(&self, name: &str, plain: &[u8], nonce: [u8; NONCE_BYTES]) -> Vec<u8> {
         let aad = [DOMAIN, name.as_bytes()].concat();
         let sealed = self.0.encrypt(XNonce::from_slice(&nonce), Payload { msg: plain, aad: &aad });
         [&nonce[..], &sealed.expect("a few bytes are within the cipher's bounds")].concat()
@@ -109,13 +109,13 @@ impl Vault {
 
     /// What was sealed for the file of this name; [`None`] if it was not sealed so.
     pub(crate) fn unseal(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        let (nonce, sealed) = sealed.split_at_checked(NONCE)?;
+        let (nonce, sealed) = sealed.split_at_checked(NONCE_BYTES)?;
         let aad = [DOMAIN, name.as_bytes()].concat();
         self.0.decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: &aad }).ok()
     }
 }
 
-/// Never the key.
+/// Hides the key.
 impl std::fmt::Debug for Vault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Vault(***)")
@@ -154,7 +154,7 @@ mod tests {
     fn what_is_sealed_is_hidden_whole_and_of_one_file() {
         let vault = cheap("p");
         let sealed = vault.seal("keys", b"secret");
-        assert_eq!(sealed.len(), 6 + NONCE + TAG);
+        assert_eq!(sealed.len(), 6 + NONCE_BYTES + TAG_BYTES);
         assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
         assert_ne!(sealed, vault.seal("keys", b"secret"), "a nonce is used once");
         assert_eq!(vault.unseal("bond", &sealed), None, "moved to another file");

@@ -6,13 +6,13 @@ use std::{cell::RefCell, collections::VecDeque, io, rc::Rc, time::Duration};
 use embedded_io_adapters::tokio_1::FromTokio;
 use gatepost_companion::{
     Access, Button, Edge, Geometry, Millis, NotShown, Screen, View,
+    event_loop::{Board, ConnectionEvent, Connector, Peer, run},
+    link::payload::Payload,
     mqtt::{
-        Board, Connector, MqttError, Note, Peer,
+        MqttError,
         client::MAX_IN_FLIGHT,
         packet::{self, DISCONNECT, PING},
-        run,
     },
-    sealed::Payload,
 };
 use gatepost_link::envelope::MAX_FRAME;
 use rumqttc::{AsyncClient, Event, MqttOptions, Packet, QoS};
@@ -50,7 +50,7 @@ enum Did {
     Refused,
     Received(String, Vec<u8>),
     Pressed(Button, Edge),
-    Noted(Note),
+    Logged(ConnectionEvent),
     /// For the first time the board did not show a screen.
     Dark,
 }
@@ -83,7 +83,7 @@ impl Peer for Device {
         self.access.as_ref()
     }
 
-    fn turn(&self) -> u32 {
+    fn access_number(&self) -> u32 {
         self.script.borrow().turn
     }
 
@@ -91,7 +91,7 @@ impl Peer for Device {
         self.did(Did::Connected);
     }
 
-    fn refused(&mut self) {
+    fn login_refused(&mut self) {
         self.did(Did::Refused);
     }
 
@@ -123,13 +123,13 @@ impl Peer for Device {
         Screen::new(Geometry::SMALL, View::Offline)
     }
 
-    fn drawn(&mut self, _: Millis, _: &Screen, taken: Result<(), NotShown>) {
-        if taken.is_err() && !std::mem::replace(&mut self.dark, true) {
+    fn drawn(&mut self, _: Millis, _: &Screen, shown: Result<(), NotShown>) {
+        if shown.is_err() && !std::mem::replace(&mut self.dark, true) {
             self.did(Did::Dark);
         }
     }
 
-    fn dice(&mut self) -> u32 {
+    fn random(&mut self) -> u32 {
         0
     }
 }
@@ -146,7 +146,7 @@ impl Board for Bench {
         Millis(self.start.elapsed().as_millis() as u64)
     }
 
-    async fn event(&mut self, until: Millis) -> Option<(Button, Edge)> {
+    async fn next_edge(&mut self, until: Millis) -> Option<(Button, Edge)> {
         let until = self.start + Duration::from_millis(until.0);
         timeout_at(until, self.pressed.recv()).await.ok().flatten()
     }
@@ -155,8 +155,8 @@ impl Board for Bench {
         self.script.borrow().display
     }
 
-    fn note(&mut self, note: Note) {
-        self.did.send(Did::Noted(note)).unwrap();
+    fn log(&mut self, event: ConnectionEvent) {
+        self.did.send(Did::Logged(event)).unwrap();
     }
 }
 
@@ -178,14 +178,14 @@ impl Hands {
     }
 
     async fn online(&mut self) {
-        self.expect(Did::Noted(Note::Connected)).await;
-        self.expect(Did::Noted(Note::Online)).await;
+        self.expect(Did::Logged(ConnectionEvent::Connected)).await;
+        self.expect(Did::Logged(ConnectionEvent::Online)).await;
         self.expect(Did::Connected).await;
     }
 
     async fn ended(&mut self, error: Option<MqttError>) {
         self.expect(Did::Disconnected).await;
-        self.expect(Did::Noted(Note::Ended(error))).await;
+        self.expect(Did::Logged(ConnectionEvent::Ended(error))).await;
     }
 
     /// Lets the loop look at the script again.
@@ -308,14 +308,14 @@ async fn a_wrong_password_is_named_and_tried_again_and_another_login_is_taken_at
         hands.turn_to(Some(access("wrong"))).await;
         hands.ended(None).await;
         for pause in [125, 250, 500] {
-            hands.expect(Did::Noted(Note::Connected)).await;
+            hands.expect(Did::Logged(ConnectionEvent::Connected)).await;
             hands.expect(Did::Disconnected).await;
             // This broker only hangs up, which may have another reason once or twice.
             if pause == 500 {
                 hands.expect(Did::Refused).await;
             }
-            hands.expect(Did::Noted(Note::Ended(Some(MqttError::HungUp)))).await;
-            hands.expect(Did::Noted(Note::Waiting(pause))).await;
+            hands.expect(Did::Logged(ConnectionEvent::Ended(Some(MqttError::HungUp)))).await;
+            hands.expect(Did::Logged(ConnectionEvent::Waiting(pause))).await;
         }
         hands.turn_to(Some(access("word"))).await;
         hands.online().await;
@@ -334,8 +334,8 @@ async fn a_broker_that_comes_late_and_a_cable_that_is_pulled_are_waited_for() {
         for _ in 0..2 {
             hands.expect(Did::Disconnected).await;
             let refused = MqttError::Socket(io::ErrorKind::ConnectionRefused.into());
-            hands.expect(Did::Noted(Note::Ended(Some(refused)))).await;
-            assert!(matches!(hands.next().await, Did::Noted(Note::Waiting(_))));
+            hands.expect(Did::Logged(ConnectionEvent::Ended(Some(refused)))).await;
+            assert!(matches!(hands.next().await, Did::Logged(ConnectionEvent::Waiting(_))));
         }
         for _ in 0..3 {
             let cable = tokio::spawn(cable(broker, port));
@@ -447,7 +447,7 @@ async fn a_quiet_broker_is_asked_for_a_sign_every_five_seconds_and_given_up_afte
         hands.ended(Some(MqttError::Silent)).await;
         let apart = asked.elapsed().as_millis();
         assert!((9_990..=10_010).contains(&apart), "{apart} ms");
-        hands.expect(Did::Noted(Note::Waiting(125))).await;
+        hands.expect(Did::Logged(ConnectionEvent::Waiting(125))).await;
     })
     .await;
 }
@@ -479,10 +479,10 @@ async fn a_broker_that_never_answers_or_takes_nothing_does_not_stop_the_buttons(
         hands.press.send(press).unwrap();
         hands.expect(Did::Pressed(press.0, press.1)).await;
         hands.ended(Some(MqttError::Silent)).await;
-        hands.expect(Did::Noted(Note::Waiting(125))).await;
+        hands.expect(Did::Logged(ConnectionEvent::Waiting(125))).await;
         // A pipe so narrow that the login does not fit, and nobody who reads.
         let narrow = Scripted::offer(&connections, 8);
-        hands.expect(Did::Noted(Note::Connected)).await;
+        hands.expect(Did::Logged(ConnectionEvent::Connected)).await;
         let connected = Instant::now();
         hands.press.send(press).unwrap();
         hands.expect(Did::Pressed(press.0, press.1)).await;
@@ -509,21 +509,21 @@ async fn what_no_broker_may_say_ends_the_connection_and_names_the_reason() {
             broker.says(said).await;
             loop {
                 match hands.next().await {
-                    Did::Noted(Note::Ended(ended)) => break assert_eq!(ended, Some(error)),
-                    Did::Noted(Note::Connected | Note::Online)
+                    Did::Logged(ConnectionEvent::Ended(ended)) => break assert_eq!(ended, Some(error)),
+                    Did::Logged(ConnectionEvent::Connected | ConnectionEvent::Online)
                     | Did::Connected
                     | Did::Disconnected
                     | Did::Refused => {}
                     other => panic!("{other:?}"),
                 }
             }
-            assert!(matches!(hands.next().await, Did::Noted(Note::Waiting(_))));
+            assert!(matches!(hands.next().await, Did::Logged(ConnectionEvent::Waiting(_))));
         }
         let broker = Scripted::offer(&connections, 10_000);
         drop(broker);
-        hands.expect(Did::Noted(Note::Connected)).await;
+        hands.expect(Did::Logged(ConnectionEvent::Connected)).await;
         hands.expect(Did::Disconnected).await;
-        assert!(matches!(hands.next().await, Did::Noted(Note::Ended(Some(_)))));
+        assert!(matches!(hands.next().await, Did::Logged(ConnectionEvent::Ended(Some(_)))));
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! Buttons, display, light, clock and dice, as the application asks for them.
+//! Buttons, display, light, clock and random numbers, as the application needs them.
 
 use display_interface::DisplayError;
 use embassy_time::Delay;
@@ -6,9 +6,12 @@ use esp_hal::{Blocking, gpio::Input, i2c::master::I2c, rng::Rng};
 use esp_println::println;
 use gatepost_companion::{
     Button, Edge, Millis, NotShown, Panel, Screen,
-    contacts::Contacts,
-    light, mqtt,
-    panel::{self, Rectangle},
+    event_loop::{self, ConnectionEvent},
+    ui::{
+        debounce::Switches,
+        light,
+        panel::{self, Rectangle},
+    },
 };
 use gatepost_link::seal::Random;
 use gatepost_net::now;
@@ -21,9 +24,9 @@ use crate::light::Light;
 type Bus = I2CInterface<I2c<'static, Blocking>>;
 type Oled = Ssd1306<Bus, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
 
-/// What a person touches and sees.
+/// The buttons, the display and the light.
 pub struct Board {
-    contacts: Contacts<Input<'static>, Input<'static>, Delay>,
+    switches: Switches<Input<'static>, Input<'static>, Delay>,
     panel: Panel<Display>,
     light: Light,
 }
@@ -44,16 +47,16 @@ impl panel::Display for Display {
     }
 
     fn flush(&mut self, _: Rectangle) -> Result<(), DisplayError> {
-        // With nothing to send the driver asks nobody, and would not see that the display is gone.
+        // Without changes the driver sends nothing, and would not notice that the display is gone.
         self.0.set_display_on(true)?;
         self.0.flush()
     }
 }
 
-/// The hardware's random numbers. While the radio is on, which is before anything is drawn for keys, noise feeds them.
-pub struct Dice(pub Rng);
+/// The hardware's random numbers. The radio's noise feeds them while it is on, which it is before any key is generated.
+pub struct HardwareRandom(pub Rng);
 
-impl Random for Dice {
+impl Random for HardwareRandom {
     fn fill(&mut self, bytes: &mut [u8]) {
         self.0.read(bytes);
     }
@@ -62,32 +65,32 @@ impl Random for Dice {
 impl Board {
     /// Over these pins.
     pub fn new(
-        contacts: Contacts<Input<'static>, Input<'static>, Delay>,
+        switches: Switches<Input<'static>, Input<'static>, Delay>,
         bus: I2c<'static, Blocking>,
         light: Light,
     ) -> Self {
         let display =
             Ssd1306::new(I2CDisplayInterface::new(bus), DisplaySize128x64, DisplayRotation::Rotate0)
                 .into_buffered_graphics_mode();
-        Self { contacts, panel: Panel::new(Display(display)), light }
+        Self { switches, panel: Panel::new(Display(display)), light }
     }
 }
 
-impl mqtt::Board for Board {
+impl event_loop::Board for Board {
     fn now(&self) -> Millis {
         now()
     }
 
-    async fn event(&mut self, until: Millis) -> Option<(Button, Edge)> {
-        self.contacts.event(now, until).await
+    async fn next_edge(&mut self, until: Millis) -> Option<(Button, Edge)> {
+        self.switches.next_edge(now, until).await
     }
 
     fn show(&mut self, screen: &Screen) -> Result<(), NotShown> {
-        self.light.burn(light::burns(&screen.view));
-        self.panel.show(now(), screen, |news| println!("{news}"))
+        self.light.set(light::is_on(&screen.view));
+        self.panel.show(now(), screen, |event| println!("{event}"))
     }
 
-    fn note(&mut self, note: mqtt::Note) {
-        println!("{note}");
+    fn log(&mut self, event: ConnectionEvent) {
+        println!("{event}");
     }
 }

@@ -1,4 +1,4 @@
-//! The partition `storage` of partitions.csv, shared by the companion and the set-up: each has records of its own there.
+//! The partition `storage` of partitions.csv, shared by the companion and the set-up, which use different records in it.
 
 use core::cell::RefCell;
 
@@ -7,7 +7,7 @@ use esp_storage::FlashStorage;
 use gatepost_companion::flash::{part::Part, storage};
 use static_cell::StaticCell;
 
-/// Where it begins, and its bytes.
+/// Where the partition begins, and its bytes.
 const START: u32 = 0x3d_0000;
 const SIZE: u32 = 0x1_0000;
 const _: () = assert!(SIZE >= storage::FlashStorage::<Partition>::SIZE);

@@ -1,5 +1,5 @@
-//! The light that burns while a card waits: a WS2812 of three colours, as most boards have on GPIO8, or without the feature
-//! `rgb` a plain LED.
+//! The light that is on while a card waits: a WS2812, as most boards have on GPIO8, or without the feature `rgb` a plain
+//! LED.
 
 #[cfg(not(feature = "rgb"))]
 pub use plain::Light;
@@ -15,7 +15,7 @@ mod rgb {
         rmt::{Channel, PulseCode, Rmt, Tx, TxChannelConfig, TxChannelCreator as _},
         time::Rate,
     };
-    use gatepost_companion::light;
+    use gatepost_companion::ui::light;
 
     /// A tick of this clock is an eightieth of a microsecond.
     const CLOCK: Rate = Rate::from_mhz(80);
@@ -27,7 +27,7 @@ mod rgb {
     /// The light.
     pub struct Light {
         channel: Option<Channel<'static, Blocking, Tx>>,
-        burns: Option<bool>,
+        is_on: Option<bool>,
     }
 
     impl Light {
@@ -35,29 +35,29 @@ mod rgb {
         pub fn new(rmt: RMT<'static>, pin: impl PeripheralOutput<'static>) -> Self {
             let config = TxChannelConfig::default().with_clk_divider(1).with_idle_output(true);
             let channel = Rmt::new(rmt, CLOCK).and_then(|rmt| rmt.channel0.configure_tx(&config));
-            Self { channel: channel.ok().map(|channel| channel.with_pin(pin)), burns: None }
+            Self { channel: channel.ok().map(|channel| channel.with_pin(pin)), is_on: None }
         }
 
-        /// Whether it burns. It keeps its colour by itself, so only a change is told to it.
-        pub fn burn(&mut self, burns: bool) {
-            if self.burns == Some(burns) {
+        /// Switches it on or off. It keeps its colour by itself, so only changes are sent.
+        pub fn set(&mut self, on: bool) {
+            if self.is_on == Some(on) {
                 return;
             }
             let Some(channel) = self.channel.take() else { return };
-            let colour = if burns { light::WAITING } else { light::DARK };
-            let mut pulses = [PulseCode::end_marker(); light::BITS + 1];
+            let colour = if on { light::CARD_WAITING } else { light::OFF };
+            let mut pulses = [PulseCode::end_marker(); light::COLOUR_BITS + 1];
             for (pulse, one) in pulses.iter_mut().zip(light::bits(colour)) {
                 *pulse = if one { ONE } else { ZERO };
             }
-            let said = match channel.transmit(&pulses) {
+            let sent = match channel.transmit(&pulses) {
                 Ok(transmission) => transmission.wait(),
                 Err(failed) => Err(failed),
             };
-            let (channel, burns) = match said {
-                Ok(channel) => (channel, Some(burns)),
+            let (channel, is_on) = match sent {
+                Ok(channel) => (channel, Some(on)),
                 Err((_, channel)) => (channel, None),
             };
-            (self.channel, self.burns) = (Some(channel), burns);
+            (self.channel, self.is_on) = (Some(channel), is_on);
         }
     }
 }
@@ -78,9 +78,9 @@ mod plain {
             Self(Output::new(pin, Level::Low, OutputConfig::default()))
         }
 
-        /// Whether it burns.
-        pub fn burn(&mut self, burns: bool) {
-            self.0.set_level(burns.into());
+        /// Switches it on or off.
+        pub fn set(&mut self, on: bool) {
+            self.0.set_level(on.into());
         }
     }
 }

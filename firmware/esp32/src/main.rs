@@ -1,10 +1,10 @@
 //! The companion on an ESP32-C3, or on an ESP32-C6 by feature: a display on I²C, two buttons, Wi-Fi.
 //!
-//! Nothing is decided here. What is on the board is found, handed to the application, and driven as it says:
+//! Nothing is decided here. The runner passes the board's devices to the application, which drives them:
 //!
-//! - [`board`]: pins, display and light, as the application asks for them; the pin table is in `main`;
-//! - [`light`]: what burns while a card waits;
-//! - [`flash`]: the partition that the device keeps its own in;
+//! - [`board`]: buttons, display and light, as the application needs them; the pin table is in `main`;
+//! - [`light`]: the light that is on while a card waits;
+//! - [`flash`]: the partition of the device's storage;
 //! - [`wifi`]: the radio.
 #![no_std]
 #![no_main]
@@ -15,7 +15,7 @@ mod flash;
 mod light;
 mod wifi;
 
-use board::{Board, Dice};
+use board::{Board, HardwareRandom};
 use embassy_executor::Spawner;
 use embassy_time::Delay;
 use esp_backtrace as _;
@@ -32,17 +32,19 @@ use esp_hal::{
 use esp_println::println;
 use esp_radio::wifi::{ControllerConfig, Interface, WifiController};
 use gatepost_companion::{
-    Companion, Geometry, Settings, Storage as _,
-    contacts::Contacts,
+    Companion, Geometry, Settings, Storage as _, event_loop,
     flash::storage::FlashStorage,
-    mqtt,
-    setup::{About, SetUp, serve::serve, stay::Air},
+    net::{
+        setup::{About, SetUp, serve::serve},
+        wifi::Wifi,
+    },
+    ui::debounce::Switches,
 };
 use gatepost_link::seal::Random as _;
 use gatepost_net::{Connector, now};
 use light::Light;
 use static_cell::StaticCell;
-use wifi::Wifi;
+use wifi::EspStation;
 
 esp_bootloader_esp_idf::esp_app_desc!();
 
@@ -57,21 +59,21 @@ async fn network(mut runner: embassy_net::Runner<'static, Interface>) -> ! {
 }
 
 #[embassy_executor::task]
-async fn stay(air: &'static Air, mut wifi: Wifi) -> ! {
-    air.stay(&mut wifi, Delay).await
+async fn run_wifi(wifi: &'static Wifi, mut station: EspStation) -> ! {
+    wifi.run(&mut station, Delay).await
 }
 
 /// Set-up over the serial line. The log goes out there too, a line at a time; packets come between its lines.
 #[embassy_executor::task]
 async fn set_up(
-    mut air: &'static Air,
+    mut wifi: &'static Wifi,
     mut line: Uart<'static, Async>,
     mut storage: FlashStorage<flash::Partition>,
 ) {
     let about = About { version: env!("CARGO_PKG_VERSION"), chip: CHIP };
-    let mut set_up = SetUp::new(about, air.known());
-    let lost = |error| println!("the network could not be kept: {error}");
-    serve(&mut set_up, &mut line, &mut air, &mut storage, now, lost).await;
+    let mut set_up = SetUp::new(about, wifi.known());
+    let on_error = |error| println!("the network could not be stored: {error}");
+    serve(&mut set_up, &mut line, &mut wifi, &mut storage, now, on_error).await;
 }
 
 #[esp_rtos::main]
@@ -106,23 +108,23 @@ async fn main(spawner: Spawner) -> ! {
     let partition = flash::partition(pins.FLASH);
     let mut storage = FlashStorage::new(partition.clone());
     let known = storage.load_network().unwrap_or_else(|error| {
-        println!("the network that was kept cannot be read, set it up again: {error}");
+        println!("the stored network cannot be read, set it up again: {error}");
         None
     });
-    static AIR: StaticCell<Air> = StaticCell::new();
-    let air: &Air = AIR.init(Air::new(known));
+    static WIFI: StaticCell<Wifi> = StaticCell::new();
+    let wifi: &Wifi = WIFI.init(Wifi::new(known));
 
     let radio = WifiController::new(pins.WIFI, ControllerConfig::default()).expect("the radio starts");
-    let mut dice = Dice(Rng::new());
-    let (stack, runner) = gatepost_net::start(Interface::station(), dice.number());
+    let mut random = HardwareRandom(Rng::new());
+    let (stack, runner) = gatepost_net::start(Interface::station(), random.number());
     spawner.spawn(network(runner).expect("spawned once"));
-    spawner.spawn(stay(air, Wifi(radio)).expect("spawned once"));
-    let kept = FlashStorage::new(partition);
-    spawner.spawn(set_up(air, serial.into_async(), kept).expect("spawned once"));
+    spawner.spawn(run_wifi(wifi, EspStation(radio)).expect("spawned once"));
+    let set_up_storage = FlashStorage::new(partition);
+    spawner.spawn(set_up(wifi, serial.into_async(), set_up_storage).expect("spawned once"));
 
-    let mut board = Board::new(Contacts::new(approve, deny, Delay), bus, light);
-    let companion = Companion::new(storage, dice, Geometry::SMALL, Settings::default());
+    let mut board = Board::new(Switches::new(approve, deny, Delay), bus, light);
+    let companion = Companion::new(storage, random, Geometry::SMALL, Settings::default());
     let mut companion = companion.unwrap_or_else(|error| panic!("the device's keys cannot be read: {error}"));
     println!("device {}", gatepost_link::topic::name(companion.device()));
-    mqtt::run(&mut companion, &mut board, &mut Connector::new(stack, || air.hub())).await
+    event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, || wifi.hub())).await
 }

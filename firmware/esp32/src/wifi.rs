@@ -1,4 +1,4 @@
-//! The radio, as the application asks for it. When it joins which network is decided there.
+//! The radio, as the application needs it. The application decides when it joins which network.
 
 use esp_println::println;
 use esp_radio::wifi::{
@@ -7,23 +7,23 @@ use esp_radio::wifi::{
 };
 use gatepost_companion::{
     Network,
-    setup::{
-        serve::{MAX_SEEN, Seen},
-        stay::{News, Station},
+    net::{
+        radio::{MAX_SCANNED, ScannedNetwork},
+        wifi::{JoinResult, Station},
     },
     storage::Security,
 };
 use heapless::Vec;
 
 /// The radio.
-pub struct Wifi(pub WifiController<'static>);
+pub struct EspStation(pub WifiController<'static>);
 
-impl Station for Wifi {
+impl Station for EspStation {
     type Error = ConnectionError;
 
     async fn join(&mut self, network: &Network, security: Security) -> Result<(), ConnectionError> {
-        // The radio takes this as the least. It knows no SAE (esp-radio 1.0.0-beta.1): a network that takes WPA3 as well
-        // is joined with WPA2, one that takes WPA3 alone is not joined.
+        // The radio requires at least this. It does not support SAE (esp-radio 1.0.0-beta.1): a network with WPA2 and WPA3
+        // is joined with WPA2, one with WPA3 alone is not joined.
         let authentication = match security {
             Security::Open => AuthenticationMethodConfig::Open,
             Security::Wpa2 => AuthenticationMethodConfig::Wpa2Personal(network.password.as_str().try_into()?),
@@ -38,7 +38,7 @@ impl Station for Wifi {
         self.0.is_connected()
     }
 
-    async fn lost(&mut self) {
+    async fn wait_for_loss(&mut self) {
         let _ = self.0.wait_for_disconnect_async().await;
     }
 
@@ -46,19 +46,19 @@ impl Station for Wifi {
         let _ = self.0.disconnect_async().await;
     }
 
-    async fn scan(&mut self) -> Vec<Seen, MAX_SEEN> {
-        let found = self.0.scan_async(&ScanConfig::default().with_max(MAX_SEEN)).await.unwrap_or_default();
-        let seen = found.iter().filter(|found| !found.ssid.is_empty()).filter_map(|found| {
-            Some(Seen {
+    async fn scan(&mut self) -> Vec<ScannedNetwork, MAX_SCANNED> {
+        let found = self.0.scan_async(&ScanConfig::default().with_max(MAX_SCANNED)).await.unwrap_or_default();
+        let networks = found.iter().filter(|found| !found.ssid.is_empty()).filter_map(|found| {
+            Some(ScannedNetwork {
                 ssid: found.ssid.as_str().try_into().ok()?,
                 rssi: found.signal_strength,
                 is_open: found.auth_method == Some(AuthenticationMethod::None),
             })
         });
-        seen.take(MAX_SEEN).collect()
+        networks.take(MAX_SCANNED).collect()
     }
 
-    fn note(&mut self, ssid: &str, news: News<ConnectionError>) {
-        println!("wifi: {ssid} {news}");
+    fn log(&mut self, ssid: &str, result: JoinResult<ConnectionError>) {
+        println!("wifi: {ssid} {result}");
     }
 }

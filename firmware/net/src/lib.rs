@@ -18,7 +18,7 @@ use embassy_net::{
 };
 use embassy_time::Instant;
 use embedded_io_async::ErrorKind;
-use gatepost_companion::{Hub, Millis, mqtt};
+use gatepost_companion::{Hub, Millis, event_loop};
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// Bytes on their way from the broker: a payload of the hub's, and its packet around it.
@@ -69,7 +69,7 @@ impl<H: Fn() -> Option<Hub>> Connector<H> {
     }
 }
 
-impl<H: Fn() -> Option<Hub>> mqtt::Connector for Connector<H> {
+impl<H: Fn() -> Option<Hub>> event_loop::Connector for Connector<H> {
     type Socket<'c>
         = TcpSocket<'c>
     where

@@ -3,9 +3,11 @@
 use embassy_time::Timer;
 use gatepost_companion::{
     Button, Edge, Millis, NotShown, Panel, View,
-    keyboard::Keyboard,
-    mqtt,
-    panel::{Card, Framed},
+    event_loop::{self, ConnectionEvent},
+    ui::{
+        framebuffer::{FramebufferDisplay, GraphicsCard},
+        keyboard::Keyboard,
+    },
 };
 use gatepost_link::seal::Random;
 use gatepost_net::now;
@@ -16,22 +18,22 @@ use crate::log;
 
 const WIDTH: u32 = 320;
 const HEIGHT: u32 = 240;
-/// How often the keyboard is asked, in milliseconds.
-const LOOK: u64 = 2;
+/// How often the keyboard is polled.
+const POLL_INTERVAL_MS: u64 = 2;
 
-/// What a person touches and sees.
+/// The buttons and the display.
 pub struct Board {
     keys: Input,
-    held: Keyboard,
-    panel: Panel<Framed<Screen>>,
+    keyboard: Keyboard,
+    panel: Panel<FramebufferDisplay<Screen>>,
     shown: Option<View>,
 }
 
 impl Board {
     /// Takes the devices; QEMU may have no graphics card.
     pub fn new(keys: Input, slot: Option<Slot>) -> Self {
-        let display = Framed::new(Screen { slot, gpu: None }, WIDTH, HEIGHT);
-        Self { keys, held: Keyboard::default(), panel: Panel::new(display), shown: None }
+        let display = FramebufferDisplay::new(Screen { slot, gpu: None }, WIDTH, HEIGHT);
+        Self { keys, keyboard: Keyboard::default(), panel: Panel::new(display), shown: None }
     }
 }
 
@@ -41,16 +43,16 @@ struct Screen {
     gpu: Option<Gpu>,
 }
 
-impl Card for Screen {
+impl GraphicsCard for Screen {
     type Fault = Error;
 
-    fn runs(&self) -> bool {
-        self.gpu.is_some() && self.slot.as_ref().is_some_and(Slot::runs)
+    fn is_running(&self) -> bool {
+        self.gpu.is_some() && self.slot.as_ref().is_some_and(Slot::is_running)
     }
 
-    /// Makes the card as small as a board's display.
+    /// Sets the card to the size of a board's display.
     fn start(&mut self) -> Result<&'static mut [u8], Error> {
-        // Its memory goes back before the next one takes it.
+        // Its memory must be freed before the next one is allocated.
         self.gpu = None;
         let gpu = self.gpu.insert(self.slot.as_ref().ok_or(Error::NotReady)?.start(Gpu::new)?);
         let memory: *mut [u8] = gpu.change_resolution(WIDTH, HEIGHT)?;
@@ -63,47 +65,47 @@ impl Card for Screen {
         self.gpu.as_mut().ok_or(Error::NotReady)?.flush()
     }
 
-    fn fault() -> Error {
+    fn not_running() -> Error {
         Error::NotReady
     }
 }
 
-impl mqtt::Board for Board {
+impl event_loop::Board for Board {
     fn now(&self) -> Millis {
         now()
     }
 
-    async fn event(&mut self, until: Millis) -> Option<(Button, Edge)> {
+    async fn next_edge(&mut self, until: Millis) -> Option<(Button, Edge)> {
         loop {
             self.keys.ack_interrupt();
             let keys =
                 || self.keys.pop_pending_event().map(|event| (event.event_type, event.code, event.value));
-            let edge = self.held.next(keys);
+            let edge = self.keyboard.next(keys);
             if edge.is_some() || now() >= until {
                 return edge;
             }
-            Timer::after_millis(LOOK).await;
+            Timer::after_millis(POLL_INTERVAL_MS).await;
         }
     }
 
-    /// Draws what has changed, and then says what it is.
+    /// Draws what has changed, and logs the new view.
     fn show(&mut self, screen: &gatepost_companion::Screen) -> Result<(), NotShown> {
-        let shown = self.panel.show(now(), screen, |news| log!("{news}"));
+        let shown = self.panel.show(now(), screen, |event| log!("{event}"));
         if self.shown.replace(screen.view) != Some(screen.view) {
             log!("screen: {:?}", screen.view);
         }
         shown
     }
 
-    fn note(&mut self, note: mqtt::Note) {
-        log!("{note}");
+    fn log(&mut self, event: ConnectionEvent) {
+        log!("{event}");
     }
 }
 
 /// virtio's entropy device.
-pub struct Dice(pub Entropy);
+pub struct HardwareRandom(pub Entropy);
 
-impl Random for Dice {
+impl Random for HardwareRandom {
     fn fill(&mut self, bytes: &mut [u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {

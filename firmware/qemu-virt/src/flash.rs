@@ -3,10 +3,10 @@
 //! QEMU hands every write to the host's file system before it says that it is done: what was written outlives a QEMU
 //! that is killed.
 
-use gatepost_companion::flash::blocks::{BLOCK, Disk};
+use gatepost_companion::flash::blocks::{BLOCK_BYTES, Disk};
 use virtio_drivers::device::blk::SECTOR_SIZE;
 
-const _: () = assert!(BLOCK == SECTOR_SIZE);
+const _: () = assert!(BLOCK_BYTES == SECTOR_SIZE);
 
 /// The board's disk.
 pub struct Board(pub gatepost_virtio::Disk);
@@ -18,11 +18,11 @@ impl Disk for Board {
         self.0.capacity() as usize
     }
 
-    fn read(&mut self, block: usize, bytes: &mut [u8; BLOCK]) -> Result<(), virtio_drivers::Error> {
+    fn read(&mut self, block: usize, bytes: &mut [u8; BLOCK_BYTES]) -> Result<(), virtio_drivers::Error> {
         self.0.read_blocks(block, bytes)
     }
 
-    fn write(&mut self, block: usize, bytes: &[u8; BLOCK]) -> Result<(), virtio_drivers::Error> {
+    fn write(&mut self, block: usize, bytes: &[u8; BLOCK_BYTES]) -> Result<(), virtio_drivers::Error> {
         self.0.write_blocks(block, bytes)
     }
 }

@@ -16,12 +16,11 @@ mod flash;
 mod net;
 mod uart;
 
-use board::{Board, Dice};
+use board::{Board, HardwareRandom};
 use embassy_executor::Spawner;
 use gatepost_companion::{
-    Companion, Geometry, Hub, Network, Settings, Storage as _,
+    Companion, Geometry, Hub, Network, Settings, Storage as _, event_loop,
     flash::{blocks::Blocks, storage::FlashStorage},
-    mqtt,
 };
 use gatepost_link::seal::Random as _;
 use gatepost_net::{
@@ -53,7 +52,7 @@ async fn main(spawner: Spawner) -> ! {
     clock::start();
     log!("boot");
 
-    let mut dice = Dice(virtio::take(DeviceType::EntropySource, virtio::Entropy::new));
+    let mut random = HardwareRandom(virtio::take(DeviceType::EntropySource, virtio::Entropy::new));
     let disk = flash::Board(virtio::take(DeviceType::Block, virtio::Disk::new));
     let mut storage = FlashStorage::new(Blocks(disk));
     let known = storage.load_network().unwrap_or_else(|error| panic!("the storage: {error}"));
@@ -63,13 +62,13 @@ async fn main(spawner: Spawner) -> ! {
 
     let card =
         net::Virtio(virtio::take(DeviceType::Network, |slot| virtio::Network::new(slot, virtio::PACKET)));
-    let (stack, port) = card::start(card, dice.number());
+    let (stack, port) = card::start(card, random.number());
     spawner.spawn(network(port).expect("spawned once"));
 
     let keys = virtio::take(DeviceType::Input, virtio::Input::new);
     let mut board = Board::new(keys, virtio::Slot::with(DeviceType::GPU));
-    let companion = Companion::new(storage, dice, Geometry::LARGE, Settings::default());
+    let companion = Companion::new(storage, random, Geometry::LARGE, Settings::default());
     let mut companion = companion.unwrap_or_else(|error| panic!("the storage: {error}"));
     log!("device: {}", gatepost_link::topic::name(companion.device()));
-    mqtt::run(&mut companion, &mut board, &mut Connector::new(stack, || Some(hub.clone()))).await
+    event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, || Some(hub.clone()))).await
 }

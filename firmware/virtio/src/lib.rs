@@ -10,7 +10,7 @@
 use core::{cell::RefCell, ptr::NonNull};
 
 use critical_section::Mutex;
-use gatepost_companion::pool::Pool;
+use gatepost_companion::dma_pool::Pool;
 use virtio_drivers::{
     BufferDirection, Error, Hal, PAGE_SIZE, PhysAddr,
     device::{blk::VirtIOBlk, gpu::VirtIOGpu, input::VirtIOInput, net::VirtIONet, rng::VirtIORng},
@@ -57,7 +57,7 @@ impl Slot {
     }
 
     /// Whether the device is as its driver left it.
-    pub fn runs(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.read(STATUS) == RUNS
     }
 
@@ -100,7 +100,7 @@ pub struct Memory;
 // and there is neither an MMU nor a cache between processor and devices.
 unsafe impl Hal for Memory {
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
-        let first = critical_section::with(|token| PAGES.borrow_ref_mut(token).take(pages));
+        let first = critical_section::with(|token| PAGES.borrow_ref_mut(token).allocate(pages));
         let start = start() + first * PAGE_SIZE;
         assert!(start + pages * PAGE_SIZE <= &raw const _devices_end as usize, "too many devices");
         let memory = NonNull::new(start as *mut u8).expect("it is not zero");
@@ -111,7 +111,7 @@ unsafe impl Hal for Memory {
 
     unsafe fn dma_dealloc(at: PhysAddr, _: NonNull<u8>, pages: usize) -> i32 {
         let first = (at as usize - start()) / PAGE_SIZE;
-        critical_section::with(|token| PAGES.borrow_ref_mut(token).give_back(first, pages));
+        critical_section::with(|token| PAGES.borrow_ref_mut(token).free(first, pages));
         0
     }
 

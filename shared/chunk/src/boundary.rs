@@ -1,7 +1,7 @@
 //! Places where a text may be cut.
 //!
-//! Every function takes the text from the start of the chunk on, never the whole input: looking back for the parity of
-//! a long row of flags would otherwise cost the square of its length.
+//! Every function gets the text from the start of the chunk, never the whole input: otherwise finding the parity of a long
+//! row of flags would take quadratic time.
 
 use unicode_segmentation::GraphemeCursor;
 

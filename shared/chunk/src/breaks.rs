@@ -1,7 +1,7 @@
 //! The last word and the last sentence that end within a limit.
 //!
-//! Both are looked for backwards from the limit, so that a chunk costs the length of its last word and not its own.
-//! Bytes that cannot matter are passed over in blocks: a megabyte without a space costs no more than prose.
+//! Both are searched backwards from the limit, so that the cost is the length of the last word and not of the chunk. Bytes
+//! that cannot matter are skipped in blocks: a megabyte without a space costs no more than prose.
 
 use crate::boundary::{ends_sentence_before, is_boundary, is_closer, is_east_asian_stop, is_space, is_stop};
 

@@ -1,8 +1,8 @@
-//! Counting grapheme clusters without looking each one up.
+//! Counts grapheme clusters without looking up each one.
 //!
-//! Between two ASCII bytes there is always a boundary, but in a CRLF, and between two letters of most scripts, too;
-//! nothing before such a place has a say in what follows it. So only what is neither, and what touches it, goes through
-//! the Unicode tables.
+//! There is always a boundary between two ASCII bytes, except in a CRLF, and between two letters of most scripts; nothing
+//! before such a boundary affects what follows it. So only other characters, and those next to them, need the Unicode
+//! tables.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 

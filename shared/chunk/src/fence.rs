@@ -1,7 +1,8 @@
-//! Fenced code blocks, as far as cutting one needs to know them.
+//! Fenced code blocks, as far as needed to split one.
 //!
 //! A chunk that ends inside a fence must close it, and the next chunk must open it again, in the same block quote and
-//! with the same language. List marks before a fence become blanks when it is opened again: the item has begun before.
+//! with the same language. List marks before a fence become blanks when it is opened again, because the item has begun
+//! before.
 
 use crate::Unit;
 

@@ -1,8 +1,7 @@
 //! Pages of columns × rows for a display.
 //!
-//! The pages of a text follow each other without a gap: every byte lies on exactly one page, so nothing that a person
-//! approves can hide between two of them. What a line leaves out is only the line break that ends it and one space on
-//! which it was wrapped.
+//! The pages of a text have no gaps: every byte is on exactly one page, so nothing that a person approves can hide between
+//! two of them. A line omits only the line break that ends it and the one space at which it was wrapped.
 
 use core::ops::Range;
 

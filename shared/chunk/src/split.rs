@@ -1,8 +1,8 @@
-//! Cutting a text into chunks.
+//! Splits a text into chunks.
 //!
-//! No chunk is over the limit, fence lines included; chunks follow each other in order, and only white space lies
-//! between them. Each chunk looks at no more of the text than fits in it twice, white space aside, so that the whole takes
-//! linear time. No chunk but the last is less than a tenth full, unless blanks or a single cluster leave no choice.
+//! No chunk exceeds the limit, fence lines included. Chunks are in order, with only white space between them. Each chunk
+//! examines at most twice as much text as fits in it, apart from white space, so that the whole takes linear time. Every
+//! chunk except the last is at least a tenth full, unless blanks or a single cluster make that impossible.
 
 use core::ops::Range;
 

@@ -1,6 +1,6 @@
 //! What a platform counts when it limits a text.
 //!
-//! A limit counted in the wrong unit refuses or cuts a message; so no length in this crate goes without its unit.
+//! A limit counted in the wrong unit gets a message refused or cut, so every length in this crate has a unit.
 
 use crate::clusters;
 

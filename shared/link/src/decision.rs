@@ -1,15 +1,15 @@
 //! A person's verdict on one document, signed by the companion.
 //!
-//! The signature covers everything that a later question could turn on: which hub asked, which device answered, about
-//! which request and which exact document, with which verdict, in which session, and the device's counter. The counter
-//! only goes up and is reserved before the card opens, so a decision counts once even if the device loses power.
+//! The signature covers everything that may be questioned later: which hub asked, which device answered, about which
+//! request and which exact document, with which verdict, in which session, and the device's counter. The counter only
+//! grows and is reserved before the card opens, so a decision counts once even if the device loses power.
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, RequestId, session::SessionHash};
 
-/// Separates decision signatures from everything else that a key may ever sign.
+/// Separates decision signatures from everything else that the key may sign.
 pub const DOMAIN: &[u8] = b"gatepost/decision/1";
 
 /// What the person decided.
@@ -26,7 +26,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PublicKey(pub [u8; 32]);
 
-/// All that a decision's signature covers.
+/// Everything that a decision's signature covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statement {
     /// The hub that asked.
@@ -45,13 +45,13 @@ pub struct Statement {
     pub session: SessionHash,
 }
 
-/// Length of the signed bytes: domain, two keys, request, document, verdict, counter, session.
-const SIGNED: usize = DOMAIN.len() + 32 + 32 + 16 + 32 + 1 + 8 + 32;
+/// Number of signed bytes: domain, two keys, request, document, verdict, counter, session.
+const SIGNED_BYTES: usize = DOMAIN.len() + 32 + 32 + 16 + 32 + 1 + 8 + 32;
 
 impl Statement {
     /// The bytes under the signature; the counter is big-endian.
-    pub fn to_bytes(&self) -> [u8; SIGNED] {
-        let mut bytes = [0; SIGNED];
+    pub fn to_bytes(&self) -> [u8; SIGNED_BYTES] {
+        let mut bytes = [0; SIGNED_BYTES];
         let mut rest = &mut bytes[..];
         for field in [
             DOMAIN,
@@ -88,7 +88,7 @@ impl Statement {
     }
 }
 
-/// A decision as it travels: the parts of a [`Statement`] that the hub cannot know by itself, and the signature.
+/// A decision as it is sent: the parts of a [`Statement`] that the hub does not know, and the signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// The request decided on.

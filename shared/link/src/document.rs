@@ -1,29 +1,29 @@
-//! The approval document: what is shown is what is hashed is what is sent.
+//! The approval document: what is shown is what is signed, and what is sent.
 //!
 //! The hub writes it when it holds a message. The companion hashes the bytes as it received them, shows every field
 //! that is not a hash, and signs the hash. Each part carries `wire`, the hash of the canonical platform request that
-//! the part will become; the hub recomputes it when it releases the message. A document is never written again: a
-//! message that changes needs a new one.
+//! the part will become; the hub recomputes it when it releases the message. A document never changes: a
+//! changed message needs a new one.
 
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, RequestId};
 
-/// The most parts a document can list.
+/// How many parts a document can list.
 pub const MAX_PARTS: usize = 16;
-/// The most options a document can list.
+/// How many options a document can list.
 pub const MAX_OPTIONS: usize = 8;
-/// The most attachments a document can list: the 8 files that a message may have where nobody configured more, and recordings that
-/// the hub makes of its words.
+/// How many attachments a document can list: the 8 files that a message may have by default, and recordings that the hub makes
+/// of its text.
 pub const MAX_ATTACHMENTS: usize = 12;
-/// The most visible text, in bytes over all parts, that a person is asked to approve on the device.
+/// Bytes of visible text, over all parts, that a person is asked to approve on the device.
 ///
-/// Longer text is not read but waved through; another approver with a larger screen may decide on it.
+/// People approve longer text without reading it; another approver with a larger screen may decide on it.
 pub const MAX_TEXT: usize = 4096;
-/// The most targets a document can list: more are more documents.
+/// How many targets a document can list. More targets need more documents.
 pub const MAX_TARGETS: usize = 16;
-/// The most bytes an encoded document can have: the text and, generously, all other fields.
+/// Bytes of the longest encoded document: the text, and ample room for all other fields.
 pub const MAX_DOCUMENT: usize = 8192;
 
 /// Everything a person must know to decide on one message.
@@ -35,7 +35,7 @@ pub struct Document<'a> {
     pub audit_head: Digest,
     /// The agent that wants to send.
     pub agent: &'a str,
-    /// The conversation its turn came from, as `channel:address`; `None` for a turn outside any conversation.
+    /// The conversation from which the agent's turn came, as `channel:address`; `None` for a turn outside any conversation.
     pub origin: Option<&'a str>,
     /// What it wants to do, such as `send`.
     pub action: &'a str,
@@ -57,17 +57,17 @@ pub struct Document<'a> {
     /// The parts, in the order in which they will be sent.
     #[serde(borrow)]
     pub parts: Vec<Part<'a>, MAX_PARTS>,
-    /// The files that go along.
+    /// The message's files.
     #[serde(borrow)]
     pub attachments: Vec<Attachment<'a>, MAX_ATTACHMENTS>,
-    /// Where else the same goes: one decision is about all targets. They stand behind all other fields, and only where there are some,
-    /// so that a document with one target has the bytes that every version of a companion knows; a companion that does not know of
-    /// them takes a document with several for a malformed one, and never for one with the first target alone.
+    /// Further targets of the same message: one decision is about all of them. They are encoded after all other fields and only if
+    /// there are any, so that every version of a companion can read a document with one target. A companion that does not know
+    /// them rejects a document with several as malformed, and never shows it with the first target alone.
     #[serde(skip)]
     pub also: Vec<Also<'a>, { MAX_TARGETS - 1 }>,
 }
 
-/// A further target of a message, where it goes with the same visible texts and files.
+/// A further target of a message, with the same visible texts and files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Also<'a> {
     /// Where it is.
@@ -112,7 +112,7 @@ pub struct Part<'a> {
     pub wire_alt: Option<Digest>,
 }
 
-/// A file that goes along. The device names it; it cannot show it.
+/// A file of the message. The device names it but cannot show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment<'a> {
     /// The file name that the recipient will see.
@@ -130,7 +130,7 @@ pub struct Attachment<'a> {
 pub enum DocumentError {
     /// It does not fit in [`MAX_DOCUMENT`] bytes.
     TooLarge,
-    /// Its bytes are not a document, or bytes are left over behind it.
+    /// Its bytes are not a document, or there are bytes after it.
     Malformed,
 }
 

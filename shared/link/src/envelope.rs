@@ -1,7 +1,7 @@
 //! What the broker carries: a version byte, and sealed frames or the handshake before them.
 //!
-//! Whoever reads the broker's traffic learns how long frames are and when they come, and nothing more. An envelope from
-//! outside may hold anything: reading one is bounded, never panics, and refuses another version by its name.
+//! An observer of the broker's traffic learns the length and the time of frames, and nothing more. An envelope from outside
+//! may contain anything: reading one is bounded, never panics, and names the version that it refuses.
 
 use serde::{Deserialize, Serialize};
 

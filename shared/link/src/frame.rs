@@ -1,7 +1,7 @@
 //! Frames: what hub and companion say to each other within a sealed session, in postcard.
 //!
-//! A frame from outside may hold anything. Decoding is bounded, never panics, and refuses politely what a newer peer
-//! might say: an unknown frame is an error that names itself, and the session goes on.
+//! A frame from outside may contain anything. Decoding is bounded and never panics. A frame of a newer peer that is not
+//! known is an error, and the session continues.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub const PIECE: usize = 1024;
 /// From the companion to the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Up {
-    /// The first frame of a session: the companion has it too, and whatever came before is void.
+    /// The first frame of a session: the companion has the session too, and everything of an earlier one is void.
     Ready,
     /// Asks for a piece of an offered document.
     Fetch {
@@ -28,7 +28,7 @@ pub enum Up {
         /// Counted from zero.
         piece: u16,
     },
-    /// A person decided. Sent again until [`Down::Consumed`] answers.
+    /// A person decided. It is repeated until [`Down::Consumed`] answers it.
     Decision(Decision),
     /// The offer cannot be shown.
     Refuse {
@@ -37,10 +37,11 @@ pub enum Up {
         /// Why.
         reason: Refusal,
     },
-    /// Whether the companion's display takes what is drawn on it. Said at the beginning of a session, once something was
-    /// drawn, and when it changes. Nobody can be asked at a companion that has not said in its session that it does.
+    /// Whether the companion's display accepts what is drawn. It is sent at the beginning of a session, after the first
+    /// drawing, and at every change. The hub offers nothing to a companion that has not reported a working display in its
+    /// session.
     Display {
-        /// Whether it does.
+        /// Whether it works.
         works: bool,
     },
 }
@@ -48,9 +49,9 @@ pub enum Up {
 /// Why a companion does not show an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
-    /// As many cards wait as it can keep; offer it again when one is done.
+    /// Its queue of cards is full; offer it again when a card is closed.
     Busy,
-    /// The document is larger than it can hold, or its text longer than a person should be asked to read there.
+    /// The document does not fit its memory, or the text is longer than a person should read on it.
     TooLong,
     /// The document's bytes do not have the offered hash, or are not a document.
     Malformed,
@@ -85,22 +86,22 @@ pub enum Down<'a> {
     },
     /// The hub's state for the idle screen.
     Status(Report),
-    /// The hub does not know this companion any more: it forgets the hub, and can be paired anew.
+    /// The hub no longer knows this companion. The companion forgets the hub, and can be paired again.
     Revoked,
-    /// New firmware is there. A companion that does not know how to take it answers nothing.
+    /// New firmware is available. A companion that cannot install it does not answer.
     Manifest(Signed),
 }
 
-/// How the hub is: figures for a person's eyes, by which nothing is decided.
+/// The hub's state: figures for a person, on which nothing depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Messages that wait for a decision.
     pub held: u16,
-    /// Messages on their way.
+    /// Messages that are being sent.
     pub queued: u16,
-    /// Messages that arrived since the hub started.
+    /// Messages delivered since the hub started.
     pub sent: u32,
-    /// Seconds since the last of them; `None` if none has.
+    /// Seconds since the last of them; `None` if there is none.
     pub last_s: Option<u32>,
     /// The hub's local time, in seconds since midnight and below [`DAY_S`]; `None` if it does not know.
     pub clock_s: Option<u32>,
@@ -135,7 +136,7 @@ pub enum Withdrawal {
     Rejected,
 }
 
-/// Writes a frame, [`Up`] or [`Down`], into `buffer`. Fails where it does not fit; a [`Down`] fits [`MAX_PLAIN`] bytes.
+/// Writes a frame, [`Up`] or [`Down`], into `buffer`. Fails if it does not fit; a [`Down`] fits [`MAX_PLAIN`] bytes.
 pub fn encode<'b>(frame: &impl Serialize, buffer: &'b mut [u8]) -> Result<&'b [u8], FrameError> {
     postcard::to_slice(frame, buffer).map(|bytes| &*bytes).map_err(|_| FrameError::Length)
 }

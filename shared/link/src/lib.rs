@@ -1,4 +1,4 @@
-//! What hub and companion say to each other.
+//! The protocol between hub and companion.
 //!
 //! Everything here is `no_std`, so that the daemon and the firmware run the same code. Only the handshakes allocate:
 //!
@@ -9,11 +9,11 @@
 //! - [`session`]: sealed sessions, and the hash that ties a decision to one of them;
 //! - [`pairing`]: how hub and companion come to know each other's keys;
 //! - [`seal`]: keys for both, and where randomness comes from;
-//! - [`envelope`]: what the broker carries of all that, at most [`envelope::MAX_FRAME`] bytes behind a version byte;
-//! - [`topic`]: where on the broker it travels.
+//! - [`envelope`]: what the broker carries of it, at most [`envelope::MAX_FRAME`] bytes behind a version byte;
+//! - [`topic`]: the topics on the broker.
 //!
-//! Read [`document`] first. The broker is not trusted: it, and whoever is on it, can delay and drop what is carried, and
-//! neither read nor change, repeat or reorder it unnoticed.
+//! Read [`document`] first. The broker is not trusted: it, and anybody connected to it, can delay and drop messages, but
+//! cannot read them, nor change, repeat or reorder them unnoticed.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -34,7 +34,7 @@ mod testing;
 pub mod topic;
 pub mod update;
 #[cfg(test)]
-mod wire;
+mod wire_format;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

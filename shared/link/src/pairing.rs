@@ -1,13 +1,13 @@
 //! Pairing: how a hub and a device come to know each other's keys over a broker that neither of them trusts.
 //!
-//! `Noise_XX_25519_ChaChaPoly_BLAKE2s`, which the device begins. Whoever stands between them can be the other one for each
-//! of them; then the two handshakes differ, and with them the six digits that both sides show. A person compares them.
+//! `Noise_XX_25519_ChaChaPoly_BLAKE2s`, begun by the device. A man in the middle can impersonate each side to the other; then
+//! the two handshakes differ, and with them the six digits that both sides show. A person compares them.
 //!
-//! Six digits are few: who could try keys and nonces until both numbers are the same would need a second. So the device
-//! commits itself to its keys and its nonce in the first message, before it knows the hub's nonce, and says what they are
-//! in the third, after the hub has said its own. Neither side can choose anything once it knows what the number depends
-//! on: there is one try with one chance in a million, and a person who stands by. For the same reason every message has
-//! one length, with no room for bytes that could be tried out.
+//! Six digits are few: an attacker who could try keys and nonces would find two equal numbers within a second. So the
+//! device commits itself to its keys and its nonce in the first message, before it knows the hub's nonce, and reveals them
+//! in the third, after the hub has revealed its own. Neither side can choose anything once it knows the inputs of the
+//! number: an attacker has one attempt with one chance in a million, while a person is watching. For the same reason every
+//! message has a fixed length, without room for bytes that could be varied.
 
 use heapless::String;
 use serde::{Deserialize, Serialize};
@@ -26,21 +26,21 @@ const PATTERN: &str = "Noise_XX_25519_ChaChaPoly_BLAKE2s";
 const DOMAIN: &[u8] = b"gatepost/pairing/1";
 const CODE_DOMAIN: &[u8] = b"gatepost/code/1";
 
-/// Length of the first message: an ephemeral key and the commitment.
+/// Bytes of the first message: an ephemeral key and the commitment.
 pub const FIRST: usize = 32 + 32;
-/// Length of the second message: an ephemeral key, the hub's sealed static key, its nonce and its signing key.
+/// Bytes of the second message: an ephemeral key, the hub's sealed static key, its nonce and its signing key.
 pub const SECOND: usize = 32 + 32 + TAG + 64 + TAG;
-/// Length of the third message: the device's sealed static key, its signing key and its nonce.
+/// Bytes of the third message: the device's sealed static key, its signing key and its nonce.
 pub const THIRD: usize = 32 + TAG + 64 + TAG;
 
 /// How long both sides show the number and wait for a person, in milliseconds.
 pub const CONFIRM: u64 = 60_000;
 /// The user name at the broker of a device that is not paired yet. Its password is empty.
 pub const PAIRING_USER: &str = "pairing";
-/// The longest user name and the longest password that a hub gives a device for its broker, in bytes.
+/// Bytes of the longest user name and of the longest password that a hub gives a device for its broker.
 pub const MAX_LOGIN: usize = 64;
 
-/// What a device says while it is paired, behind the version byte.
+/// A message of a device that is being paired, after the version byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Up<'a> {
     /// The handshake's first message.

@@ -1,8 +1,8 @@
 //! Keys for sealing, and the Noise protocol with randomness that the caller gives.
 //!
-//! Noise comes from `snow`, which would take its randomness from an operating system; a device has none. Every handshake
-//! here needs one ephemeral secret a side. It is drawn before the handshake begins and handed over by a resolver that
-//! has it once: a handshake that asked for more would fail, and none can use the same twice.
+//! Noise is implemented by `snow`, which takes its randomness from the operating system; a device has none. Every handshake
+//! here needs one ephemeral secret per side. It is drawn before the handshake begins and passed by a resolver that returns
+//! it once: a handshake that needs more fails, and no secret is used twice.
 
 use alloc::boxed::Box;
 
@@ -14,15 +14,15 @@ use snow::{
     types::{Cipher, Dh, Hash, Random as SnowRandom},
 };
 
-/// Bytes that authenticate a sealed text, added to its own.
+/// Bytes of the authentication tag that sealing adds to a text.
 pub const TAG: usize = 16;
 
 /// Random bytes fit for keys, such as a board's hardware generator gives.
 pub trait Random {
-    /// Fills `bytes` with bytes that nobody can guess.
+    /// Fills `bytes` with unpredictable bytes.
     fn fill(&mut self, bytes: &mut [u8]);
 
-    /// Any number, for what must differ from one device, or from one start, to the next.
+    /// A random number, for values that must differ between devices or between starts.
     fn number(&mut self) -> u64 {
         let mut bytes = [0; 8];
         self.fill(&mut bytes);

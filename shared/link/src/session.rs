@@ -1,15 +1,15 @@
 //! Sealed sessions: `Noise_KK_25519_ChaChaPoly_BLAKE2s` between a device and the hub that it is paired with.
 //!
-//! The device begins. Both sides know each other's keys from the pairing, both draw fresh ephemeral keys, and version
-//! and signing keys are in the prologue: a handshake with anybody else, for anybody else, or in another version than
-//! both take it for does not come to pass. What was recorded in one session opens in no other.
+//! The device begins. Both sides know each other's keys from the pairing and draw fresh ephemeral keys; the version and
+//! both signing keys are in the prologue. So a handshake with or for anybody else, or with different versions on the two
+//! sides, fails. Messages recorded in one session cannot be opened in another.
 //!
-//! Each side numbers what it seals. The carrier may deliver twice, so a number that was seen is dropped without a
-//! word; it must not lose, so a number left out ends the session. That is told only of what the peer really sealed:
-//! whoever else writes such numbers changes nothing.
+//! Each side numbers what it seals. The broker may deliver a message twice, so a known number is silently dropped; it must
+//! not lose messages, so a missing number ends the session. Numbers count only on messages that the peer really sealed:
+//! forged numbers change nothing.
 //!
-//! A hub must not take a session for the present one before something sealed in it has arrived: a handshake's first
-//! message can be replayed, what is sealed in its session cannot.
+//! A hub must not treat a session as the current one before something sealed in it has arrived: a handshake's first
+//! message can be replayed, a message sealed in its session cannot.
 
 use core::cmp::Ordering;
 
@@ -25,14 +25,14 @@ use crate::{
 const PATTERN: &str = "Noise_KK_25519_ChaChaPoly_BLAKE2s";
 const DOMAIN: &[u8] = b"gatepost/session/2";
 
-/// Length of either message of the handshake: an ephemeral key and a tag over nothing.
+/// Bytes of either message of the handshake: an ephemeral key and a tag over an empty text.
 pub const MESSAGE: usize = 32 + TAG;
 
 /// Identifies one session between one hub and one device: its handshake's hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SessionHash(pub [u8; 32]);
 
-/// Both ends' signing keys, and the version that they speak: who speaks with whom, and how.
+/// Both ends' signing keys, and the version of the link between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
     /// The hub.
@@ -89,12 +89,12 @@ impl Opening {
         Self { noise: Some(noise), message }
     }
 
-    /// What to say to the hub, and to say again while it does not answer.
+    /// The message to the hub, to be repeated until it answers.
     pub fn message(&self) -> &[u8; MESSAGE] {
         &self.message
     }
 
-    /// Takes the hub's answer. Anything else changes nothing: the true answer may still come.
+    /// Handles the hub's answer. A wrong answer changes nothing, as the right one may still come.
     pub fn finish(&mut self, answer: &[u8]) -> Result<Session, SealError> {
         let noise = self.noise.as_mut().ok_or(SealError::UsedUp)?;
         seal::read::<0>(noise, answer, MESSAGE)?;
@@ -103,7 +103,7 @@ impl Opening {
     }
 }
 
-/// The hub's part: reads a device's first message and answers it. Both have the session then.
+/// The hub's side: reads a device's first message and answers it. Both have the session then.
 pub fn answer(
     ends: &Ends,
     own: &SealSecret,
@@ -132,7 +132,7 @@ pub struct Session {
 pub enum Arrived<'b> {
     /// The next text.
     Text(&'b [u8]),
-    /// It has the number of a text that was opened before.
+    /// A text with the number of one that was opened before.
     Again,
 }
 
@@ -161,7 +161,7 @@ impl Session {
 
     /// Opens the peer's text with this number into `into`, which must have room for it.
     ///
-    /// After [`SealError::Gap`] the session is of no more use: what is missing will not come.
+    /// After [`SealError::Gap`] the session is unusable: the missing text will not arrive.
     pub fn open<'b>(
         &mut self,
         number: u64,

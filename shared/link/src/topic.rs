@@ -1,10 +1,10 @@
 //! Topics on the broker: `gatepost/1/<hub>/<device>/{down,up,presence}`.
 //!
-//! While they are paired they do not know each other yet: `gatepost/1/pair/<device>/{down,up}`, where the device goes by a
-//! number that it drew for this one attempt. Its key must not be known before the hub has answered.
+//! During pairing they do not know each other yet: `gatepost/1/pair/<device>/{down,up}`, where the device is named by a random
+//! number for this one attempt. Its key must not be known before the hub has answered.
 //!
 //! Hub and device are named by the first eight bytes of the SHA-256 of their public keys, in hexadecimal: enough to
-//! tell the devices of a house apart. Nothing is trusted for having arrived on a topic.
+//! distinguish the devices of a home. A message is never trusted because of its topic.
 
 use core::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use heapless::String;
 
 use crate::{Digest, decision::PublicKey};
 
-/// The longest topic: the fixed words and twice 16 hexadecimal digits.
+/// Bytes of the longest topic: the fixed words and twice 16 hexadecimal digits.
 pub const MAX_TOPIC: usize = 64;
 
 /// A topic name.
@@ -52,12 +52,12 @@ impl Topics {
     }
 }
 
-/// What a device that wants to be paired goes by.
+/// The name of a device during one attempt to be paired.
 pub type Attempt = [u8; 8];
 
 /// Where the hub listens while it pairs.
 pub const PAIRING_FILTER: &str = "gatepost/1/pair/+/up";
-/// What the topics of every attempt begin with.
+/// The prefix of the topics of every attempt.
 pub const PAIRING_PREFIX: &str = "gatepost/1/pair/";
 
 /// The two topics of one attempt to pair.

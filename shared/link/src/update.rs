@@ -19,16 +19,16 @@ use crate::{
 pub const DOMAIN: &[u8] = b"gatepost/manifest/1";
 
 /// Length of a [`Label`], in bytes.
-pub const LABEL: usize = 16;
+pub const LABEL_BYTES: usize = 16;
 
 /// A short name in ASCII, filled up with zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Label(pub [u8; LABEL]);
+pub struct Label(pub [u8; LABEL_BYTES]);
 
 impl Label {
     /// The label of a name; [`None`] if it is empty, too long, or has anything but visible ASCII in it.
     pub fn new(name: &str) -> Option<Self> {
-        let mut label = [0; LABEL];
+        let mut label = [0; LABEL_BYTES];
         let fits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
         label.get_mut(..name.len()).filter(|_| fits)?.copy_from_slice(name.as_bytes());
         Some(Self(label))
@@ -36,7 +36,7 @@ impl Label {
 
     /// The name; [`None`] if it is not one that [`Label::new`] makes.
     pub fn name(&self) -> Option<&str> {
-        let length = self.0.iter().position(|byte| *byte == 0).unwrap_or(LABEL);
+        let length = self.0.iter().position(|byte| *byte == 0).unwrap_or(LABEL_BYTES);
         let (name, rest) = self.0.split_at(length);
         let name = core::str::from_utf8(name).ok()?;
         (Self::new(name)? == *self && rest.iter().all(|byte| *byte == 0)).then_some(name)
@@ -85,18 +85,18 @@ pub struct Manifest {
 }
 
 /// Length of the signed bytes.
-const SIGNED: usize = DOMAIN.len() + 2 * LABEL + 2 * 6 + 4 + 32 + 4 + 32 + 8;
+const SIGNED_BYTES: usize = DOMAIN.len() + 2 * LABEL_BYTES + 2 * 6 + 4 + 32 + 4 + 32 + 8;
 
 impl Manifest {
     /// The bytes under the signature: the fields in their order, behind the domain. Numbers are big-endian.
-    pub fn to_bytes(&self) -> [u8; SIGNED] {
+    pub fn to_bytes(&self) -> [u8; SIGNED_BYTES] {
         let version = |version: Version| {
             let [a, b] = version.major.to_be_bytes();
             let [c, d] = version.minor.to_be_bytes();
             let [e, f] = version.patch.to_be_bytes();
             [a, b, c, d, e, f]
         };
-        let mut bytes = [0; SIGNED];
+        let mut bytes = [0; SIGNED_BYTES];
         let mut rest = &mut bytes[..];
         for field in [
             DOMAIN,
@@ -217,7 +217,7 @@ mod tests {
         for name in ["", "0123456789abcdefg", "a b", "ä", "a\0"] {
             assert_eq!(Label::new(name), None, "{name:?}");
         }
-        assert_eq!(Label([0xff; LABEL]).name(), None);
+        assert_eq!(Label([0xff; LABEL_BYTES]).name(), None);
         assert_eq!(Label(*b"a\0b\0\0\0\0\0\0\0\0\0\0\0\0\0").name(), None);
     }
 }

@@ -12,7 +12,7 @@ use gatepost_companion::{
     mqtt::{
         MqttError,
         client::{Client, MAX_IN_FLIGHT},
-        inbox::MAX_PACKET,
+        inbox::MAX_PACKET_BYTES,
         packet::Incoming,
     },
 };
@@ -109,7 +109,7 @@ async fn serve(
         while let Some(packet) = client.take()? {
             let id = match packet {
                 Incoming::Message { topic, id, payload } => {
-                    assert!(topic.len() + payload.len() <= MAX_PACKET);
+                    assert!(topic.len() + payload.len() <= MAX_PACKET_BYTES);
                     companion.received(Millis(1), topic, payload);
                     id
                 }
@@ -123,7 +123,7 @@ async fn serve(
         while client.in_flight() < MAX_IN_FLIGHT
             && let Some(payload) = companion.next_payload(Millis(1))
         {
-            client.say(&access.up, &payload).await?;
+            client.publish_frame(&access.up, &payload).await?;
         }
         client.fill().await?;
     }

@@ -12,7 +12,7 @@ use ed25519_dalek::SigningKey;
 use gatepost::random;
 use gatepost_companion::{
     Bond, Keys, Millis,
-    sealed::{Heard, Sealed},
+    session::{HubSession, Received},
 };
 use gatepost_link::{
     decision::{Decision, PublicKey},
@@ -140,7 +140,7 @@ pub struct Impostor {
 }
 
 struct State {
-    sealed: Sealed,
+    device_session: HubSession,
     version: u8,
     start: Instant,
     session: Option<SessionHash>,
@@ -166,8 +166,9 @@ impl Impostor {
         let (client, mut events) = Wire::connect(port, (&bond.user, &bond.password));
         client.try_subscribe(topics.down.as_str(), QoS::AtLeastOnce)?;
         let ends = Ends { version, ..Ends::new(bond.hub, device) };
-        let sealed = Sealed::new(ends, keys.seal.clone(), bond.seal);
-        let state = State { sealed, version, start: Instant::now(), session: None, frames: Vec::new() };
+        let device_session = HubSession::new(ends, keys.seal.clone(), bond.seal);
+        let state =
+            State { device_session, version, start: Instant::now(), session: None, frames: Vec::new() };
         let state = Arc::new(Mutex::new(state));
         let (shared, speaker, up) = (Arc::clone(&state), client.clone(), topics.up.clone());
         let task = tokio::spawn(async move {
@@ -205,7 +206,7 @@ impl Impostor {
     /// # Errors
     /// There is none, or the client's queue is full.
     pub fn say(&self, up: &Up) -> Result<()> {
-        let payload = lock(&self.state).sealed.seal(up).context("there is no session")?;
+        let payload = lock(&self.state).device_session.seal(up).context("there is no session")?;
         self.wire.publish(&self.topics.up, &payload)
     }
 
@@ -236,32 +237,32 @@ impl State {
     }
 
     fn begin(&mut self) -> Option<Vec<u8>> {
-        self.sealed.connected(self.now(), &mut System);
+        self.device_session.connected(self.now(), &mut System);
         self.open()
     }
 
     /// Asks for a session, if it is time to.
     fn open(&mut self) -> Option<Vec<u8>> {
-        self.sealed.opening(self.now()).map(|payload| payload.to_vec())
+        self.device_session.handshake_message(self.now()).map(|payload| payload.to_vec())
     }
 
     fn hear(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let (now, mut plain) = (self.now(), [0; MAX_FRAME]);
-        match self.sealed.received(now, payload, self.version, &mut plain, &mut System) {
-            Heard::Begun(session) => {
+        match self.device_session.received(now, payload, self.version, &mut plain, &mut System) {
+            Received::Opened(session) => {
                 self.session = Some(session);
-                self.sealed.seal(&Up::Ready).map(|payload| payload.to_vec())
+                self.device_session.seal(&Up::Ready).map(|payload| payload.to_vec())
             }
-            Heard::Frame(text) => {
+            Received::Frame(text) => {
                 self.frames.push(text.to_vec());
                 None
             }
             // It does not fight for its session.
-            Heard::Lost => {
+            Received::Lost => {
                 self.session = None;
                 None
             }
-            Heard::Again | Heard::Ignored => None,
+            Received::Duplicate | Received::Ignored => None,
         }
     }
 }

@@ -2,8 +2,7 @@
 //! words, and none for reasons. Pure.
 
 use gatepost_companion::{
-    Ended, View,
-    screen::{CardView, Fault},
+    CardView, Ended, Fault, View,
 };
 use gatepost_desktop::Contact;
 use gatepost_link::{

@@ -2,7 +2,7 @@
 
 use gatepost_companion::{
     Button, Edge, Keys, Millis, Settings, View,
-    pair::{Pairing, Shown as OnDevice, Step},
+    pairing::{Pairing, Shown as OnDevice, Step},
 };
 
 use tokio::sync::oneshot;
@@ -81,7 +81,7 @@ impl Table {
     }
 
     fn wait(&mut self, milliseconds: u64) -> Step {
-        let mut last = Step::Going;
+        let mut last = Step::Continue;
         for _ in 0..milliseconds / 50 {
             self.now += 50;
             self.window.tick(self.at());

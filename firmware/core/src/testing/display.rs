@@ -1,4 +1,4 @@
-//! A display that does not answer when it is told not to.
+//! A mock display that can be unplugged.
 
 use core::convert::Infallible;
 use std::{cell::RefCell, rc::Rc, vec, vec::Vec};
@@ -11,18 +11,18 @@ use embedded_graphics_core::{
     primitives::Rectangle,
 };
 
-use crate::{Geometry, panel::Display};
+use crate::{Geometry, ui::panel::Display};
 
-/// What a test does to the display, and sees of it.
+/// What a test does to the display, and what it observes.
 #[derive(Debug, Default)]
 pub(crate) struct Cable {
-    /// Nobody answers on the bus.
-    pub(crate) pulled: bool,
+    /// Nothing answers on the bus.
+    pub(crate) unplugged: bool,
     /// The flush with this number, from 0, fails.
     pub(crate) fails_at: Option<usize>,
     pub(crate) starts: usize,
     pub(crate) flushes: usize,
-    /// What a person sees; nothing where it was never started since it was put in.
+    /// What a person sees; nothing until the display was started after it was plugged in.
     pub(crate) seen: Vec<bool>,
 }
 
@@ -35,18 +35,18 @@ pub(crate) struct Drawn {
 
 /// The display.
 #[derive(Debug)]
-pub(crate) struct Double {
+pub(crate) struct MockDisplay {
     drawn: Drawn,
     cable: Rc<RefCell<Cable>>,
 }
 
-impl Double {
-    /// One that all of a screen fits on, and its cable.
+impl MockDisplay {
+    /// A display of the size of this geometry, and its cable.
     pub(crate) fn new(geometry: Geometry) -> (Self, Rc<RefCell<Cable>>) {
         Self::sized(if geometry == Geometry::SMALL { Size::new(128, 64) } else { Size::new(320, 240) })
     }
 
-    /// One of this size, in pixels.
+    /// A display of this size in pixels, and its cable.
     pub(crate) fn sized(size: Size) -> (Self, Rc<RefCell<Cable>>) {
         let pixels = vec![false; (size.width * size.height) as usize];
         let cable = Rc::<RefCell<Cable>>::default();
@@ -72,14 +72,14 @@ impl DrawTarget for Drawn {
     }
 }
 
-impl Display for Double {
+impl Display for MockDisplay {
     type Target = Drawn;
     type Fault = &'static str;
 
     fn start(&mut self) -> Result<(), &'static str> {
         let mut cable = self.cable.borrow_mut();
         cable.starts += 1;
-        if cable.pulled { Err("nobody answers") } else { Ok(()) }
+        if cable.unplugged { Err("nobody answers") } else { Ok(()) }
     }
 
     fn target(&mut self) -> &mut Drawn {
@@ -89,7 +89,7 @@ impl Display for Double {
     fn flush(&mut self, _: Rectangle) -> Result<(), &'static str> {
         let mut cable = self.cable.borrow_mut();
         cable.flushes += 1;
-        if cable.pulled || cable.fails_at == Some(cable.flushes - 1) {
+        if cable.unplugged || cable.fails_at == Some(cable.flushes - 1) {
             cable.seen.clear();
             return Err("the write broke off");
         }

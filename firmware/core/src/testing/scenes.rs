@@ -11,23 +11,22 @@ use gatepost_link::{
 
 use super::{Bench, Memory, document, document_with_files};
 use crate::{
-    Button, Edge, Geometry, Millis, Screen, Settings, View, notice,
-    screen::{Ended, Fault},
-    waiting::MAX_WAITING,
+    Button, Edge, Ended, Fault, Geometry, Millis, Screen, Settings, View, decision::waiting::MAX_WAITING,
+    ui::notice,
 };
 
-/// What a hub that has been busy says at five past two.
+/// The report of a busy hub at five past two.
 pub(crate) const REPORT: Report =
     Report { held: 1, queued: 2, sent: 1_234, last_s: Some(7 * 60), clock_s: Some(14 * 3_600 + 5 * 60) };
 
 /// Every screen and its name, on a display of this geometry.
 pub(crate) fn all(geometry: Geometry) -> Vec<(String, Screen)> {
     let mut scenes = Scenes { geometry, all: Vec::new() };
-    scenes.resting();
+    scenes.without_card();
     scenes.cards();
     scenes.decided();
     scenes.closed();
-    scenes.own();
+    scenes.notices();
     scenes.all
 }
 
@@ -45,7 +44,7 @@ impl Scenes {
         Bench::with_card(self.geometry, &document())
     }
 
-    fn resting(&mut self) {
+    fn without_card(&mut self) {
         let mut bench = Bench::new(self.geometry);
         self.add("offline", bench.screen());
         bench.app.opening(bench.millis());
@@ -166,7 +165,7 @@ impl Scenes {
         self.add("closed-too-long", Bench::with_card(self.geometry, &document).screen());
     }
 
-    fn own(&mut self) {
+    fn notices(&mut self) {
         let mut bench = Bench::online(self.geometry);
         bench.silent = true;
         bench.offer(&document());
@@ -190,7 +189,7 @@ impl Scenes {
     }
 }
 
-/// A kind of view, by name; a new one does not compile before it is named here.
+/// The name of a kind of view. A new kind does not compile until it has one.
 fn kind(view: &View) -> &'static str {
     match view {
         View::Offline => "offline",
@@ -224,7 +223,7 @@ fn every_kind_of_view_has_a_golden_screen() {
 }
 
 #[test]
-fn our_own_words_are_cut_nowhere() {
+fn our_own_words_are_never_cut() {
     fn words(screen: &Screen) -> Vec<String> {
         let cells = screen.cells();
         cells.iter().flat_map(|line| line.split_whitespace()).map(String::from).collect()
@@ -238,7 +237,7 @@ fn our_own_words_are_cut_nowhere() {
             assert!(words(wide).contains(word), "{name}: {word}");
             compared += 1;
         }
-        // Beside the clock there is no room to say that nothing waits; the figures say it.
+        // Next to the clock there is no room to say that nothing waits; the figures say it.
         let kept = name.starts_with("idle") || words(screen).len() == words(wide).len();
         assert!(kept, "{name}: a word is left out on the small screen");
         assert!(

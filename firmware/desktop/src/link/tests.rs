@@ -13,6 +13,8 @@ use gatepost_link::{
     topic::Topics,
 };
 
+use rumqttc::{Event, EventLoop, MqttOptions, Packet};
+
 use super::*;
 #[path = "../../tests/broker/mod.rs"]
 mod broker;
@@ -47,25 +49,25 @@ fn document(text: &str, buffer: &mut [u8; MAX_DOCUMENT]) -> Vec<u8> {
     document.encode(buffer).unwrap().to_vec()
 }
 
-/// What the hub saw.
+/// What the hub received.
 #[derive(Debug, PartialEq)]
-enum Heard {
+enum Received {
     Presence(String),
     Decision(Decision, bool),
     Display(bool),
 }
 
 /// A hub that offers one document in every session and consumes what verifies.
-struct Hub {
+struct MockHub {
     client: AsyncClient,
     topics: Topics,
     device: PublicKey,
     document: Vec<u8>,
     session: Option<Session>,
-    heard: mpsc::Sender<Heard>,
+    received: mpsc::Sender<Received>,
 }
 
-impl Hub {
+impl MockHub {
     async fn run(mut self, mut events: EventLoop, subscribed: tokio::sync::oneshot::Sender<()>) {
         let mut subscribed = Some(subscribed);
         let offer = Offer {
@@ -85,7 +87,7 @@ impl Hub {
                     if publish.topic == self.topics.presence.as_str() =>
                 {
                     let presence = String::from_utf8(publish.payload.to_vec()).unwrap();
-                    self.heard.send(Heard::Presence(presence)).await.unwrap();
+                    self.received.send(Received::Presence(presence)).await.unwrap();
                 }
                 Ok(Event::Incoming(Packet::Publish(publish))) => match self.opened(&publish.payload).await {
                     None => {}
@@ -105,11 +107,13 @@ impl Hub {
                             session: self.session.as_ref().unwrap().hash(),
                         };
                         let verified = statement.verify(&decision.signature);
-                        self.heard.send(Heard::Decision(decision, verified)).await.unwrap();
+                        self.received.send(Received::Decision(decision, verified)).await.unwrap();
                         self.down(&Down::Consumed { request: REQUEST }).await;
                     }
                     Some(Up::Refuse { reason, .. }) => panic!("refused: {reason:?}"),
-                    Some(Up::Display { works }) => self.heard.send(Heard::Display(works)).await.unwrap(),
+                    Some(Up::Display { works }) => {
+                        self.received.send(Received::Display(works)).await.unwrap()
+                    }
                 },
                 Ok(_) => {}
                 Err(_) => return,
@@ -187,13 +191,13 @@ fn companion_at(port: u16) -> Companion {
 }
 
 /// Broker, hub and companion.
-async fn house(text: &str) -> (Companion, mpsc::Receiver<Heard>) {
+async fn house(text: &str) -> (Companion, mpsc::Receiver<Received>) {
     let port = broker().await;
     wired_house(text, port, port).await
 }
 
 /// The same with the broker on this port and the companion on another.
-async fn wired_house(text: &str, port: u16, companion_port: u16) -> (Companion, mpsc::Receiver<Heard>) {
+async fn wired_house(text: &str, port: u16, companion_port: u16) -> (Companion, mpsc::Receiver<Received>) {
     let key = SigningKey::from_bytes(&[3; 32]);
     let device = PublicKey(key.verifying_key().to_bytes());
     let topics = Topics::new(HUB, device);
@@ -203,18 +207,20 @@ async fn wired_house(text: &str, port: u16, companion_port: u16) -> (Companion, 
     let (client, events) = AsyncClient::new(options, 64);
     client.subscribe(topics.up.as_str(), QoS::AtLeastOnce).await.unwrap();
     client.subscribe(topics.presence.as_str(), QoS::AtLeastOnce).await.unwrap();
-    let (heard, ears) = mpsc::channel(64);
+    let (received, ears) = mpsc::channel(64);
     let (subscribed, is_subscribed) = tokio::sync::oneshot::channel();
     let document = document(text, &mut [0; MAX_DOCUMENT]);
-    tokio::spawn(Hub { client, topics, device, document, session: None, heard }.run(events, subscribed));
+    tokio::spawn(
+        MockHub { client, topics, device, document, session: None, received }.run(events, subscribed),
+    );
     is_subscribed.await.unwrap();
 
     (companion_at(companion_port), ears)
 }
 
-async fn decision(ears: &mut mpsc::Receiver<Heard>) -> (Decision, bool) {
+async fn decision(ears: &mut mpsc::Receiver<Received>) -> (Decision, bool) {
     loop {
-        if let Heard::Decision(decision, verified) = ears.recv().await.unwrap() {
+        if let Received::Decision(decision, verified) = ears.recv().await.unwrap() {
             return (decision, verified);
         }
     }
@@ -235,12 +241,12 @@ async fn an_offer_that_a_person_reads_and_holds_becomes_a_verified_approval() {
 #[tokio::test]
 async fn a_person_who_denies_is_confirmed() {
     let (companion, mut ears) = house("No.").await;
-    assert_eq!(ears.recv().await, Some(Heard::Presence("1".into())));
+    assert_eq!(ears.recv().await, Some(Received::Presence("1".into())));
     person::decide(&companion, Verdict::Deny, Duration::from_secs(30)).await.unwrap();
     let (decision, verified) = decision(&mut ears).await;
     assert_eq!((decision.verdict, verified), (Verdict::Deny, true));
     drop(companion);
-    assert_eq!(ears.recv().await, Some(Heard::Presence("0".into())), "the last will");
+    assert_eq!(ears.recv().await, Some(Received::Presence("0".into())), "the last will");
 }
 
 #[tokio::test]

@@ -1,0 +1,192 @@
+//! A simulated flash that loses power in the middle of a step that the test chooses.
+//!
+//! A step writes one byte or erases a sixteenth of a sector. At the cut, some bits of the step have their new state, some
+//! have their old state, and some float: they read differently every time until they are erased or written. After the cut
+//! nothing works until [`PowerCutFlash::power_on`].
+
+use std::{vec, vec::Vec};
+
+use embedded_storage::nor_flash::{ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash};
+
+use super::region::SECTOR_BYTES;
+
+/// Bytes of a sector that are erased in one step.
+const ERASE_STEP_BYTES: usize = SECTOR_BYTES as usize / 16;
+
+/// What went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    NoPower,
+    Broken,
+    Misused,
+}
+
+impl NorFlashError for Fault {
+    fn kind(&self) -> NorFlashErrorKind {
+        NorFlashErrorKind::Other
+    }
+}
+
+/// How a flash is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Breakage {
+    Reads,
+    Writes,
+    Erases,
+    /// Writes and erases succeed but change nothing.
+    Silent,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct PowerCutFlash {
+    pub(crate) bytes: Vec<u8>,
+    /// The bits that float.
+    floating: Vec<u8>,
+    /// Steps since the power came on.
+    pub(crate) steps: usize,
+    cut: Option<usize>,
+    pub(crate) broken: Option<Breakage>,
+    pub(crate) erases: usize,
+    powered: bool,
+    dice: u64,
+}
+
+impl PowerCutFlash {
+    /// A new flash, erased.
+    pub(crate) fn blank(size: u32, seed: u64) -> Self {
+        let size = size as usize;
+        Self {
+            bytes: vec![0xff; size],
+            floating: vec![0; size],
+            steps: 0,
+            cut: None,
+            broken: None,
+            erases: 0,
+            powered: true,
+            dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        }
+    }
+
+    /// Switches the power on; it is cut at step number `cut`.
+    pub(crate) fn power_on(&mut self, cut: Option<usize>) {
+        self.steps = 0;
+        self.cut = cut;
+        self.powered = true;
+    }
+
+    /// Whether the power was cut.
+    pub(crate) fn was_cut(&self) -> bool {
+        !self.powered
+    }
+
+    /// Overwrites a byte, as time and radiation do.
+    pub(crate) fn rot(&mut self, offset: u32) {
+        self.bytes[offset as usize] ^= 0x55;
+    }
+
+    fn roll(&mut self) -> u8 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        (self.dice >> 24) as u8
+    }
+
+    /// Counts a step; `false` if the power is cut in the middle of it.
+    fn step(&mut self) -> bool {
+        self.powered = self.cut != Some(self.steps);
+        self.steps += 1;
+        self.powered
+    }
+
+    /// A power cut while one byte changes to `to`.
+    fn interrupt(&mut self, at: usize, to: u8) {
+        let moving = self.bytes[at] ^ to;
+        let (arrived, floating) = (self.roll() & moving, self.roll() & moving);
+        self.bytes[at] ^= arrived;
+        self.floating[at] |= floating;
+    }
+
+    fn usable(&self, offset: u32, length: usize, unit: usize) -> Result<(), Fault> {
+        let end = offset as usize + length;
+        match () {
+            () if !self.powered => Err(Fault::NoPower),
+            () if end > self.bytes.len() => Err(Fault::Misused),
+            () if !(offset as usize).is_multiple_of(unit) || !length.is_multiple_of(unit) => {
+                Err(Fault::Misused)
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+impl ErrorType for PowerCutFlash {
+    type Error = Fault;
+}
+
+impl ReadNorFlash for PowerCutFlash {
+    const READ_SIZE: usize = 4;
+
+    fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Fault> {
+        self.usable(offset, bytes.len(), Self::READ_SIZE)?;
+        if self.broken == Some(Breakage::Reads) {
+            return Err(Fault::Broken);
+        }
+        for (at, byte) in (offset as usize..).zip(bytes) {
+            let floating = self.floating[at];
+            let noise = if floating == 0 { 0 } else { self.roll() & floating };
+            *byte = self.bytes[at] ^ noise;
+        }
+        Ok(())
+    }
+
+    fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl NorFlash for PowerCutFlash {
+    const WRITE_SIZE: usize = 4;
+    const ERASE_SIZE: usize = SECTOR_BYTES as usize;
+
+    fn erase(&mut self, from: u32, to: u32) -> Result<(), Fault> {
+        self.usable(from, (to - from) as usize, Self::ERASE_SIZE)?;
+        match self.broken {
+            Some(Breakage::Erases) => return Err(Fault::Broken),
+            Some(Breakage::Silent) => return Ok(()),
+            _ => {}
+        }
+        self.erases += 1;
+        for start in (from as usize..to as usize).step_by(ERASE_STEP_BYTES) {
+            if !self.step() {
+                (start..start + ERASE_STEP_BYTES).for_each(|at| self.interrupt(at, 0xff));
+                return Err(Fault::NoPower);
+            }
+            self.bytes[start..start + ERASE_STEP_BYTES].fill(0xff);
+            self.floating[start..start + ERASE_STEP_BYTES].fill(0);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Fault> {
+        self.usable(offset, bytes.len(), Self::WRITE_SIZE)?;
+        match self.broken {
+            Some(Breakage::Writes) => return Err(Fault::Broken),
+            Some(Breakage::Silent) => return Ok(()),
+            _ => {}
+        }
+        for (at, byte) in (offset as usize..).zip(bytes) {
+            // Writing only clears bits.
+            if self.bytes[at] & byte != *byte {
+                return Err(Fault::Misused);
+            }
+            if !self.step() {
+                self.interrupt(at, *byte);
+                return Err(Fault::NoPower);
+            }
+            self.bytes[at] = *byte;
+            // A floating bit that stays one keeps floating.
+            self.floating[at] &= *byte;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! What to draw, in two forms: as structure ([`View`]) for code that acts on it, and as rows of text cells for code that
+//! draws it.
+//!
+//! A screen is complete: drawing [`Screen::rows`], one character per cell, draws everything. Pixels are made from these
+//! cells and from nothing else, so what the pages count is what a person sees.
+
+use heapless::Vec;
+
+use super::{
+    geometry::{Geometry, MAX_ROWS},
+    row::{Line, Row, Style},
+    view::View,
+};
+
+/// Everything to draw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Screen {
+    /// The size for which it was laid out.
+    pub geometry: Geometry,
+    /// What it is about, as structure.
+    pub view: View,
+    /// The top row.
+    pub header: Row,
+    /// The rows below the header, together at most [`Geometry::body_rows`] high.
+    pub body: Vec<Row, MAX_ROWS>,
+    /// The bottom row: what the buttons do, Approve on the left, Deny on the right.
+    pub footer: Row,
+    /// Progress of a hold that will approve, 0 to 100. It is drawn in place of the footer.
+    pub hold: Option<u8>,
+}
+
+impl Screen {
+    /// An empty screen.
+    pub fn new(geometry: Geometry, view: View) -> Self {
+        let row = |style| Row { style, ..Row::default() };
+        let (header, footer) = (row(Style::Head), row(Style::Keys));
+        Self { geometry, view, header, body: Vec::new(), footer, hold: None }
+    }
+
+    /// All rows, together exactly as high as the screen: header, body, and footer or progress bar.
+    pub fn rows(&self) -> Vec<Row, MAX_ROWS> {
+        let mut rows = Vec::new();
+        let mut rows_left = self.geometry.body_rows();
+        let mut add = |row| rows.push(row).expect("a geometry has at most MAX_ROWS rows");
+        add(self.header.clone());
+        for row in &self.body {
+            let Some(rest) = rows_left.checked_sub(row.height()) else { break };
+            rows_left = rest;
+            add(row.clone());
+        }
+        (0..rows_left).for_each(|_| add(Row::default()));
+        add(self
+            .hold
+            .map_or_else(|| self.footer.clone(), |percent| Row::meter(self.geometry, "hold ", percent)));
+        rows
+    }
+
+    /// The same as text alone: exactly one line per row of the screen.
+    pub fn cells(&self) -> Vec<Line, MAX_ROWS> {
+        let mut lines = Vec::new();
+        for row in self.rows() {
+            let text = match row.style {
+                Style::Big(_) => Row::centred(self.geometry, &row.text).text,
+                _ => row.text.clone(),
+            };
+            let below = core::iter::repeat_n(Line::new(), row.height() - 1);
+            lines.extend(core::iter::once(text).chain(below));
+        }
+        lines
+    }
+
+    /// Sets the header; `left` is cut if both do not fit.
+    pub fn set_header(&mut self, left: &str, right: &str) {
+        self.header = Row::ends(self.geometry, left, right, Style::Head);
+    }
+
+    /// Sets the footer: what Approve does on the left, what Deny does on the right.
+    pub fn set_footer(&mut self, approve: &str, deny: &str) {
+        self.footer = Row::ends(self.geometry, approve, deny, Style::Keys);
+    }
+
+    /// Adds one of our own rows to the body. The row is left out if a very low screen has no room for it; fields of a
+    /// document are never added this way.
+    pub fn push(&mut self, row: Row) {
+        let used: usize = self.body.iter().map(Row::height).sum();
+        if used + row.height() <= self.geometry.body_rows() {
+            self.body.push(row).expect("a body has at most MAX_ROWS rows");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_geometry_keeps_room_for_the_widest_escape_and_a_body() {
+        let tiny = Geometry::new(0, 0);
+        assert!(tiny.columns() > crate::ui::escape::MAX_ESCAPE_CELLS);
+        assert_eq!(tiny.body_rows(), 3);
+        let huge = Geometry::new(255, 255);
+        assert_eq!((huge.columns(), huge.rows()), (crate::ui::geometry::MAX_COLUMNS, MAX_ROWS));
+    }
+
+    #[test]
+    fn a_screen_has_as_many_rows_as_its_geometry() {
+        for geometry in [Geometry::SMALL, Geometry::LARGE] {
+            let mut screen = Screen::new(geometry, View::Idle);
+            assert_eq!((screen.rows().len(), screen.cells().len()), (geometry.rows(), geometry.rows()));
+            for _ in 0..geometry.rows() {
+                screen.push(Row::big(geometry, "14:05", 2));
+            }
+            assert_eq!(screen.rows().iter().map(Row::height).sum::<usize>(), geometry.rows());
+            assert_eq!(screen.cells().len(), geometry.rows());
+        }
+    }
+}
