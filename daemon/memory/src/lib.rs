@@ -1,10 +1,10 @@
-//! Gives memory that nobody uses back to the system.
+//! Returns freed memory to the operating system.
 //!
-//! glibc keeps what was freed, in an arena for each of many threads, and gives back the end of each at most: after a minute of
-//! many connections two thirds of what they took stayed with the hub. This is a crate of its own because the call has no safe
-//! form, and the hub itself forbids unsafe code.
+//! glibc keeps freed memory in one arena for each of many threads and returns at most the end of each: after a busy minute
+//! with many connections, the hub still held two thirds of the memory that they had used. This is a crate of its own because
+//! the call has no safe form, and the hub itself forbids unsafe code.
 
-/// Gives back what it can, in some milliseconds. Where the C library is not glibc, it does nothing: others give back by
+/// Returns what it can, which takes some milliseconds. Does nothing if the C library is not glibc: others return memory by
 /// themselves.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]

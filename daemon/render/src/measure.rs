@@ -1,268 +1,198 @@
-//! What text costs once it is written, found out without writing it.
+//! What text costs once it is written, computed without writing it.
 //!
 //! The cost of a range is the sum of the costs of its pieces, of the marks between them, and of the marks to open at its
-//! beginning and to close at its end; so any run of pieces is priced in constant time, to the unit.
+//! beginning and to close at its end. So any sequence of pieces is priced in constant time, and exactly.
 
 use std::cell::Cell;
-use std::ops::{Add, AddAssign, Range, Sub};
+use std::ops::Range;
 
 use gatepost_chunk::Unit;
 
-use super::escape::{self, Swap};
-use super::glance::are_letters;
-use super::look::{Look, Tag};
-use super::pen::Pen;
-use super::text::{Text, first_not};
+use crate::cost::Cost;
+use crate::document::{Attribute, Text, TextStyle};
+use crate::html_escape::added_text_bytes;
+use crate::markup::{BodyMarkup, Replacement, TelegramTag, marks_around_label, part_start_escape};
+use crate::scan::{is_alphanumeric_or_space, partition_near_start};
 
-/// Whether a slice is all letters is asked of those that have no more bytes.
-const SHORT: usize = 20;
+/// Up to this length, checking a slice for ASCII letters is faster than counting it.
+const MAX_SCANNED_SLICE_BYTES: usize = 20;
 
-/// What a platform counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Cost {
-    /// Units of the part's limit.
-    pub(super) units: usize,
-    /// Entities that begin.
-    pub(super) tags: usize,
-    /// Bytes of markup.
-    pub(super) markup: usize,
+/// Computes the cost of text as one leaf writes it.
+pub(crate) struct Measure {
+    pub(crate) markup: BodyMarkup,
+    pub(crate) unit: Unit,
+    /// What each line break costs in addition to itself.
+    pub(crate) newline: usize,
+    /// The link that was priced last. Each link is asked for at both of its edges, and its URL is not near the text.
+    last_link: Cell<Option<(usize, LinkCost)>>,
 }
 
-impl Cost {
-    #[inline]
-    pub(super) const fn units(units: usize) -> Self {
-        Self { units, tags: 0, markup: 0 }
-    }
-
-    #[inline]
-    pub(super) fn fits(self, most: Self) -> bool {
-        self.units <= most.units && self.tags <= most.tags && self.markup <= most.markup
-    }
-}
-
-impl Add for Cost {
-    type Output = Self;
-
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        Self {
-            units: self.units + other.units,
-            tags: self.tags + other.tags,
-            markup: self.markup + other.markup,
-        }
-    }
-}
-
-impl AddAssign for Cost {
-    #[inline]
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl Sub for Cost {
-    type Output = Self;
-
-    #[inline]
-    fn sub(self, other: Self) -> Self {
-        Self {
-            units: self.units - other.units,
-            tags: self.tags - other.tags,
-            markup: self.markup - other.markup,
-        }
-    }
-}
-
-impl std::iter::Sum for Cost {
-    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
-        costs.fold(Self::default(), Add::add)
-    }
-}
-
-/// Prices text as one leaf writes it.
-pub(super) struct Measure {
-    pub(super) pen: Pen,
-    pub(super) unit: Unit,
-    /// What each line break costs besides itself.
-    pub(super) newline: usize,
-    /// The link that was priced last: that is asked for at each of its edges, and lies elsewhere than the text.
-    link: Cell<Option<(usize, LinkPrice)>>,
-}
-
-/// What goes before and behind the label of a link.
+/// The cost of what is before and after the label of a link.
 #[derive(Debug, Clone, Copy, Default)]
-struct LinkPrice {
+struct LinkCost {
     open: Cost,
     close: Cost,
 }
 
 impl Measure {
-    /// For one text.
-    pub(super) fn new(pen: Pen, unit: Unit, newline: usize) -> Self {
-        Self { pen, unit, newline, link: Cell::default() }
+    /// For a single text: the last link is remembered by its index there.
+    pub(crate) fn new(markup: BodyMarkup, unit: Unit, newline: usize) -> Self {
+        Self { markup, unit, newline, last_link: Cell::default() }
     }
 
-    /// What `range` costs as it stands, with its swaps and with indentation behind its line breaks.
-    pub(super) fn slice(&self, all: &str, swaps: &[Swap], range: Range<usize>) -> Cost {
+    /// The cost of `range` without marks: its characters, its replacements, and what follows its line breaks.
+    pub(crate) fn characters(&self, all: &str, replacements: &[Replacement], range: Range<usize>) -> Cost {
         let slice = &all[range.clone()];
-        // So most words are priced.
-        if swaps.is_empty() && slice.len() <= SHORT && are_letters(slice) {
+        // Most words are priced here.
+        if replacements.is_empty()
+            && slice.len() <= MAX_SCANNED_SLICE_BYTES
+            && is_alphanumeric_or_space(slice)
+        {
             return Cost::units(slice.len());
         }
         let breaks = if self.newline == 0 { 0 } else { memchr::memchr_iter(b'\n', slice.as_bytes()).count() };
         let mut cost = Cost::units(self.unit.count(slice) + self.newline * breaks);
-        let first = first_not(swaps, |swap| swap.at < range.start);
-        for swap in swaps[first..].iter().take_while(|swap| swap.at < range.end) {
-            cost.units += self.unit.count(swap.before) + self.unit.count(swap.behind);
-            if let Some(instead) = swap.instead {
+        let first = partition_near_start(replacements, |replacement| replacement.at < range.start);
+        for replacement in replacements[first..].iter().take_while(|replacement| replacement.at < range.end) {
+            cost.units += self.unit.count(replacement.before) + self.unit.count(replacement.after);
+            if let Some(instead) = replacement.instead {
                 cost.units += self.unit.count(instead);
-                cost.units -= self.unit.count(&all[swap.at..swap.at + swap.len]);
+                cost.units -= self.unit.count(&all[replacement.at..replacement.at + replacement.len]);
             }
         }
-        cost.markup = self.references(slice);
+        cost.markup_bytes = self.reference_bytes(slice);
         cost
     }
 
-    /// Whether any stretch of `all` costs its bytes and nothing else.
-    pub(super) fn is_simple(&self, all: &str, swaps: &[Swap]) -> bool {
+    /// Whether every byte of `all` costs one unit and nothing else.
+    pub(crate) fn is_one_unit_per_byte(&self, all: &str, replacements: &[Replacement]) -> bool {
         let has_breaks = || self.newline > 0 && all.contains('\n');
-        swaps.is_empty() && all.is_ascii() && self.references(all) == 0 && !has_breaks()
+        replacements.is_empty() && all.is_ascii() && self.reference_bytes(all) == 0 && !has_breaks()
     }
 
-    /// The bytes of character references in `slice`, besides the signs that they stand for.
+    /// The bytes that character references in `slice` have more than the characters that they stand for.
     #[inline]
-    pub(super) fn references(&self, slice: &str) -> usize {
-        if self.pen != Pen::Telegram {
+    pub(crate) fn reference_bytes(&self, slice: &str) -> usize {
+        if self.markup != BodyMarkup::Telegram {
             return 0;
         }
-        // Most text has none, which is seen at a glance.
-        let Some(first) = memchr::memchr3(b'&', b'<', b'>', slice.as_bytes()) else { return 0 };
-        // Blocks of bytes with sums that fit in one: the compiler makes vector instructions of it.
-        let references = |block: &[u8]| {
-            let block =
-                block.iter().map(|b| u8::from(*b == b'&') * 4 + u8::from(matches!(b, b'<' | b'>')) * 3);
-            usize::from(block.sum::<u8>())
-        };
-        slice.as_bytes()[first..].chunks(32).map(references).sum()
+        added_text_bytes(slice)
     }
 
-    /// What `range` costs, with the marks inside it.
-    pub(super) fn inside(&self, text: Text<'_>, swaps: &[Swap], range: Range<usize>) -> Cost {
+    /// The cost of `range`, with the marks inside it.
+    pub(crate) fn inside(&self, text: Text<'_>, replacements: &[Replacement], range: Range<usize>) -> Cost {
         let mut cost = match self.unit {
-            // A mark takes a cluster apart.
+            // A mark splits a grapheme cluster, so the slices have to be counted one by one.
             Unit::Graphemes => {
-                let slices = text.located(range.clone());
-                slices.map(|(at, slice, _)| self.slice(text.as_str(), swaps, at..at + slice.len())).sum()
+                let slices = text.slices_at(range.clone());
+                slices
+                    .map(|(at, slice, _)| self.characters(text.as_str(), replacements, at..at + slice.len()))
+                    .sum()
             }
-            // All other units are what they are.
-            _ => self.slice(text.as_str(), swaps, range.clone()),
+            _ => self.characters(text.as_str(), replacements, range.clone()),
         };
-        let mut looks = text.looks(range);
-        let Some(mut before) = looks.next() else { return cost };
-        for look in looks {
-            cost += self.change(text, before, look);
-            before = look;
+        let mut styles = text.styles(range);
+        let Some(mut before) = styles.next() else { return cost };
+        for style in styles {
+            cost += self.style_change(text, before, style);
+            before = style;
         }
         cost
     }
 
-    /// What the marks between the signs on either side of `at` cost.
-    pub(super) fn edge(&self, text: Text<'_>, at: usize) -> Cost {
+    /// The cost of the marks between the characters on either side of `at`.
+    pub(crate) fn marks_at(&self, text: Text<'_>, at: usize) -> Cost {
         if text.is_plain() {
             return Cost::default();
         }
-        match (text.look_before(at), text.look_at(at)) {
-            (Some(before), Some(behind)) => self.change(text, before, behind),
+        match (text.style_before(at), text.style_at(at)) {
+            (Some(before), Some(after)) => self.style_change(text, before, after),
             _ => Cost::default(),
         }
     }
 
-    /// What it costs that a part begins at `at`.
-    pub(super) fn opening(&self, text: Text<'_>, swaps: &[Swap], at: usize) -> Cost {
-        let mut cost: Cost =
-            text.look_at(at).into_iter().flat_map(Look::tags).map(|tag| self.open(text, tag)).sum();
-        cost.units += self.unit.count(start_mark(self.pen, text, swaps, at));
+    /// The cost of beginning a part at `at`.
+    pub(crate) fn opening(&self, text: Text<'_>, replacements: &[Replacement], at: usize) -> Cost {
+        let style = text.style_at(at);
+        let mut cost: Cost = style
+            .into_iter()
+            .flat_map(TextStyle::attributes)
+            .map(|attribute| self.open(text, attribute))
+            .sum();
+        cost.units += self.unit.count(part_start_escape(self.markup, text, replacements, at));
         cost
     }
 
-    /// What it costs that a part ends at `at`.
-    pub(super) fn closing(&self, text: Text<'_>, at: usize) -> Cost {
-        let look = text.look_before(at).filter(|look| self.counts_end(*look));
-        look.into_iter().flat_map(Look::tags).map(|tag| self.close(text, tag)).sum()
+    /// The cost of ending a part at `at`.
+    pub(crate) fn closing(&self, text: Text<'_>, at: usize) -> Cost {
+        let style = text.style_before(at).filter(|style| self.closing_may_cost(*style));
+        style.into_iter().flat_map(TextStyle::attributes).map(|attribute| self.close(text, attribute)).sum()
     }
 
     #[inline]
-    fn change(&self, text: Text<'_>, before: Look, behind: Look) -> Cost {
-        let is_free = before == behind || behind.is_plain() && !self.counts_end(before);
-        if is_free { Cost::default() } else { self.marks(text, before, behind) }
+    fn style_change(&self, text: Text<'_>, before: TextStyle, after: TextStyle) -> Cost {
+        let is_free = before == after || after.is_plain() && !self.closing_may_cost(before);
+        if is_free { Cost::default() } else { self.marks_between(text, before, after) }
     }
 
-    /// What the marks between two different looks cost.
-    fn marks(&self, text: Text<'_>, before: Look, behind: Look) -> Cost {
-        let shared = before.shared(behind);
+    /// The cost of the marks between two different styles.
+    fn marks_between(&self, text: Text<'_>, before: TextStyle, after: TextStyle) -> Cost {
+        let common = before.common_prefix(after);
         let mut cost = Cost::default();
-        if self.counts_end(before) {
-            for tag in before.tags_within(shared) {
-                cost += self.close(text, tag);
+        if self.closing_may_cost(before) {
+            for attribute in before.attributes_from(common) {
+                cost += self.close(text, attribute);
             }
         }
-        for tag in behind.tags_within(shared) {
-            cost += self.open(text, tag);
+        for attribute in after.attributes_from(common) {
+            cost += self.open(text, attribute);
         }
         cost
     }
 
-    /// Whether it may cost something that `look` ends: without marks, only the address of a link does. What stands before
-    /// a spoiler has nothing behind it.
+    /// Whether ending `style` may cost something. Without marks, only the URL of a link does: the label of a spoiler stands
+    /// before it, and nothing after it.
     #[inline]
-    fn counts_end(&self, look: Look) -> bool {
-        self.pen.has_marks() || look.link().is_some()
+    fn closing_may_cost(&self, style: TextStyle) -> bool {
+        self.markup.has_marks() || style.link().is_some()
     }
 
-    fn open(&self, text: Text<'_>, tag: Tag) -> Cost {
-        match (self.pen, tag) {
-            (_, Tag::Link(link)) => self.link(text, link).open,
-            (Pen::Telegram, _) => self.html(text, tag),
-            (pen, tag) => Cost::units(pen.marks(tag)[0].len()),
+    fn open(&self, text: Text<'_>, attribute: Attribute) -> Cost {
+        match (self.markup, attribute) {
+            (_, Attribute::Link(link)) => self.link(text, link).open,
+            (BodyMarkup::Telegram, _) => tag(text, attribute),
+            (markup, attribute) => Cost::units(markup.marks(attribute)[0].len()),
         }
     }
 
-    fn close(&self, text: Text<'_>, tag: Tag) -> Cost {
-        match tag {
-            Tag::Link(link) => self.link(text, link).close,
-            tag => Cost::units(self.pen.marks(tag)[1].len()),
+    fn close(&self, text: Text<'_>, attribute: Attribute) -> Cost {
+        match attribute {
+            Attribute::Link(link) => self.link(text, link).close,
+            attribute => Cost::units(self.markup.marks(attribute)[1].len()),
         }
     }
 
-    fn html(&self, text: Text<'_>, tag: Tag) -> Cost {
-        let html = self.pen.html(text, tag);
-        html.map_or(Cost::default(), |html| Cost { units: 0, tags: 1, markup: html.len() })
-    }
-
-    fn link(&self, text: Text<'_>, at: usize) -> LinkPrice {
-        if let Some((last, price)) = self.link.get()
+    fn link(&self, text: Text<'_>, at: usize) -> LinkCost {
+        if let Some((last, cost)) = self.last_link.get()
             && last == at
         {
-            return price;
+            return cost;
         }
-        let Some(link) = text.links().get(at) else { return LinkPrice::default() };
-        let [open, close] = <[String; 2]>::from(self.pen.link(text, link)).map(|mark| self.unit.count(&mark));
-        let open = if self.pen == Pen::Telegram { self.html(text, Tag::Link(at)) } else { Cost::units(open) };
-        let price = LinkPrice { open, close: Cost::units(close) };
-        self.link.set(Some((at, price)));
-        price
+        let Some(link) = text.links().get(at) else { return LinkCost::default() };
+        let marks = <[String; 2]>::from(marks_around_label(self.markup, text, link));
+        let [open, close] = marks.map(|mark| self.unit.count(&mark));
+        let open = match self.markup {
+            BodyMarkup::Telegram => tag(text, Attribute::Link(at)),
+            _ => Cost::units(open),
+        };
+        let cost = LinkCost { open, close: Cost::units(close) };
+        self.last_link.set(Some((at, cost)));
+        cost
     }
 }
 
-/// What goes before text at `at` where a part begins, if nothing does anyway.
-pub(super) fn start_mark(pen: Pen, text: Text<'_>, swaps: &[Swap], at: usize) -> &'static str {
-    if !pen.has_marks() {
-        return "";
-    }
-    let swap = swaps.get(first_not(swaps, |swap| swap.at < at));
-    let is_marked = swap.is_some_and(|swap| swap.at == at && !swap.before.is_empty());
-    if is_marked || text.look_at(at).is_some_and(|look| look.has(Tag::Code)) {
-        return "";
-    }
-    escape::at_start(pen, &text.as_str()[at..])
+/// The cost of Telegram's tag for `attribute`.
+fn tag(text: Text<'_>, attribute: Attribute) -> Cost {
+    let tag = TelegramTag::new(text, attribute);
+    tag.map_or(Cost::default(), |tag| Cost { units: 0, entities: 1, markup_bytes: tag.bytes() })
 }

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use gatepost_chunk::Unit;
+
 use super::*;
 
 mod flavours;
@@ -255,7 +257,7 @@ fn what_is_no_text_is_shown_as_missing() {
 #[test]
 fn a_space_in_the_cluster_of_the_sign_before_it_stays_there() {
     assert_eq!(text("year \u{603}\u{2000}"), "year \u{603}\u{2000}");
-    // Nor is a part ended there.
+    // A part does not end there either.
     assert_eq!(texts("a year like \u{600} 1447 and", 16), ["a year like", "\u{600} 1447 and"]);
     let parts = ["any years \u{600}\u{2000}", "like them"];
     assert_eq!(texts(&parts.join(" "), 16), parts);
@@ -267,7 +269,7 @@ fn all_three_line_ends_are_one() {
     for end in ["\r", "\r\n"] {
         assert_eq!(text(&written.replace('\n', end)), text(written), "{end:?}");
     }
-    // As a reference it is no line end but a sign that cannot be printed.
+    // As a character reference it is not a line end but an unprintable character.
     assert_eq!(text("a&#13;b"), "a\u{fffd}b");
 }
 
@@ -407,8 +409,8 @@ fn prose() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..80).prop_map(|pieces| pieces.concat())
 }
 
-/// The letters of all parts. The language of a fence that a part opens again is not said twice: it is left out where only
-/// that makes them go on as the `whole` does.
+/// The letters of all parts. If a part opens a fence again, its language is repeated: it is left out if the letters continue
+/// like the `whole` only without it.
 fn joined<'a>(parts: impl Iterator<Item = &'a str>, whole: &str) -> String {
     parts.fold(String::new(), |mut joined, part| {
         let goes_on = |said: &str| whole.get(joined.len()..).is_some_and(|rest| rest.starts_with(said));
@@ -431,8 +433,8 @@ proptest! {
         let tables = [Tables::Native, Tables::Code, Tables::Bullets, Tables::Plain][tables];
         let flavour = Flavour { markup: Markup::Html(Dialect::Email), limit: Some(limit), unit, tables };
         let document = parse(&markdown);
-        // What says that something is a spoiler takes room.
-        let limit = if document.has_spoilers() { limit.max(SMALLEST_MARKED_LIMIT) } else { limit };
+        // The label of a spoiler takes room.
+        let limit = if document.has_spoilers() { limit.max(MIN_MARKED_LIMIT_UNITS) } else { limit };
         let flavour = Flavour { limit: Some(limit), ..flavour };
         let parts = super::render(&document, &flavour).unwrap();
         prop_assert_eq!(parts.is_empty(), document.is_blank());
@@ -455,7 +457,7 @@ proptest! {
         prop_assert_eq!(&joined(parts.iter().map(|part| part.shown.as_str()), &whole), &whole);
         for part in parts.iter().filter(|part| !part.text.contains("https")) {
             let html = letters(&stripped(part.html.as_ref().unwrap()));
-            // HTML has no word for a language that nobody knows.
+            // HTML leaves out a language that is not a plain name.
             let lines = part.text.lines().map(|line| line.find("```").map_or(line, |fence| &line[..fence]));
             prop_assert!(html == letters(&part.text) || html == letters(&lines.collect::<String>()));
         }

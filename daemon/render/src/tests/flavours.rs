@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use super::super::pen::INERT;
 use super::promises::marks::visible;
 use super::*;
+use crate::markup::ZERO_WIDTH_SPACE;
 
 const TELEGRAM: Flavour = Flavour {
     markup: Markup::Html(Dialect::Telegram),
@@ -80,7 +80,7 @@ fn a_style_ends_up_where_its_link_does_not() {
         let seen: String = parts.iter().map(|part| visible(notation, &part.text).unwrap()).collect();
         assert!(!seen.contains('*'), "{seen}");
     }
-    // An address cannot be escaped: the style around it goes.
+    // A URL cannot be escaped, so the style around it is dropped.
     assert_eq!(marked(Notation::WhatsApp, "_[aa](https://a.example/_?b)_"), "aa (https://a.example/_?b)");
 }
 
@@ -237,14 +237,14 @@ fn signs_in_the_text_are_not_read_as_marks() {
         "2 \\* 3 \\_x\\_ \\`c\\` \\[a](b)"
     );
     assert_eq!(
-        marked(Notation::WhatsApp, "2 \\* 3, a snake_case \\*x\\*").replace(INERT, "|"),
+        marked(Notation::WhatsApp, "2 \\* 3, a snake_case \\*x\\*").replace(ZERO_WIDTH_SPACE, "|"),
         "2 * 3, a snake_case *|x|*"
     );
     assert_eq!(
-        marked(Notation::Discord, "1\\. x\n\\- y\n\\# z\n\\> q").replace(INERT, "|"),
+        marked(Notation::Discord, "1\\. x\n\\- y\n\\# z\n\\> q").replace(ZERO_WIDTH_SPACE, "|"),
         "|1. x\n\\- y\n\\# z\n\\> q"
     );
-    assert_eq!(marked(Notation::Slack, "\\> q\n\\- y").replace(INERT, "|"), "|&gt; q\n|- y");
+    assert_eq!(marked(Notation::Slack, "\\> q\n\\- y").replace(ZERO_WIDTH_SPACE, "|"), "|&gt; q\n|- y");
 }
 
 #[test]
@@ -260,7 +260,10 @@ fn an_address_is_not_escaped() {
 fn a_fence_in_code_does_not_end_it() {
     let markdown = "````\n```sh\nx\n```\n````";
     assert_eq!(marked(Notation::Teams, markdown), markdown);
-    assert_eq!(marked(Notation::Discord, markdown).replace(INERT, "|"), "```\n``|`sh\nx\n``|`\n```");
+    assert_eq!(
+        marked(Notation::Discord, markdown).replace(ZERO_WIDTH_SPACE, "|"),
+        "```\n``|`sh\nx\n``|`\n```"
+    );
 }
 
 #[test]
@@ -311,8 +314,8 @@ fn a_limit_without_room_for_marks_is_an_error() {
     );
 }
 
-/// What a reader sees, without white space, the marks of lists, quotes and spoilers, and what a cut repeats.
-fn signs(text: &str) -> String {
+/// What a reader sees, without white space and without the marks of lists, quotes and spoilers, which a cut may repeat.
+fn characters(text: &str) -> String {
     let text = text.replace("(spoiler) ", "").replace(['\u{fdd3}', '\u{fdd4}'], "");
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '>' | '-' | '•' | '#')).collect()
 }
@@ -351,10 +354,10 @@ proptest! {
     fn a_reader_of_each_notation_sees_the_text(markdown in rough(), limit in 80usize..300, notation in 0usize..5) {
         let notation = NOTATIONS[notation];
         let whole = super::parts(&markdown, Flavour { limit: None, ..SIGNAL });
-        let whole: String = whole.iter().map(|part| signs(&part.text)).collect();
+        let whole: String = whole.iter().map(|part| characters(&part.text)).collect();
         let mut seen = String::new();
         for part in super::parts(&markdown, Flavour { limit: Some(limit), ..marks(notation) }) {
-            seen += &signs(&visible(notation, &part.text).map_err(TestCaseError::fail)?);
+            seen += &characters(&visible(notation, &part.text).map_err(TestCaseError::fail)?);
         }
         prop_assert_eq!(seen, whole);
     }
@@ -382,8 +385,8 @@ proptest! {
         };
         prop_assert_eq!(styled(Flavour { limit: Some(limit), ..SIGNAL }), styled(Flavour { limit: None, ..SIGNAL }));
         let telegram = super::parts(&markdown, Flavour { limit: Some(limit), ..TELEGRAM });
-        let telegram: String = telegram.iter().map(|part| signs(&part.text)).collect();
+        let telegram: String = telegram.iter().map(|part| characters(&part.text)).collect();
         let whole = super::parts(&markdown, Flavour { limit: None, ..SIGNAL });
-        prop_assert_eq!(telegram, whole.iter().map(|part| signs(&part.text)).collect::<String>());
+        prop_assert_eq!(telegram, whole.iter().map(|part| characters(&part.text)).collect::<String>());
     }
 }

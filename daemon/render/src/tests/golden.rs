@@ -1,10 +1,10 @@
-//! The five lessons as every channel gets them, for a reader: `golden/LESSON.txt`, written anew with
+//! Five sample messages as every channel gets them, for reading: `golden/SAMPLE.txt`, written again with
 //! `GATEPOST_GOLDEN=write`.
 
 use std::path::Path;
 
-use super::super::pen::INERT;
 use super::*;
+use crate::markup::ZERO_WIDTH_SPACE;
 
 const LIMIT: usize = 180;
 
@@ -25,12 +25,12 @@ fn flavours() -> [(&'static str, Flavour); 10] {
     ]
 }
 
-/// A lesson as all channels get it; zero-width spaces are made visible.
-fn shown(lesson: &str, limit: Option<usize>) -> String {
-    let mut out = format!("What an agent wrote (limit {}):\n\n{}\n", limit.unwrap_or(LIMIT), short(lesson));
+/// A sample as all channels get it. Zero-width spaces are made visible.
+fn shown(sample: &str, limit: Option<usize>) -> String {
+    let mut out = format!("What an agent wrote (limit {}):\n\n{}\n", limit.unwrap_or(LIMIT), short(sample));
     for (channel, flavour) in flavours() {
         let limit = limit.filter(|_| flavour.limit.is_some()).or(flavour.limit);
-        let parts = parts(lesson, Flavour { limit, ..flavour });
+        let parts = parts(sample, Flavour { limit, ..flavour });
         for (n, part) in parts.iter().enumerate() {
             out += &format!("\n======== {channel} {}/{}, {} units\n", n + 1, parts.len(), part.units);
             let body = part.html.as_ref().filter(|_| channel == "telegram").unwrap_or(&part.text);
@@ -44,17 +44,17 @@ fn shown(lesson: &str, limit: Option<usize>) -> String {
             }
         }
     }
-    out.replace(INERT, "\u{2423}")
+    out.replace(ZERO_WIDTH_SPACE, "\u{2423}")
 }
 
-/// Without the lines that a reader would skip.
+/// Without the lines in the middle of a long text.
 fn short(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').collect();
     let Some(skipped) = lines.len().checked_sub(30) else { return text.to_owned() };
     [&lines[..6], &[&*format!("[{} lines]", skipped + 19)], &lines[lines.len() - 5..]].concat().join("\n")
 }
 
-fn is_as_before(name: &str, is: &str) {
+fn assert_golden(name: &str, is: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden").join(name);
     if std::env::var_os("GATEPOST_GOLDEN").is_some_and(|value| value == "write") {
         std::fs::write(&path, is).unwrap();
@@ -68,35 +68,35 @@ fn a_table_reads_the_same_everywhere() {
     let rows: String = (1..=6)
         .map(|n| format!("| pump *{n}* | {}.5 bar | [log](https://a.example/{n}) |\n", n * 3))
         .collect();
-    let lesson = format!(
+    let sample = format!(
         "Readings of **today**:\n\n| Name | Pressure | More |\n|---|---|---|\n{rows}\nThat is all_of_it."
     );
-    is_as_before("table.txt", &shown(&lesson, None));
+    assert_golden("table.txt", &shown(&sample, None));
 }
 
 #[test]
 fn a_quote_with_a_list_and_a_fence_reads_the_same_everywhere() {
-    let lesson = "> She wrote **this**:\n>\n> - first & foremost\n> - then\n>   1. deeper\n>\n> ```sh\n> echo \"a < b\" *x*\n> ```\n>\n\
+    let sample = "> She wrote **this**:\n>\n> - first & foremost\n> - then\n>   1. deeper\n>\n> ```sh\n> echo \"a < b\" *x*\n> ```\n>\n\
                   > > and somebody before her\n\nI agree with 2 * 3 = 6, @everyone.\n\n- item\n\n  > quote in it\n\n  ```\n  code in it\n  ```\n";
-    is_as_before("quote.txt", &shown(lesson, None));
+    assert_golden("quote.txt", &shown(sample, None));
 }
 
 #[test]
 fn an_unclosed_bracket_reads_the_same_everywhere() {
-    let lesson = format!("[see **the {}", "several more words ".repeat(14));
-    is_as_before("bracket.txt", &shown(lesson.trim_end(), None));
+    let sample = format!("[see **the {}", "several more words ".repeat(14));
+    assert_golden("bracket.txt", &shown(sample.trim_end(), None));
 }
 
 #[test]
 fn two_hundred_lines_of_code_read_the_same_everywhere() {
     let code: String = (1..=200).map(|n| format!("    let line_{n} = *call({n});\n")).collect();
-    is_as_before("code.txt", &shown(&format!("Here:\n\n```rust\n{code}```\n\nDone."), Some(2000)));
+    assert_golden("code.txt", &shown(&format!("Here:\n\n```rust\n{code}```\n\nDone."), Some(2000)));
 }
 
 #[test]
 fn a_nested_fence_reads_the_same_everywhere() {
     let code: String = (1..=8).map(|n| format!("echo step {n}\n")).collect();
-    let lesson =
+    let sample =
         format!("A fence in a fence:\n\n````markdown\n# Title\n\n```sh\n{code}```\n````\n\nAnd `` a`b ``.");
-    is_as_before("fence.txt", &shown(&lesson, None));
+    assert_golden("fence.txt", &shown(&sample, None));
 }

@@ -1,4 +1,4 @@
-//! Every promise on every document: see `promises`.
+//! Checks every promise on random documents: see `promises`.
 
 use proptest::prelude::*;
 

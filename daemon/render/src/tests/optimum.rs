@@ -1,18 +1,18 @@
-//! How many parts there are, beside the fewest that there could be, found by trying every cut.
+//! Compares the number of parts with the smallest possible one, which is found by trying every cut.
 //!
-//! The judge of a part that might be is the writer: what it writes is counted, not what the splitter believes it costs.
+//! Here a part is written and its text is counted; the costs that the splitter computes are not used.
 
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::super::atoms::atoms;
-use super::super::escape::addresses;
-use super::super::layout::{Block, Layout};
-use super::super::split::{Piece, split};
-use super::super::write::write;
+use crate::document::bare_urls;
+use crate::layout::{Block, Layout, Piece, lay_out};
+use crate::split::{atoms_of, split};
+use crate::write::write_body;
+
 use super::*;
 
-/// Every channel's way with text, at `limit`.
+/// The flavour of every channel, with `limit`.
 pub(super) fn flavours(limit: usize) -> [(&'static str, Flavour); 11] {
     let flavour = |markup, tables| Flavour { markup, limit: Some(limit), unit: Unit::Utf16, tables };
     let marks = |notation| flavour(Markup::Marks(notation), Tables::Code);
@@ -34,21 +34,21 @@ pub(super) fn flavours(limit: usize) -> [(&'static str, Flavour); 11] {
     ]
 }
 
-/// Where cuts are tried.
+/// Which cuts are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cuts {
-    /// Between words, as long as they fit in a part: where a reader would cut.
+    /// Between words, if they fit in a part: where a person would cut.
     Words,
-    /// Between clusters: wherever a cut is allowed at all.
+    /// Between grapheme clusters: everywhere that a cut is allowed.
     Clusters,
 }
 
-/// The smallest stretches of a document that cuts leave whole: words or clusters of text, links, addresses, lines of
-/// code, rows. A line of code or an address that is too long for a part is in runs, as the splitter has it.
+/// The smallest ranges of a document that are never cut: words or clusters of text, links, URLs, lines of code, rows. A
+/// line of code or a URL that is too long for a part is in fragments, as the splitter has it.
 fn smallest(layout: &Layout<'_>, cuts: Cuts) -> Vec<(usize, std::ops::Range<usize>)> {
     let mut smallest = Vec::new();
     let all = (0..layout.leaves.len()).flat_map(|leaf| {
-        let atoms = atoms(layout, leaf);
+        let atoms = atoms_of(layout, leaf);
         (0..atoms.len()).filter_map(move |at| Some((leaf, atoms.get(at)?)))
     });
     for (leaf, atom) in all {
@@ -60,9 +60,9 @@ fn smallest(layout: &Layout<'_>, cuts: Cuts) -> Vec<(usize, std::ops::Range<usiz
             }
         };
         let (all, range) = (text.as_str(), atom.range());
-        let kept: Vec<_> = text.links().iter().map(|link| link.range.clone()).chain(addresses(all)).collect();
+        let kept: Vec<_> = text.links().iter().map(|link| link.range.clone()).chain(bare_urls(all)).collect();
         let mut start = range.start;
-        // Clusters of the whole text: a run that begins in the middle of one has its own idea of where it ends.
+        // Clusters of the whole text: in a fragment that begins inside a cluster, other clusters would be found.
         for (at, _) in all.grapheme_indices(true).chain([(all.len(), "")]) {
             if at > start && at < range.end && !kept.iter().any(|kept| kept.start < at && at < kept.end) {
                 smallest.push((leaf, start..at));
@@ -74,12 +74,12 @@ fn smallest(layout: &Layout<'_>, cuts: Cuts) -> Vec<(usize, std::ops::Range<usiz
     smallest
 }
 
-struct Judge<'a> {
+struct BruteForce<'a> {
     layout: &'a Layout<'a>,
     stretches: Vec<(usize, std::ops::Range<usize>)>,
 }
 
-impl Judge<'_> {
+impl BruteForce<'_> {
     fn pieces(&self, part: std::ops::Range<usize>) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         for at in part {
@@ -87,24 +87,24 @@ impl Judge<'_> {
             match pieces.last_mut() {
                 Some(last) if last.leaf == leaf => last.range.end = range.end,
                 _ => {
-                    let begins = at == 0 || self.stretches[at - 1].0 != leaf;
-                    pieces.push(Piece { leaf, range, begins });
+                    let is_start = at == 0 || self.stretches[at - 1].0 != leaf;
+                    pieces.push(Piece { leaf, range, is_start });
                 }
             }
         }
         pieces
     }
 
-    /// Whether a part is within every limit once it is written.
+    /// Whether a written part is within every limit.
     fn fits(&self, part: std::ops::Range<usize>) -> bool {
-        let written = write(self.layout, &self.pieces(part));
-        let (tags, markup) = self.layout.pen.second_limits();
+        let written = write_body(self.layout, &self.pieces(part));
+        let (tags, markup) = self.layout.markup.max_entities_and_markup_bytes();
         self.layout.unit.count(&written.text) <= self.layout.limit
             && written.html.matches("</").count() <= tags
             && written.html.len().saturating_sub(written.text.len()) <= markup
     }
 
-    /// The fewest parts, by trying every cut; and where those of one such way end.
+    /// Where the parts end in one of the solutions with the fewest parts.
     fn fewest(&self) -> Vec<usize> {
         let all = self.stretches.len();
         let mut best: Vec<Option<(usize, usize)>> = vec![None; all];
@@ -112,7 +112,7 @@ impl Judge<'_> {
             let mut misses = 0;
             for end in start + 1..=all {
                 if !self.fits(start..end) {
-                    // A mark that closes can make a longer part shorter, but not by much.
+                    // A longer part may need fewer closing marks and fit again, but not a much longer one.
                     misses += 1;
                     if misses > 12 {
                         break;
@@ -134,7 +134,7 @@ impl Judge<'_> {
     }
 }
 
-/// Asserts that there are at most 1.05 times the fewest parts, and one.
+/// Checks that there are at most 1.05 times the fewest parts, plus one.
 pub(super) fn is_near_the_fewest(
     markdown: &str,
     name: &str,
@@ -142,35 +142,36 @@ pub(super) fn is_near_the_fewest(
     cuts: Cuts,
 ) -> Result<(), String> {
     let document = parse(markdown);
-    let layout = Layout::new(&document, &flavour, flavour.limit);
+    let layout = lay_out(&document, &flavour, flavour.limit);
     let parts = split(&layout);
-    let judge = Judge { layout: &layout, stretches: smallest(&layout, cuts) };
-    let ends = judge.fewest();
+    let brute_force = BruteForce { layout: &layout, stretches: smallest(&layout, cuts) };
+    let ends = brute_force.fewest();
     if parts.len() * 100 <= ends.len() * 105 + 100 {
         return Ok(());
     }
-    let shown = |pieces: &[Piece]| write(&layout, pieces).text;
+    let shown = |pieces: &[Piece]| write_body(&layout, pieces).text;
     let ours: Vec<_> = parts.iter().map(|pieces| shown(pieces)).collect();
     let starts = std::iter::once(0).chain(ends.iter().copied());
-    let best: Vec<_> = starts.zip(&ends).map(|(start, end)| shown(&judge.pieces(start..*end))).collect();
+    let best: Vec<_> =
+        starts.zip(&ends).map(|(start, end)| shown(&brute_force.pieces(start..*end))).collect();
     Err(format!("{name}: {} parts {ours:#?}\nwhere {} would do: {best:#?}", ours.len(), best.len()))
 }
 
-/// Asserts that no line of code is in two parts, if it fits in one.
+/// Checks that no line of code is in two parts if it fits in one.
 fn cuts_code_between_lines(markdown: &str, name: &str, flavour: Flavour) -> Result<(), String> {
     let document = parse(markdown);
-    let layout = Layout::new(&document, &flavour, flavour.limit);
+    let layout = lay_out(&document, &flavour, flavour.limit);
     let parts = split(&layout);
     for pair in parts.windows(2) {
-        let [before, behind] = pair else { continue };
-        let (Some(last), Some(first)) = (before.last(), behind.first()) else { continue };
+        let [before, after] = pair else { continue };
+        let (Some(last), Some(first)) = (before.last(), after.first()) else { continue };
         let Block::Code { text, .. } = &layout.leaves[last.leaf].block else { continue };
         if last.leaf != first.leaf || text[last.range.end..first.range.start].contains('\n') {
             continue;
         }
         let start = text[..last.range.end].rfind('\n').map_or(0, |at| at + 1);
         let end = text[first.range.start..].find('\n').map_or(text.len(), |at| first.range.start + at);
-        let line = write(&layout, &[Piece { leaf: last.leaf, range: start..end, begins: false }]).text;
+        let line = write_body(&layout, &[Piece { leaf: last.leaf, range: start..end, is_start: false }]).text;
         // Room for an item's mark.
         if layout.unit.count(&line) + 8 <= layout.limit {
             return Err(format!("{name}: cut, though it fits: {line:?}"));

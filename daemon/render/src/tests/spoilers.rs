@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::optimum::flavours;
 use super::*;
 
-/// A text's part on the channel of this name, uncut.
+/// The only part of a text on the channel of this name.
 fn one(channel: &str, markdown: &str) -> Part {
     let (_, flavour) = flavours(4000).into_iter().find(|(name, _)| *name == channel).unwrap();
     let mut parts = parts(markdown, flavour);
@@ -68,7 +68,7 @@ fn what_an_agent_writes_like_a_spoiler_is_not_shown_to_an_approver_as_one() {
         let hidden = one(channel, "||the butler||").shown;
         assert_eq!(hidden, "(spoiler) ||the butler||", "{channel}");
         assert_eq!(one(channel, open).shown, r"(spoiler) \||the butler||", "{channel}");
-        // Nor behind markup, in code, in a table, over a line end, or with the backslash written as well.
+        // The same with markup around it, in code, over a line end, and with a backslash of its own.
         for like in [
             "**(spoiler)** `||x||`",
             "`(spoiler) ||x||`",
@@ -79,7 +79,7 @@ fn what_an_agent_writes_like_a_spoiler_is_not_shown_to_an_approver_as_one() {
             assert!(one(channel, like).shown.contains(r"\||x||"), "{channel}: {like}");
         }
         assert_eq!(one(channel, r"(spoiler) \\\|\|x").shown, r"(spoiler) \\||x", "{channel}");
-        // What is hidden does not end before its end.
+        // Bars inside a spoiler do not end it.
         assert_eq!(one(channel, r"||a\|\|b|| c").shown, r"(spoiler) ||a\|\|b|| c", "{channel}");
         assert_eq!(one(channel, r"||a|| b\|\| c").shown, r"(spoiler) ||a|| b|| c", "{channel}");
     }
@@ -215,7 +215,7 @@ fn a_limit_without_room_for_what_says_a_spoiler_is_an_error() {
     assert!(super::super::render(&parse("x"), &flavour).is_ok());
 }
 
-/// Text with spoilers in it, all of their letters capitals and no others: a letter tells whether it is to be hidden.
+/// Text with spoilers. Exactly the letters in spoilers are capitals, so each letter shows whether it must be hidden.
 fn capitals() -> impl Strategy<Value = String> {
     let open = "(\\|\\|[A-Z]{1,9}\\|\\||\\|\\|\\*\\*[A-Z]{1,5}\\*\\* [A-Z]{1,9}\\|\\||\\*\\*[a-z]{1,5} \\|\\|[A-Z]{1,5}\\|\\|\\*\\*|\
                 \n\n\\|\\|[A-Z]{1,4}\n[A-Z]{1,4}\\|\\|\n\n|\\|\\|[A-Z][A-Z ]{0,90}[A-Z]\\|\\||\\|\\|`[A-Z]{1,4} \\|\\| [A-Z]{1,4}` [A-Z]{1,4}\\|\\||\
@@ -229,9 +229,9 @@ proptest! {
 
     #[test]
     fn no_platform_shows_a_letter_that_another_hides(markdown in capitals(), limit in 80usize..400) {
-        // An address goes with its label.
+        // A URL is hidden with its label.
         let letters = |text: &str| text.replace("https", "").chars().filter(char::is_ascii_alphabetic).collect::<String>();
-        // What is hidden, and what is shown, of a text with the signs of a reader for both.
+        // What is hidden and what is visible in a text that was read with spoilers marked.
         let parted = |text: &str| {
             let (mut hidden, mut shown, mut is_hidden) = (String::new(), String::new(), false);
             for c in text.chars() {
@@ -254,7 +254,7 @@ proptest! {
                 let preview = part.preview.as_ref().map(|preview| preview.replace("[Spoiler]", ""));
                 prop_assert!(!preview.is_some_and(|preview| capitals(&preview)), "{}: {:?}", name, part);
                 let seen = match flavour.markup {
-                    Markup::Styles => promises::ranged(&part),
+                    Markup::Styles => promises::with_ranges_marked(&part),
                     Markup::Html(dialect) if dialect != Dialect::Email => {
                         promises::html::visible(part.html.as_ref().unwrap(), dialect).map_err(TestCaseError::fail)?
                     }

@@ -1,4 +1,4 @@
-//! A reader of HTML parts: what they show, and that they are well-formed.
+//! Reads HTML parts: what they show, and whether they are well-formed.
 
 use gatepost_render::Dialect;
 
@@ -24,22 +24,22 @@ const BLOCKS: [&str; 16] = [
     "tr",
 ];
 
-/// What a reader sees of `html`; an error where it is not well-formed by itself.
+/// What a reader sees of `html`; an error if it is not well-formed by itself.
 pub(crate) fn visible(html: &str, dialect: Dialect) -> Result<String, String> {
     let mut out = String::new();
-    // The tags that are open, with the address of a link, the number of a list's next item, or whether a row has cells.
+    // The open tags, each with the URL of a link, the number of a list's next item, or a mark if a row has cells.
     let mut open: Vec<(&str, String)> = Vec::new();
     let mut rest = html;
     while let Some(c) = rest.chars().next() {
         if c == '&' {
-            let (sign, len) = reference(rest).ok_or_else(|| format!("a bare & in {html}"))?;
-            out.push(sign);
+            let (character, len) = reference(rest).ok_or_else(|| format!("a bare & in {html}"))?;
+            out.push(character);
             rest = &rest[len..];
         } else if c == '<' {
             let end = rest.find('>').ok_or("a tag without an end")?;
             let before = out.len();
             tag(&rest[1..end], &mut open, &mut out).map_err(|error| format!("{error} in {html}"))?;
-            // Telegram's blocks end no line.
+            // On Telegram, a block does not end a line.
             if dialect == Dialect::Telegram && out[before..] == *"\n" {
                 out.truncate(before);
             }
@@ -56,7 +56,10 @@ pub(crate) fn visible(html: &str, dialect: Dialect) -> Result<String, String> {
 
 fn reference(text: &str) -> Option<(char, usize)> {
     let known = [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"')];
-    known.into_iter().find(|(name, _)| text.starts_with(name)).map(|(name, sign)| (sign, name.len()))
+    known
+        .into_iter()
+        .find(|(name, _)| text.starts_with(name))
+        .map(|(name, character)| (character, name.len()))
 }
 
 fn tag<'a>(tag: &'a str, open: &mut Vec<(&'a str, String)>, out: &mut String) -> Result<(), String> {
@@ -86,7 +89,7 @@ fn tag<'a>(tag: &'a str, open: &mut Vec<(&'a str, String)>, out: &mut String) ->
         "hr" => out.push_str("\n---\n"),
         "th" | "td" => {
             match open.last_mut() {
-                // The row remembers that it has a cell.
+                // Remember that the row has a cell.
                 Some(("tr", cells)) if cells.is_empty() => cells.push('1'),
                 Some(("tr", _)) => out.push_str(" | "),
                 _ => return Err("a cell outside a row".to_owned()),

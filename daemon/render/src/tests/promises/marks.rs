@@ -1,12 +1,12 @@
-//! A reader of each platform's marks, written apart from the writer and from the platforms' rules alone.
+//! Reads the marks of each platform, by the platforms' rules alone and without code of the writer.
 
 use gatepost_render::Notation;
 
 use super::{CLOSE, HIDE, OPEN, UNHIDE};
 
-const INERT: &str = "\u{200b}";
+const ZERO_WIDTH_SPACE: &str = "\u{200b}";
 
-/// What a reader sees of a part; an error where a mark stays open or would be read as one by mistake.
+/// What a reader sees of a part; an error if a mark stays open, or if text would be read as a mark by mistake.
 pub(crate) fn visible(notation: Notation, text: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut fence: Option<String> = None;
@@ -22,40 +22,44 @@ pub(crate) fn visible(notation: Notation, text: &str) -> Result<String, String> 
                 out.push_str(&line[..line.len() - fenced.len()]);
                 fence = Some(fenced.chars().take_while(|c| *c == '`').collect());
             }
-            // A rule, which is no mark that was left open.
-            None if notation == Notation::Teams && behind_marks(bare) == "***" => {
+            // A thematic break, and not marks that were left open.
+            None if notation == Notation::Teams && after_marks(bare) == "***" => {
                 out.push_str(&line.replace("***", "---"));
             }
             None => out.push_str(&inline(notation, line)?),
         }
         out.push('\n');
     }
-    if fence.is_some() { Err(format!("a fence is open in {text:?}")) } else { Ok(out.replace(INERT, "")) }
+    if fence.is_some() {
+        Err(format!("a fence is open in {text:?}"))
+    } else {
+        Ok(out.replace(ZERO_WIDTH_SPACE, ""))
+    }
 }
 
 /// Whether `mark` may end something in `text`.
 fn may_end(text: &str, mark: &str) -> bool {
-    text.match_indices(mark).any(|(at, _)| !text[..at].is_empty() && !text[..at].ends_with(INERT))
+    text.match_indices(mark).any(|(at, _)| !text[..at].is_empty() && !text[..at].ends_with(ZERO_WIDTH_SPACE))
 }
 
-/// The fence that begins behind the mark of an item.
+/// The fence that begins after the mark of an item.
 fn opens_in_item(line: &str) -> Option<&str> {
-    let rest = behind_marks(line);
+    let rest = after_marks(line);
     let ticks = rest.len() - rest.trim_start_matches('`').len();
     (ticks >= 3 && !rest[ticks..].contains('`')).then_some(rest)
 }
 
-/// A line without the marks of the items and quotes that it begins.
-fn behind_marks(line: &str) -> &str {
+/// A line without the marks of the items and quotes that begin in it.
+fn after_marks(line: &str) -> &str {
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let behind = ["- ", "• ", "> "].iter().find_map(|mark| line.strip_prefix(mark));
-    match behind.or_else(|| digits.strip_prefix(". ").filter(|_| digits.len() < line.len())) {
-        Some(behind) => behind_marks(behind.trim_start_matches(' ')),
+    let after = ["- ", "• ", "> "].iter().find_map(|mark| line.strip_prefix(mark));
+    match after.or_else(|| digits.strip_prefix(". ").filter(|_| digits.len() < line.len())) {
+        Some(after) => after_marks(after.trim_start_matches(' ')),
         None => line,
     }
 }
 
-/// The bytes of the address that `text` begins with: as far as a platform would take it for one.
+/// The length of the URL that `text` begins with, as platforms find it.
 fn address(text: &str) -> usize {
     let mut depth = 0;
     let is_end = |c: char| {
@@ -77,18 +81,18 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
     let backslash = matches!(notation, Notation::Discord | Notation::Teams);
     let references = matches!(notation, Notation::Slack | Notation::Teams);
     let marks: &[&str] = if backslash { &["**", "_", "~~"] } else { &["*", "_", "~"] };
-    let zero = INERT.chars().next();
+    let zero = ZERO_WIDTH_SPACE.chars().next();
     let mut out = String::new();
     let mut open: Vec<&str> = Vec::new();
     let mut label = false;
     let mut leads_to = String::new();
     let mut at = 0;
-    // Where the address ends for sure, and where what may be taken for more of it does.
+    // Where a URL certainly ends, and where what may be read as more of it ends.
     let (mut address_end, mut perhaps_end) = (0, 0);
-    // Discord ends a spoiler at the next two bars, whatever they stand in (`/^\|\|([\s\S]+?)\|\|/`): where that is, and what
-    // was open where it began.
+    // Discord ends a spoiler at the next two bars, even in code (`/^\|\|([\s\S]+?)\|\|/`): where that is, and how many
+    // marks were open where it began.
     let mut spoiler: Option<(usize, usize)> = None;
-    'signs: while let Some(c) = line[at..].chars().next() {
+    'characters: while let Some(c) = line[at..].chars().next() {
         let rest = &line[at..];
         match spoiler {
             Some((end, depth)) if at == end && open.len() == depth => {
@@ -122,8 +126,8 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
             } else {
                 match [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&')].iter().find(|(r, _)| rest.starts_with(r))
                 {
-                    Some((reference, sign)) if notation == Notation::Slack => {
-                        out.push(*sign);
+                    Some((reference, character)) if notation == Notation::Slack => {
+                        out.push(*character);
                         at += reference.len();
                         continue;
                     }
@@ -139,17 +143,17 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
                 at + rest.find(|c: char| c.is_whitespace() || "<>\\`|".contains(c)).unwrap_or(rest.len());
         }
         if backslash && c == '\\' {
-            let sign = rest[1..].chars().next().ok_or("a backslash escapes nothing")?;
-            out.push(sign);
-            at += 1 + sign.len_utf8();
+            let character = rest[1..].chars().next().ok_or("a backslash escapes nothing")?;
+            out.push(character);
+            at += 1 + character.len_utf8();
             continue;
         }
         if references {
-            for (reference, sign) in [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&')] {
+            for (reference, character) in [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&')] {
                 if rest.starts_with(reference) {
-                    out.push(sign);
+                    out.push(character);
                     at += reference.len();
-                    continue 'signs;
+                    continue 'characters;
                 }
             }
             if c == '&' || (c == '<' && notation == Notation::Teams) {
@@ -170,7 +174,7 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
         }
         if matches!(notation, Notation::Slack | Notation::GoogleChat)
             && c == '<'
-            && !rest[1..].starts_with(INERT)
+            && !rest[1..].starts_with(ZERO_WIDTH_SPACE)
         {
             if !rest.starts_with("<http") && !rest.starts_with("<mailto:") {
                 return Err(format!("no link: {rest:?}"));
@@ -194,10 +198,10 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
             if open.last() == Some(&mark) && can_close(mark) {
                 open.pop();
                 at += mark.len();
-                continue 'signs;
+                continue 'characters;
             }
             let next = rest[mark.len()..].chars().next();
-            // To CommonMark a zero-width space is a character like any other; elsewhere it is what takes a mark's power.
+            // For CommonMark, a zero-width space is an ordinary character; elsewhere it suppresses the mark.
             let opens = (backslash || next != zero)
                 && next.is_some_and(|c| !c.is_whitespace() || backslash && mark == "`")
                 && (backslash || !before.is_some_and(char::is_alphanumeric))
@@ -209,7 +213,7 @@ fn inline(notation: Notation, line: &str) -> Result<String, String> {
                 }
                 open.push(mark);
                 at += mark.len();
-                continue 'signs;
+                continue 'characters;
             }
         }
         out.push(c);

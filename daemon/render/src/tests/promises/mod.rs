@@ -1,26 +1,26 @@
-//! What holds for every document, flavour and limit: read from the parts alone, with nothing of the renderer's own.
+//! What holds for every document, flavour and limit. It is checked on the parts alone, with no code of the renderer.
 //!
-//! The property tests and the fuzz target `render` both ask here: whoever compiles this beside the renderer has it.
+//! Shared by the property tests and the fuzz target `render`, which compiles this module by its path.
 
-mod account;
 pub(crate) mod html;
 pub(crate) mod marks;
+mod matcher;
 mod source;
 
 use gatepost_render::{Dialect, Flavour, Markup, Notation, Part, StyleKind};
 
-/// Where one part ends and the next begins; where an address that is not to be seen begins and ends, and a spoiler. No text
-/// has these: they are no characters.
+/// Stand for the edge between two parts, and for the beginning and end of an invisible URL and of a spoiler. They are
+/// noncharacters, so no text contains them.
 const EDGE: char = '\u{fdd0}';
 const OPEN: char = '\u{fdd1}';
 const CLOSE: char = '\u{fdd2}';
 const HIDE: char = '\u{fdd3}';
 const UNHIDE: char = '\u{fdd4}';
 
-/// What takes a mark's power and is not to be seen.
-const INERT: char = '\u{200b}';
+/// Suppresses a mark and is invisible.
+const ZERO_WIDTH_SPACE: char = '\u{200b}';
 
-/// Asserts all of it; the error says what does not hold.
+/// Checks everything; the error says what does not hold.
 pub(crate) fn hold(markdown: &str, flavour: &Flavour, parts: &[Part]) -> Result<(), String> {
     if markdown.contains([EDGE, OPEN, CLOSE, HIDE, UNHIDE]) {
         return Ok(());
@@ -38,65 +38,66 @@ pub(crate) fn hold(markdown: &str, flavour: &Flavour, parts: &[Part]) -> Result<
     let blocks = source::blocks(markdown);
     let all = |name: &str, spoiler: [&str; 2], read: &dyn Fn(&Part) -> Result<String, String>| {
         let parts = parts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        account::is_all(&blocks, &parts, limit, spoiler).map_err(|error| format!("{name}: {error}"))
+        matcher::match_all(&blocks, &parts, limit, spoiler).map_err(|error| format!("{name}: {error}"))
     };
     let hidden = ["\u{fdd3}", "\u{fdd4}"];
-    let told = ["(spoiler) ", ""];
+    let labelled = ["(spoiler) ", ""];
     let hides = match flavour.markup {
         Markup::Styles | Markup::Html(Dialect::Telegram | Dialect::Matrix) => true,
         Markup::Marks(notation) => notation == Notation::Discord,
         Markup::Plain | Markup::Html(_) => false,
     };
     match hides {
-        true => all("shown", hidden, &|part| Ok(carded(&part.shown)))?,
-        false => all("shown", told, &|part| Ok(part.shown.clone()))?,
+        true => all("shown", hidden, &|part| Ok(with_spoilers_marked(&part.shown)))?,
+        false => all("shown", labelled, &|part| Ok(part.shown.clone()))?,
     }
     match flavour.markup {
-        Markup::Plain => all("text", told, &|part| Ok(part.text.clone())),
-        Markup::Styles => all("text", hidden, &|part| Ok(ranged(part))),
+        Markup::Plain => all("text", labelled, &|part| Ok(part.text.clone())),
+        Markup::Styles => all("text", hidden, &|part| Ok(with_ranges_marked(part))),
         Markup::Html(dialect) => {
-            let spoiler = if dialect == Dialect::Email { told } else { hidden };
+            let spoiler = if dialect == Dialect::Email { labelled } else { hidden };
             all("html", spoiler, &|part| html::visible(part.html.as_deref().unwrap_or_default(), dialect))?;
             if dialect != Dialect::Telegram {
-                return all("text", told, &|part| Ok(part.text.clone()));
+                return all("text", labelled, &|part| Ok(part.text.clone()));
             }
             parts.iter().try_for_each(telegram)
         }
         Markup::Marks(notation) => {
-            let spoiler = if notation == Notation::Discord { hidden } else { told };
+            let spoiler = if notation == Notation::Discord { hidden } else { labelled };
             all("text", spoiler, &|part| marks::visible(notation, &part.text))
         }
     }
 }
 
-/// What an approver reads as hidden, and as open: by the rule that a mark is `(spoiler) ||` without a backslash.
-fn carded(shown: &str) -> String {
+/// What an approver reads, with spoilers between [`HIDE`] and [`UNHIDE`]: a spoiler begins with `(spoiler) ||` without a
+/// backslash.
+fn with_spoilers_marked(shown: &str) -> String {
     let (mut out, mut rest, mut hidden) = (String::new(), shown, false);
     while let Some(c) = rest.chars().next() {
         if hidden {
-            if let Some(behind) = rest.strip_prefix("||") {
-                (rest, hidden) = (behind, false);
+            if let Some(after) = rest.strip_prefix("||") {
+                (rest, hidden) = (after, false);
                 out.push(UNHIDE);
                 continue;
             }
             let backslashes = rest.len() - rest.trim_start_matches('\\').len();
-            let behind = &rest[backslashes..];
-            if backslashes > 0 && behind.starts_with('|') {
+            let after = &rest[backslashes..];
+            if backslashes > 0 && after.starts_with('|') {
                 out.extend(std::iter::repeat_n('\\', backslashes / 2));
                 if backslashes % 2 == 1 {
                     out.push('|');
-                    rest = &behind[1..];
+                    rest = &after[1..];
                 } else {
-                    rest = behind;
+                    rest = after;
                 }
                 continue;
             }
-        } else if let Some(behind) = rest.strip_prefix("(spoiler) ||") {
-            (rest, hidden) = (behind, true);
+        } else if let Some(after) = rest.strip_prefix("(spoiler) ||") {
+            (rest, hidden) = (after, true);
             out.push(HIDE);
             continue;
-        } else if let Some(behind) = rest.strip_prefix("(spoiler)") {
-            let bars = behind.trim_start().trim_start_matches('\\');
+        } else if let Some(after) = rest.strip_prefix("(spoiler)") {
+            let bars = after.trim_start().trim_start_matches('\\');
             let before = &rest[..rest.len() - bars.len()];
             if bars.starts_with("||") && before.ends_with('\\') {
                 out.push_str(&before[..before.len() - 1]);
@@ -111,8 +112,8 @@ fn carded(shown: &str) -> String {
     out
 }
 
-/// What Signal hides of a text, by its ranges.
-pub(crate) fn ranged(part: &Part) -> String {
+/// The text of a part with what Signal hides between [`HIDE`] and [`UNHIDE`].
+pub(crate) fn with_ranges_marked(part: &Part) -> String {
     let spoilers = || part.styles.iter().filter(|style| style.kind == StyleKind::Spoiler);
     let (mut out, mut at) = (String::new(), 0);
     for c in part.text.chars() {
@@ -124,7 +125,7 @@ pub(crate) fn ranged(part: &Part) -> String {
     out
 }
 
-/// Ranges of styles lie within the text, between its signs.
+/// Styled ranges begin and end between characters of the text.
 fn styles(part: &Part) -> Result<(), String> {
     let mut places = vec![0];
     for c in part.text.chars() {
@@ -141,7 +142,7 @@ fn styles(part: &Part) -> Result<(), String> {
     }
 }
 
-/// What Telegram counts is what its tags leave visible, and it reads all of the tags.
+/// Telegram counts the text without tags, and the tags are within its limits.
 fn telegram(part: &Part) -> Result<(), String> {
     let html = part.html.as_deref().unwrap_or_default();
     let mut visible = String::new();

@@ -1,17 +1,17 @@
-//! What an agent wrote, as blocks of text: read from pulldown-cmark's events, apart from the renderer's own parser.
+//! What an agent wrote, as blocks of text. Read from pulldown-cmark's events, without code of the renderer's own parser.
 
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
-/// Text, and the addresses that stretches of it link to.
+/// Text, and the URLs that ranges of it link to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Text {
     pub(crate) all: String,
     pub(crate) links: Vec<(Range<usize>, String)>,
-    /// What is hidden until its reader asks for it.
+    /// What is hidden until its reader reveals it.
     pub(crate) spoilers: Vec<Range<usize>>,
-    /// Where bars are that may hide something, until the text is whole.
+    /// Where bars are that may enclose a spoiler, until the text is complete.
     bars: Vec<usize>,
 }
 
@@ -20,24 +20,24 @@ impl Text {
         self.all.trim().is_empty()
     }
 
-    /// The same with what is between bars as spoilers: from bars that something follows, in no address, to the next that
-    /// something precedes. What a spoiler touches of a link, it has all of.
+    /// The same with spoilers between bars: from bars outside a URL that text follows directly, to the next bars that text
+    /// precedes directly. A spoiler that touches a link contains all of it.
     fn with_spoilers(mut self) -> Self {
         let bars: Vec<usize> =
             std::mem::take(&mut self.bars).into_iter().filter(|at| self.may_hide(*at)).collect();
         let is_text = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace());
         let (mut pairs, mut rest, mut from) = (Vec::new(), bars.as_slice(), 0);
-        while let [begin, behind @ ..] = rest {
-            rest = behind;
+        while let [begin, after @ ..] = rest {
+            rest = after;
             let word = self.all[from..*begin].rsplit(char::is_whitespace).next().unwrap_or_default();
             if word.contains("://") || !is_text(self.all[begin + 2..].chars().next()) {
                 continue;
             }
             let closes = |at: &usize| *at > begin + 2 && is_text(self.all[..*at].chars().next_back());
-            let Some(end) = behind.iter().position(closes) else { break };
-            pairs.push([*begin, behind[end]]);
-            from = behind[end] + 2;
-            rest = &behind[end + 1..];
+            let Some(end) = after.iter().position(closes) else { break };
+            pairs.push([*begin, after[end]]);
+            from = after[end] + 2;
+            rest = &after[end + 1..];
         }
         let dropped: Vec<usize> = pairs.iter().flatten().copied().collect();
         let moved =
@@ -48,7 +48,7 @@ impl Text {
                 (start, stop) = (start.min(moved(label.start)), stop.max(moved(label.end)));
             }
             match self.spoilers.last_mut().filter(|last| start <= last.end) {
-                // Nothing is between the two.
+                // Two spoilers with nothing between them are one.
                 Some(last) => last.end = last.end.max(stop),
                 None => self.spoilers.push(start..stop),
             }
@@ -59,7 +59,7 @@ impl Text {
         self
     }
 
-    /// Whether bars may hide something where they are: not in an address, nor as all of a label.
+    /// Whether bars may enclose a spoiler where they are: not in a URL, and not as a whole label.
     fn may_hide(&self, at: usize) -> bool {
         let link = self.links.iter().find(|(label, _)| label.contains(&at));
         link.is_none_or(|(label, url)| {
@@ -101,7 +101,7 @@ struct Reader {
     path: Vec<Around>,
     numbers: Vec<Option<u64>>,
     text: Text,
-    /// Address, where it begins, whether it is a link of the text.
+    /// The URL, where the label begins, and whether it is a link of the text.
     links: Vec<(String, usize, bool)>,
     code: Option<(String, String)>,
     table: Option<(Vec<Text>, Vec<Vec<Text>>)>,
@@ -114,7 +114,7 @@ pub(crate) fn blocks(markdown: &str) -> Vec<Block> {
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES;
     let mut reader = Reader::default();
-    // Three line ends that a reader cannot tell apart.
+    // A reader cannot tell the three kinds of line ends apart.
     let markdown = markdown.replace("\r\n", "\n").replace('\r', "\n");
     for (event, range) in Parser::new_ext(&markdown, options).into_offset_iter() {
         let is_escaped = markdown[..range.start].ends_with('\\');
@@ -181,7 +181,7 @@ impl Reader {
             Tag::CodeBlock(kind) => {
                 self.end_text(0);
                 let language = match kind {
-                    // Backticks in it would be more of the fence.
+                    // Backticks in the language would be read as part of the fence.
                     CodeBlockKind::Fenced(info) => {
                         legible(info.split_whitespace().next().unwrap_or("")).replace('`', "")
                     }
@@ -298,7 +298,7 @@ impl Reader {
     }
 }
 
-/// With U+FFFD for each character that nobody can read: controls but for tabs and line ends, and noncharacters, which are
+/// With U+FFFD for each unreadable character: controls other than tabs and line ends, and noncharacters, which are
 /// U+FDD0 to U+FDEF and the last two of every plane.
 fn legible(text: &str) -> String {
     let is_legible = |c: char| match c {
@@ -309,7 +309,7 @@ fn legible(text: &str) -> String {
     text.chars().map(|c| if is_legible(c) { c } else { '\u{fffd}' }).collect()
 }
 
-/// Whether a reader of `label` has to be told where it leads.
+/// Whether the URL has to be written after `label`.
 pub(crate) fn needs_address(label: &str, url: &str) -> bool {
     !(url.is_empty() || label == url || url.strip_prefix("mailto:") == Some(label))
 }

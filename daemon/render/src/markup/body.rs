@@ -1,0 +1,196 @@
+//! The table of facts: which marks the body of a message has on each platform.
+
+use crate::document::{Attribute, Link, LinkKind, SPOILER_BARS, SPOILER_LABEL};
+use crate::flavour::{Dialect, Markup, Notation};
+
+/// Invisible, and no platform recognises a mark next to it: used where a platform has no escape character.
+pub(crate) const ZERO_WIDTH_SPACE: &str = "\u{200b}";
+
+/// [`ZERO_WIDTH_SPACE`] as a character.
+pub(crate) const ZERO_WIDTH_SPACE_CHAR: char = '\u{200b}';
+
+/// A thematic break in plain text.
+pub(crate) const THEMATIC_BREAK: &str = "---";
+
+/// Telegram ignores all entities of a message after this many (Bot API, "Formatting options").
+const TELEGRAM_MAX_ENTITIES: usize = 100;
+
+/// The maximum bytes of tags and character references in a Telegram message: a little less than its servers were observed
+/// to read.
+const TELEGRAM_MAX_MARKUP_BYTES: usize = 9_500;
+
+/// Stands for "no limit", and is small enough that sums of several cannot overflow.
+const UNLIMITED: usize = usize::MAX / 4;
+
+/// What the body of a part is written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyMarkup {
+    /// Readable text, also as the text version of HTML for Matrix and e-mail.
+    Plain,
+    /// Readable text, with its styles listed separately.
+    Styles,
+    /// The visible text, which alone is counted, and HTML made from it.
+    Telegram,
+    /// Marks inside the text.
+    Marks(Notation),
+}
+
+impl From<Markup> for BodyMarkup {
+    fn from(markup: Markup) -> Self {
+        match markup {
+            Markup::Plain | Markup::Html(Dialect::Matrix | Dialect::Email) => Self::Plain,
+            Markup::Html(Dialect::Telegram) => Self::Telegram,
+            Markup::Styles => Self::Styles,
+            Markup::Marks(notation) => Self::Marks(notation),
+        }
+    }
+}
+
+impl BodyMarkup {
+    /// Whether marks are part of the text: they count towards the limit, end at every line, and look like characters that
+    /// an agent may write.
+    pub(crate) fn has_marks(self) -> bool {
+        matches!(self, Self::Marks(_))
+    }
+
+    /// Whether marks can only be suppressed by a zero-width space, because the platform has no escape character.
+    pub(crate) fn lacks_escapes(self) -> bool {
+        matches!(self, Self::Marks(Notation::Slack | Notation::WhatsApp | Notation::GoogleChat))
+    }
+
+    /// Whether the mark of `attribute` is recognised only at the edge of a word.
+    pub(crate) fn needs_word_edge(self, attribute: Attribute) -> bool {
+        match self {
+            Self::Marks(_) if attribute == Attribute::Spoiler => false,
+            Self::Marks(Notation::Discord | Notation::Teams) => attribute == Attribute::Emphasis,
+            Self::Marks(_) => true,
+            _ => false,
+        }
+    }
+
+    /// What is written before and after text that has `attribute`. Nothing for links: see
+    /// [`marks_around_label`](super::marks_around_label).
+    pub(crate) fn marks(self, attribute: Attribute) -> [&'static str; 2] {
+        match (self, attribute) {
+            // Telegram hides it with a tag and Signal with a styled range. Matrix' HTML is not counted.
+            (Self::Telegram | Self::Styles, Attribute::Spoiler) => ["", ""],
+            (Self::Plain | Self::Marks(_), Attribute::Spoiler) if !self.has_spoiler_marks() => {
+                [SPOILER_LABEL, ""]
+            }
+            _ => [self.mark(attribute); 2],
+        }
+    }
+
+    /// Whether marks on either side hide a text.
+    pub(crate) fn has_spoiler_marks(self) -> bool {
+        self == Self::Marks(Notation::Discord)
+    }
+
+    /// The mark on either side of text that has `attribute`; empty if there is none.
+    pub(crate) fn mark(self, attribute: Attribute) -> &'static str {
+        let Self::Marks(notation) = self else { return "" };
+        let is_doubled = matches!(notation, Notation::Discord | Notation::Teams);
+        match attribute {
+            Attribute::Link(_) => "",
+            Attribute::Strong if is_doubled => "**",
+            Attribute::Strong => "*",
+            Attribute::Emphasis => "_",
+            Attribute::Strike if is_doubled => "~~",
+            Attribute::Strike => "~",
+            Attribute::Code => "`",
+            // <https://support.discord.com/hc/en-us/articles/360022320632-Spoiler-Tags>
+            Attribute::Spoiler if self.has_spoiler_marks() => SPOILER_BARS,
+            Attribute::Spoiler => "",
+        }
+    }
+
+    /// Whether the platform gets `link` as a link. Otherwise its URL is written after the label.
+    pub(crate) fn accepts_link(self, link: &Link) -> bool {
+        match self {
+            Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp) => false,
+            Self::Telegram => link.kind == LinkKind::Web,
+            // The label would end there, and Google Chat has no escape for it.
+            Self::Marks(Notation::GoogleChat) if link.has_angle_or_bar => false,
+            Self::Marks(_) => link.kind >= LinkKind::Usual,
+        }
+    }
+
+    /// Whether the label of a link may have styles of its own.
+    pub(crate) fn styles_labels(self) -> bool {
+        !matches!(self, Self::Marks(Notation::Slack | Notation::GoogleChat))
+    }
+
+    /// The mark of an item in a list without numbers.
+    pub(crate) fn bullet(self) -> &'static str {
+        match self {
+            Self::Telegram | Self::Styles | Self::Marks(Notation::Slack) => "• ",
+            _ => "- ",
+        }
+    }
+
+    /// Teams would read hyphens below a line as the underline of a heading.
+    pub(crate) fn thematic_break(self) -> &'static str {
+        match self {
+            Self::Marks(Notation::Teams) => "***",
+            _ => THEMATIC_BREAK,
+        }
+    }
+
+    /// Whether the outermost quote is a tag around its text instead of a mark before each line.
+    pub(crate) fn quotes_with_tag(self) -> bool {
+        self == Self::Telegram
+    }
+
+    /// Whether code has a fence of backticks. Some platforms quote single lines only, so inside a quote they would show a
+    /// fence as text.
+    pub(crate) fn has_fences(self, in_quote: bool) -> bool {
+        match self {
+            Self::Telegram | Self::Styles => false,
+            Self::Marks(Notation::Slack | Notation::WhatsApp | Notation::GoogleChat) => !in_quote,
+            _ => true,
+        }
+    }
+
+    /// Whether a fence may have more than three backticks, so that the code may contain three.
+    pub(crate) fn has_long_fences(self) -> bool {
+        matches!(self, Self::Plain | Self::Marks(Notation::Teams))
+    }
+
+    /// Whether the line that opens a fence names the language.
+    pub(crate) fn names_language(self) -> bool {
+        !matches!(self, Self::Marks(Notation::Slack | Notation::WhatsApp | Notation::GoogleChat))
+    }
+
+    /// What ends a line within a paragraph. Like CommonMark, Teams joins two lines unless the first ends in two spaces.
+    pub(crate) fn line_end(self) -> &'static str {
+        match self {
+            Self::Marks(Notation::Teams) => "  \n",
+            _ => "\n",
+        }
+    }
+
+    /// What a heading begins with; `None` if it is written in bold instead.
+    pub(crate) fn heading_mark(self, level: u8) -> Option<&'static str> {
+        match (self, level) {
+            (Self::Plain, _) => Some(""),
+            (Self::Marks(Notation::Discord), 1) => Some("# "),
+            (Self::Marks(Notation::Discord), 2) => Some("## "),
+            (Self::Marks(Notation::Discord), 3) => Some("### "),
+            _ => None,
+        }
+    }
+
+    /// The maximum number of entities in a part, and the maximum bytes of its markup.
+    pub(crate) fn max_entities_and_markup_bytes(self) -> (usize, usize) {
+        match self {
+            Self::Telegram => (TELEGRAM_MAX_ENTITIES, TELEGRAM_MAX_MARKUP_BYTES),
+            _ => (UNLIMITED, UNLIMITED),
+        }
+    }
+}
+
+/// Whether the language of a code block can be written into markup as it is.
+pub(crate) fn is_language_name(language: &str) -> bool {
+    !language.is_empty()
+        && language.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '#' | '.'))
+}
