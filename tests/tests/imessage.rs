@@ -192,6 +192,22 @@ async fn what_messages_marks_as_failed_is_never_told_as_sent() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_of_imsg_that_goes_meanwhile_takes_no_message_along() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut house = with_imsg(folder.path(), Version::Bridged).await?;
+    let agent = house.agent("courier").await?;
+    let to = "imessage:+4915112345679";
+    let before = agent.send_and_wait(&json!({"to": to, "message": "By the bridge."}))?;
+    ensure!(before["state"] == "sent", "{before}");
+    // It is there when it is asked what it can do, and not when it is to do it.
+    fs::write(folder.path().join("leaves"), "")?;
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "By AppleScript."}))?;
+    ensure!(sent["state"] == "sent" && !folder.path().join("leaves").exists(), "{sent}");
+    ensure!(calls(folder.path())? == 2, "each went once");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn somebody_new_is_written_to_with_and_without_the_bridge_of_imsg() -> Result<()> {
     for version in [Version::Old, Version::Plain, Version::Bridged] {
         let folder = tempfile::tempdir()?;
