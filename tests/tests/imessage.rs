@@ -69,21 +69,39 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
         ensure!(done["state"] == "sent", "{done}");
     }
     // It arrived, and its answer was lost: it is found, and nobody gets it twice.
-    desk.next([Answer::Lost]);
+    desk.next_for("/message/text", Answer::Lost);
     let found = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
     ensure!(found["state"] == "sent", "{found}");
     let sent = desk.heard().iter().filter(|request| request.json()["message"] == "Once.").count();
     ensure!(sent == 1, "{sent}");
     // A file has nothing to be known by.
-    desk.next([Answer::Lost]);
+    desk.next_for("/message/attachment", Answer::Lost);
     let file = json!([{"base64": "aGVsbG8=", "name": "b.txt"}]);
     let unknown = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
     ensure!(unknown["state"] == "unknown", "{unknown}");
-    let words = "Failed to send message! See attached message error code.";
-    let no = json!({"status": 500, "message": "Message Send Error", "error": {"type": "iMessage Error", "message": words}, "data": {"error": 22}});
-    desk.next([Answer::Says(500, no)]);
-    let failed = agent.send_and_wait(&json!({"to": to, "message": "To a telephone."}))?;
-    ensure!(text(&failed, "error").contains("not on iMessage"), "{failed}");
+    // What Messages could not send: of a text the Private API's number gets lost, and of a file the server says yes.
+    for (answer, why) in [
+        (bluebubbles::text_not_sent_by_script(22), "not on iMessage"),
+        (bluebubbles::text_not_sent_by_helper(), "Messages did not send it"),
+    ] {
+        desk.next_for("/message/text", answer);
+        let failed = agent.send_and_wait(&json!({"to": to, "message": why}))?;
+        ensure!(failed["state"] == "failed" && text(&failed, "error").contains(why), "{failed}");
+    }
+    desk.next_for("/message/attachment", bluebubbles::file_not_sent(22));
+    let file = json!([{"base64": "aGVsbG8=", "name": "c.txt"}]);
+    let failed = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
+    ensure!(failed["state"] == "failed" && text(&failed, "error").contains("not on iMessage"), "{failed}");
+    // Its helper goes away between a caption and its file: the file waits, and the caption does not go again.
+    desk.next_for("/message/attachment", bluebubbles::file_without_helper());
+    let file = json!([{"base64": "aGVsbG8=", "name": "d.txt", "caption": "Only once."}]);
+    let sent = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let all = desk.heard();
+    let captions = all.iter().filter(|request| request.json()["message"] == "Only once.").count();
+    let is_file = |body: &[u8]| String::from_utf8_lossy(body).contains("filename=\"d.txt\"");
+    let files = all.iter().filter(|request| is_file(&request.body)).count();
+    ensure!((captions, files) == (1, 2), "{captions} captions, {files} files");
 
     fs::write(&password, "a-wrong-password")?;
     let refused = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?;

@@ -4,7 +4,7 @@
 //! (`messageRouter.ts`, `sendCache`); one that came again later would be sent again. So a text whose answer was lost is looked
 //! for in its conversation ([`history`] says how certain that is): what is seen there arrived. What is not seen may be on its
 //! way, for Messages writes down late what it was slow with: that is unknown. A file has no text of its own here: its caption
-//! is sent before it, and what becomes of the file then is final, for the caption must not come twice.
+//! is a part of its own before it (`caption_limit` of `formats.rs`), so that either may wait without the other coming twice.
 //!
 //! [`history`]: crate::channels::history
 //!
@@ -91,10 +91,8 @@ impl Server {
             (chat, false) => self.send_file(wire, to, chat, key, kept).await,
         };
         let answer = sent.inspect_err(|_| self.chats.forget(to))?;
-        let id = match wire["of"].as_str() {
-            Some(of) => of.to_owned(),
-            None => answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?,
-        };
+        let made = answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?;
+        let id = wire["of"].as_str().map_or(made, str::to_owned);
         self.history.remember(&id);
         Ok(id)
     }
@@ -125,28 +123,17 @@ impl Server {
     ) -> Result<Value, Failure> {
         let file = wire["file"]["file"].as_str().and_then(referred).ok_or_else(broken)?;
         let file = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-        let captioned = wire["caption"].is_object();
-        let mut caption = wire["caption"].clone();
-        let temporary = format!("{}-caption", key.0);
-        let chat = match (chat, captioned) {
-            (Some(chat), false) => chat,
-            (Some(chat), true) => {
-                caption["chatGuid"] = json!(chat);
-                caption["tempGuid"] = json!(temporary);
-                self.post(&["message", "text"], |request| request.json(&caption), LONGEST).await?;
-                chat
-            }
-            (None, false) => {
-                return Err(Failure::Permanent(format!(
-                    "{to} was never written to, and a first message needs words: give the file a caption or send a text before it"
-                )));
-            }
-            (None, true) => {
-                self.create(to, caption, &temporary).await?;
-                let chat = self.chats.of(self, to).await.ok().flatten();
-                chat.ok_or_else(|| Failure::Permanent(CAPTION_ALONE.into()))?
-            }
-        };
+        // Stored by an earlier hub, which sent both as one part: nobody knows which of them has gone.
+        if wire["caption"].is_object() {
+            return Err(Failure::Permanent(
+                "an earlier Gatepost stored this file with its caption: send it again".into(),
+            ));
+        }
+        let chat = chat.ok_or_else(|| {
+            Failure::Permanent(format!(
+                "{to} was never written to, and a first message needs words: give the file a caption or send a text before it"
+            ))
+        })?;
         let longest = (LONGEST + Http::longest(file.size)).min(Duration::from_secs(380));
         let (size, name) = (file.size, wire["body"]["name"].as_str().unwrap_or("file").to_owned());
         let part = Part::stream_with_length(Http::body(file), size).file_name(name);
@@ -157,12 +144,7 @@ impl Server {
             form = form.text(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         }
         let form = form.part("attachment", part);
-        let sent = self.post(&["message", "attachment"], |request| request.multipart(form), longest).await;
-        sent.map_err(|failure| match (captioned, failure) {
-            (false, failure) => failure,
-            (true, Failure::Unknown(why)) => Failure::Unknown(why),
-            (true, failure) => Failure::Permanent(format!("{CAPTION_ALONE}: {failure}")),
-        })
+        self.post(&["message", "attachment"], |request| request.multipart(form), longest).await
     }
 
     /// The number of the latest row of a text's chat, as the server's database has it (`originalROWID`).
@@ -331,5 +313,3 @@ fn broken() -> Failure {
 fn no_chat(to: &str) -> Failure {
     Failure::Permanent(format!("BlueBubbles knows no conversation {to}: write to it once on the Mac"))
 }
-
-const CAPTION_ALONE: &str = "the caption was sent, the file was not";

@@ -97,7 +97,7 @@ fn by_bluebubbles(case: Case) -> Scene {
         Case::NotReady => plays([PASSWORD], Ends::Refused("replace the token")),
         Case::Located => plays([HERE], Ends::Sent("")),
         Case::Missing => plays([THERE], Ends::Sent("")),
-        Case::File => plays([CHAT, SENT, SENT], Ends::Sent("A-1")),
+        Case::File => plays([CHAT, SENT], Ends::Sent("A-1")),
         Case::Removed => {
             Scene::Never("what it says to a second one, it says to whatever goes wrong in Messages")
         }

@@ -74,11 +74,9 @@ pub(super) fn bluebubbles(letter: &Letter<'_>, private: bool) -> Value {
         body["message"] = json!(letter.part.text);
         return request("message/text", letter.address, body);
     };
-    let caption = (!letter.part.text.is_empty()).then(|| {
-        let mut caption = body.clone();
-        caption["message"] = json!(letter.part.text);
-        caption
-    });
+    if !letter.part.text.is_empty() {
+        return json!({ "refused": WORDS_APART });
+    }
     body["name"] = json!(file.name);
     let mut wire = request("message/attachment", letter.address, body);
     if file.voice {
@@ -88,9 +86,6 @@ pub(super) fn bluebubbles(letter: &Letter<'_>, private: bool) -> Value {
         }
     }
     wire["file"] = json!({ "file": file.reference(), "kind": file.kind });
-    if let Some(caption) = caption {
-        wire["caption"] = caption;
-    }
     wire
 }
 
@@ -141,6 +136,9 @@ fn is_voice_note(name: &str) -> bool {
     let name = name.to_lowercase();
     name.ends_with(".caf") || name.ends_with(".mp3")
 }
+
+/// Nobody composes such a letter: a caption is a part of its own (`caption_limit` of `formats.rs`).
+const WORDS_APART: &str = "iMessage takes no words with a file: send them before it";
 
 /// What the receipt says of any other.
 const VOICE_IS_A_FILE: &str =
