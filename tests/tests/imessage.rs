@@ -102,6 +102,16 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     let is_file = |body: &[u8]| String::from_utf8_lossy(body).contains("filename=\"d.txt\"");
     let files = all.iter().filter(|request| is_file(&request.body)).count();
     ensure!((captions, files) == (1, 2), "{captions} captions, {files} files");
+    // What the hub speaks itself is a voice note, in the form in which Messages has its own.
+    let sent = agent.send_and_wait(&json!({"to": to, "voice": {"text": "Good morning."}}))?;
+    ensure!(sent["state"] == "sent" && !sent.to_string().contains("as a file"), "{sent}");
+    let note = desk.heard().pop().map(|request| String::from_utf8_lossy(&request.body).into_owned());
+    let is_note = |note: &str| {
+        ["name=\"isAudioMessage\"\r\n\r\ntrue", "filename=\"voice.caf\"", "\r\n\r\ncaff\0\u{1}", "opus"]
+            .iter()
+            .all(|piece| note.contains(piece))
+    };
+    ensure!(note.as_deref().is_some_and(is_note), "{note:?}");
 
     fs::write(&password, "a-wrong-password")?;
     let refused = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?;

@@ -10,7 +10,10 @@
 //!
 //! The password is in every address, which is why nothing of an address is ever told.
 
-use std::time::Duration;
+use std::{
+    io::{self, Read as _, Seek as _},
+    time::Duration,
+};
 
 use reqwest::{
     RequestBuilder, Url,
@@ -20,16 +23,18 @@ use serde_json::{Value, json};
 
 use super::{
     answer::{self, verdict},
+    caf,
     chats::Chats,
     target,
+    wire::VOICE_IS_A_FILE,
 };
 use crate::{
     channels::{
-        Attempt, Failure, Located, PartKey,
+        Attempt, Delivered, Failure, Located, PartKey,
         history::{History, since},
         http::{Answer, Http, Silence, base::Base, token::Token},
     },
-    files::kept::Kept,
+    files::kept::{Checked, Kept},
     message::attachment::referred,
 };
 
@@ -62,8 +67,8 @@ impl Server {
         Self { history: History::hasty(), ..Self::new(http, url, password) }
     }
 
-    /// Performs a request; the message's GUID.
-    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
+    /// Performs a request; the message's GUID, and what is to be said of it.
+    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<Delivered, Failure> {
         let path: Vec<&str> =
             wire["path"].as_array().ok_or_else(broken)?.iter().filter_map(Value::as_str).collect();
         let mut body = wire["body"].clone();
@@ -74,10 +79,11 @@ impl Server {
             // An edit or a removal: the message says which chat.
             let of = wire["of"].as_str().ok_or_else(broken)?;
             self.post(&path, |request| request.json(&body), LONGEST).await?;
-            return Ok(of.to_owned());
+            return Ok(of.to_owned().into());
         };
         // Nothing has left while that is asked.
         let chat = self.chats.of(self, to).await.map_err(Failure::harmless)?;
+        let mut note = None;
         let sent = match (chat, wire["file"].is_null()) {
             (Some(chat), true) => {
                 body["chatGuid"] = json!(chat);
@@ -88,13 +94,13 @@ impl Server {
             }
             (None, true) if wire["of"].is_null() => self.create(to, body, &key.0).await,
             (None, true) => Err(no_chat(to)),
-            (chat, false) => self.send_file(wire, to, chat, key, kept).await,
+            (chat, false) => self.send_file(wire, to, chat, key, kept, &mut note).await,
         };
         let answer = sent.inspect_err(|_| self.chats.forget(to))?;
         let made = answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?;
         let id = wire["of"].as_str().map_or(made, str::to_owned);
         self.history.remember(&id);
-        Ok(id)
+        Ok(Delivered { note, ..Delivered::from(id) })
     }
 
     /// The first text to somebody, by which their chat comes to be (`ChatRouter.create`); the answer as of any other text.
@@ -120,6 +126,7 @@ impl Server {
         chat: Option<String>,
         key: &PartKey,
         kept: &Kept,
+        note: &mut Option<String>,
     ) -> Result<Value, Failure> {
         let file = wire["file"]["file"].as_str().and_then(referred).ok_or_else(broken)?;
         let file = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
@@ -134,14 +141,36 @@ impl Server {
                 "{to} was never written to, and a first message needs words: give the file a caption or send a text before it"
             ))
         })?;
+        let mut members = wire["body"].as_object().ok_or_else(broken)?.clone();
+        members.remove("chatGuid");
+        let mut kind = wire["file"]["kind"].as_str().unwrap_or_default();
+        let (mut file, mut caf) = (file, None);
+        if wire["file"]["as_caf"] == true {
+            (file, caf) = as_caf(file).await?;
+            match &caf {
+                Some(_) => {
+                    let name = wire["body"]["name"].as_str().unwrap_or("voice");
+                    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+                    members.insert("name".into(), json!(format!("{stem}.caf")));
+                    members.insert("isAudioMessage".into(), json!(true));
+                    kind = caf::KIND;
+                }
+                None => *note = Some(VOICE_IS_A_FILE.into()),
+            }
+        }
         let longest = (LONGEST + Http::longest(file.size)).min(Duration::from_secs(380));
-        let (size, name) = (file.size, wire["body"]["name"].as_str().unwrap_or("file").to_owned());
-        let part = Part::stream_with_length(Http::body(file), size).file_name(name);
-        let part = part.mime_str(wire["file"]["kind"].as_str().unwrap_or_default()).map_err(|_| broken())?;
+        let name = members.get("name").and_then(Value::as_str).unwrap_or("file").to_owned();
+        let part = match caf {
+            Some(bytes) => Part::bytes(bytes),
+            None => {
+                let size = file.size;
+                Part::stream_with_length(Http::body(file), size)
+            }
+        };
+        let part = part.file_name(name).mime_str(kind).map_err(|_| broken())?;
         let mut form = Form::new().text("tempGuid", key.0.clone()).text("chatGuid", chat);
-        let members = wire["body"].as_object().ok_or_else(broken)?.iter();
-        for (name, value) in members.filter(|(name, _)| *name != "chatGuid") {
-            form = form.text(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        for (name, value) in members {
+            form = form.text(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         }
         let form = form.part("attachment", part);
         self.post(&["message", "attachment"], |request| request.multipart(form), longest).await
@@ -304,6 +333,19 @@ impl Server {
 /// Whom a stored request is for. Older ones have a chat in their body.
 fn address(wire: &Value) -> Option<&str> {
     wire["to"].as_str().or(wire["body"]["chatGuid"].as_str())
+}
+
+/// A recording, at its beginning again, and the same as Messages plays it, where it can be that.
+async fn as_caf(file: Checked) -> Result<(Checked, Option<Vec<u8>>), Failure> {
+    let read = tokio::task::spawn_blocking(move || {
+        let Checked { mut file, size } = file;
+        let mut bytes = Vec::new();
+        (&mut file).take(caf::MOST).read_to_end(&mut bytes)?;
+        file.rewind()?;
+        Ok::<_, io::Error>((Checked { file, size }, caf::of_ogg(&bytes)))
+    });
+    let read = read.await.map_err(io::Error::other).and_then(|read| read);
+    read.map_err(|error| Failure::Retry(format!("cannot read the voice note: {error}")))
 }
 
 fn broken() -> Failure {

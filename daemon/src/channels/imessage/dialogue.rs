@@ -406,19 +406,35 @@ async fn a_look_counts_only_what_came_after_the_message_was_begun_and_asks_for_l
 }
 
 #[tokio::test]
-async fn only_what_messages_plays_goes_as_a_voice_note() {
+async fn only_what_messages_plays_goes_as_a_voice_note_and_ogg_opus_in_its_wrapping() {
     let files = Files::new();
     let bare = part("");
-    for (name, kind, plays) in
-        [("a.caf", "audio/x-caf", true), ("a.MP3", "audio/mpeg", true), ("a.ogg", "audio/ogg", false)]
-    {
-        let mut voice = files.add(name, kind, b"hello");
+    let opus = crate::channels::imessage::caf::sample();
+    for (name, kind, bytes, goes_as) in [
+        ("a.caf", "audio/x-caf", &b"hello"[..], Some("a.caf")),
+        ("a.MP3", "audio/mpeg", b"hello", Some("a.MP3")),
+        ("a.ogg", "audio/ogg", &opus, Some("a.caf")),
+        // Vorbis, or one that breaks off.
+        ("a.ogg", "audio/ogg", &opus[..opus.len() - 1], None),
+        ("a.wav", "audio/wav", b"hello", None),
+    ] {
+        let mut voice = files.add(name, kind, bytes);
         voice.voice = true;
         let double = Double::start(&[CHAT, SENT]);
         let imessage = bluebubbles(double.port, true, &files);
         let wire = imessage.compose(&Letter { files: std::slice::from_ref(&voice), ..letter(ANNA, &bare) });
         let delivered = imessage.deliver_with_details(&wire, &key()).await.unwrap();
-        assert_eq!(double.heard()[1].contains("isAudioMessage"), plays, "{name}");
-        assert_eq!(delivered.note.is_some_and(|note| note.contains("sent as a file")), !plays, "{name}");
+        let heard = double.heard().remove(1);
+        assert_eq!(heard.contains("isAudioMessage"), goes_as.is_some(), "{name}");
+        assert_eq!(
+            delivered.note.is_some_and(|note| note.contains("sent as a file")),
+            goes_as.is_none(),
+            "{name}"
+        );
+        let name = goes_as.unwrap_or(name);
+        for piece in [format!("name=\"name\"\r\n\r\n{name}\r\n"), format!("filename=\"{name}\"")] {
+            assert!(heard.contains(&piece), "{piece} in {heard}");
+        }
+        assert_eq!(heard.contains("caff\0\u{1}"), kind == "audio/ogg" && goes_as.is_some(), "{heard}");
     }
 }

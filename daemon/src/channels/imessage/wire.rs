@@ -7,6 +7,7 @@
 
 use serde_json::{Value, json};
 
+use super::caf;
 use crate::{
     channels::{Act, Letter},
     message::deed::Deed,
@@ -79,13 +80,17 @@ pub(super) fn bluebubbles(letter: &Letter<'_>, private: bool) -> Value {
     }
     body["name"] = json!(file.name);
     let mut wire = request("message/attachment", letter.address, body);
+    wire["file"] = json!({ "file": file.reference(), "kind": file.kind });
     if file.voice {
-        match is_voice_note(&file.name) {
-            true => wire["body"]["isAudioMessage"] = json!(true),
-            false => wire["note"] = json!(VOICE_IS_A_FILE),
+        if is_voice_note(&file.name) {
+            wire["body"]["isAudioMessage"] = json!(true);
+        } else if file.kind == "audio/ogg" && file.size <= caf::MOST {
+            // Whether it can be one, its bytes say when it goes.
+            wire["file"]["as_caf"] = json!(true);
+        } else {
+            wire["note"] = json!(VOICE_IS_A_FILE);
         }
     }
-    wire["file"] = json!({ "file": file.reference(), "kind": file.kind });
     wire
 }
 
@@ -141,8 +146,8 @@ fn is_voice_note(name: &str) -> bool {
 const WORDS_APART: &str = "iMessage takes no words with a file: send them before it";
 
 /// What the receipt says of any other.
-const VOICE_IS_A_FILE: &str =
-    "the voice note was sent as a file: Messages takes .caf and .mp3 as voice notes";
+pub(super) const VOICE_IS_A_FILE: &str =
+    "the voice note was sent as a file: Messages takes .caf, .mp3 and Ogg Opus as voice notes";
 
 fn of(message: &str, what: &str, body: Value) -> Value {
     json!({ "by": "bluebubbles", "path": ["message", message, what], "body": body, "of": message })
