@@ -58,12 +58,15 @@ impl Heard {
 
     /// Writes down what must outlive the process. What is said beside a yes and is brief is the pace's matter, and drops nothing.
     pub(super) fn obey(&self, tx: &Transaction<'_>, longer_than: Duration) -> Result<Vec<Began>, StoreError> {
-        let mut began = vec![];
-        for none in self.allowances.iter().filter(|said| said.left == 0 && said.lasts > longer_than) {
-            let of = owner(&self.lane, none.scope);
-            let said = Said { account_is: self.account_is, lasts: none.lasts, why: self.why.as_deref() };
+        let none = self.allowances.iter().filter(|said| said.left == 0 && said.lasts > longer_than);
+        let mut none: Vec<_> = none.map(|none| (owner(&self.lane, none.scope), none.lasts)).collect();
+        // The widest first: what it covers is no news.
+        none.sort_by_key(|(of, _)| (!of.account.is_empty(), !of.address.is_empty()));
+        let (at, mut began) = (now_ms(), vec![]);
+        for (of, lasts) in none {
+            let said = Said { account_is: self.account_is, at, lasts, why: self.why.as_deref() };
             if pauses::pause(tx, &of, &said)? > WORTH_TELLING {
-                began.push(Began { of, lasts: none.lasts });
+                began.push(Began { of, lasts });
             }
         }
         Ok(began)

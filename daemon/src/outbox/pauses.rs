@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension as _, Params, Transaction, params};
+use rusqlite::{Connection, Params, Transaction, params};
 
 use super::{
     Outbox,
@@ -63,6 +63,8 @@ pub struct Wait {
 pub struct Said<'a> {
     /// To whom, where it is about an account.
     pub account_is: Option<Fingerprint>,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
     /// How long it takes nothing.
     pub lasts: Duration,
     /// Its words.
@@ -214,22 +216,17 @@ pub(super) fn wait_of(db: &Connection, message: &MessageRow) -> Result<Option<Wa
     }
 }
 
-/// Writes down that nothing is to be sent in `lane` for a while, unless it is paused for longer already; says how much longer
-/// than before that is. An empty address stands for all of an account's, an empty account for all of a channel's. Pauses
+/// Writes down that nothing is to be sent in `lane` for a while, unless it is paused for longer already; says how much longer that
+/// is than what was in its way before. An empty address stands for all of an account's, an empty account for all of a channel's. Pauses
 /// that are over go.
 pub fn pause(tx: &Transaction<'_>, lane: &Lane, said: &Said<'_>) -> Result<Duration, StoreError> {
-    let now = now_ms();
+    let now = said.at;
     let until = now.saturating_add(i64::try_from(said.lasts.as_millis()).unwrap_or(i64::MAX));
     // What all of a channel is told is told to no account.
     let who = said.account_is.filter(|_| !lane.account.is_empty());
     let who = who.map_or_else(Vec::new, |Fingerprint(who)| who.to_vec());
     tx.prepare_cached("DELETE FROM pauses WHERE until <= ?")?.execute([now])?;
-    let before: Option<i64> = tx
-        .prepare_cached(
-            "SELECT until FROM pauses WHERE channel = ? AND account = ? AND address = ? AND account_is = ?",
-        )?
-        .query_row(params![lane.channel, lane.account, lane.address, who], |row| row.get(0))
-        .optional()?;
+    let before = Pauses::read_for(tx, lane)?.of(lane, said.account_is).map(|pause| pause.until);
     let longer = until.saturating_sub(before.unwrap_or(now));
     tx.prepare_cached(
         "INSERT INTO pauses (channel, account, address, account_is, at, until, why) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -289,7 +286,9 @@ mod tests {
     async fn write_for(store: &Store, lane: &Lane, seconds: u64, account_is: Option<Fingerprint>) -> u64 {
         let lane = lane.clone();
         let lasts = Duration::from_secs(seconds);
-        let longer = move |tx: &Transaction<'_>| pause(tx, &lane, &Said { account_is, lasts, why: None });
+        let longer = move |tx: &Transaction<'_>| {
+            pause(tx, &lane, &Said { account_is, at: now_ms(), lasts, why: None })
+        };
         store.write(longer).await.unwrap().as_secs_f64().round() as u64
     }
 
@@ -307,6 +306,9 @@ mod tests {
         ] {
             let store = Store::open(directory.path()).unwrap();
             assert_eq!(write(&store, &paused, 6_775).await, 6_775);
+            // A narrower one is no news.
+            let chat = lane("c", "home", "ann");
+            assert_eq!(write(&store, &chat, 6_000).await, 0);
             // A shorter one takes nothing back.
             assert_eq!(write(&store, &paused, 1).await, 0);
             store.close();
