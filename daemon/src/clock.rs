@@ -38,6 +38,11 @@ pub fn rfc3339(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.3}"))
 }
 
+/// The same to the second, as people read times.
+pub fn to_the_second(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.0}"))
+}
+
 /// A time of [`now_ms`] in an answer or a listing, where every time is written as [`rfc3339`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub i64);

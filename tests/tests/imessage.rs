@@ -69,21 +69,49 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
         ensure!(done["state"] == "sent", "{done}");
     }
     // It arrived, and its answer was lost: it is found, and nobody gets it twice.
-    desk.next([Answer::Lost]);
+    desk.next_for("/message/text", Answer::Lost);
     let found = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
     ensure!(found["state"] == "sent", "{found}");
     let sent = desk.heard().iter().filter(|request| request.json()["message"] == "Once.").count();
     ensure!(sent == 1, "{sent}");
     // A file has nothing to be known by.
-    desk.next([Answer::Lost]);
+    desk.next_for("/message/attachment", Answer::Lost);
     let file = json!([{"base64": "aGVsbG8=", "name": "b.txt"}]);
     let unknown = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
     ensure!(unknown["state"] == "unknown", "{unknown}");
-    let words = "Failed to send message! See attached message error code.";
-    let no = json!({"status": 500, "message": "Message Send Error", "error": {"type": "iMessage Error", "message": words}, "data": {"error": 22}});
-    desk.next([Answer::Says(500, no)]);
-    let failed = agent.send_and_wait(&json!({"to": to, "message": "To a telephone."}))?;
-    ensure!(text(&failed, "error").contains("not on iMessage"), "{failed}");
+    // What Messages could not send: of a text the Private API's number gets lost, and of a file the server says yes.
+    for (answer, why) in [
+        (bluebubbles::text_not_sent_by_script(22), "not on iMessage"),
+        (bluebubbles::text_not_sent_by_helper(), "Messages did not send it"),
+    ] {
+        desk.next_for("/message/text", answer);
+        let failed = agent.send_and_wait(&json!({"to": to, "message": why}))?;
+        ensure!(failed["state"] == "failed" && text(&failed, "error").contains(why), "{failed}");
+    }
+    desk.next_for("/message/attachment", bluebubbles::file_not_sent(22));
+    let file = json!([{"base64": "aGVsbG8=", "name": "c.txt"}]);
+    let failed = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
+    ensure!(failed["state"] == "failed" && text(&failed, "error").contains("not on iMessage"), "{failed}");
+    // Its helper goes away between a caption and its file: the file waits, and the caption does not go again.
+    desk.next_for("/message/attachment", bluebubbles::file_without_helper());
+    let file = json!([{"base64": "aGVsbG8=", "name": "d.txt", "caption": "Only once."}]);
+    let sent = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let all = desk.heard();
+    let captions = all.iter().filter(|request| request.json()["message"] == "Only once.").count();
+    let is_file = |body: &[u8]| String::from_utf8_lossy(body).contains("filename=\"d.txt\"");
+    let files = all.iter().filter(|request| is_file(&request.body)).count();
+    ensure!((captions, files) == (1, 2), "{captions} captions, {files} files");
+    // What the hub speaks itself is a voice note, in the form in which Messages has its own.
+    let sent = agent.send_and_wait(&json!({"to": to, "voice": {"text": "Good morning."}}))?;
+    ensure!(sent["state"] == "sent" && !sent.to_string().contains("as a file"), "{sent}");
+    let note = desk.heard().pop().map(|request| String::from_utf8_lossy(&request.body).into_owned());
+    let is_note = |note: &str| {
+        ["name=\"isAudioMessage\"\r\n\r\ntrue", "filename=\"voice.caf\"", "\r\n\r\ncaff\0\u{1}", "opus"]
+            .iter()
+            .all(|piece| note.contains(piece))
+    };
+    ensure!(note.as_deref().is_some_and(is_note), "{note:?}");
 
     fs::write(&password, "a-wrong-password")?;
     let refused = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?;
@@ -188,6 +216,22 @@ async fn what_messages_marks_as_failed_is_never_told_as_sent() -> Result<()> {
         ensure!(why.contains("error 22, the recipient is not on iMessage"), "{version:?}: {failed}");
         ensure!(calls(folder.path())? == 1, "{version:?}: it went once");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_of_imsg_that_goes_meanwhile_takes_no_message_along() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut house = with_imsg(folder.path(), Version::Bridged).await?;
+    let agent = house.agent("courier").await?;
+    let to = "imessage:+4915112345679";
+    let before = agent.send_and_wait(&json!({"to": to, "message": "By the bridge."}))?;
+    ensure!(before["state"] == "sent", "{before}");
+    // It is there when it is asked what it can do, and not when it is to do it.
+    fs::write(folder.path().join("leaves"), "")?;
+    let sent = agent.send_and_wait(&json!({"to": to, "message": "By AppleScript."}))?;
+    ensure!(sent["state"] == "sent" && !folder.path().join("leaves").exists(), "{sent}");
+    ensure!(calls(folder.path())? == 2, "each went once");
     Ok(())
 }
 

@@ -33,7 +33,8 @@ pub struct Format {
     pub channel: &'static str,
     /// How text is rendered, for an account without settings of its own.
     pub flavour: Flavour,
-    /// The most that the text beside a picture or a file may have, in the flavour's unit, where that is less.
+    /// The most that the text beside a picture or a file may have, in the flavour's unit, where that is less: zero where it
+    /// always goes before it, as a part of its own.
     pub caption_limit: Option<usize>,
     /// How tool results are written. A column of its own: what a channel can show and what its agents are used to read
     /// are two questions.
@@ -189,11 +190,11 @@ pub const SIGNAL: Format = Format {
             - Headings become bold lines, a link's address follows its text, tables are lined up in monospace.\n",
 };
 
-/// iMessage, by either bridge: text and nothing else.
+/// iMessage, by either bridge: text and nothing else, and none with a file.
 pub const IMESSAGE: Format = Format {
     channel: "imessage",
     flavour: Flavour { markup: Markup::Plain, limit: Some(4000), unit: Unit::Utf16, tables: Tables::Plain },
-    caption_limit: None,
+    caption_limit: Some(0),
     tool_results: ToolResults::Plain,
     guide: "- Only plain text arrives: say what matters in words, not in bold.\n\
             - Nothing can be hidden: `||spoiler||` arrives behind the word (spoiler).\n\

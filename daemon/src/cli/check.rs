@@ -10,6 +10,7 @@ use crate::{
     channels::{self, DeliveryMode, account::Accounts},
     config::{Agent, Config},
     hub::{HubError, broker_elsewhere, check_agents, open_accounts, unusable_names, voice},
+    outbox::pauses::Pauses,
     printing::{print_note, print_result},
     store::{DirectoryLock, Store, StoreError},
 };
@@ -55,7 +56,11 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         return Ok(());
     }
     let mut found = taken(&config);
-    found.extend(ask(&accounts).await);
+    let pauses = paused(&config).unwrap_or_else(|error| {
+        print_note!("warning: cannot see which platforms have asked for a pause: {error}");
+        Pauses::default()
+    });
+    found.extend(ask(&accounts, &pauses).await);
     if let Some(broker) = &broker {
         let account = format!("{}:{}", broker.host, broker.port);
         print_note!("asking the broker at {account} …");
@@ -145,6 +150,16 @@ fn nobody_decides(config: &Config) -> Vec<String> {
     paired.warnings(config.approval.allow_software_companion, config.approval.quorum)
 }
 
+/// The pauses that the hub keeps to. Before its first start there are none.
+fn paused(config: &Config) -> Result<Pauses, String> {
+    let path = config.hub.data_dir.join("gatepost.db");
+    if !path.exists() {
+        return Ok(Pauses::default());
+    }
+    let db = audit::open(&path).map_err(|error| error.to_string())?;
+    Pauses::read(&db).map_err(|error| error.to_string())
+}
+
 /// What is ready, as whom; or is not, and why.
 struct Found {
     channel: String,
@@ -154,11 +169,18 @@ struct Found {
     ready: Result<String, String>,
 }
 
-async fn ask(accounts: &Accounts) -> Vec<Found> {
+/// Asks every platform that has not asked for a pause.
+async fn ask(accounts: &Accounts, pauses: &Pauses) -> Vec<Found> {
     let mut found = vec![];
     for (channel, account, adapter) in accounts.iter() {
-        print_note!("asking {channel}.{account} …");
-        let ready = channels::ready(adapter.as_ref()).await.map_err(|error| error.to_string());
+        let paused = pauses.of_account(channel, account, accounts.fingerprint(channel, account));
+        let ready = match paused {
+            Some(pause) => Err(pause.in_its_words()),
+            None => {
+                print_note!("asking {channel}.{account} …");
+                channels::ready(adapter.as_ref()).await.map_err(|error| error.to_string())
+            }
+        };
         let (channel, account) = (channel.to_owned(), account.to_owned());
         found.push(Found { channel, account, mode: Some(adapter.capabilities().mode), ready });
     }

@@ -21,7 +21,6 @@ use super::{
     Pipeline,
     current::Current,
     lanes::{Claim, Lanes},
-    pace::Pace,
     send::Turned,
 };
 use crate::{
@@ -56,10 +55,10 @@ struct AtWork {
 
 /// A look at the heads of lanes.
 struct Look {
+    pipeline: Pipeline,
     now: i64,
     unsettled: Option<i64>,
     lanes: Lanes,
-    pace: Pace,
     /// Heads that go now.
     begin: Vec<(Claim, i64)>,
     /// When the next one does.
@@ -78,24 +77,25 @@ enum Turn {
 }
 
 impl Turn {
-    fn of(head: &Head, pauses: &Pauses, unsettled: Option<i64>, now: i64) -> Self {
+    fn of(head: &Head, paused_until: Option<i64>, unsettled: Option<i64>, now: i64) -> Self {
         if unsettled.is_some_and(|since| head.accepted_at < since) {
             return Self::Unsettled;
         }
-        let due = head.due_at.max(pauses.until(&head.lane).unwrap_or(0)).min(head.deadline);
+        let due = head.due_at.max(paused_until.unwrap_or(0)).min(head.deadline);
         if due > now { Self::At(due) } else { Self::Now }
     }
 }
 
 impl Look {
     fn see(&mut self, pauses: &Pauses, head: Head) {
-        let at = match Turn::of(&head, pauses, self.unsettled, self.now) {
+        let paused_until = self.pipeline.paused_until(pauses, &head.lane);
+        let at = match Turn::of(&head, paused_until, self.unsettled, self.now) {
             Turn::Unsettled => return,
             Turn::At(due) => due,
             Turn::Now => {
                 // Whoever has the lane says when it is free.
                 let Some(claim) = self.lanes.claim(&head.lane) else { return };
-                match self.pace.take(&head.lane) {
+                match self.pipeline.0.pace.take(&head.lane) {
                     // What is over needs no token, but it does not come up often.
                     Ok(()) => return self.begin.push((claim, head.seq)),
                     Err(wait) => self.now.saturating_add(milliseconds(wait)).min(head.deadline),
@@ -263,8 +263,8 @@ impl Current {
 
 impl Pipeline {
     fn look(&self, at_work: &AtWork, unsettled: Option<i64>, next: Option<i64>) -> Look {
-        let (lanes, pace) = (at_work.lanes.clone(), self.0.pace.clone());
-        Look { now: now_ms(), unsettled, lanes, pace, begin: vec![], next }
+        let (pipeline, lanes) = (self.clone(), at_work.lanes.clone());
+        Look { pipeline, now: now_ms(), unsettled, lanes, begin: vec![], next }
     }
 
     /// The lane's head, if it can go now.
@@ -274,7 +274,8 @@ impl Pipeline {
         }
         let (unsettled, lane) = (self.0.outbox.store().unsettled_since(), claim.lane());
         let Some((head, pauses)) = self.0.outbox.head(lane)? else { return Ok(None) };
-        let goes = Turn::of(&head, &pauses, unsettled, now_ms()) == Turn::Now;
+        let paused_until = self.paused_until(&pauses, lane);
+        let goes = Turn::of(&head, paused_until, unsettled, now_ms()) == Turn::Now;
         Ok((goes && self.0.pace.take(lane).is_ok()).then_some(head.seq))
     }
 

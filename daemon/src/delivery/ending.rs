@@ -14,6 +14,7 @@ use crate::{
         state::{Event, PartState, State},
     },
     outbox::{
+        pauses::PUT_BACK,
         row::MessageRow,
         transition::{self, Change, TransitionError},
     },
@@ -112,7 +113,7 @@ impl Ending {
 
     /// For a part whose turn has come while the platform takes nothing.
     pub(super) fn paused(until: i64, part: PartState, best_effort: bool) -> Self {
-        let why = "the platform asked for a pause".to_owned();
+        let why = PUT_BACK.to_owned();
         Self::Later { due_at: until, counts: false, part, why }.unless_it_may_be_dropped(best_effort)
     }
 

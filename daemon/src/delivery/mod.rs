@@ -9,7 +9,7 @@
 //! - [`hooks`]: the house's own programs, which may change or cancel a message;
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
-//! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave;
+//! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave; `obey`: what platforms say of that;
 //! - [`send`]: one message's parts, each marked before its request leaves; `attempt`: one of them; [`spoken`]: the words of a recording that is refused;
 //! - [`ending`]: what a failed attempt means;
 //! - [`listening`]: accounts that hear from their platforms;
@@ -28,6 +28,7 @@ mod judge;
 mod lanes;
 pub mod listening;
 mod locate;
+mod obey;
 pub mod operate;
 pub mod pace;
 pub mod plan;
@@ -157,9 +158,16 @@ impl Pipeline {
         Self::new(shared)
     }
 
-    /// Forgets what these accounts, by channel and name, would not say: they were opened anew.
-    pub fn forget(&self, accounts: &[(String, String)]) {
+    /// Forgets what these accounts, by channel and name, would not say: they were opened anew. What a platform said of its limits is
+    /// forgotten only where an account stands for somebody else than `before`.
+    pub fn forget(&self, accounts: &[(String, String)], before: &Self) {
         self.0.identities.forget(accounts);
+        let who = |of: &Self, channel: &str, account: &str| of.0.accounts.fingerprint(channel, account);
+        for (channel, account) in accounts {
+            if who(self, channel, account) != who(before, channel, account) {
+                self.0.pace.forget(channel, account);
+            }
+        }
     }
 
     /// The queue.

@@ -1,7 +1,8 @@
 //! Whether the platforms would take something now, asked before anybody has written it: by a runner before it lets an agent
 //! have its turn, by a person who looks.
 //!
-//! However often the hub is asked, a platform is asked once a minute at most, and not waited for longer than a person would.
+//! However often the hub is asked, a platform is asked once a minute at most, and not waited for longer than a person would. One
+//! that has asked for a pause is not asked at all: it takes nothing until then.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +16,11 @@ use tokio::sync::Mutex;
 use utoipa::ToSchema;
 
 use super::Pipeline;
-use crate::channels::{self, Adapter, DeliveryMode, account::Accounts};
+use crate::{
+    channels::{self, Adapter, DeliveryMode, account::Accounts},
+    clock::rfc3339,
+    store::StoreError,
+};
 
 /// How long an answer counts.
 const FRESH: Duration = Duration::from_mins(1);
@@ -35,6 +40,9 @@ pub struct Ready {
     pub ready: bool,
     /// As whom it is logged in, or why it is not ready.
     pub said: String,
+    /// Until when its platform has asked to be left alone; it is not ready then. RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_until: Option<String>,
 }
 
 /// What the platforms said last, and when.
@@ -49,9 +57,20 @@ struct Known {
     ready: Ready,
 }
 
+/// A platform has asked to be left alone.
+struct Paused {
+    said: String,
+    until: String,
+}
+
 impl Readiness {
-    /// Of these accounts, in their order.
-    async fn of(&self, accounts: &Accounts, counts: impl Fn(&str, &str) -> bool) -> Vec<Ready> {
+    /// Of these accounts, in their order. One that is `paused` is not asked.
+    async fn of(
+        &self,
+        accounts: &Accounts,
+        counts: impl Fn(&str, &str) -> bool,
+        paused: impl Fn(&str, &str) -> Option<Paused>,
+    ) -> Vec<Ready> {
         // Held meanwhile: whoever asks at the same time wants the same answers.
         let mut known = self.0.lock().await;
         let asked = accounts.iter().filter(|(channel, account, _)| counts(channel, account)).map(
@@ -60,38 +79,47 @@ impl Readiness {
                 let known = known.get(&key).filter(|known| known.at.elapsed() < FRESH);
                 let own = Arc::downgrade(adapter);
                 let fresh = known.filter(|known| known.adapter.ptr_eq(&own)).cloned();
+                let paused = paused(channel, account);
                 async move {
-                    if let Some(fresh) = fresh {
-                        return (key, fresh);
-                    }
                     let mode = adapter.capabilities().mode;
+                    let (channel, account) = key.clone();
+                    if let Some(Paused { said, until }) = paused {
+                        let paused_until = Some(until);
+                        return (Ready { channel, account, mode, ready: false, said, paused_until }, None);
+                    }
+                    if let Some(fresh) = fresh {
+                        return (fresh.ready.clone(), Some((key, fresh)));
+                    }
                     let asked = tokio::time::timeout(LONGEST, channels::ready(adapter.as_ref()));
                     let (ready, said) = match asked.await {
                         Ok(Ok(said)) => (true, said),
                         Ok(Err(why)) => (false, why.to_string()),
                         Err(_) => {
                             let why = format!("it did not answer within {} s", LONGEST.as_secs());
-                            (false, mode.not_ready(channel, &why))
+                            (false, mode.not_ready(&channel, &why))
                         }
                     };
-                    let (channel, account) = key.clone();
-                    let ready = Ready { channel, account, mode, ready, said };
-                    (key, Known { at: Instant::now(), adapter: own, ready })
+                    let ready = Ready { channel, account, mode, ready, said, paused_until: None };
+                    (ready.clone(), Some((key, Known { at: Instant::now(), adapter: own, ready })))
                 }
             },
         );
-        let found = join_all(asked).await;
-        let told = found.iter().map(|(_, known)| known.ready.clone()).collect();
+        let (told, found): (Vec<_>, Vec<_>) = join_all(asked).await.into_iter().unzip();
         known.retain(|_, known| known.adapter.strong_count() > 0);
-        known.extend(found);
+        known.extend(found.into_iter().flatten());
         told
     }
 }
 
 impl Pipeline {
-    /// Whether the accounts that an agent may write from are ready; all of them, for nobody in particular.
-    pub async fn ready(&self, agent: Option<&str>) -> Vec<Ready> {
+    /// Whether the accounts that an agent may write from are ready; all of them, for nobody in particular, who also reads what a
+    /// platform said when it asked for a pause: it may be about another agent's message.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn ready(&self, agent: Option<&str>) -> Result<Vec<Ready>, StoreError> {
         let house = &self.0;
+        let pauses = house.outbox.pauses().await?;
         let rules = agent.map(|agent| house.agents.get(agent));
         let counts = |channel: &str, account: &str| match rules {
             None => true,
@@ -101,6 +129,11 @@ impl Pipeline {
                 rules.rights.reach(channel) && bound.is_none_or(|bound| bound == account)
             }
         };
-        house.readiness.of(&house.accounts, counts).await
+        let paused = |channel: &str, account: &str| {
+            let pause = pauses.of_account(channel, account, house.accounts.fingerprint(channel, account))?;
+            let said = if agent.is_some() { pause.sentence() } else { pause.in_its_words() };
+            Some(Paused { said, until: rfc3339(pause.until) })
+        };
+        Ok(house.readiness.of(&house.accounts, counts, paused).await)
     }
 }

@@ -47,6 +47,7 @@ impl Pipeline {
         for message in self.0.outbox.live_in_state(State::Sending).await? {
             self.take_up(&message).await?;
         }
+        self.wake_others().await?;
         Ok(())
     }
 

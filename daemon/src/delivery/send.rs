@@ -4,7 +4,7 @@
 //! the platform deduplicates, while that key is valid, or where whoever asked prefers two to none; otherwise nobody knows,
 //! and the agent is told so.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rusqlite::Transaction;
 use serde_json::json;
@@ -15,7 +15,8 @@ use super::{
     current::Current,
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
-    pace::{BRIEF, owner},
+    obey::Heard,
+    pace::BRIEF,
     spoken::Arrived,
 };
 use crate::{
@@ -29,7 +30,6 @@ use crate::{
         state::{Event, PartState, State},
     },
     outbox::{
-        pauses,
         row::{Lane, MessageRow, PartRow},
         transition::{self, Change, TransitionError},
     },
@@ -120,7 +120,7 @@ impl Pipeline {
         let until = match waited {
             Ok(Err(long)) => now_ms().saturating_add(i64::try_from(long.as_millis()).unwrap_or(i64::MAX)),
             // Whether its time is over is asked next.
-            Ok(Ok(())) | Err(_) => match self.0.outbox.pauses().await?.until(&lane) {
+            Ok(Ok(())) | Err(_) => match self.paused_until(&self.0.outbox.pauses().await?, &lane) {
                 None => return Ok(true),
                 Some(until) => until,
             },
@@ -154,29 +154,39 @@ impl Pipeline {
         }
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
         let again = open.then_some(Again { resend });
-        let (delivered, mut heard) = heard::listening(self.attempt(seq, part, adapter, again)).await;
+        let (delivered, mut allowances) = heard::listening(self.attempt(seq, part, adapter, again)).await;
         let delivered = delivered?;
-        if let Err(
-            Failed::Asking(Failure::Wait { after, .. }) | Failed::Sending(Failure::Wait { after, .. }),
-        ) = &delivered
-        {
-            heard.push(Allowance::none(Scope::Chat, *after));
+        let failure = delivered.as_ref().err().map(Failed::failure);
+        if let Some(Failure::Wait { after, .. }) = failure {
+            allowances.push(Allowance::none(Scope::Chat, *after));
         }
-        heard.iter().for_each(|allowance| self.0.pace.learn(&lane, allowance));
+        let why = failure.map(|failure| match failure {
+            Failure::Wait { why, .. } => why.clone(),
+            failure => failure.to_string(),
+        });
+        let account_is = self.0.accounts.fingerprint(&lane.channel, &lane.account);
+        let heard = Arc::new(Heard { lane, account_is, allowances, why });
+        heard.learn(&self.0.pace);
+        let written = Arc::clone(&heard);
         let failed = match delivered {
             Ok(Arrived { id, note, recipients }) => {
                 let confirmed = PartState::Confirmed;
-                self.0
+                let began = self
+                    .0
                     .outbox
                     .record(seq, move |tx| {
-                        obey(tx, &lane, &heard, BRIEF)?;
+                        let began = written.obey(tx, BRIEF)?;
                         transition::settle_part(tx, seq, index, confirmed, id.as_deref(), note.as_deref())?;
                         if let Some(recipients) = &recipients {
                             transition::part_reached(tx, seq, index, recipients)?;
                         }
-                        if place.last { confirm(tx, seq) } else { Ok(()) }
+                        if place.last {
+                            confirm(tx, seq)?;
+                        }
+                        Ok(began)
                     })
                     .await?;
+                heard.tell(&began);
                 return Ok(true);
             }
             Err(failed) => failed,
@@ -197,16 +207,19 @@ impl Pipeline {
             Failed::Sending(failure) => Ending::of(failure, &tried),
             Failed::Asking(failure) => Ending::of_a_question(failure, &tried),
         };
-        self.0
+        let began = self
+            .0
             .outbox
             .record(seq, move |tx| {
-                obey(tx, &lane, &heard, Duration::ZERO)?;
+                let began = written.obey(tx, Duration::ZERO)?;
                 if asked {
                     transition::part_asked(tx, seq, index)?;
                 }
-                end.write(tx, seq, index)
+                end.write(tx, seq, index)?;
+                Ok(began)
             })
             .await?;
+        heard.tell(&began);
         Ok(false)
     }
 
@@ -229,9 +242,11 @@ impl Pipeline {
 
     /// Ends a message whose time is over before it could be sent, or sent again.
     pub(super) async fn out_of_time(&self, head: &MessageRow) -> Result<(), TransitionError> {
-        let reason = match &head.reason {
-            Some(last) => format!("its time was over; the last attempt said: {last}"),
-            None => "its time was over before it could be sent".to_owned(),
+        let paused = self.0.outbox.wait_of(head)?;
+        let reason = match (paused, &head.reason) {
+            (Some(wait), _) => format!("its time was over before it could be sent: {}", wait.sentence()),
+            (None, Some(last)) => format!("its time was over; the last attempt said: {last}"),
+            (None, None) => "its time was over before it could be sent".to_owned(),
         };
         self.fail(head.seq, Code::Expired, reason).await
     }
@@ -292,18 +307,4 @@ fn confirm(tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
     let ids = transition::platform_ids(tx, seq)?;
     let change = Change::hub(Event::Confirm, None).facts(json!({"platform_ids": ids}));
     transition::apply(tx, seq, &change).map(drop)
-}
-
-/// A platform that takes nothing more for a while is left alone by all that goes the same way, also over a restart. What it
-/// says beside a yes and what is brief is the pace's matter, and drops nothing.
-fn obey(
-    tx: &Transaction<'_>,
-    lane: &Lane,
-    heard: &[Allowance],
-    longer_than: Duration,
-) -> Result<(), TransitionError> {
-    for none in heard.iter().filter(|allowance| allowance.left == 0 && allowance.lasts > longer_than) {
-        pauses::pause(tx, &owner(lane, none.scope), none.lasts)?;
-    }
-    Ok(())
 }

@@ -220,6 +220,10 @@ impl Pipeline {
         match accepted {
             Accepted::New((message, receipt)) => {
                 tell(&message);
+                let receipt = match outbox.wait_of(&message).map_err(unavailable)? {
+                    Some(wait) => wait.told(receipt),
+                    None => receipt,
+                };
                 self.0.approvals.explain(receipt).map_err(unavailable)
             }
             Accepted::Before(seq) => self.receipt(seq).await.map_err(unavailable),

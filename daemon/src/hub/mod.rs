@@ -285,7 +285,7 @@ impl Hub {
             retention: config.queue.retention.0,
             audit_retention: config.queue.audit_retention.0,
         };
-        let upkeep = tokio::spawn(upkeep::keep_up(outbox.clone(), files, signer.clone(), plan));
+        let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), plan));
         let events = Events::new(approvals);
         let companions = link.companions().clone();
         let load = Load::new("http");
@@ -294,7 +294,7 @@ impl Hub {
             reload: reload.clone(),
             events: events.clone(),
             metrics: Metrics::new(
-                outbox,
+                current.clone(),
                 companions.presence().clone(),
                 load.clone(),
                 broker.as_ref().map(Broker::load).cloned(),

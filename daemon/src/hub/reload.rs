@@ -196,8 +196,12 @@ impl Shared {
             audit::append(tx, &Entry { actor: &by, event: RELOADED, message: None, detail })
         });
         written.await?;
-        next.pipeline.forget(&accounts);
+        next.pipeline.forget(&accounts, &self.current.pipeline());
         self.current.replace(next.pipeline.clone());
+        // What it says holds all the same; whoever waits in vain waits a while longer.
+        if let Err(error) = next.pipeline.wake_others().await {
+            tracing::error!(%error, "cannot look after what waits for accounts that are others now");
+        }
         holds.config = next.config;
         holds.opened = next.opened;
         holds.listening.follow(&next.pipeline).await;

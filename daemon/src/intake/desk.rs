@@ -161,9 +161,10 @@ impl Desk<'_> {
         let rows = self.pipeline.outbox().list(Filter { agent, state, limit }).await.map_err(broken)?;
         let held = rows.iter().filter(|row| row.state == State::Held).map(|row| row.id.clone()).collect();
         let mut asked = self.pipeline.asked_about(held).await.map_err(broken)?;
+        let pauses = self.pipeline.outbox().pauses().await.map_err(broken)?;
         let summary = |row: MessageRow| {
-            let asked = asked.remove(&row.id);
-            Summary::of(row, asked)
+            let (asked, wait) = (asked.remove(&row.id), pauses.wait_of(&row));
+            Summary::of(row, asked, wait.as_ref())
         };
         Ok(rows.into_iter().map(summary).collect())
     }

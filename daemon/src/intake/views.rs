@@ -8,7 +8,10 @@ use crate::{
         receipt::{Asked, Receipt},
         state::State,
     },
-    outbox::row::{MessageRow, PartRow},
+    outbox::{
+        pauses::Wait,
+        row::{MessageRow, PartRow},
+    },
 };
 
 /// A line of a listing.
@@ -30,6 +33,9 @@ pub(super) struct Summary {
     code: Option<String>,
     /// Why it is where it is. Only if nothing went wrong.
     reason: Option<String>,
+    /// While its platform takes nothing: until when, as the platform asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_until: Option<String>,
     /// What went wrong.
     error: Option<String>,
     /// Who can be asked about it, if it is held; with a `problem` if these are too few.
@@ -38,8 +44,8 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// A message, and who can be asked about it now.
-    pub(super) fn of(message: MessageRow, asked: Option<Asked>) -> Self {
+    /// A message, who can be asked about it now, and what it waits for if its platform takes nothing.
+    pub(super) fn of(message: MessageRow, asked: Option<Asked>, wait: Option<&Wait>) -> Self {
         let (reason, error) = message.why();
         Self {
             to: message.target().to_string(),
@@ -49,7 +55,8 @@ impl Summary {
             account: message.account,
             accepted_at: time(message.accepted_at),
             code: message.code,
-            reason,
+            reason: wait.map(Wait::reason).or(reason),
+            paused_until: wait.map(Wait::until),
             error,
             asked,
         }
@@ -104,6 +111,8 @@ impl Whole {
         }
         // Of a held one the approval's, which is earlier.
         receipt.deadline.get_or_insert_with(|| time(message.deadline));
+        // So written, times sort as texts.
+        let due_at = time(message.due_at).max(receipt.paused_until.clone().unwrap_or_default());
         Self {
             receipt,
             agent: message.agent,
@@ -115,7 +124,7 @@ impl Whole {
             message: message.text,
             written: message.written,
             accepted_at: time(message.accepted_at),
-            due_at: (!message.state.is_final()).then(|| time(message.due_at)),
+            due_at: (!message.state.is_final()).then_some(due_at),
             ended_at: message.ended_at.map(time),
             attempts: message.attempts,
             approvals: None,

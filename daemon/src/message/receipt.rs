@@ -43,6 +43,9 @@ pub struct Receipt {
     /// While it is held: until when a person can decide; it expires then. RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
+    /// While its platform takes nothing: until when, as the platform asked. RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_until: Option<String>,
     /// While it is held: who can be asked now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,

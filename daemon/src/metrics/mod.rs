@@ -9,6 +9,7 @@ mod exposition;
 pub mod reloads;
 
 use std::{
+    collections::BTreeMap,
     fs,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -18,10 +19,15 @@ use rusqlite::{Connection, OptionalExtension as _};
 use crate::{
     approval::presence::Presence,
     audit,
+    channels::account::Accounts,
     connections::load::Load,
+    delivery::current::Current,
     message::state::State,
-    outbox::{Outbox, row},
-    store::{Room, StoreError, now_ms},
+    outbox::{
+        pauses::{Pause, Pauses},
+        row,
+    },
+    store::{Room, Space, StoreError, now_ms},
 };
 use exposition::{Kind, Text};
 use reloads::Reloads;
@@ -35,7 +41,7 @@ const WAITING: [State; 2] = [State::Ready, State::Held];
 /// A handle on the figures. Clones share it.
 #[derive(Clone)]
 pub struct Metrics {
-    outbox: Outbox,
+    current: Current,
     presence: Presence,
     http: Load,
     broker: Option<Load>,
@@ -53,6 +59,8 @@ struct Counted {
     bytes: i64,
     /// Since when the oldest waits, in milliseconds since 1970.
     oldest: [Option<i64>; 2],
+    /// When platforms take something again that have asked for a pause.
+    pauses: Pauses,
     /// Cards that were put and cards that had to wait, by agent, since there is a database.
     cards: Vec<(String, i64, i64)>,
     /// Held messages that nobody is asked about yet.
@@ -64,27 +72,29 @@ struct Counted {
 }
 
 impl Metrics {
-    /// The figures of the hub with this outbox and these companions, of its HTTP server, of its broker, if that is its own, and
+    /// The figures of the hub with this pipeline and these companions, of its HTTP server, of its broker, if that is its own, and
     /// of its configuration.
     pub fn new(
-        outbox: Outbox,
+        current: Current,
         presence: Presence,
         http: Load,
         broker: Option<Load>,
         reloads: Reloads,
     ) -> Self {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { outbox, presence, http, broker, reloads, started }
+        Self { current, presence, http, broker, reloads, started }
     }
 
     /// All figures as they are now.
     pub async fn text(&self) -> Result<String, StoreError> {
-        let counted = self.outbox.store().read(count).await?;
+        let pipeline = self.current.pipeline();
+        let counted = pipeline.outbox().store().read(count).await?;
         let mut text = Text::default();
         text.family("gatepost_build_info", Kind::Gauge, "Which gatepost this is; always 1.");
         text.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1.0);
         write_messages(&mut text, &counted);
-        self.write_disk(&mut text, &counted);
+        write_pauses(&mut text, &counted.pauses, pipeline.accounts());
+        write_disk(&mut text, &counted, pipeline.outbox().store().space());
         write_cards(&mut text, &counted);
         text.family("gatepost_companions_registered", Kind::Gauge, "Companions that may decide.");
         text.sample(&[], as_f64(self.presence.registered()));
@@ -131,31 +141,27 @@ impl Metrics {
         );
         write_refused(text, broker);
     }
+}
 
-    fn write_disk(&self, text: &mut Text, counted: &Counted) {
-        let room = self.outbox.store().space().look();
-        text.family(
-            "gatepost_disk_state",
-            Kind::Gauge,
-            "Room on the hub's disk: 1 for the state that it is in. Only with plenty are messages accepted; with plenty or \
-             short they are sent.",
-        );
-        for state in Room::ALL {
-            text.sample(&[("state", state.word())], if state == room { 1.0 } else { 0.0 });
-        }
-        if let Some(free) = self.outbox.store().space().free() {
-            text.family(
-                "gatepost_disk_free_bytes",
-                Kind::Gauge,
-                "What may still be written on the hub's disk.",
-            );
-            text.sample(&[], as_f64(free));
-        }
-        text.family("gatepost_database_bytes", Kind::Gauge, "Size of the hub's database.");
-        text.sample(&[], counted.size as f64);
-        text.family("gatepost_audit_rows_total", Kind::Counter, "Rows that the audit ever had.");
-        text.sample(&[], counted.audit as f64);
+fn write_disk(text: &mut Text, counted: &Counted, space: &Space) {
+    let room = space.look();
+    text.family(
+        "gatepost_disk_state",
+        Kind::Gauge,
+        "Room on the hub's disk: 1 for the state that it is in. Only with plenty are messages accepted; with plenty or \
+         short they are sent.",
+    );
+    for state in Room::ALL {
+        text.sample(&[("state", state.word())], if state == room { 1.0 } else { 0.0 });
     }
+    if let Some(free) = space.free() {
+        text.family("gatepost_disk_free_bytes", Kind::Gauge, "What may still be written on the hub's disk.");
+        text.sample(&[], as_f64(free));
+    }
+    text.family("gatepost_database_bytes", Kind::Gauge, "Size of the hub's database.");
+    text.sample(&[], counted.size as f64);
+    text.family("gatepost_audit_rows_total", Kind::Counter, "Rows that the audit ever had.");
+    text.sample(&[], counted.audit as f64);
 }
 
 /// Without a refusal there is no sample.
@@ -191,6 +197,37 @@ fn write_messages(text: &mut Text, counted: &Counted) {
     }
 }
 
+fn write_pauses(text: &mut Text, pauses: &Pauses, accounts: &Accounts) {
+    let (mut of_accounts, mut conversations) = (BTreeMap::new(), BTreeMap::<_, u64>::new());
+    for Pause { lane, until, .. } in pauses.holding(|channel, account| accounts.fingerprint(channel, account))
+    {
+        let of = (lane.channel.as_str(), lane.account.as_str());
+        if lane.address.is_empty() {
+            let longest = of_accounts.entry(of).or_insert(*until);
+            *longest = (*longest).max(*until);
+        } else {
+            *conversations.entry(of).or_default() += 1;
+        }
+    }
+    text.family(
+        "gatepost_paused_until_seconds",
+        Kind::Gauge,
+        "When an account's platform takes something again that has asked to wait, in seconds since 1970; without an account, \
+         all of a channel. Without a pause there is no sample.",
+    );
+    for ((channel, account), until) in of_accounts {
+        text.sample(&[("channel", channel), ("account", account)], until as f64 / 1000.0);
+    }
+    text.family(
+        "gatepost_paused_conversations",
+        Kind::Gauge,
+        "Conversations in which an account's platform has asked to wait.",
+    );
+    for ((channel, account), n) in conversations {
+        text.sample(&[("channel", channel), ("account", account)], as_f64(n));
+    }
+}
+
 fn write_cards(text: &mut Text, counted: &Counted) {
     text.family("gatepost_cards_total", Kind::Counter, "Messages that people were asked about, by agent.");
     for (agent, put, _) in &counted.cards {
@@ -223,6 +260,7 @@ fn count(db: &Connection) -> Result<Counted, StoreError> {
         queue: by_channel(row::DEPTHS)?,
         bytes: number("SELECT bytes FROM depth")?,
         oldest: [oldest(WAITING[0])?, oldest(WAITING[1])?],
+        pauses: Pauses::read(db)?,
         cards: by_agent(db)?,
         later: number(
             "SELECT count(*) FROM approvals INDEXED BY approvals_later WHERE decided_at IS NULL AND card_at IS NULL",

@@ -324,12 +324,17 @@ const APPROVAL: &str = "SELECT deadline,
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
     let parts = PartRow::all(db, message.seq)?.into_iter();
     let (seq, state) = (message.seq, message.state);
+    let wait = pauses::wait_of(db, &message)?;
     let told = |PartRow { state: of_part, platform_id, error, recipients, .. }| PartReceipt {
         platform_id,
         recipients,
         ..PartReceipt::new(state, of_part, error)
     };
     let receipt = receipt_of(message, parts.map(told).collect());
+    let receipt = match &wait {
+        Some(wait) => wait.told(receipt),
+        None => receipt,
+    };
     let waits: Option<(i64, bool)> =
         db.prepare_cached(APPROVAL)?.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let Some((deadline, decided_by_software)) = waits else { return Ok(receipt) };
@@ -349,6 +354,7 @@ pub(crate) fn receipt_of(message: MessageRow, parts: Vec<PartReceipt>) -> Receip
         state: message.state,
         hint: Receipt::hint(message.state, message.code.as_deref()).map(Cow::Borrowed),
         deadline: None,
+        paused_until: None,
         asked: None,
         decided_by_software: false,
         code: message.code,

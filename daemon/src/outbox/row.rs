@@ -59,6 +59,12 @@ pub(super) const HEAD_OF: &str = concat!(
     " AND channel = ? AND account = ? AND address = ? ORDER BY released LIMIT 1"
 );
 pub(super) const LANE_OF: &str = "SELECT channel, account, address, state FROM messages WHERE seq = ?";
+/// Put back for an account that stands for somebody else now.
+pub(super) const OTHERS: &str = concat!(
+    "SELECT seq FROM messages WHERE ",
+    released!(),
+    " AND channel = ? AND account = ? AND state = 'ready' AND due_at > ? AND account_is <> ?"
+);
 pub(super) const QUEUED: &str = concat!(
     "SELECT count(*) FROM messages WHERE ",
     live!(),
@@ -389,6 +395,7 @@ mod tests {
             HEADS,
             HEAD_OF,
             LANE_OF,
+            OTHERS,
             QUEUED,
             DEPTHS,
             OLDEST,
@@ -399,6 +406,7 @@ mod tests {
             super::super::edits::FIRST,
             super::super::edits::NEWEST,
             super::super::edits::QUOTE,
+            super::super::pauses::OF_LANE,
             crate::approval::WAITING,
             crate::approval::cards::LATER,
             crate::approval::cards::HAD,

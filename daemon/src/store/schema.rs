@@ -411,6 +411,22 @@ CREATE TRIGGER cards_later AFTER UPDATE OF card_at ON approvals
 ", "
 -- Who the account of a message is, as a hash of its settings. Nothing for what was accepted before there was one.
 ALTER TABLE messages ADD COLUMN account_is BLOB;
+","
+-- To whom a platform said that it takes nothing, and in which words. What stands there already holds whoever the account is.
+CREATE TABLE pauses_kept AS SELECT * FROM pauses;
+DROP TABLE pauses;
+CREATE TABLE pauses (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    account_is BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    why TEXT,
+    PRIMARY KEY (channel, account, address, account_is)
+) STRICT;
+INSERT INTO pauses SELECT channel, account, address, x'', at, until, NULL FROM pauses_kept;
+DROP TABLE pauses_kept;
 "];
 
 /// How many migrations a database has seen.

@@ -15,6 +15,7 @@
 //! - `interfaces/chatInterface.ts`@1c8ca8038e046cc11768547c738feee0c3585dd4
 //! - `interfaces/generalInterface.ts`@560b1e51499517f10734d9a5f863e37f3fb6d031
 //! - `interfaces/messageInterface.ts`@8621aa5b750b6c418e080f791e9afe0860da71c1 (without `textFormatting`)
+//! - `checkPrivateApiStatus` of `../helpers/utils.ts`@0e1ef4956fbefbb8df8f8dc1bc3ca7de73496f55
 //!
 //! `textFormatting` and `forceNew`, which a later one accepts and 1.9.9 may not, are refused here. The server ignores
 //! a member that a rule does not name; here it is refused, for nothing that is sent is to be ignored.
@@ -28,13 +29,77 @@ use anyhow::Result;
 use gatepost::store::now_ms;
 use serde_json::{Value, json};
 
-use super::{Desk, Request, members, text};
+use super::{Answer, Desk, Request, members, text};
 
 /// Its password, as it stands in an address.
 pub const PASSWORD: &str = "bluebubbles-password";
 /// `sendReactionRules`: `MessageInterface.possibleReactions` (`messageInterface.ts@8621aa5:27-40`), and each with a
 /// minus before it, which takes it back.
 const REACTIONS: [&str; 6] = ["love", "like", "dislike", "laugh", "emphasize", "question"];
+
+/// What the router says of one kind of message: when it has gone, and with what it heads whatever was thrown.
+struct Words {
+    well: &'static str,
+    ill: &'static str,
+    /// What is thrown of a message that Messages does not write down: it went to no chat.
+    nowhere: &'static str,
+}
+
+/// `messageRouter.ts@172b95f:291` and 324; `messageInterface.ts@8621aa5:250-260`.
+const TEXT: Words = Words {
+    well: "Message sent!",
+    ill: "Message Send Error",
+    nowhere: "Failed to send message! Message not found in database after 60 seconds!",
+};
+/// `messageRouter.ts@172b95f:367` and 399; `messageInterface.ts@8621aa5:313`.
+const FILE: Words = Words {
+    well: "Attachment sent!",
+    ill: "Attachment Send Error",
+    nowhere: "Failed to send attachment! Attachment not found in database after 60 seconds!",
+};
+/// `messageRouter.ts@172b95f:618` and 658; `sendReaction` of `messageInterface.ts@8621aa5`.
+const REACTION: Words = Words {
+    well: "Reaction sent!",
+    ill: "Reaction Send Error",
+    nowhere: "Failed to send reaction! Message not found in database after 60 seconds!",
+};
+/// `messageRouter.ts@172b95f:745` and 785.
+const EDIT: Words = Words { well: "Message edited!", ill: "Message Edit Error", nowhere: "" };
+/// `messageRouter.ts@172b95f:678` and 718.
+const UNSEND: Words = Words { well: "Message unsent!", ill: "Unsend Message Error", nowhere: "" };
+
+/// A text that Messages could not send, by the Private API. The router throws what it found (`messageRouter.ts@172b95f`,
+/// 284 to 289), catches that, for it is no `Message`, and throws it anew with its words alone (324): `HTTPError` puts its
+/// status before them (`errors.ts@560b1e5:9-17`), and the message with its error number is left behind.
+pub fn text_not_sent_by_helper() -> Answer {
+    Answer::Says(500, thrown(&TEXT, "[500] Message sent with an error. See attached message"))
+}
+
+/// The same by AppleScript: the message is there, with Messages' number (`messageRouter.ts@172b95f:297-322`).
+pub fn text_not_sent_by_script(number: i64) -> Answer {
+    let mut said = thrown(&TEXT, "Failed to send message! See attached message error code.");
+    said["data"] = json!({"guid": "GUID-none", "isFromMe": true, "error": number});
+    Answer::Says(500, said)
+}
+
+/// A file that Messages could not send, by the Private API: the message was written down, waiting for it to be sent failed,
+/// and that is caught (`messageInterface.ts@8621aa5`, `sendAttachmentSync`); the router does not look at its error
+/// (`messageRouter.ts@172b95f:329-367`). So it says that it was sent.
+pub fn file_not_sent(number: i64) -> Answer {
+    let data = json!({"guid": "GUID-none", "isFromMe": true, "error": number});
+    Answer::Says(200, json!({"status": 200, "message": FILE.well, "data": data}))
+}
+
+/// A file while the helper is away: `sendAttachmentPrivateApi` (`messageInterface.ts@8621aa5`) begins with
+/// `checkPrivateApiStatus`, before anything is sent.
+pub fn file_without_helper() -> Answer {
+    Answer::Says(500, thrown(&FILE, "iMessage Private API Helper is not connected!"))
+}
+
+/// `IMessageError` (`errors.ts@560b1e5:89-101`).
+fn thrown(words: &Words, why: &str) -> Value {
+    json!({"status": 500, "message": words.ill, "error": {"type": "iMessage Error", "message": why}})
+}
 
 /// Starts one whose Private API works.
 ///
@@ -72,7 +137,14 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
         }
         let path: Vec<&str> = request.path.trim_start_matches("/api/v1/").split('/').collect();
         let body = request.json();
-        let checked = match (request.method.as_str(), path.as_slice()) {
+        let there = |words: &'static Words| {
+            if is_there(&body, request, &chats) {
+                Ok(words)
+            } else {
+                Err((500, thrown(words, words.nowhere)))
+            }
+        };
+        let checked: Result<&Words, (u16, Value)> = match (request.method.as_str(), path.as_slice()) {
             // `ServerRouter.getInfo` (`serverRouter.ts@3eb94b1:15-17`), `getServerMetadata`
             // (`generalInterface.ts@560b1e5:13-27`).
             ("GET", ["server", "info"]) => {
@@ -125,18 +197,13 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                         json!({"status": 200, "message": "Successfully created chat!", "data": data}),
                     );
                 }
-                Err(why) => Err(why),
+                Err(why) => Err(bad_request(&why)),
             },
-            // A chat that Messages does not have: nothing is sent, and nobody says so. `sendMessagePrivateApi`
-            // (`messageInterface.ts@8621aa5:250-260`), `sendText` (`messageRouter.ts@172b95f:324`), `IMessageError`
-            // (`errors.ts@560b1e5:89-101`); an attachment has words of its own there
-            // (`messageInterface.ts@8621aa5:313`, `messageRouter.ts@172b95f:399`), and here those of a text.
-            ("POST", ["message", "text" | "attachment" | "react"]) if !is_there(&body, request, &chats) => {
-                let error = json!({"type": "iMessage Error", "message": "Failed to send message! Message not found in database after 60 seconds!"});
-                return (500, json!({"status": 500, "message": "Message Send Error", "error": error}));
+            // `MessageRouter.sendText` (`messageRouter.ts@172b95f:239-327`). Of a chat that Messages does not have nothing is
+            // sent, and nobody says so.
+            ("POST", ["message", "text"]) => {
+                sent(&body).map_err(|why| bad_request(&why)).and_then(|()| there(&TEXT))
             }
-            // `MessageRouter.sendText` (`messageRouter.ts@172b95f:239-327`).
-            ("POST", ["message", "text"]) => sent(&body),
             // `MessageRouter.query` (`messageRouter.ts@172b95f:116-237`): of a chat that is not there it has nothing
             // (144-151).
             ("POST", ["message", "query"]) => {
@@ -161,15 +228,23 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
                 };
             }
             // `MessageRouter.sendAttachment` (`messageRouter.ts@172b95f:329-402`).
-            ("POST", ["message", "attachment"]) => attached(request),
+            ("POST", ["message", "attachment"]) => {
+                attached(request).map_err(|why| bad_request(&why)).and_then(|()| there(&FILE))
+            }
             // `MessageRouter.react` (`messageRouter.ts@172b95f:611-612`), `editMessage` (728-729) and `unsendMessage`
             // (668-669) look for the message first.
             ("POST", ["message", "react"]) => reacted(&body)
-                .and_then(|()| exists(&kept, body["selectedMessageGuid"].as_str().unwrap_or_default())),
-            ("POST", ["message", guid, "edit"]) => edited(&body).and_then(|()| exists(&kept, guid)),
+                .and_then(|()| exists(&kept, body["selectedMessageGuid"].as_str().unwrap_or_default()))
+                .map_err(|why| bad_request(&why))
+                .and_then(|()| there(&REACTION)),
+            ("POST", ["message", guid, "edit"]) => {
+                let checked = edited(&body).and_then(|()| exists(&kept, guid));
+                return done(checked, &kept, guid, &EDIT, Some(&body["editedMessage"]));
+            }
             // `unsendParamRules` (`messageValidator.ts@172b95f:209-211`).
             ("POST", ["message", guid, "unsend"]) => {
-                members(&body, &[], &["partIndex"]).and_then(|()| exists(&kept, guid))
+                let checked = members(&body, &[], &["partIndex"]).and_then(|()| exists(&kept, guid));
+                return done(checked, &kept, guid, &UNSEND, None);
             }
             // What it says of a path that it does not have is not in the sources that could be read.
             _ => {
@@ -177,18 +252,36 @@ pub fn holding(written: &[(&str, &str)]) -> Result<Desk> {
             }
         };
         match checked {
-            Ok(()) => {
+            Ok(words) => {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 let (guid, at) = (format!("GUID-{}", kept.len()), now_ms());
                 let message = json!({"guid": guid, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": at, "originalROWID": kept.len() + 1});
                 kept.push((body["chatGuid"].clone(), message));
-                // `messageRouter.ts@172b95f:291`; the words are its own for an attachment (367), a reaction (618), a
-                // message that is taken back (678) or changed, and here those of a text.
-                (200, json!({"status": 200, "message": "Message sent!", "data": {"guid": guid, "error": 0}}))
+                (200, json!({"status": 200, "message": words.well, "data": {"guid": guid, "error": 0}}))
             }
-            Err(why) => bad_request(&why),
+            Err(said) => said,
         }
     })
+}
+
+/// What was done to a message: the answer has the message itself (`messageRouter.ts@172b95f:677-689`, 744 to 756).
+fn done(
+    checked: Result<(), String>,
+    kept: &Mutex<Vec<(Value, Value)>>,
+    guid: &str,
+    words: &Words,
+    text: Option<&Value>,
+) -> (u16, Value) {
+    if let Err(why) = checked {
+        return bad_request(&why);
+    }
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((_, message)) = kept.iter_mut().find(|(_, message)| message["guid"] == guid) else {
+        return (500, thrown(words, "it has gone meanwhile"));
+    };
+    message["text"] = text.cloned().unwrap_or_default();
+    message["dateEdited"] = json!(now_ms());
+    (200, json!({"status": 200, "message": words.well, "data": message}))
 }
 
 /// `BadRequest` (`errors.ts@560b1e5:47-59`).
@@ -236,12 +329,12 @@ fn sent(body: &Value) -> Result<(), String> {
 /// text to `iMessage;-;ADDRESS` and then looks for a chat of that name for 30 s (229-262). Messages has named it
 /// `any;-;ADDRESS`: nothing is found, and `chats[0].messages` is set of nothing (274-277), which throws when the text
 /// has gone. Here nobody waits for the 30 s. What is thrown and is no answer of its own is answered by
-/// `errorMiddleware.ts@8621aa5:32-38`; the words of `message` are those of `ServerError` (`errors.ts@560b1e5:75-87`).
+/// `errorMiddleware.ts@8621aa5:32-38`, whose words `message` has.
 fn no_such_chat() -> (u16, Value) {
     let why = "Cannot set properties of undefined (setting 'messages')";
     (
         500,
-        json!({"status": 500, "message": "The server has encountered an error", "error": {"type": "Server Error", "message": why}}),
+        json!({"status": 500, "message": "An unhandled error has occurred!", "error": {"type": "Server Error", "message": why}}),
     )
 }
 

@@ -66,7 +66,8 @@ type Handle = dyn Fn(&Request) -> (u16, Value) + Send + Sync;
 
 struct Shared {
     handle: Box<Handle>,
-    next: Mutex<VecDeque<Answer>>,
+    /// Each for a path that ends so.
+    next: Mutex<VecDeque<(String, Answer)>>,
     heard: Mutex<Vec<Request>>,
 }
 
@@ -107,7 +108,12 @@ impl Desk {
 
     /// What the next requests are answered, one each, before the double thinks for itself again.
     pub fn next(&self, answers: impl IntoIterator<Item = Answer>) {
-        locked(&self.shared.next).extend(answers);
+        locked(&self.shared.next).extend(answers.into_iter().map(|answer| (String::new(), answer)));
+    }
+
+    /// The same for the next request whose path ends so; those before it are answered as ever.
+    pub fn next_for(&self, end: &str, answer: Answer) {
+        locked(&self.shared.next).push_back((end.to_owned(), answer));
     }
 
     /// All requests so far.
@@ -117,12 +123,19 @@ impl Desk {
 }
 
 impl Shared {
+    /// What a test wants this request answered, if anything.
+    fn said_beforehand(&self, path: &str) -> Option<Answer> {
+        let mut next = locked(&self.next);
+        let at = next.iter().position(|(end, _)| path.ends_with(end.as_str()))?;
+        next.remove(at).map(|(_, answer)| answer)
+    }
+
     fn serve(&self, mut stream: TcpStream) -> Result<()> {
         stream.set_read_timeout(Some(SILENT))?;
         let mut reader = BufReader::new(stream.try_clone()?);
         while let Some(request) = read(&mut reader)? {
             locked(&self.heard).push(request.clone());
-            let next = locked(&self.next).pop_front();
+            let next = self.said_beforehand(&request.path);
             let (status, header, kind, body) = match next {
                 None => {
                     let (status, body) = (self.handle)(&request);

@@ -4,9 +4,10 @@
 //!
 //! - for **0.9.0**: `RPCServer+Handlers.swift`@b71eb8c0f6f1735f7ada74f3ac073921624942e1 (the copy in omarshahine/imsg;
 //!   by `CHANGELOG.md` between 0.8.1, which has `transport`, and 0.10.0, which has `message_id`),
-//!   `RPCServer.swift`@1766e24e7442f133f0c0b490a3eeabb1f32957f9 and
-//!   `Sources/IMsgCore/Errors.swift`@38fa96a3ee0ea3c7160cc6ca1f0c8eb616819833 (both in steipete/imsg, both earlier). It
-//!   has no `status`, `send.tracked` or `message.send_status`: `CHANGELOG.md`@06320ef4b15fa25cfc60f2f9df0dc8cb6d3f0f27
+//!   `RPCServer.swift`@1766e24e7442f133f0c0b490a3eeabb1f32957f9,
+//!   `Sources/IMsgCore/Errors.swift`@38fa96a3ee0ea3c7160cc6ca1f0c8eb616819833 and
+//!   `Sources/IMsgCore/MessageSender.swift`@aaec16d03224080708a0c24d753b6cad6ab44b18 (all three in steipete/imsg, and
+//!   earlier). It has no `status`, `send.tracked` or `message.send_status`: `CHANGELOG.md`@06320ef4b15fa25cfc60f2f9df0dc8cb6d3f0f27
 //!   has the last under 0.10.0, `status` and the delivery outcomes under 0.14.0.
 //! - for **0.15.10** (`Version.swift`@002a9b928eb88c83a0d2ef8d4608c718b98ec001:3), all in openclaw/imsg:
 //!   `RPCServer+SendHandlers.swift`@ed7ee426754b416c4c9d6e15de2368383badb6a9,
@@ -26,7 +27,7 @@
 //! The program writes each message down in `rows` (GUID, error number, text) and each send in `calls`. A file with one
 //! of these names makes the next send misbehave as the program or Messages does: `breaks`, it sends and dies; `unseen`,
 //! Messages took it and no row was seen in time; `lost`, Messages lost it; `failed`, Messages took it and could not
-//! send it (error 22).
+//! send it (error 22); `leaves`, the bridge goes away before the next `send.tracked`.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -58,21 +59,22 @@ field() { rest=${line#*"\"$1\":\""}; [ "$rest" = "$line" ] || printf %s "${rest%
 # RPCServer+Dispatch.swift@11dd3d8:113-117, its form RPCServer+Support.swift@1f64309:112-119 and 128-136; "detail" is
 # the end of what SentMessageVerifier.swift@1f736e3:147-153 says of AppleScript after the 8 seconds of its line 34. What
 # the bridge says in "detail" and "operation" is not in the sources that could be read. Before 0.14.0 the words alone:
-# RPCServer.swift@1766e24:113-124 with Errors.swift@38fa96a:38-39; the words of osascript themselves are macOS's.
+# RPCServer.swift@1766e24:113-124 with Errors.swift@38fa96a:38-39, thrown by runAppleScript of
+# MessageSender.swift@aaec16d; what AppleScript says behind the colon is macOS's.
 uncertain() {
   # enum DeliveryTransport, read without its path and commit: "bridge_v2" or "applescript".
   transport=$1; [ "$1" = bridge ] && transport=bridge_v2
   if new; then say "\"error\":{\"code\":-32001,\"message\":\"Delivery outcome unknown\",\"data\":{\"retry_safe\":false,\"disposition\":\"may_have_completed\",\"transport\":\"$transport\",\"operation\":\"send\",\"detail\":\"no matching outgoing text row was observed within 8 seconds\"}}"
-  else say '"error":{"code":-32603,"message":"Internal error","data":"AppleEvent timed out. (-1712)"}'; fi
+  else say '"error":{"code":-32603,"message":"Internal error","data":"AppleScript failed: Messages got an error: AppleEvent timed out."}'; fi
 }
 # GUID and transport.
 send() {
   text=$(field text)
   echo "$text" >>calls
   # No row within 8 seconds: since 0.14.0 a failure (SentMessageVerifier.swift@1f736e3:134-154), before it "ok" without
-  # "id" and "guid" (RPCServer+Handlers.swift@b71eb8c:269-284).
+  # "id" and "guid" (RPCServer+Handlers.swift@b71eb8c:269-284; "transport" is always there).
   if [ -e lost ]; then rm lost
-    if new; then uncertain "$2"; else say '"result":{"ok":true}'; fi
+    if new; then uncertain "$2"; else say '"result":{"ok":true,"transport":"applescript"}'; fi
     return
   fi
   error=0
@@ -86,8 +88,8 @@ send() {
   if [ "$2" = bridge ]; then
     attempt=; [ "$(field method)" = send.tracked ] && attempt=",\"attempt_id\":\"$1\""
     say "\"result\":{\"ok\":true,\"transport\":\"bridge\",\"guid\":\"$1\",\"message_id\":\"$1\"$attempt}"
-  elif new; then say "\"result\":{\"ok\":true,\"transport\":\"applescript\",\"id\":$n,\"guid\":\"$1\",\"message_id\":\"$1\"}"
-  else say "\"result\":{\"ok\":true,\"id\":$n,\"guid\":\"$1\"}"; fi
+  elif new; then say "\"result\":{\"ok\":true,\"transport\":\"applescript\",\"id\":$n,\"guid\":\"$1\",\"message_id\":\"$1\",\"service\":\"iMessage\"}"
+  else say "\"result\":{\"ok\":true,\"transport\":\"applescript\",\"id\":$n,\"guid\":\"$1\"}"; fi
 }
 while IFS= read -r line; do
   id=${line#*'"id":'} id=${id%%,*}
@@ -105,11 +107,13 @@ while IFS= read -r line; do
     n=0 all=
     while read -r guid error text; do n=$((n+1)); all="{\"id\":$n,\"guid\":\"$guid\",\"is_from_me\":true,\"text\":\"$text\"},$all"; done <rows
     say "\"result\":{\"messages\":[${all%,}]}" ;;
-  # RPCServer+MessageStatusHandlers.swift@d76d681:5-43: one that is missing is "pending" without fields (12-24). GUIDs
-  # are compared here as they stand. A row with an error is "failed" (MessageSendStatus.state in
+  # RPCServer+MessageStatusHandlers.swift@d76d681:5-43: one that is missing is "pending" without fields (12-24), and any
+  # other has the GUID that Messages gave it, in whatever case it was asked for: "COLLATE NOCASE" in messageSendStatus
+  # of MessageStore+Messages.swift@21c981d. A row with an error is "failed" (MessageSendStatus.state in
   # Models.swift@d76d681, by its name).
   message.send_status) new || { none; continue; }
-    guid=$(field guid) found=$(grep "^$guid " rows | cut -d ' ' -f 2)
+    guid=$(field guid) row=$(grep -i "^$guid " rows | tail -n 1) found=
+    [ -z "$row" ] || { guid=${row%% *} found=$(echo "$row" | cut -d ' ' -f 2); }
     case $found in
     "") say "\"result\":{\"ok\":true,\"guid\":\"$guid\",\"send_state\":\"pending\",\"service\":null,\"status_fields\":null}" ;;
     0) say "\"result\":{\"ok\":true,\"guid\":\"$guid\",\"send_state\":\"sent\",\"service\":\"iMessage\",\"status_fields\":{\"is_sent\":true,\"error\":0}}" ;;
@@ -120,15 +124,17 @@ while IFS= read -r line; do
     send "G-$(($(wc -l <rows) + 1))" "$way" ;;
   # RPCServer+SendHandlers.swift@ed7ee42, tracked: the id goes on in lower case (48); one that is there already is
   # refused before anything is sent (104-113, "Delivery failed before dispatch"
-  # RPCServer+Support.swift@1f64309:112-119).
-  send.tracked) [ "$bridge" = yes ] || { none; continue; }
+  # RPCServer+Support.swift@1f64309:112-119). The method is there without the bridge too, and then says what it says of
+  # somebody new (RPCServer+Dispatch.swift@11dd3d8, case .sendTracked).
+  send.tracked) new || { none; continue; }
+    [ -e leaves ] && { rm leaves; bridge=no; }
     guid=$(field attempt_id | tr A-F a-f)
-    if grep -q "^$guid " rows; then
-      say '"error":{"code":-32603,"message":"Delivery failed before dispatch","data":{"retry_safe":true,"disposition":"not_started","detail":"attempt_id already identifies a message; choose a new UUID"}}'
+    if grep -qi "^$guid " rows; then
+      say '"error":{"code":-32603,"message":"Delivery failed before dispatch","data":{"retry_safe":true,"disposition":"not_started","transport":"bridge_v2","operation":"send-message","detail":"attempt_id already identifies a message; choose a new UUID"}}'
       continue
     fi
-    # RPCServer+SendHandlers.swift@ed7ee42:218-219.
-    if ! known; then
+    # RPCServer+SendHandlers.swift@ed7ee42:181-183 and 218-219.
+    if [ "$bridge" != yes ] || ! known; then
       say '"error":{"code":-32602,"message":"Invalid params","data":"bridge transport requires an existing chat target"}'
       continue
     fi

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     channels::{
-        Adapter, Failure, Letter, PartKey,
+        Adapter, Failure, Letter, PartKey, formats,
         http::double::Reply,
         sample::{act, key, letter, part},
     },
@@ -179,7 +179,10 @@ async fn a_file_goes_along_and_nothing_goes_without_it() {
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
         let (name, kind) = contract.file;
-        let (caption, file) = (part("See"), [stage.stage(name, kind, b"the bytes of a file")]);
+        let format = formats::format(contract.channel);
+        let captions = format.is_none_or(|format| format.caption_limit != Some(0));
+        let caption = part(if captions { "See" } else { "" });
+        let file = [stage.stage(name, kind, b"the bytes of a file")];
         let wire = adapter.compose(&Letter { files: &file, ..letter(contract.address, &caption) });
         let stored = wire.to_string();
         assert!(

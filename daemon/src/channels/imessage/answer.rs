@@ -8,18 +8,28 @@ use crate::channels::{
     limits::Scope,
 };
 
-/// The GUID of a message that BlueBubbles has sent.
+/// The GUID of a message that BlueBubbles has sent. Of a file or a reaction it says so too where Messages could not send it: the
+/// message that it names is marked then (`sendAttachment` and `react` of `messageRouter.ts` at 172b95f, lines 329 to 402 and 607 to
+/// 661, do not look at its error as `sendText` does).
 pub(in crate::channels) fn sent(body: &Value) -> Result<String, Verdict> {
+    if let Some(number) = error_number(body) {
+        return Err(Verdict::Permanent(format!("Messages did not send it: {}", error_of_messages(number))));
+    }
     match body["data"]["guid"].as_str() {
         Some(id) => Ok(id.to_owned()),
         None => Err(Verdict::Unknown("BlueBubbles said yes, but not as which message".into())),
     }
 }
 
-/// What an answer that says no means for the message (`responses/errors.ts`).
+/// Messages' own number of what went wrong, where a message has one.
+fn error_number(body: &Value) -> Option<i64> {
+    body["data"]["error"].as_i64().filter(|number| *number != 0)
+}
+
+/// What an answer that says no means for the message (`responses/errors.ts` at 560b1e5, `middleware/errorMiddleware.ts` at
+/// 8621aa5).
 pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict {
-    let error = &answer.body["error"];
-    let words = [&error["error"], &error["message"], &answer.body["message"]];
+    let words = [&answer.body["error"]["message"], &answer.body["message"]];
     let words = words.iter().find_map(|words| words.as_str()).unwrap_or_default();
     let words = if words.is_empty() { answer.status.to_string() } else { words.to_owned() };
     let said = format!("BlueBubbles answered {}, {}", answer.status.as_u16(), reader.words(&words));
@@ -28,10 +38,14 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict 
         // The request before this one is still at it.
         400 if words.contains("already queued") => Verdict::Unknown(said),
         // Messages' own number of what went wrong: the message is there, marked as not delivered.
-        500 => match answer.body["data"]["error"].as_i64() {
-            Some(number) if number != 0 => {
-                Verdict::Permanent(format!("{said}: {}", error_of_messages(number)))
+        500 => match error_number(&answer.body) {
+            Some(number) => Verdict::Permanent(format!("{said}: {}", error_of_messages(number))),
+            // The same by the Private API, whose number gets lost on its way (`messageRouter.ts` at 172b95f, lines 284 to 324).
+            _ if words.contains("sent with an error") => {
+                Verdict::Permanent(format!("{said}: Messages did not send it"))
             }
+            // Thrown before anything is done (`messageInterface.ts` at 8621aa5, `editMessage`, `unsendMessage`).
+            _ if words.contains("only supported on macOS") => Verdict::Permanent(said),
             // `checkPrivateApiStatus`, before anything is sent: Messages is not open on the Mac, or was just begun.
             _ if words.contains("Helper is not connected") => {
                 Verdict::Retry(format!("{said}; open Messages on the Mac"))

@@ -4,13 +4,16 @@
 //! (`messageRouter.ts`, `sendCache`); one that came again later would be sent again. So a text whose answer was lost is looked
 //! for in its conversation ([`history`] says how certain that is): what is seen there arrived. What is not seen may be on its
 //! way, for Messages writes down late what it was slow with: that is unknown. A file has no text of its own here: its caption
-//! is sent before it, and what becomes of the file then is final, for the caption must not come twice.
+//! is a part of its own before it (`caption_limit` of `formats.rs`), so that either may wait without the other coming twice.
 //!
 //! [`history`]: crate::channels::history
 //!
 //! The password is in every address, which is why nothing of an address is ever told.
 
-use std::time::Duration;
+use std::{
+    io::{self, Read as _, Seek as _},
+    time::Duration,
+};
 
 use reqwest::{
     RequestBuilder, Url,
@@ -20,16 +23,18 @@ use serde_json::{Value, json};
 
 use super::{
     answer::{self, verdict},
+    caf,
     chats::Chats,
     target,
+    wire::VOICE_IS_A_FILE,
 };
 use crate::{
     channels::{
-        Attempt, Failure, Located, PartKey,
+        Attempt, Delivered, Failure, Located, PartKey,
         history::{History, since},
         http::{Answer, Http, Silence, base::Base, token::Token},
     },
-    files::kept::Kept,
+    files::kept::{Checked, Kept},
     message::attachment::referred,
 };
 
@@ -62,8 +67,8 @@ impl Server {
         Self { history: History::hasty(), ..Self::new(http, url, password) }
     }
 
-    /// Performs a request; the message's GUID.
-    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
+    /// Performs a request; the message's GUID, and what is to be said of it.
+    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<Delivered, Failure> {
         let path: Vec<&str> =
             wire["path"].as_array().ok_or_else(broken)?.iter().filter_map(Value::as_str).collect();
         let mut body = wire["body"].clone();
@@ -74,10 +79,11 @@ impl Server {
             // An edit or a removal: the message says which chat.
             let of = wire["of"].as_str().ok_or_else(broken)?;
             self.post(&path, |request| request.json(&body), LONGEST).await?;
-            return Ok(of.to_owned());
+            return Ok(of.to_owned().into());
         };
         // Nothing has left while that is asked.
         let chat = self.chats.of(self, to).await.map_err(Failure::harmless)?;
+        let mut note = None;
         let sent = match (chat, wire["file"].is_null()) {
             (Some(chat), true) => {
                 body["chatGuid"] = json!(chat);
@@ -88,15 +94,13 @@ impl Server {
             }
             (None, true) if wire["of"].is_null() => self.create(to, body, &key.0).await,
             (None, true) => Err(no_chat(to)),
-            (chat, false) => self.send_file(wire, to, chat, key, kept).await,
+            (chat, false) => self.send_file(wire, to, chat, key, kept, &mut note).await,
         };
         let answer = sent.inspect_err(|_| self.chats.forget(to))?;
-        let id = match wire["of"].as_str() {
-            Some(of) => of.to_owned(),
-            None => answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?,
-        };
+        let made = answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?;
+        let id = wire["of"].as_str().map_or(made, str::to_owned);
         self.history.remember(&id);
-        Ok(id)
+        Ok(Delivered { note, ..Delivered::from(id) })
     }
 
     /// The first text to somebody, by which their chat comes to be (`ChatRouter.create`); the answer as of any other text.
@@ -122,47 +126,54 @@ impl Server {
         chat: Option<String>,
         key: &PartKey,
         kept: &Kept,
+        note: &mut Option<String>,
     ) -> Result<Value, Failure> {
         let file = wire["file"]["file"].as_str().and_then(referred).ok_or_else(broken)?;
         let file = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-        let captioned = wire["caption"].is_object();
-        let mut caption = wire["caption"].clone();
-        let temporary = format!("{}-caption", key.0);
-        let chat = match (chat, captioned) {
-            (Some(chat), false) => chat,
-            (Some(chat), true) => {
-                caption["chatGuid"] = json!(chat);
-                caption["tempGuid"] = json!(temporary);
-                self.post(&["message", "text"], |request| request.json(&caption), LONGEST).await?;
-                chat
+        // Stored by an earlier hub, which sent both as one part: nobody knows which of them has gone.
+        if wire["caption"].is_object() {
+            return Err(Failure::Permanent(
+                "an earlier Gatepost stored this file with its caption: send it again".into(),
+            ));
+        }
+        let chat = chat.ok_or_else(|| {
+            Failure::Permanent(format!(
+                "{to} was never written to, and a first message needs words: give the file a caption or send a text before it"
+            ))
+        })?;
+        let mut members = wire["body"].as_object().ok_or_else(broken)?.clone();
+        members.remove("chatGuid");
+        let mut kind = wire["file"]["kind"].as_str().unwrap_or_default();
+        let (mut file, mut caf) = (file, None);
+        if wire["file"]["as_caf"] == true {
+            (file, caf) = as_caf(file).await?;
+            match &caf {
+                Some(_) => {
+                    let name = wire["body"]["name"].as_str().unwrap_or("voice");
+                    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+                    members.insert("name".into(), json!(format!("{stem}.caf")));
+                    members.insert("isAudioMessage".into(), json!(true));
+                    kind = caf::KIND;
+                }
+                None => *note = Some(VOICE_IS_A_FILE.into()),
             }
-            (None, false) => {
-                return Err(Failure::Permanent(format!(
-                    "{to} was never written to, and a first message needs words: give the file a caption or send a text before it"
-                )));
-            }
-            (None, true) => {
-                self.create(to, caption, &temporary).await?;
-                let chat = self.chats.of(self, to).await.ok().flatten();
-                chat.ok_or_else(|| Failure::Permanent(CAPTION_ALONE.into()))?
+        }
+        let longest = (LONGEST + Http::longest(file.size)).min(Duration::from_secs(380));
+        let name = members.get("name").and_then(Value::as_str).unwrap_or("file").to_owned();
+        let part = match caf {
+            Some(bytes) => Part::bytes(bytes),
+            None => {
+                let size = file.size;
+                Part::stream_with_length(Http::body(file), size)
             }
         };
-        let longest = (LONGEST + Http::longest(file.size)).min(Duration::from_secs(380));
-        let (size, name) = (file.size, wire["body"]["name"].as_str().unwrap_or("file").to_owned());
-        let part = Part::stream_with_length(Http::body(file), size).file_name(name);
-        let part = part.mime_str(wire["file"]["kind"].as_str().unwrap_or_default()).map_err(|_| broken())?;
+        let part = part.file_name(name).mime_str(kind).map_err(|_| broken())?;
         let mut form = Form::new().text("tempGuid", key.0.clone()).text("chatGuid", chat);
-        let members = wire["body"].as_object().ok_or_else(broken)?.iter();
-        for (name, value) in members.filter(|(name, _)| *name != "chatGuid") {
-            form = form.text(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        for (name, value) in members {
+            form = form.text(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         }
         let form = form.part("attachment", part);
-        let sent = self.post(&["message", "attachment"], |request| request.multipart(form), longest).await;
-        sent.map_err(|failure| match (captioned, failure) {
-            (false, failure) => failure,
-            (true, Failure::Unknown(why)) => Failure::Unknown(why),
-            (true, failure) => Failure::Permanent(format!("{CAPTION_ALONE}: {failure}")),
-        })
+        self.post(&["message", "attachment"], |request| request.multipart(form), longest).await
     }
 
     /// The number of the latest row of a text's chat, as the server's database has it (`originalROWID`).
@@ -324,6 +335,19 @@ fn address(wire: &Value) -> Option<&str> {
     wire["to"].as_str().or(wire["body"]["chatGuid"].as_str())
 }
 
+/// A recording, at its beginning again, and the same as Messages plays it, where it can be that.
+async fn as_caf(file: Checked) -> Result<(Checked, Option<Vec<u8>>), Failure> {
+    let read = tokio::task::spawn_blocking(move || {
+        let Checked { mut file, size } = file;
+        let mut bytes = Vec::new();
+        (&mut file).take(caf::MOST).read_to_end(&mut bytes)?;
+        file.rewind()?;
+        Ok::<_, io::Error>((Checked { file, size }, caf::of_ogg(&bytes)))
+    });
+    let read = read.await.map_err(io::Error::other).and_then(|read| read);
+    read.map_err(|error| Failure::Retry(format!("cannot read the voice note: {error}")))
+}
+
 fn broken() -> Failure {
     Failure::Permanent("the stored request cannot be sent".into())
 }
@@ -331,5 +355,3 @@ fn broken() -> Failure {
 fn no_chat(to: &str) -> Failure {
     Failure::Permanent(format!("BlueBubbles knows no conversation {to}: write to it once on the Mac"))
 }
-
-const CAPTION_ALONE: &str = "the caption was sent, the file was not";

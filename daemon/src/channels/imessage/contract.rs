@@ -97,7 +97,7 @@ fn by_bluebubbles(case: Case) -> Scene {
         Case::NotReady => plays([PASSWORD], Ends::Refused("replace the token")),
         Case::Located => plays([HERE], Ends::Sent("")),
         Case::Missing => plays([THERE], Ends::Sent("")),
-        Case::File => plays([CHAT, SENT, SENT], Ends::Sent("A-1")),
+        Case::File => plays([CHAT, SENT], Ends::Sent("A-1")),
         Case::Removed => {
             Scene::Never("what it says to a second one, it says to whatever goes wrong in Messages")
         }
@@ -179,13 +179,13 @@ fn by_imsg(case: Case) -> Scene {
 fn by_old_imsg(case: Case) -> Scene {
     let said = Said {
         well: old_answers!(
-            r#"send) say '"result":{"ok":true,"id":7,"guid":"G-7"}' ;;
+            r#"send) say '"result":{"ok":true,"transport":"applescript","id":7,"guid":"G-7"}' ;;
                chats.list) say '"result":{"chats":[]}' ;;"#
         ),
         uncertain: old_answers!(
-            r#"send) say '"error":{"code":-32603,"message":"Internal error","data":"AppleEvent timed out. (-1712)"}' ;;"#
+            r#"send) say '"error":{"code":-32603,"message":"Internal error","data":"AppleScript failed: Messages got an error: AppleEvent timed out."}' ;;"#
         ),
-        nameless: old_answers!(r#"send) say '"result":{"ok":true}' ;;"#),
+        nameless: old_answers!(r#"send) say '"result":{"ok":true,"transport":"applescript"}' ;;"#),
         unavailable: "echo 'authorization denied (code: 23)' >&2; exit 1",
         ready: "imsg 0.9.0 on this machine; older than 0.14.0, which says whether a message that failed may have been sent",
     };

@@ -169,38 +169,52 @@ fn each_kind_of_account_has_what_its_bridge_has() {
 }
 
 #[tokio::test]
-async fn a_files_caption_goes_before_it_and_never_twice() {
+async fn a_file_goes_alone_and_one_whose_helper_is_away_waits() {
+    const AWAY: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"message":"Attachment Send Error","error":{"type":"iMessage Error","message":"iMessage Private API Helper is not connected!"}}"#,
+    );
+    // Messages has it and could not send it, and the server says yes all the same.
+    const FAILED: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"status":200,"message":"Attachment sent!","data":{"guid":"A-1","isFromMe":true,"error":22}}"#,
+    );
     let files = Files::new();
     let mut file = files.add("a b.caf", "audio/x-caf", b"hello");
     file.voice = true;
-    let (text, file) = (part("See"), [file]);
+    let (bare, file) = (part(""), [file]);
     const GROUP: Reply = Reply::Says(200, "", r#"{"status":200,"data":[{"guid":"iMessage;+;chat1"}]}"#);
-    let double = Double::start(&[NO_CHAT, GROUP, SENT, SENT]);
+    let double = Double::start(&[NO_CHAT, GROUP, AWAY, NO_CHAT, GROUP, SENT, FAILED]);
     let imessage = bluebubbles(double.port, true, &files);
-    let wire = imessage.compose(&Letter { files: &file, ..letter("iMessage;+;chat1", &text) });
-    imessage.deliver(&wire, &key()).await.unwrap();
-    let heard = &double.heard()[2..];
-    assert_eq!(body(&heard[0])["message"], "See");
-    assert_eq!(body(&heard[0])["tempGuid"], format!("{}-caption", key().0));
-    assert!(heard[1].starts_with("POST /api/v1/message/attachment?"), "{}", heard[1]);
+    let wire = imessage.compose(&Letter { files: &file, ..letter("iMessage;+;chat1", &bare) });
+    let away = imessage.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&away, Failure::Retry(why) if why.contains("open Messages")), "{away:?}");
+    assert_eq!(imessage.deliver(&wire, &key()).await.unwrap(), "A-1");
+    let failed = imessage.deliver(&wire, &key()).await.unwrap_err();
+    assert!(matches!(&failed, Failure::Permanent(why) if why.contains("not on iMessage")), "{failed:?}");
+    let heard = double.heard().remove(5);
+    assert!(heard.starts_with("POST /api/v1/message/attachment?"), "{heard}");
     for piece in [
         "name=\"chatGuid\"\r\n\r\niMessage;+;chat1\r\n",
         "name=\"isAudioMessage\"\r\n\r\ntrue\r\n",
         "name=\"name\"\r\n\r\na b.caf\r\n",
         "name=\"attachment\"; filename=\"a b.caf\"\r\nContent-Type: audio/x-caf\r\n\r\nhello\r\n",
     ] {
-        assert!(heard[1].contains(piece), "{piece} in {}", heard[1]);
+        assert!(heard.contains(piece), "{piece} in {heard}");
     }
-    // The file's refusal after its caption has gone is the end.
-    const BUSY: Reply = Reply::Says(503, "", "{}");
-    for (script, captioned) in [(&[CHAT, SENT, BUSY] as &[Reply], true), (&[CHAT, BUSY], false)] {
-        let imessage = bluebubbles(Double::start(script).port, true, &files);
-        let bare = part("");
-        let part = if captioned { &text } else { &bare };
-        let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, part) });
-        let failure = imessage.deliver(&wire, &key()).await.unwrap_err();
-        assert_eq!(matches!(failure, Failure::Permanent(_)), captioned, "{failure:?}");
-    }
+    // Words would be lost with it, and are never there: they are a part of their own.
+    let see = part("See");
+    assert_eq!(crate::channels::formats::IMESSAGE.caption_limit, Some(0));
+    let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &see) });
+    assert!(imessage.refusal(&wire).is_some_and(|why| why.contains("no words with a file")), "{wire}");
+    // Nor is one that an earlier hub stored sent without them, or they twice.
+    let mut stored = imessage.compose(&Letter { files: &file, ..letter(ANNA, &bare) });
+    stored["caption"] = json!({"method": "private-api", "message": "See"});
+    let imessage = bluebubbles(Double::start(&[CHAT]).port, true, &files);
+    let refused = imessage.deliver(&stored, &key()).await.unwrap_err();
+    assert!(matches!(&refused, Failure::Permanent(why) if why.contains("send it again")), "{refused:?}");
 }
 
 #[tokio::test]
@@ -208,29 +222,33 @@ async fn what_bluebubbles_refuses_is_told_without_its_password() {
     const BUSY: Reply = Reply::Says(
         400,
         "",
-        r#"{"status":400,"message":"Bad","error":{"type":"Validation Error","error":"Message is already queued to be sent! (Temp GUID: x)"}}"#,
+        r#"{"status":400,"message":"Bad","error":{"type":"Validation Error","message":"Message is already queued to be sent! (Temp GUID: x)"}}"#,
     );
     const NO_IMESSAGE: Reply = Reply::Says(
         500,
         "",
-        r#"{"status":500,"message":"Message Send Error","error":{"type":"iMessage Error","error":"Failed to send message!"},"data":{"guid":"x","error":22}}"#,
+        r#"{"status":500,"message":"Message Send Error","error":{"type":"iMessage Error","message":"Failed to send message! See attached message error code."},"data":{"guid":"x","error":22}}"#,
     );
     const TIMED_OUT: Reply = Reply::Says(
         500,
         "",
-        r#"{"status":500,"message":"Message Send Error","error":{"error":"Transaction timeout"}}"#,
+        r#"{"status":500,"message":"Message Send Error","error":{"type":"iMessage Error","message":"Transaction timeout"}}"#,
     );
     const HELPER: Reply = Reply::Says(
         500,
         "",
-        r#"{"status":500,"error":{"type":"iMessage Error","message":"iMessage Private API is not enabled!"}}"#,
+        r#"{"status":500,"message":"Message Send Error","error":{"type":"iMessage Error","message":"iMessage Private API is not enabled!"}}"#,
     );
     const PASSWORD: Reply = Reply::Says(
         401,
         "",
         r#"{"status":401,"message":"bb secret","error":{"type":"Authentication Error"}}"#,
     );
-    const BAD: Reply = Reply::Says(400, "", r#"{"status":400,"error":{"error":"chatGuid is required"}}"#);
+    const BAD: Reply = Reply::Says(
+        400,
+        "",
+        r#"{"status":400,"error":{"type":"Validation Error","message":"chatGuid is required"}}"#,
+    );
     type Judged = fn(&Failure) -> bool;
     let permanent: Judged = |failure| matches!(failure, Failure::Permanent(_));
     let unknown: Judged = |failure| matches!(failure, Failure::Unknown(_));
@@ -240,8 +258,28 @@ async fn what_bluebubbles_refuses_is_told_without_its_password() {
         "",
         r#"{"status":500,"message":"Message Send Error","error":{"type":"iMessage Error","message":"iMessage Private API Helper is not connected!"}}"#,
     );
-    let cases: [(&'static [Reply], Judged, &str); 11] = [
+    // By the Private API the number stays behind.
+    const ILL: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"message":"Message Send Error","error":{"type":"iMessage Error","message":"[500] Message sent with an error. See attached message"}}"#,
+    );
+    // Thrown where nobody catches it.
+    const THROWN: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"message":"An unhandled error has occurred!","error":{"type":"Server Error","message":"Cannot set properties of undefined (setting 'messages')"}}"#,
+    );
+    const TOO_OLD: Reply = Reply::Says(
+        500,
+        "",
+        r#"{"status":500,"message":"Message Edit Error","error":{"type":"iMessage Error","message":"Unsend message is only supported on macOS Ventura and newer!"}}"#,
+    );
+    let cases: [(&'static [Reply], Judged, &str); 14] = [
         (&[AWAY], retry, "open Messages"),
+        (&[ILL], permanent, "Messages did not send it"),
+        (&[THROWN], unknown, "Cannot set properties"),
+        (&[TOO_OLD], permanent, "Ventura"),
         (&[BUSY], unknown, "already queued"),
         (&[NO_IMESSAGE], permanent, "not on iMessage"),
         (&[TIMED_OUT], unknown, "timeout"),
@@ -311,19 +349,14 @@ async fn a_first_contact_makes_the_conversation_and_a_file_alone_cannot() {
         "addresses": [ANNA], "service": "iMessage", "tempGuid": key().0, "message": "Hello", "method": "private-api",
     });
     assert_eq!(body(&heard[2]), created);
-    let file = [files.add("a.txt", "text/plain", b"hello")];
-    let (see, bare) = (part("See"), part(""));
-    for (words, script, sent) in [
-        (&see, &[NO_CHAT, NO_CHAT, CREATED, CHAT, SENT] as &[Reply], true),
-        (&bare, &[NO_CHAT, NO_CHAT], false),
-    ] {
-        let double = Double::start(script);
-        let imessage = bluebubbles(double.port, true, &files);
-        let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, words) });
-        let ended = imessage.deliver(&wire, &key()).await;
-        assert_eq!(ended.is_ok(), sent, "{ended:?}");
-        assert!(sent || ended.unwrap_err().to_string().contains("give the file a caption"));
-    }
+    let (bare, file) = (part(""), [files.add("a.txt", "text/plain", b"hello")]);
+    let imessage = bluebubbles(Double::start(&[NO_CHAT, NO_CHAT]).port, true, &files);
+    let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &bare) });
+    let refused = imessage.deliver(&wire, &key()).await.unwrap_err();
+    assert!(
+        matches!(&refused, Failure::Permanent(why) if why.contains("give the file a caption")),
+        "{refused:?}"
+    );
     let double = Double::start(&[NO_CHAT, NO_CHAT]);
     let imessage = bluebubbles(double.port, true, &files);
     let group = imessage.compose(&letter("iMessage;+;chat1", &text));
@@ -367,24 +400,41 @@ async fn a_look_counts_only_what_came_after_the_message_was_begun_and_asks_for_l
     assert_eq!(imessage.position(&wire).await.unwrap().as_deref(), Some("0"));
     let files = Files::new();
     let file = [files.add("a.txt", "text/plain", b"hello")];
-    let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &text) });
+    let bare = part("");
+    let wire = imessage.compose(&Letter { files: &file, ..letter(ANNA, &bare) });
     assert_eq!(imessage.position(&wire).await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn only_what_messages_plays_goes_as_a_voice_note() {
+async fn only_what_messages_plays_goes_as_a_voice_note_and_ogg_opus_in_its_wrapping() {
     let files = Files::new();
     let bare = part("");
-    for (name, kind, plays) in
-        [("a.caf", "audio/x-caf", true), ("a.MP3", "audio/mpeg", true), ("a.ogg", "audio/ogg", false)]
-    {
-        let mut voice = files.add(name, kind, b"hello");
+    let opus = crate::channels::imessage::caf::sample();
+    for (name, kind, bytes, goes_as) in [
+        ("a.caf", "audio/x-caf", &b"hello"[..], Some("a.caf")),
+        ("a.MP3", "audio/mpeg", b"hello", Some("a.MP3")),
+        ("a.ogg", "audio/ogg", &opus, Some("a.caf")),
+        // Vorbis, or one that breaks off.
+        ("a.ogg", "audio/ogg", &opus[..opus.len() - 1], None),
+        ("a.wav", "audio/wav", b"hello", None),
+    ] {
+        let mut voice = files.add(name, kind, bytes);
         voice.voice = true;
         let double = Double::start(&[CHAT, SENT]);
         let imessage = bluebubbles(double.port, true, &files);
         let wire = imessage.compose(&Letter { files: std::slice::from_ref(&voice), ..letter(ANNA, &bare) });
         let delivered = imessage.deliver_with_details(&wire, &key()).await.unwrap();
-        assert_eq!(double.heard()[1].contains("isAudioMessage"), plays, "{name}");
-        assert_eq!(delivered.note.is_some_and(|note| note.contains("sent as a file")), !plays, "{name}");
+        let heard = double.heard().remove(1);
+        assert_eq!(heard.contains("isAudioMessage"), goes_as.is_some(), "{name}");
+        assert_eq!(
+            delivered.note.is_some_and(|note| note.contains("sent as a file")),
+            goes_as.is_none(),
+            "{name}"
+        );
+        let name = goes_as.unwrap_or(name);
+        for piece in [format!("name=\"name\"\r\n\r\n{name}\r\n"), format!("filename=\"{name}\"")] {
+            assert!(heard.contains(&piece), "{piece} in {heard}");
+        }
+        assert_eq!(heard.contains("caff\0\u{1}"), kind == "audio/ogg" && goes_as.is_some(), "{heard}");
     }
 }

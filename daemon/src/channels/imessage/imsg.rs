@@ -3,7 +3,7 @@
 //!
 //! - An error says whether trying again is safe (`retry_safe`, from 0.14.0). "No matching row was observed" and a script that
 //!   timed out are not: the message may be there. So nothing is ever sent a second time; it is looked for.
-//! - 0.9.0 says `ok` and no more, also of what Messages lost. No id is no proof.
+//! - 0.9.0 says `ok` and by which way, also of what Messages lost. No id is no proof.
 //! - With its bridge, `send.tracked` takes an id of ours for the message. From 0.10.0, `message.send_status` says of a GUID
 //!   whether that message left: a row in the history may be one that Messages could not send.
 //!
@@ -167,12 +167,13 @@ impl Imsg {
         let (to, text) = (wire["to"].as_str().unwrap_or_default(), wire["text"].as_str().unwrap_or_default());
         let mut session = Session::open(&self.program, READING).await?;
         if let Some(id) = tracked(attempt.key) {
-            // The program gives the message its id in lower case, and compares ids as they stand (`handleSend`,
-            // `messageSendStatus`); Messages itself writes them in upper case.
+            // The program gives the message its id in lower case (`handleSend`), and Messages may write it in upper case. Since
+            // 21c981d `messageSendStatus` (openclaw/imsg, `Sources/IMsgCore/MessageStore+Messages.swift`) finds either by either;
+            // before, as it stands.
             for id in [id.to_lowercase(), id] {
                 match status(&mut session, &id).await.map_err(asked)? {
-                    None | Some(SendStatus::Missing) => {}
-                    Some(status) => return Ok(Seen::of(status, id)),
+                    None | Some((SendStatus::Missing, _)) => {}
+                    Some((status, guid)) => return Ok(Seen::of(status, guid)),
                 }
             }
         }
@@ -191,8 +192,8 @@ impl Imsg {
         for id in rows.iter().filter(ours).filter_map(|row| row["guid"].as_str()) {
             // A row says that Messages has it. Whether it left is known by its status alone; before 0.10.0 nobody can ask.
             match status(&mut session, id).await.map_err(asked)? {
-                None | Some(SendStatus::Sent) => return Ok(Seen::Sent(id.to_owned())),
-                Some(status) => best = best.or(Seen::of(status, id.to_owned())),
+                None | Some((SendStatus::Sent, _)) => return Ok(Seen::Sent(id.to_owned())),
+                Some((status, _)) => best = best.or(Seen::of(status, id.to_owned())),
             }
         }
         Ok(best)
@@ -263,8 +264,9 @@ fn tracked(key: &PartKey) -> Option<String> {
 }
 
 /// Whether `send.tracked` refused a message to somebody with whom there is no conversation yet: the bridge cannot begin one, and
-/// `send` can, by AppleScript. It is refused before anything is sent (openclaw/imsg at ed7ee42,
-/// `Sources/imsg/RPCServer+SendHandlers.swift`, `handleSend`: "bridge transport requires an existing chat target").
+/// `send` can, by AppleScript. In the same words it refuses where the bridge has gone since it was asked. It is refused before
+/// anything is sent (openclaw/imsg at ed7ee42, `Sources/imsg/RPCServer+SendHandlers.swift`, `handleSend`, lines 181 to 183 and 218
+/// to 219: "bridge transport requires an existing chat target").
 fn needs_a_chat(error: &CallError) -> bool {
     matches!(error, CallError::Refused { code: INVALID_PARAMS, words, .. } if words.contains("existing chat"))
 }
@@ -273,6 +275,12 @@ fn needs_a_chat(error: &CallError) -> bool {
 pub(in crate::channels) fn judge(error: &CallError) -> Failure {
     let said = error.words();
     let CallError::Refused { code, words, data } = error else { return Failure::Unknown(said) };
+    // Its `retry_safe` is about the one before it, which is still at it; this one was not begun (`rejectMutationBlocked`,
+    // openclaw/imsg at 11dd3d8, `Sources/imsg/RPCServer+Dispatch.swift`; `mutationLaneBlocked`, `RPCServer+Support.swift` at
+    // 1f64309).
+    if *code == -32004 {
+        return Failure::Retry(said);
+    }
     if let Some(safe) = data["retry_safe"].as_bool() {
         return if safe { Failure::Retry(said) } else { Failure::Unknown(said) };
     }
@@ -282,8 +290,9 @@ pub(in crate::channels) fn judge(error: &CallError) -> Failure {
         -32700 | -32600 | NO_METHOD | INVALID_PARAMS => Failure::Permanent(said),
         // Too much at once, no database, no bridge: before anything is begun.
         -32000 | -32002 | -32003 => Failure::Retry(said),
-        // The script may not control Messages (errAEEventNotPermitted): it was not run.
-        _ if is(&["not authorized", "-1743"]) => Failure::Permanent(format!(
+        // The script may not control Messages (errAEEventNotPermitted): it was not run. `shouldFallbackToOsascript` of
+        // `Sources/IMsgCore/MessageSender.swift` knows both spellings.
+        _ if is(&["not authorized", "not authorised", "-1743"]) => Failure::Permanent(format!(
             "{said}; on the Mac, let imsg control Messages (Privacy & Security, Automation)"
         )),
         _ => Failure::Unknown(said),
@@ -322,10 +331,14 @@ impl Seen {
     }
 }
 
-/// What `message.send_status` says of a message; nothing, if the program lacks the method (before 0.10.0) or cannot tell.
-async fn status(session: &mut Session, id: &str) -> Result<Option<SendStatus>, CallError> {
+/// What `message.send_status` says of a message, and its id as Messages has it; nothing, if the program lacks the method (before
+/// 0.10.0) or cannot tell.
+async fn status(session: &mut Session, id: &str) -> Result<Option<(SendStatus, String)>, CallError> {
     match session.call("message.send_status", json!({ "guid": id })).await {
-        Ok(answer) => Ok(Some(send_status(&answer))),
+        Ok(answer) => {
+            let guid = answer["guid"].as_str().filter(|guid| guid.eq_ignore_ascii_case(id)).unwrap_or(id);
+            Ok(Some((send_status(&answer), guid.to_owned())))
+        }
         Err(CallError::Refused { code: NO_METHOD, .. }) => Ok(None),
         Err(error) => Err(error),
     }

@@ -4,10 +4,12 @@
 //! Both are asked, for texts, whether a lost one arrived: what is not seen is unknown.
 //!
 //! - `target`: addresses; `wire`: what a message becomes for either;
+//! - `caf`: a voice note as Messages plays it;
 //! - `bluebubbles` and `chats`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh.
 
 pub(super) mod answer;
 mod bluebubbles;
+mod caf;
 mod chats;
 #[cfg(test)]
 pub(super) mod contract;
@@ -228,12 +230,23 @@ impl Adapter for IMessage {
     }
 
     async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.deliver_with_details(wire, key).await.map(|delivered| delivered.id)
+    }
+
+    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
         if let Some(why) = wire["refused"].as_str() {
             return Err(Failure::Permanent(why.into()));
         }
+        let note = wire["note"].as_str().map(str::to_owned);
         match (&self.bridge, wire["by"].as_str()) {
-            (Bridge::Server { server, .. }, Some("bluebubbles")) => server.send(wire, key, &self.kept).await,
-            (Bridge::Program { imsg, .. }, Some("imsg")) => imsg.send(wire, key, &self.kept).await,
+            (Bridge::Server { server, .. }, Some("bluebubbles")) => {
+                let sent = server.send(wire, key, &self.kept).await?;
+                Ok(Delivered { note: sent.note.or(note), ..Delivered::from(sent.id) })
+            }
+            (Bridge::Program { imsg, .. }, Some("imsg")) => {
+                let id = imsg.send(wire, key, &self.kept).await?;
+                Ok(Delivered { note, ..Delivered::from(id) })
+            }
             _ => Err(Failure::Permanent(
                 "the account has changed its kind since this message was stored".into(),
             )),
@@ -270,11 +283,6 @@ impl Adapter for IMessage {
             Bridge::Program { imsg, .. } => imsg.position(wire).await,
             Bridge::Server { server, .. } => server.position(wire).await,
         }
-    }
-
-    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
-        let note = wire["note"].as_str().map(str::to_owned);
-        self.deliver(wire, key).await.map(|id| Delivered { note, ..Delivered::from(id) })
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

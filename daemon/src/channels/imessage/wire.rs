@@ -7,6 +7,7 @@
 
 use serde_json::{Value, json};
 
+use super::caf;
 use crate::{
     channels::{Act, Letter},
     message::deed::Deed,
@@ -74,22 +75,21 @@ pub(super) fn bluebubbles(letter: &Letter<'_>, private: bool) -> Value {
         body["message"] = json!(letter.part.text);
         return request("message/text", letter.address, body);
     };
-    let caption = (!letter.part.text.is_empty()).then(|| {
-        let mut caption = body.clone();
-        caption["message"] = json!(letter.part.text);
-        caption
-    });
+    if !letter.part.text.is_empty() {
+        return json!({ "refused": WORDS_APART });
+    }
     body["name"] = json!(file.name);
     let mut wire = request("message/attachment", letter.address, body);
-    if file.voice {
-        match is_voice_note(&file.name) {
-            true => wire["body"]["isAudioMessage"] = json!(true),
-            false => wire["note"] = json!(VOICE_IS_A_FILE),
-        }
-    }
     wire["file"] = json!({ "file": file.reference(), "kind": file.kind });
-    if let Some(caption) = caption {
-        wire["caption"] = caption;
+    if file.voice {
+        if is_voice_note(&file.name) {
+            wire["body"]["isAudioMessage"] = json!(true);
+        } else if file.kind == "audio/ogg" && file.size <= caf::MOST {
+            // Whether it can be one, its bytes say when it goes.
+            wire["file"]["as_caf"] = json!(true);
+        } else {
+            wire["note"] = json!(VOICE_IS_A_FILE);
+        }
     }
     wire
 }
@@ -142,9 +142,12 @@ fn is_voice_note(name: &str) -> bool {
     name.ends_with(".caf") || name.ends_with(".mp3")
 }
 
+/// Nobody composes such a letter: a caption is a part of its own (`caption_limit` of `formats.rs`).
+const WORDS_APART: &str = "iMessage takes no words with a file: send them before it";
+
 /// What the receipt says of any other.
-const VOICE_IS_A_FILE: &str =
-    "the voice note was sent as a file: Messages takes .caf and .mp3 as voice notes";
+pub(super) const VOICE_IS_A_FILE: &str =
+    "the voice note was sent as a file: Messages takes .caf, .mp3 and Ogg Opus as voice notes";
 
 fn of(message: &str, what: &str, body: Value) -> Value {
     json!({ "by": "bluebubbles", "path": ["message", message, what], "body": body, "of": message })

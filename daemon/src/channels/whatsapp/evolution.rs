@@ -14,7 +14,8 @@ use crate::{
     message::{attachment::Attachment, deed::Deed},
 };
 
-/// How a voice message goes. `audioWhatsapp` of 2.3.6 hands on no `quoted`.
+/// How a voice message goes. `audioWhatsapp` of 2.3.6 hands on no `quoted`, nor does that of 2.3.7
+/// (<https://github.com/EvolutionAPI/evolution-api/issues/2485>); at 00e191f, later, it does.
 pub(super) const VOICE: &str = "message/sendWhatsAppAudio";
 
 /// An empty reaction, which would take one back, "must be an emoji" (`sendReaction`,
@@ -49,8 +50,9 @@ const ENDINGS: &[(&str, &str)] = &[
 const VAGUE: &[&str] =
     &["text/plain", "application/octet-stream", "application/zip", "application/x-ole-storage"];
 
-/// A file's name, with an ending that says what it is. The server takes the type from it alone, and gives the type `false` to a
-/// name whose ending it does not know (`mimeTypes.lookup(fileName).toString()`, `prepareMediaMessage`).
+/// A file's name, with an ending that says what it is. Where there is a name the server takes the type from it alone, whatever
+/// `mimetype` says, and gives the type `false` to one whose ending it does not know (`mimeTypes.lookup(fileName).toString()`,
+/// `prepareMediaMessage`).
 fn named(file: &Attachment) -> String {
     let guessed = mime_guess::from_path(&file.name);
     let fits = guessed.iter().any(|kind| kind.essence_str() == file.kind)

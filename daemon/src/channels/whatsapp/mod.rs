@@ -425,7 +425,7 @@ impl Adapter for WhatsApp {
     fn remark(&self, wire: &Value) -> Option<&'static str> {
         let voice = wire["path"] == evolution::VOICE && wire["body"]["quoted"].is_object();
         voice.then_some(
-            "a voice message stands without what it answers there: the Evolution API (2.3.6) leaves that out",
+            "a voice message stands without what it answers there: the Evolution API leaves that out (up to 2.3.7)",
         )
     }
 

@@ -54,6 +54,11 @@ impl Learnt {
         spent.map(|quota| quota.until.saturating_duration_since(now)).max().unwrap_or_default()
     }
 
+    /// Forgets all that was said to an account.
+    pub(super) fn forget(&mut self, channel: &str, account: &str) {
+        self.quotas.retain(|of, _| of.channel != channel || of.account != account);
+    }
+
     /// Counts a request that leaves.
     pub(super) fn spend(&mut self, lane: &Lane) {
         if self.quotas.is_empty() {

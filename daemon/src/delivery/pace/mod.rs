@@ -116,6 +116,12 @@ impl Pace {
         buckets.learnt.learn(lane, said, Instant::now());
     }
 
+    /// Forgets what platforms said to an account: its name stands for somebody else now.
+    pub fn forget(&self, channel: &str, account: &str) {
+        let mut buckets = self.0.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        buckets.learnt.forget(channel, account);
+    }
+
     #[cfg(test)]
     fn kept(&self) -> usize {
         self.0.buckets.lock().unwrap_or_else(PoisonError::into_inner).full_at.len()
@@ -231,6 +237,18 @@ mod tests {
         assert!(wait > BRIEF, "{wait:?}");
         pace.learn(&lane, &Allowance { left: 5, ..Allowance::none(Scope::Chat, SECOND) });
         assert_eq!(pace.take_at(&lane, now), Ok(()));
+    }
+
+    #[test]
+    fn what_was_said_to_an_account_is_forgotten_with_it_and_nothing_else() {
+        let (pace, now) = full();
+        let (one, other) = (lane("home", "ann"), lane("work", "ann"));
+        for lane in [&one, &other] {
+            pace.learn(lane, &Allowance::none(Scope::Account, 60 * SECOND));
+        }
+        pace.forget("strict", "home");
+        assert_eq!(pace.take_at(&one, now), Ok(()));
+        assert!(pace.take_at(&other, now).is_err());
     }
 
     #[test]

@@ -68,7 +68,8 @@ struct Channels {
 }
 
 /// Whether the platforms that an agent may write to would take something now, or why not; all of them, for the operator. For
-/// whoever runs an agent, before its turn. A platform is asked once a minute at most.
+/// whoever runs an agent, before its turn. A platform is asked once a minute at most, and not while it
+/// has asked for a pause: its account is not ready until then (`paused_until`).
 #[utoipa::path(
     get,
     path = "/v1/channels",
@@ -77,7 +78,7 @@ struct Channels {
 pub(super) async fn channels(State(door): State<Door>, request: Request) -> Response {
     door.serve(SENDERS, request, async |caller, _| {
         let agent = (caller.role != Role::Operator).then(|| caller.agent());
-        let channels = door.pipeline().ready(agent).await;
+        let channels = door.pipeline().ready(agent).await.map_err(desk::broken)?;
         Ok(Json(Channels { ok: channels.iter().all(|one| one.ready), channels }).into_response())
     })
     .await

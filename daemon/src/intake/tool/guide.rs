@@ -19,7 +19,7 @@ pub(crate) struct Guide {
     guide: String,
     /// The longest part, in the channel's own unit.
     limit: Option<usize>,
-    /// The longest caption of a file.
+    /// The longest caption that stands with its file; a longer one goes before it as text, as any does where this is 0.
     caption_limit: Option<usize>,
     /// How the results of tools are best written there.
     tool_result_format: &'static str,

@@ -50,3 +50,23 @@ fn requests_and_their_votes_are_kept_when_one_request_may_be_about_several_messa
     db.execute("DELETE FROM approvals WHERE message = 3", []).unwrap();
     assert_eq!(count(&db, "SELECT count(*) FROM votes"), 0);
 }
+
+#[test]
+fn a_pause_of_before_its_platform_was_kept_with_it_goes_on_holding() {
+    let mut db = Connection::open_in_memory().unwrap();
+    let before = MIGRATIONS.iter().position(|sql| sql.contains("pauses_kept")).expect("the migration");
+    MIGRATIONS[..before].iter().for_each(|migration| db.execute_batch(migration).unwrap());
+    db.pragma_update(None, "user_version", u32::try_from(before).unwrap()).unwrap();
+    let until = crate::store::now_ms() + 60_000;
+    db.execute(
+        "INSERT INTO pauses (channel, account, address, at, until) VALUES ('c', 'home', '', 5, ?)",
+        [until],
+    )
+    .unwrap();
+
+    migrate(&mut db).unwrap();
+    let pauses = crate::outbox::pauses::Pauses::read(&db).unwrap();
+    for who in [None, Some(crate::channels::fingerprint::Fingerprint([1; 32]))] {
+        assert_eq!(pauses.of_account("c", "home", who).map(|pause| pause.until), Some(until), "{who:?}");
+    }
+}

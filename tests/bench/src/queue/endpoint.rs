@@ -72,6 +72,7 @@ async fn parse(request: Request) -> Response {
         error: None,
         detail: None,
         deadline: None,
+        paused_until: None,
         decided_by_software: false,
         hint: Receipt::hint(State::Ready, None).map(Into::into),
         asked: None,

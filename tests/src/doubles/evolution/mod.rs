@@ -161,8 +161,8 @@ fn send(what: &str, request: &Request, kept: &mut Kept) -> (u16, Value) {
     };
     let to = body["number"].as_str().or(body["key"]["remoteJid"].as_str()).unwrap_or_default();
     let key = json!({"id": format!("3EB0{:016X}", kept.made), "fromMe": true, "remoteJid": jid(to)});
-    // `audioWhatsapp` of the service at f695e8b hands on the delay and nothing else; at 00e191f, later, what is quoted
-    // too.
+    // `audioWhatsapp` of the service at f695e8b hands on the delay and nothing else, as 2.3.7 still does
+    // (<https://github.com/EvolutionAPI/evolution-api/issues/2485>); at 00e191f, later, what is quoted too.
     let quoted = if what == "sendWhatsAppAudio" { &Value::Null } else { &body["quoted"] };
     // `sendMessageWithTyping` of the service at 00e191f, `prepareMessage`, of which no more is played than is asked
     // for.
@@ -215,27 +215,42 @@ fn with_file(what: &str, body: &Value, file: Option<File>) -> Result<Value, (u16
         return Ok(json!({"audioMessage": {"ptt": true, "fileLength": bytes.len()}}));
     }
     let kind = body["mediatype"].as_str().unwrap_or_default();
-    // `prepareMediaMessage` of the service at 00e191f, `mimeTypes.lookup(mediaMessage.fileName).toString()`: of an
-    // ending that nobody knows, `false`.
-    let named = body["fileName"].as_str().map(|name| form::type_of(name).unwrap_or("false"));
-    let mimetype = named.unwrap_or(if kind == "image" { "image/jpeg" } else { "false" });
-    let media = json!({"mimetype": mimetype, "fileName": body["fileName"], "caption": body["caption"],
+    // `prepareMediaMessage` of the service at 00e191f names a picture and a film that have no name. It looks for a document's
+    // in its address, and base64 is none: `arrayMatch[1]` of nothing throws.
+    let name = match (named, kind) {
+        (true, _) => body["fileName"].as_str(),
+        (false, "image") => Some("image.jpg"),
+        (false, "video") => Some("video.mp4"),
+        (false, "document") => {
+            return Err(refused(500, &json!(["TypeError: Cannot read properties of null (reading '1')"])));
+        }
+        (false, _) => None,
+    };
+    // The type is its name's, whatever is given beside it: `mimeTypes.lookup(mediaMessage.fileName).toString()`, of an ending
+    // that nobody knows `"false"`. The one that is given counts where there is no name; where neither is, it is `false` itself.
+    let given =
+        || body["mimetype"].as_str().filter(|kind| !kind.is_empty()).map_or(json!(false), Value::from);
+    let mimetype = name.map_or_else(given, |name| json!(form::type_of(name).unwrap_or("false")));
+    let media = json!({"mimetype": mimetype, "fileName": name, "caption": body["caption"],
         "fileLength": bytes.len(), "sha256": gatepost_link::Digest::of(&bytes).to_string()});
     Ok(json!({format!("{kind}Message"): media}))
 }
 
 /// `messageValidateSchema` (`chat.schema.ts@1ad51a4:205-242`; `where` may be missing there, and it does not name `page`
 /// and `offset`), and `fetchMessages` of the service at 00e191f (before, of `channel.service.ts` at 001f4d3): the
-/// latest first, `offset` of them on a page, 50 if it is not named.
+/// latest first, `offset` of them on a page, 50 if it is not named. A key's member filters only if JavaScript takes it for true
+/// (`keyFilters?.fromMe ? … : {}`), so `fromMe: false` and an empty text do not.
 fn found(body: &Value, kept: &Kept) -> (u16, Value) {
     if let Err(why) = members(body, &["where"], &["page", "offset"]) {
         return invalid(why);
     }
     let wanted = &body["where"]["key"];
     let fits = |one: &&Value| {
-        ["id", "fromMe", "remoteJid"]
-            .iter()
-            .all(|name| wanted[name].is_null() || one["key"][name] == wanted[name])
+        ["id", "fromMe", "remoteJid"].iter().all(|name| {
+            matches!(&wanted[name], Value::Null | Value::Bool(false))
+                || wanted[name] == ""
+                || one["key"][name] == wanted[name]
+        })
     };
     let all: Vec<&Value> = kept.messages.iter().filter(fits).collect();
     let number = |name: &str, otherwise: usize| {
@@ -271,8 +286,9 @@ fn numbers(body: &Value) -> (u16, Value) {
     (200, numbers.iter().map(of).collect())
 }
 
-/// `deleteMessageSchema` (`chat.schema.ts@1ad51a4:121-132`). `deleteMessage` of the service at 00e191f takes the
-/// conversation as it is written, without `createJid`, and says yes where there is no such message.
+/// `deleteMessageSchema` (`chat.schema.ts@1ad51a4:121-132`). `deleteMessage` of the service at 00e191f asks WhatsApp to take the
+/// message back in the conversation as it is written, without `createJid`, and says yes where there is no such message. What it
+/// keeps itself it finds by the id alone: that is gone here also where it was taken back in the wrong conversation.
 fn removed(body: &Value, kept: &mut Kept) -> (u16, Value) {
     let checked = members(body, &["id", "fromMe", "remoteJid"], &["participant"])
         .and_then(|()| text(body, "id", 256))
@@ -280,10 +296,10 @@ fn removed(body: &Value, kept: &mut Kept) -> (u16, Value) {
     if let Err(why) = checked {
         return invalid(why);
     }
-    kept.messages
-        .retain(|one| one["key"]["id"] != body["id"] || one["key"]["remoteJid"] != body["remoteJid"]);
+    kept.messages.retain(|one| one["key"]["id"] != body["id"]);
+    let key = json!({"id": "3EB0FFFFFFFFFFFFFFFF", "fromMe": true, "remoteJid": body["remoteJid"]});
     (
         201,
-        json!({"key": {"id": "3EB0FFFFFFFFFFFFFFFF", "fromMe": true, "remoteJid": body["remoteJid"]}, "status": "PENDING"}),
+        json!({"key": key, "message": {"protocolMessage": {"key": body, "type": "REVOKE"}}, "status": "PENDING"}),
     )
 }

@@ -96,7 +96,7 @@ async fn how_imsg_ends_says_what_became_of_the_message() {
             answers!(concat!("send) say '\"error\":", $error, "' ;;"))
         };
     }
-    let cases: [(&str, Judged, &str); 12] = [
+    let cases: [(&str, Judged, &str); 13] = [
         // No row was seen within eight seconds.
         (
             error!(
@@ -110,17 +110,33 @@ async fn how_imsg_ends_says_what_became_of_the_message() {
             retry,
             "x",
         ),
-        (error!(r#"{"code":-32004,"message":"lane blocked","data":{"retry_safe":true}}"#), retry, "blocked"),
+        // What is not safe to repeat is the one before it.
+        (
+            error!(
+                r#"{"code":-32004,"message":"Mutation lane blocked","data":{"retry_safe":false,"disposition":"may_have_completed","operation":"send-message","detail":"A prior send-message remains in flight."}}"#
+            ),
+            retry,
+            "blocked",
+        ),
         (error!(r#"{"code":-32002,"message":"database unavailable"}"#), retry, "database"),
         // 0.13 and older.
         (
-            error!(r#"{"code":-32603,"message":"Internal error","data":"AppleEvent timed out. (-1712)"}"#),
+            error!(
+                r#"{"code":-32603,"message":"Internal error","data":"AppleScript failed: Messages got an error: AppleEvent timed out."}"#
+            ),
             unknown,
-            "-1712",
+            "timed out",
         ),
         (
             error!(
-                r#"{"code":-32603,"message":"Internal error","data":"Not authorized to send Apple events to Messages. (-1743)"}"#
+                r#"{"code":-32603,"message":"Internal error","data":"AppleScript failed: 85:110: execution error: Not authorized to send Apple events to Messages. (-1743)"}"#
+            ),
+            permanent,
+            "Automation",
+        ),
+        (
+            error!(
+                r#"{"code":-32603,"message":"Internal error","data":"AppleScript failed: Not authorised to send Apple events to Messages."}"#
             ),
             permanent,
             "Automation",
@@ -231,7 +247,7 @@ async fn with_its_bridge_a_message_has_an_id_of_ours_and_is_asked_about_by_it() 
         r#"status) say '"result":{"version":"0.15.10","methods":["send","send.tracked","message.send_status"]}' ;;
            send.tracked) say '"result":{"ok":true,"guid":"018BCFE5-6800-7000-8000-000000000000"}' ;;
            message.send_status) case $line in
-             *018BCFE5*) say '"result":{"send_state":"sent","status_fields":{"is_sent":true,"error":0}}' ;;
+             *018bcfe5*) say '"result":{"guid":"018BCFE5-6800-7000-8000-000000000000","send_state":"sent","status_fields":{"is_sent":true,"error":0}}' ;;
              *EEEEEEEE*) say '"result":{"send_state":"failed","status_fields":{"is_sent":false,"error":22}}' ;;
              *DDDDDDDD*) say '"result":{"send_state":"pending","status_fields":{"is_sent":false,"error":0}}' ;;
              *) say '"result":{"send_state":"pending","status_fields":null}' ;;
