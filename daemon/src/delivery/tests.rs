@@ -1,5 +1,6 @@
 //! The whole pipeline, with platforms that answer as they are told.
 
+mod accounts;
 mod broadcast;
 mod deeds;
 mod identities;
