@@ -46,3 +46,22 @@ async fn a_reply_is_not_swallowed_by_the_same_words_that_wait_for_approval() {
     let again = desk.submit(&to("local", "kitchen")).await.unwrap();
     assert_eq!(is(&again), (held.id, State::Held, true));
 }
+
+#[tokio::test]
+async fn a_webhook_answers_only_what_the_hub_knows_to_be_in_the_conversation() {
+    let desk = Desk::with("webhook", account("webhook"), rules(&["webhook:*"], &[], Crossing::Allow));
+    let context = turn(&desk, "webhook", Some("m7")).await;
+    let answer = |place: &str, message: &str| {
+        let mut call = to("webhook", place);
+        call["replyTo"] = json!(message);
+        call["context"] = json!(context);
+        call
+    };
+    assert_eq!(desk.look(&answer("kitchen", "m7")).await.unwrap().verdict, "allow");
+    for (place, message) in [("kitchen", "m8"), ("cellar", "m7")] {
+        let refused = desk.look(&answer(place, message)).await.unwrap_err();
+        assert_eq!(refused.reason, Some("message_elsewhere"), "{message} in {place}");
+        let refused = desk.submit(&answer(place, message)).await.unwrap_err();
+        assert_eq!(refused.reason, Some("message_elsewhere"), "{message} in {place}");
+    }
+}
