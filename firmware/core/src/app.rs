@@ -254,7 +254,10 @@ impl<C: Counter> App<C> {
             Stage::Idle => self.status.filter(|_| self.ready()).map(|status| status.next_tick(now)),
             Stage::Fetching(fetch) => Some(fetch.next_tick().min(fetch.deadline)),
             Stage::Open(card) => Some(now.next_second(card.deadline)),
-            Stage::Deciding(pending) => Some(now.next_second(pending.deadline)),
+            Stage::Deciding(pending) => {
+                let second = now.next_second(pending.deadline);
+                Some(pending.next_tick().map_or(second, |again| again.min(second)))
+            }
             Stage::Notice { until, .. } => Some(*until),
         };
         let unanswered = self.unanswered.map(|(_, retry)| retry.at());

@@ -44,9 +44,9 @@ impl Pending {
         again.then_some(Up::Decision(self.decision))
     }
 
-    /// When [`Pending::tick`] will send again.
-    pub fn next_tick(&self) -> Millis {
-        self.retry.at()
+    /// When [`Pending::tick`] will send again; not while the hub does not stand by what was offered.
+    pub fn next_tick(&self) -> Option<Millis> {
+        (self.standing == Standing::Offered).then(|| self.retry.at())
     }
 
     /// When it is given up.
