@@ -412,7 +412,11 @@ async fn what_the_door_does_not_have_is_refused() -> Result<()> {
     is_problem(&door.engineer.get("/")?, &nowhere)?;
     let method = wanted(405, "input_invalid", None, "does not take this method");
     is_problem(&door.engineer.raw("PUT", "/v1/messages", &[], message().to_string().as_bytes())?, &method)?;
-    is_problem(&door.engineer.get("/v1/inbound")?, &method)?;
+    let refused = door.engineer.get("/v1/inbound")?;
+    is_problem(&refused, &method)?;
+    // Where a caller can look who has nothing but the hub.
+    let hint = text(&refused.body, "hint");
+    ensure!(hint.contains("/openapi.json") && !hint.contains("docs/"), "{hint}");
     ensure!(door.operator.queue()?.is_empty());
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Adapter, fingerprint::Fingerprint};
+use super::{Adapter, TargetError, fingerprint::Fingerprint};
 use crate::{
     settings::{Key, key},
     store::Store,
@@ -148,9 +148,30 @@ impl Accounts {
         .map(|(name, account)| (name.as_str(), &account.adapter))
     }
 
-    /// The first account of a channel, for what all accounts of one have alike.
-    pub fn first(&self, channel: &str) -> Option<&Arc<dyn Adapter>> {
-        self.0.get(channel)?.values().next().map(|account| &account.adapter)
+    /// The adapters of a channel's accounts.
+    pub fn on(&self, channel: &str) -> impl Iterator<Item = &Arc<dyn Adapter>> {
+        self.0.get(channel).into_iter().flat_map(BTreeMap::values).map(|account| &account.adapter)
+    }
+
+    /// An address as targets are compared by it, from an account that takes it: accounts of one channel may take different
+    /// ones, and those that take the same one spell it alike, which a contract holds. None where the channel has no account.
+    ///
+    /// # Errors
+    /// No account takes it: what the first one says.
+    pub fn canonical(
+        &self,
+        channel: &str,
+        address: &str,
+        person: bool,
+    ) -> Option<Result<String, TargetError>> {
+        let mut refused = None;
+        for adapter in self.on(channel) {
+            match adapter.canonical(address, person) {
+                Ok(identity) => return Some(Ok(identity)),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        refused.map(Err)
     }
 
     /// All open accounts: channel, account, adapter.

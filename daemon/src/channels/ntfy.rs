@@ -67,6 +67,35 @@ impl Ntfy {
         let request = if token.expose().is_empty() { request } else { request.bearer_auth(token.expose()) };
         self.http.ask(request).await
     }
+
+    /// What the server says there, if it does not refuse to.
+    async fn asked(&self, path: &[&str]) -> Result<Answer, NotReady> {
+        let answer = match self.ask(self.http.client.get(self.url.at(path))).await {
+            Ok(answer) => answer,
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(NotReady(why)),
+        };
+        match refused(&self.http.reader(), &answer) {
+            Some(verdict) => Err(NotReady(self.http.settle(verdict).to_string())),
+            None => Ok(answer),
+        }
+    }
+
+    /// As whom the token speaks. The account answers whoever asks: 401 to a token that is nobody's, and as `anonymous` where a server
+    /// has no users and so reads no token (`handleAccountGet` of `server/server_account.go`, `maybeAuthenticate` of
+    /// `server/server_auth.go`, <https://github.com/binwiederhier/ntfy>; `TestAccount_DeleteToken` and `TestAccount_Get_Anonymous` of
+    /// `server/server_account_test.go` hold both).
+    async fn whose(&self) -> Result<String, NotReady> {
+        let account = self.asked(&["v1", "account"]).await?.body;
+        match (account["username"].as_str(), account["role"].as_str()) {
+            (_, Some("anonymous")) => {
+                Ok(format!("ntfy at {}, which has no users and does not look at the token", self.url.host()))
+            }
+            (Some(name), Some(_)) => {
+                Ok(format!("ntfy at {} as {}", self.url.host(), self.http.reader().words(name)))
+            }
+            _ => Err(NotReady("ntfy does not say whose the token is; check url".into())),
+        }
+    }
 }
 
 /// What ntfy says no to, if it does.
@@ -116,16 +145,13 @@ impl Adapter for Ntfy {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        let answer = match self.ask(self.http.client.get(self.url.at(&["v1", "health"]))).await {
-            Ok(answer) => answer,
-            Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(NotReady(why)),
-        };
-        if let Some(verdict) = refused(&self.http.reader(), &answer) {
-            return Err(NotReady(self.http.settle(verdict).to_string()));
+        let answer = self.asked(&["v1", "health"]).await?;
+        if answer.body["healthy"] != true {
+            return Err(NotReady("the server is not healthy, or no ntfy; check url".into()));
         }
-        match answer.body["healthy"] == true {
+        match self.http.token().expose().is_empty() {
             true => Ok(format!("ntfy at {}", self.url.host())),
-            false => Err(NotReady("the server is not healthy, or no ntfy; check url".into())),
+            false => self.whose().await,
         }
     }
 }

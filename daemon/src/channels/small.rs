@@ -109,6 +109,30 @@ fn a_webhook_knows_a_part_that_comes_again_and_ntfy_does_not() {
 }
 
 #[tokio::test]
+async fn ntfy_is_asked_whose_the_token_is_and_without_one_nothing_but_its_health() {
+    const HEALTHY: Reply = Reply::Says(200, "", r#"{"healthy":true}"#);
+    let check = async |token: &str, script: &[Reply]| {
+        let double = Double::start(script);
+        let said = try_open("ntfy", double.port, token).unwrap().check_ready().await;
+        let paths: Vec<String> =
+            double.heard().iter().filter_map(|heard| heard.split(' ').nth(1).map(str::to_owned)).collect();
+        (said, paths)
+    };
+    let unauthorized = Reply::Says(401, "", r#"{"code":40101,"http":401,"error":"unauthorized"}"#);
+    let (said, paths) = check("tk_wrong", &[HEALTHY, unauthorized]).await;
+    assert!(said.unwrap_err().0.contains("refused the token"));
+    assert_eq!(paths, ["/hook/v1/health", "/hook/v1/account"]);
+    let anonymous = Reply::Says(200, "", r#"{"username":"*","role":"anonymous"}"#);
+    let (said, _) = check("tk_any", &[HEALTHY, anonymous]).await;
+    assert!(said.unwrap().contains("does not look at the token"));
+    assert!(check("tk_any", &[HEALTHY, Reply::Says(200, "", "{}")]).await.0.is_err());
+    let (double, store) = (Double::start(&[HEALTHY]), tempfile::tempdir().unwrap());
+    let settings = toml::from_str(&format!("url = \"http://127.0.0.1:{}\"", double.port)).unwrap();
+    let opening = Opening { account: "a", settings, http: http(), store: Store::open(store.path()).unwrap() };
+    assert_eq!(ntfy::open(opening).unwrap().check_ready().await.unwrap(), "ntfy at 127.0.0.1");
+}
+
+#[tokio::test]
 async fn what_is_no_ntfy_is_not_ready() {
     let double = Double::start(&[Reply::Says(200, "", "{}")]);
     assert!(open("ntfy", double.port).check_ready().await.is_err());

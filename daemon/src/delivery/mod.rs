@@ -238,12 +238,12 @@ impl Pipeline {
 
     /// What stands in for a poll on a channel that has none of its own.
     pub fn polls_stand_in(&self, channel: &str) -> Option<&'static str> {
-        self.can(channel)?.polls?.stand_in
+        self.0.accounts.on(channel).find_map(|adapter| adapter.capabilities().polls?.stand_in)
     }
 
     /// What the first account of a channel does.
     fn can(&self, channel: &str) -> Option<&'static Capabilities> {
-        Some(self.0.accounts.first(channel)?.capabilities())
+        Some(self.0.accounts.on(channel).next()?.capabilities())
     }
 
     /// What an agent may do, if the configuration has a section for it.

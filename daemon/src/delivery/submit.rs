@@ -102,7 +102,7 @@ impl Pipeline {
         let origin = self.origin_of(agent, &call).await?;
         let resolved = self.admit(agent, &call, origin.as_ref()).await?;
         self.name_edited(&resolved, &mut call)?;
-        let touched = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
+        let (touched, asks) = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
         // It was judged with the message that it is of.
         if call.reply_to.is_none() {
             call.reply_to = self.quoted_again(&resolved, &call)?;
@@ -140,6 +140,7 @@ impl Pipeline {
             best_effort: call.best_effort,
             resend,
             touched,
+            asks,
         };
         Ok(Admission::New(Box::new(Admitted { new, staged, lane, span })))
     }
@@ -369,18 +370,19 @@ impl Pipeline {
         Ok(resolved)
     }
 
-    /// Where the messages are that an admitted call names, unless it is refused for that.
+    /// Where the messages are that an admitted call names, and whether a person has to be asked, unless it is refused for that.
     async fn touched(
         &self,
         agent: &str,
         call: &Call,
         origin: Option<&Origin>,
         resolved: &Resolved,
-    ) -> Result<Vec<Touched>, Refusal> {
+    ) -> Result<(Vec<Touched>, bool), Refusal> {
         let touched = self.locate(origin, resolved, call).await?;
         match self.verdict(&resolved.content(agent, call, origin, &[], &touched)).await? {
             Verdict::Deny(refusal) => Err(self.with_its_section(agent, refusal)),
-            Verdict::Allow(_) | Verdict::Hold(_) => Ok(touched),
+            Verdict::Allow(_) => Ok((touched, false)),
+            Verdict::Hold(_) => Ok((touched, true)),
         }
     }
 

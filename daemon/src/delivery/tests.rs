@@ -1,5 +1,7 @@
 //! The whole pipeline, with platforms that answer as they are told.
 
+mod accounts;
+mod answers;
 mod broadcast;
 mod deeds;
 mod identities;

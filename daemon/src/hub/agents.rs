@@ -1,6 +1,9 @@
 //! The agents' rules, built from the configuration.
 
-use std::{collections::BTreeMap, mem};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use super::HubError;
 use crate::{
@@ -56,7 +59,7 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
     Ok(agents)
 }
 
-/// A list with each address as the identity that its spelling tells, or as its channel spells it.
+/// A list with each address as the identity that its spelling tells, or as its channel spells it, by an account that takes it.
 ///
 /// # Errors
 /// An entry that is none there, and why.
@@ -74,13 +77,12 @@ pub fn check_agents(config: &Config, accounts: &Accounts) -> Result<(), HubError
     agents(config, accounts).map(drop)
 }
 
-/// Names of the address book whose addresses are none on their channels: a call that uses one is refused.
+/// Names of the address book whose addresses no account of their channels takes: a call that uses one is refused.
 pub fn unusable_names(config: &Config, accounts: &Accounts) -> Vec<String> {
     let mut found = vec![];
     for (name, meant) in config.book().expect("checked when the configuration was read") {
         let Destination::Address { channel: Some(channel), address, person, .. } = &meant else { continue };
-        let Some(adapter) = accounts.first(channel) else { continue };
-        if let Err(error) = adapter.spell(address, *person) {
+        if let Some(Err(error)) = accounts.canonical(channel, address, *person) {
             let key = format!("book.{name}");
             let at = config.book.get(&name).map_or("", |target| config.place_of(&key, target));
             found.push(format!("{at}{key}: {error}"));
@@ -93,20 +95,24 @@ pub fn unusable_names(config: &Config, accounts: &Accounts) -> Vec<String> {
 pub(crate) fn held(list: Allowlist, accounts: &Accounts) -> Allowlist {
     let also = |pattern: &Pattern| -> Vec<Pattern> {
         let Pattern::Address(channel, address) = pattern else { return Vec::new() };
-        let Some(adapter) = accounts.first(channel) else { return Vec::new() };
-        let held = adapter.held_with(address).into_iter();
-        held.map(|address| Pattern::Address(channel.clone(), address)).collect()
+        // Whichever account it goes from.
+        let held: BTreeSet<String> =
+            accounts.on(channel).flat_map(|adapter| adapter.held_with(address)).collect();
+        held.into_iter().map(|address| Pattern::Address(channel.clone(), address)).collect()
     };
     list.with(also)
 }
 
-/// An allowlist entry's address in the spelling under which targets are compared. A channel that is not open has none,
-/// and sends nothing either.
+/// An allowlist entry's address in the spelling under which targets are compared, if any account of its channel takes it. A
+/// channel that is not open has none, and sends nothing either.
 fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String, String> {
-    let Some(adapter) = accounts.first(channel) else { return Ok(address.to_owned()) };
+    if accounts.on(channel).next().is_none() {
+        return Ok(address.to_owned());
+    }
     match Destination::parse(address, &[]) {
         Ok(Destination::Address { address, thread: None, person, .. }) => {
-            adapter.canonical(&address, person).map_err(|error| error.to_string())
+            let found = accounts.canonical(channel, &address, person).expect("it has an account");
+            found.map_err(|error| error.to_string())
         }
         Ok(Destination::Address { thread: Some(_), .. }) => {
             Err("an entry names a whole conversation, without a thread".into())

@@ -71,6 +71,8 @@ pub struct NewMessage {
     pub resend: bool,
     /// The messages that it names, and where they are.
     pub touched: Vec<Touched>,
+    /// Whether a person has to be asked about it, as policy said at the door.
+    pub asks: bool,
 }
 
 #[cfg(test)]
@@ -99,6 +101,7 @@ impl NewMessage {
             best_effort: false,
             resend: false,
             touched: vec![],
+            asks: false,
         }
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Agents repeat themselves when an answer is slow. The same means the same agent, account, target, thread, action and
 //! payload, however it was handed in: what one call sends to one target, as an answer or with a file, and what another sends to several is the
-//! same message where that is the same. Only a message that is on its way or was sent counts, for one that failed may well be meant to go again. What
+//! same message where that is the same. What nobody has to be asked about is never the same as what somebody has to: a reply in its own
+//! conversation is said, whatever of the same words waits for approval elsewhere, and what has to be approved is told no receipt of what
+//! had not to be. Only a message that is on its way or was sent counts, for one that failed may well be meant to go again. What
 //! changes something that is there (a reaction, an edit, a pin) is the same only while nothing else has changed something
 //! in that conversation: a reaction, its removal and the reaction again are three. It is asked within the transaction that
 //! would write the second one, so two at once cannot both be the first.
@@ -63,6 +65,7 @@ impl Recent {
         if seen.complete {
             return Ok(());
         }
+        let mut asked = db.prepare("SELECT EXISTS (SELECT 1 FROM approvals WHERE message = ?)")?;
         let mut rows = db.prepare(row::NEWEST)?;
         let rows = rows.query_map([MOST as i64], MessageRow::read)?;
         let mut found = Vec::new();
@@ -72,10 +75,11 @@ impl Recent {
                 break;
             }
             let place = place([&message.account, &message.channel, &message.address], &message.deed);
-            found.push((message.accepted_at, of_row(&message), place, message.seq));
+            let was_asked: bool = asked.query_row([message.seq], |row| row.get(0))?;
+            found.push((message.accepted_at, apart(of_row(&message), was_asked), place, message.seq));
         }
-        for (at, payload, place, seq) in found.into_iter().rev() {
-            seen.remember(at, payload, seq);
+        for (at, key, place, seq) in found.into_iter().rev() {
+            seen.remember(at, key, seq);
             if let Some(place) = place {
                 seen.remember(at, place, seq);
             }
@@ -88,7 +92,7 @@ impl Recent {
     pub(super) fn mark(self: &Arc<Self>, new: &NewMessage) -> Mark {
         let payload = (self.window > 0).then(|| of_new(new));
         let place = place([&new.account, &new.target.channel, &new.target.address], &new.deed);
-        Mark { recent: Arc::clone(self), payload, place }
+        Mark { recent: Arc::clone(self), payload, asks: new.asks, place }
     }
 }
 
@@ -97,6 +101,8 @@ pub(super) struct Mark {
     recent: Arc<Recent>,
     /// None where nothing is compared.
     payload: Option<u128>,
+    /// Whether a person has to be asked.
+    asks: bool,
     /// Where it changes something.
     place: Option<u128>,
 }
@@ -114,7 +120,8 @@ impl Mark {
             let mut seen = self.recent.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.forget(now.saturating_sub(self.recent.window));
             let last = |mark: u128| seen.by.get(&mark).map(|&(seq, _)| seq);
-            last(payload).filter(|first| self.place.is_none_or(|place| last(place) == Some(*first)))
+            last(apart(payload, self.asks))
+                .filter(|first| self.place.is_none_or(|place| last(place) == Some(*first)))
         };
         let Some(seq) = seq else { return Ok(None) };
         // A transaction that came to nothing leaves a number here that another message may have now.
@@ -126,7 +133,7 @@ impl Mark {
     pub(super) fn note(&self, seq: i64, at: i64) {
         if let Some(payload) = self.payload {
             let mut seen = self.recent.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.remember(at, payload, seq);
+            seen.remember(at, apart(payload, self.asks), seq);
             if let Some(place) = self.place {
                 seen.remember(at, place, seq);
             }
@@ -165,6 +172,11 @@ fn milliseconds(window: Duration) -> i64 {
 
 fn counts(state: State) -> bool {
     matches!(state, State::Accepted | State::Held | State::Ready | State::Sending | State::Sent)
+}
+
+/// A payload about which somebody has to be asked, or nobody.
+fn apart(payload: u128, asks: bool) -> u128 {
+    payload & !1 | u128::from(asks)
 }
 
 fn of_new(new: &NewMessage) -> u128 {

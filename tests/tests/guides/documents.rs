@@ -1,6 +1,6 @@
 //! What a person reads about Gatepost: README, guides, and the set-up of each channel, as Markdown taken apart.
 //!
-//! Only as much Markdown as these documents use: fenced blocks, code spans, inline links, headings with `#`.
+//! A block that is indented, or whose fence is not closed, is an error: a reader may see it as a block, and nothing would check it.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
 /// A fenced block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +31,24 @@ pub(crate) struct Document {
     pub(crate) path: PathBuf,
     /// Its fenced blocks.
     pub(crate) blocks: Vec<Block>,
-    /// Its lines, those of fenced blocks empty.
-    pub(crate) prose: String,
+    /// Its headings.
+    pub(crate) headings: Vec<Heading>,
+    /// The code spans of its prose, in headings too.
+    pub(crate) spans: Vec<String>,
+    /// Those with which items of its lists begin.
+    pub(crate) items: Vec<String>,
+    /// Where its links lead to, as they are written.
+    pub(crate) links: Vec<String>,
+}
+
+/// A heading.
+#[derive(Debug, Clone)]
+pub(crate) struct Heading {
+    pub(crate) level: HeadingLevel,
+    /// Its text without marks.
+    text: String,
+    /// Its code spans.
+    pub(crate) spans: Vec<String>,
 }
 
 /// The repository.
@@ -76,30 +93,60 @@ impl Document {
     }
 
     fn parse(path: PathBuf, text: &str) -> Result<Self> {
-        let (mut blocks, mut prose) = (Vec::new(), String::new());
-        let mut open: Option<(Block, usize)> = None;
-        for (number, line) in (1..).zip(text.lines()) {
-            let inner = line.trim_start();
-            let indent = line.len() - inner.len();
-            match (&mut open, inner.strip_prefix("```")) {
-                (None, None) => prose.push_str(line),
-                (None, Some(info)) => {
-                    let (language, marker) = info.split_once(' ').unwrap_or((info, ""));
+        let (mut blocks, mut headings): (Vec<Block>, Vec<Heading>) = (Vec::new(), Vec::new());
+        let (mut spans, mut items, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        // What the next text belongs to, and whether it begins an item of a list.
+        let (mut in_block, mut in_heading, mut begins) = (false, false, false);
+        for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+            let is_paragraph = matches!(event, Event::Start(Tag::Paragraph));
+            match event {
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    let line = text[..range.start].matches('\n').count() + 1;
+                    let CodeBlockKind::Fenced(info) = kind else {
+                        bail!("{}:{line}: put the block between fences", path.display())
+                    };
+                    let last = text[range].trim_end().rsplit_once('\n').map(|(_, last)| last.trim());
+                    ensure!(last == Some("```"), "{}:{line}: the block does not end", path.display());
+                    let (language, marker) = info.split_once(' ').unwrap_or((&info, ""));
                     let (language, marker) = (language.to_owned(), marker.trim().to_owned());
-                    open = Some((Block { language, marker, line: number, text: String::new() }, indent));
+                    blocks.push(Block { language, marker, line, text: String::new() });
+                    in_block = true;
                 }
-                (Some(_), Some("")) => blocks.extend(open.take().map(|(block, _)| block)),
-                (Some((block, indent)), _) => {
-                    block.text.push_str(line.get((*indent).min(line.len() - inner.len())..).unwrap_or(line));
-                    block.text.push('\n');
+                Event::End(TagEnd::CodeBlock) => in_block = false,
+                Event::Start(Tag::Heading { level, .. }) => {
+                    headings.push(Heading { level, text: String::new(), spans: Vec::new() });
+                    in_heading = true;
                 }
+                Event::End(TagEnd::Heading(_)) => in_heading = false,
+                Event::Start(Tag::Link { link_type, dest_url, .. }) if link_type != LinkType::Email => {
+                    links.push(dest_url.into_string());
+                }
+                Event::Start(Tag::Image { dest_url, .. }) => links.push(dest_url.into_string()),
+                Event::Start(Tag::Item) => {
+                    begins = true;
+                    continue;
+                }
+                Event::Text(said) => match (blocks.last_mut(), headings.last_mut()) {
+                    (Some(block), _) if in_block => block.text.push_str(&said),
+                    (_, Some(heading)) if in_heading => heading.text.push_str(&said),
+                    _ => {}
+                },
+                Event::Code(span) => {
+                    if let (Some(heading), true) = (headings.last_mut(), in_heading) {
+                        heading.text.push_str(&span);
+                        heading.spans.push(span.to_string());
+                    }
+                    if begins {
+                        items.push(span.to_string());
+                    }
+                    spans.push(span.into_string());
+                }
+                _ => {}
             }
-            prose.push('\n');
+            // An item's first paragraph is its beginning.
+            begins &= is_paragraph;
         }
-        if let Some((block, _)) = open {
-            anyhow::bail!("{}:{}: the block does not end", path.display(), block.line);
-        }
-        Ok(Self { path, blocks, prose })
+        Ok(Self { path, blocks, headings, spans, items, links })
     }
 
     /// Where a block is, for errors.
@@ -107,37 +154,16 @@ impl Document {
         format!("{}:{}", self.path.display(), block.line)
     }
 
-    /// The code spans of its prose.
-    pub(crate) fn spans(&self) -> Vec<String> {
-        pieces(&self.prose).into_iter().filter_map(|(text, is_code)| is_code.then_some(text)).collect()
-    }
-
-    /// Where its links lead to, as they are written.
-    pub(crate) fn links(&self) -> Vec<String> {
-        // A code span may be a link's text, so something stays in its place.
-        let text: String = pieces(&self.prose)
-            .into_iter()
-            .map(|(text, is_code)| if is_code { "code".to_owned() } else { text })
-            .collect();
-        let behind = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-        behind.map(|(target, _)| target.split_whitespace().next().unwrap_or("").to_owned()).collect()
-    }
-
     /// The anchors of its headings, as GitHub makes them.
     pub(crate) fn anchors(&self) -> Vec<String> {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-        let headings = self.prose.lines().filter_map(|line| {
-            let title = line.trim_start_matches('#');
-            (title.len() < line.len()).then(|| title.strip_prefix(' ')).flatten()
-        });
-        headings
-            .map(|title| {
-                let anchor = anchor(title.trim());
-                let count = seen.entry(anchor.clone()).or_default();
-                *count += 1;
-                if *count == 1 { anchor } else { format!("{anchor}-{}", *count - 1) }
-            })
-            .collect()
+        let numbered = |heading: &Heading| {
+            let anchor = anchor(&heading.text);
+            let count = seen.entry(anchor.clone()).or_default();
+            *count += 1;
+            if *count == 1 { anchor } else { format!("{anchor}-{}", *count - 1) }
+        };
+        self.headings.iter().map(numbered).collect()
     }
 
     /// Whether a link of its leads somewhere.
@@ -160,35 +186,8 @@ impl Document {
 
 /// The text of a heading as GitHub's anchor.
 fn anchor(title: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = title;
-    while let Some((before, behind)) = rest.split_once("](") {
-        plain.push_str(before);
-        rest = behind.split_once(')').map_or("", |(_, behind)| behind);
-    }
-    plain.push_str(rest);
-    let kept = plain.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+    let kept = title.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).map(|letter| if letter == ' ' { '-' } else { letter }).collect()
-}
-
-/// The text in pieces: code spans, and what is between them. A span's line breaks are spaces.
-fn pieces(text: &str) -> Vec<(String, bool)> {
-    let mut pieces = Vec::new();
-    // A span never leaves its paragraph.
-    for paragraph in text.split("\n\n") {
-        let mut rest = paragraph;
-        while let Some(start) = rest.find('`') {
-            let ticks = rest.get(start..).unwrap_or("").bytes().take_while(|byte| *byte == b'`').count();
-            let (before, inside) = (&rest[..start], &rest[start + ticks..]);
-            let fence = "`".repeat(ticks);
-            let Some(end) = inside.find(&fence) else { break };
-            pieces.push((before.to_owned(), false));
-            pieces.push((inside[..end].replace('\n', " "), true));
-            rest = &inside[end + ticks..];
-        }
-        pieces.push((format!("{rest}\n\n"), false));
-    }
-    pieces
 }
 
 /// The path without `.` and `..`.
@@ -208,14 +207,22 @@ fn normal(path: &Path) -> PathBuf {
 fn a_document_is_taken_apart() -> Result<()> {
     let text = "# A `b` c\n\nSee [it `x`](a.md#d) and `two\nlines`.\n\n```sh run\nls\n```\n\n- item\n\n  ```json\n  {}\n  ```\n\n# A `b` c\n";
     let document = Document::parse("x.md".into(), text)?;
-    let blocks: Vec<_> =
-        document.blocks.iter().map(|block| (&*block.language, &*block.marker, &*block.text)).collect();
-    assert_eq!(blocks, [("sh", "run", "ls\n"), ("json", "", "{}\n")]);
-    assert_eq!(document.links(), ["a.md#d"]);
-    assert_eq!(document.spans(), ["b", "x", "two lines", "b"]);
+    let blocks: Vec<_> = document
+        .blocks
+        .iter()
+        .map(|block| (&*block.language, &*block.marker, block.line, &*block.text))
+        .collect();
+    assert_eq!(blocks, [("sh", "run", 6, "ls\n"), ("json", "", 12, "{}\n")]);
+    assert_eq!(document.links, ["a.md#d"]);
+    assert_eq!(document.spans, ["b", "x", "two lines", "b"]);
     assert_eq!(document.anchors(), ["a-b-c", "a-b-c-1"]);
-    assert_eq!(anchor("What is defended, and how"), "what-is-defended-and-how");
-    assert_eq!(anchor("[Approve](approve.md) it"), "approve-it");
-    assert!(Document::parse("x.md".into(), "```\n").is_err());
+    let anchors = |text: &str| Document::parse("x.md".into(), text).map(|document| document.anchors());
+    assert_eq!(anchors("## What is defended, and how\n")?, ["what-is-defended-and-how"]);
+    assert_eq!(anchors("## [Approve](approve.md) it\n")?, ["approve-it"]);
+    let items = Document::parse("x.md".into(), "- `a` b\n- c `d`\n\n  `e`\n\n- `f`\n")?.items;
+    assert_eq!(items, ["a", "f"]);
+    for wrong in ["```\n", "```sh\nls\n", "Text:\n\n    ls\n"] {
+        assert!(Document::parse("x.md".into(), wrong).is_err(), "{wrong:?}");
+    }
     Ok(())
 }

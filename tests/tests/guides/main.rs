@@ -19,6 +19,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 use gatepost_tests::{hub::SpawnedHub, main_job::CONFIG, peers};
+use pulldown_cmark::HeadingLevel;
 use serde_json::Value;
 
 use documents::{Block, Document, all, find, guides, root};
@@ -119,9 +120,9 @@ fn validated_by(program: &str, arguments: &[&str], name: &str, text: &str) -> Re
 
 #[test]
 fn commands_that_prose_names_exist() -> Result<()> {
-    let spans = guides()?.into_iter().flat_map(|document| {
-        let spans = document.spans().into_iter().filter(|span| span.starts_with("gatepost "));
-        spans.map(move |span| (document.path.clone(), span)).collect::<Vec<_>>()
+    let spans = guides()?.into_iter().flat_map(|Document { path, spans, .. }| {
+        let spans = spans.into_iter().filter(|span| span.starts_with("gatepost "));
+        spans.map(move |span| (path.clone(), span)).collect::<Vec<_>>()
     });
     each(spans, |(path, span)| commands::exists(&span).with_context(|| path.display().to_string()))
 }
@@ -129,10 +130,9 @@ fn commands_that_prose_names_exist() -> Result<()> {
 #[test]
 fn links_lead_to_documents_and_their_headings() -> Result<()> {
     let documents = all()?;
-    let links =
-        documents.iter().flat_map(|document| document.links().into_iter().map(move |link| (document, link)));
-    each(links, |(document, link): (&Document, String)| {
-        document.leads(&link).with_context(|| format!("{}: {link}", document.path.display()))
+    let links = documents.iter().flat_map(|document| document.links.iter().map(move |link| (document, link)));
+    each(links, |(document, link): (&Document, &String)| {
+        document.leads(link).with_context(|| format!("{}: {link}", document.path.display()))
     })
 }
 
@@ -176,7 +176,7 @@ fn the_guide_to_http_has_the_calls_that_there_are() -> Result<()> {
     });
     let calls: BTreeSet<_> = calls.collect();
     let guide: BTreeSet<_> =
-        guide("daemon/docs/http.md")?.spans().iter().filter_map(|span| as_call(span)).collect();
+        guide("daemon/docs/http.md")?.spans.iter().filter_map(|span| as_call(span)).collect();
     // Both ways: what the guide leaves out, and what only it has.
     each(calls.symmetric_difference(&guide), |(method, path)| bail!("{method} {path}"))
 }
@@ -189,7 +189,7 @@ fn the_guide_to_operating_has_the_metrics_that_there_are() -> Result<()> {
     let families = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let families: BTreeSet<_> = families.map(str::to_owned).collect();
     let is_metric = |span: &String| span.starts_with("gatepost_") || span.starts_with("process_");
-    let guide: BTreeSet<_> = guide("daemon/docs/operate.md")?.spans().into_iter().filter(is_metric).collect();
+    let guide: BTreeSet<_> = guide("daemon/docs/operate.md")?.spans.into_iter().filter(is_metric).collect();
     each(families.symmetric_difference(&guide), |name| bail!("{name}"))
 }
 
@@ -205,13 +205,8 @@ fn the_guide_to_troubles_quotes_what_the_program_says() -> Result<()> {
     }
     let guide = guide("daemon/docs/troubleshooting.md")?;
     // The messages are the headings, and the first words of list items.
-    let lines = guide.prose.lines().filter_map(|line| match line.strip_prefix("- `") {
-        Some(item) => item.split_once('`').map(|(message, _)| vec![message.to_owned()]),
-        None => line
-            .strip_prefix("### ")
-            .map(|title| title.split('`').skip(1).step_by(2).map(str::to_owned).collect()),
-    });
-    let messages: Vec<String> = lines.flatten().collect();
+    let titles = guide.headings.iter().filter(|heading| heading.level == HeadingLevel::H3);
+    let messages: Vec<&String> = titles.flat_map(|title| &title.spans).chain(&guide.items).collect();
     ensure!(messages.len() > 20, "{messages:?}");
     each(messages, |message| {
         let pieces = message.split('…').flat_map(|piece| piece.split(": ")).map(str::trim);

@@ -41,7 +41,7 @@ pub(super) struct Contract {
     pub(super) settings: fn(&Stage) -> String,
     /// A conversation, by its one spelling.
     pub(super) address: &'static str,
-    /// Addresses that are one person or place there, at least once.
+    /// Addresses that are one person or place there, at least once; none where nobody can say which place it is.
     pub(super) alike: &'static [Alike],
     /// What the platform answers first, once, when it is asked who somebody is.
     pub(super) acquainted: &'static [Reply],

@@ -84,12 +84,14 @@ fn webhook(case: Case) -> Scene {
 
 fn ntfy(case: Case) -> Scene {
     const TAKEN: Reply = Reply::Says(200, "", r#"{"id":"hwQ2YpKdmg","event":"message"}"#);
+    const HEALTHY: Reply = Reply::Says(200, "", r#"{"healthy":true}"#);
+    const HOUSE: Reply = Reply::Says(200, "", r#"{"username":"house","role":"user"}"#);
     const REFUSED: Reply = Reply::Says(401, "", r#"{"error":"tk_hushOld is nobody's"}"#);
     match case {
         Case::Refused => plays([REFUSED], Ends::Refused("replace the token")),
         Case::Replaced => plays([REFUSED, TAKEN], Ends::Sent("hwQ2YpKdmg")),
-        Case::Ready => plays([Reply::Says(200, "", r#"{"healthy":true}"#)], Ends::Sent("ntfy at 127.0.0.1")),
-        Case::NotReady => plays([REFUSED], Ends::Refused("replace the token")),
+        Case::Ready => plays([HEALTHY, HOUSE], Ends::Sent("ntfy at 127.0.0.1 as house")),
+        Case::NotReady => plays([HEALTHY, REFUSED], Ends::Refused("replace the token")),
         _ => usual(&[], TAKEN, "hwQ2YpKdmg", case),
     }
 }

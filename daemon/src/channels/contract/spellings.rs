@@ -9,7 +9,8 @@ use proptest::{
     collection::vec,
     prelude::*,
     sample::{Index, select},
-    strategy::{BoxedStrategy, Union},
+    strategy::{BoxedStrategy, Union, ValueTree as _},
+    test_runner::TestRunner,
 };
 
 use super::{
@@ -334,4 +335,32 @@ fn unknown(contract: &'static Contract) -> Option<BoxedStrategy<String>> {
 fn odd_number() -> BoxedStrategy<String> {
     prop_oneof!["52[2-9][0-9]{10}", "54[1-8][0-9]{10}", "55[1-9][1-9][1-8][0-9]{8}", "5[245][1-9][0-9]{8}"]
         .boxed()
+}
+
+/// A list is spelt by whichever account takes an entry, and a message by the account that it goes from: there is one spelling.
+#[test]
+fn accounts_of_one_channel_spell_an_address_alike_and_say_the_same_of_it() {
+    let (mut runner, mut shared) = (TestRunner::deterministic(), 0);
+    let ways: Vec<Written> = written().collect();
+    for way in &ways {
+        for other in ways.iter().filter(|other| other.channel == way.channel && other.name != way.name) {
+            for _ in 0..16 {
+                let spelt = way.spelt.new_tree(&mut runner).unwrap().current();
+                let unknown =
+                    way.unknown.as_ref().map(|unknown| unknown.new_tree(&mut runner).unwrap().current());
+                for address in spelt.same.into_iter().chain(spelt.held).chain(unknown) {
+                    let (Ok(one), Ok(two)) = (way.account.resolve(&address), other.account.resolve(&address))
+                    else {
+                        continue;
+                    };
+                    shared += 1;
+                    let what = format!("{} and {}: {address}", way.name, other.name);
+                    assert_eq!(one, two, "{what}");
+                    assert_eq!(way.account.identity(&one), other.account.identity(&two), "{what}");
+                    assert_eq!(way.account.held_with(&one), other.account.held_with(&two), "{what}");
+                }
+            }
+        }
+    }
+    assert!(shared > 500, "{shared} addresses");
 }

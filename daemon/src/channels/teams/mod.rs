@@ -41,7 +41,7 @@ use super::{
         base::{Base, without_query},
         token::Token,
     },
-    identity::Spelling,
+    identity::{Identity, Spelling, Unidentified},
     told::{NotTold, Told},
 };
 use crate::{
@@ -236,9 +236,13 @@ impl Adapter for Teams {
     }
 
     /// A conversation has one id, and a person is no address: what is written to them goes to the one conversation that the
-    /// bot has with them.
+    /// bot has with them. Where a workflow posts nobody knows, so that nothing evades a `hold` by going through it.
     fn identity(&self, address: &str) -> Spelling {
         if target::tells(address) { Spelling::known(address) } else { Spelling::Ask }
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        Err(Unidentified::not_known(target::untold(address)))
     }
 
     fn scope(&self, _: &str) -> IdScope {

@@ -33,9 +33,18 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
 }
 
 /// Whether an id tells which conversation it is. One of another form may be a second id of it: what a bot has as `a:…` is
-/// `19:…@unq.gbl.spaces` to Microsoft Graph (<https://learn.microsoft.com/graph/api/resources/chat>).
+/// `19:…@unq.gbl.spaces` to Microsoft Graph (<https://learn.microsoft.com/graph/api/resources/chat>). Where a workflow posts is
+/// set up in Teams, and stands in no address: it may be any conversation.
 pub(super) fn tells(address: &str) -> bool {
-    address == ITS_PLACE || is_personal(address) || PLACES.iter().any(|end| address.ends_with(end))
+    is_personal(address) || PLACES.iter().any(|end| address.ends_with(end))
+}
+
+/// Why nobody says which conversation an address is.
+pub(super) fn untold(address: &str) -> &'static str {
+    match address {
+        ITS_PLACE => "the workflow's owner chose in Teams where it posts, and its address does not say it",
+        _ => "Teams does not say which conversation has this id",
+    }
 }
 
 /// Whether a bot's conversation there is one with a single person; the playground's may be.
@@ -91,5 +100,6 @@ mod tests {
         assert!(canonical("19:abc@thread.tacv2;messageid=17").unwrap_err().contains('#'));
         assert!(canonical(&format!("19:{}", "a".repeat(300))).is_err());
         assert!(of_webhook("webhook").is_ok() && of_webhook("19:abc@thread.tacv2").is_err());
+        assert!(!tells("webhook") && tells("19:abc@thread.tacv2"));
     }
 }

@@ -121,8 +121,8 @@ impl Adapter for Webhook {
     }
 
     fn scope(&self, _: &str) -> IdScope {
-        // Whoever receives it is told the conversation with it.
-        IdScope::Conversation
+        // Whoever receives it may look for the id wherever it likes, and nobody says that it does not.
+        IdScope::Account
     }
 
     fn compose(&self, letter: &Letter<'_>) -> Value {

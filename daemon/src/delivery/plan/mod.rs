@@ -217,9 +217,9 @@ pub(super) fn check(adapter: &dyn Adapter, call: &Call, resolved: &Resolved) -> 
     able::check(can, call)
 }
 
-/// The canonical spelling of an address, if it is one on that channel.
+/// The canonical spelling of an address, if it is one to any account of that channel.
 fn canonical(accounts: &Accounts, channel: &str, address: &str, person: bool) -> Option<String> {
-    accounts.first(channel)?.canonical(address, person).ok()
+    accounts.canonical(channel, address, person)?.ok()
 }
 
 /// An address without a channel, with what it may have meant: a name of the address book that is near, or the same on a

@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// A pipeline with one account, for an agent with these lists. Nothing is dispatched.
-struct Desk {
-    pipeline: Pipeline,
-    _directory: tempfile::TempDir,
+pub(super) struct Desk {
+    pub(super) pipeline: Pipeline,
+    pub(super) _directory: tempfile::TempDir,
 }
 
 pub(super) fn list(entries: &[&str]) -> Allowlist {
@@ -35,7 +35,7 @@ pub(super) fn rules(allow: &[&str], hold: &[&str], cross_context: Crossing) -> A
 }
 
 impl Desk {
-    fn with(channel: &str, account: Arc<dyn Adapter>, rules: AgentRules) -> Self {
+    pub(super) fn with(channel: &str, account: Arc<dyn Adapter>, rules: AgentRules) -> Self {
         let directory = tempfile::tempdir().unwrap();
         crate::hub::install_tls_provider();
         let outbox =
@@ -43,11 +43,11 @@ impl Desk {
         Self { pipeline: pipeline(outbox, channel, account, rules), _directory: directory }
     }
 
-    async fn look(&self, call: &Value) -> Result<DryRun, Refusal> {
+    pub(super) async fn look(&self, call: &Value) -> Result<DryRun, Refusal> {
         self.pipeline.dry_run("a", Call::parse(call, &crate::channels::registry::NAMES).unwrap()).await
     }
 
-    async fn submit(&self, call: &Value) -> Result<Receipt, Refusal> {
+    pub(super) async fn submit(&self, call: &Value) -> Result<Receipt, Refusal> {
         let call = Call::parse(call, &crate::channels::registry::NAMES).unwrap();
         self.pipeline.submit("a", call, Idempotency::NONE).await
     }
@@ -57,13 +57,17 @@ pub(super) fn pipeline(
     outbox: Outbox,
     channel: &str,
     account: Arc<dyn Adapter>,
-    mut rules: AgentRules,
+    rules: AgentRules,
 ) -> Pipeline {
+    let mut accounts = Accounts::default();
+    accounts.add((channel, "home"), account, OnUnknown::default(), Fingerprint::default());
+    pipeline_of(outbox, accounts, rules)
+}
+
+pub(super) fn pipeline_of(outbox: Outbox, accounts: Accounts, mut rules: AgentRules) -> Pipeline {
     let files =
         Files::open(outbox.store().clone(), Bounds::default(), Private::default(), crate::voice::Voice::OFF)
             .unwrap();
-    let mut accounts = Accounts::default();
-    accounts.add((channel, "home"), account, OnUnknown::default(), Fingerprint::default());
     rules.rights.allow = crate::hub::spelt(rules.rights.allow, &accounts).unwrap();
     rules.rights.hold = crate::hub::held(crate::hub::spelt(rules.rights.hold, &accounts).unwrap(), &accounts);
     Pipeline::new(Shared {

@@ -228,7 +228,7 @@ async fn nowhere(State(door): State<Door>, headers: HeaderMap) -> Response {
 }
 
 async fn no_method(State(door): State<Door>, headers: HeaderMap) -> Response {
-    let hint = "see daemon/docs/http.md for the calls that there are";
+    let hint = "GET /openapi.json says which methods each path takes";
     let refusal = Refusal::input("this path does not take this method", hint);
     door.refuse("no method", &headers, &refusal, StatusCode::METHOD_NOT_ALLOWED).await
 }

@@ -83,6 +83,33 @@ async fn the_same_message_again_is_the_first_one_while_that_lives() {
     assert!(matches!(say(&outbox, "one").await, Accepted::New(_)));
 }
 
+/// A reply that nobody has to approve is said, though the same words wait for approval; and what has to be approved is told
+/// nothing of that reply.
+#[tokio::test]
+async fn what_is_asked_about_and_what_is_not_are_two_messages_of_the_same_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let minute = std::time::Duration::from_mins(1);
+    let say = async |outbox: &Outbox, asks| {
+        outbox.accept(NewMessage { asks, ..NewMessage::example("yes") }).await.unwrap()
+    };
+    let store = Store::open(directory.path()).unwrap();
+    let outbox = Outbox::new(store.clone()).deduplicating(minute);
+    let Accepted::New(asked) = say(&outbox, true).await else { panic!() };
+    let Accepted::New(free) = say(&outbox, false).await else { panic!("the reply is swallowed") };
+    for _ in 0..2 {
+        assert_eq!(say(&outbox, true).await, Accepted::Same(asked));
+        assert_eq!(say(&outbox, false).await, Accepted::Same(free));
+    }
+    let card = "INSERT INTO approvals (request, message, document, deadline) VALUES (x'01', ?, x'', 0)";
+    store.write(move |tx| Ok::<_, StoreError>(tx.execute(card, [asked])?)).await.unwrap();
+    store.close();
+    drop((store, outbox));
+
+    let outbox = Outbox::new(Store::open(directory.path()).unwrap()).deduplicating(minute);
+    assert_eq!(say(&outbox, false).await, Accepted::Same(free), "after a restart");
+    assert_eq!(say(&outbox, true).await, Accepted::Same(asked));
+}
+
 /// A reaction, its removal and the reaction again are three, or the caller would be told of one that is not there.
 #[tokio::test]
 async fn what_was_undone_meanwhile_is_done_again() {

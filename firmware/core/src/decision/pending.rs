@@ -45,9 +45,9 @@ impl Pending {
         is_due.then_some(Up::Decision(self.decision))
     }
 
-    /// When [`Pending::tick`] will send again.
-    pub fn next_tick(&self) -> Millis {
-        self.retry.due_at()
+    /// When [`Pending::tick`] will send again; `None` while the hub does not stand by the offer.
+    pub fn next_tick(&self) -> Option<Millis> {
+        (self.offer_state == OfferState::Current).then(|| self.retry.due_at())
     }
 
     /// When to stop sending it.

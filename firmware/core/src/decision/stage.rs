@@ -76,7 +76,10 @@ impl Stage {
             Self::Idle => None,
             Self::Fetching(fetch) => Some(fetch.next_tick().min(fetch.deadline)),
             Self::Open(card) => Some(now.next_second(card.deadline)),
-            Self::Deciding(pending) => Some(now.next_second(pending.deadline)),
+            Self::Deciding(pending) => {
+                let second = now.next_second(pending.deadline);
+                Some(pending.next_tick().map_or(second, |resend| resend.min(second)))
+            }
             Self::Notice { until, .. } => Some(*until),
         }
     }

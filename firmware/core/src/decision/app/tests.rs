@@ -478,6 +478,29 @@ fn the_next_tick_is_never_later_than_the_next_change() {
     assert_eq!(bench.app.next_tick(bench.millis()), Some(Millis(1_000 + PRESS_TICK_MS)));
 }
 
+/// Whoever sleeps until the moment that is announced sends an unanswered decision again then, and not a second later.
+#[test]
+fn an_unanswered_decision_is_announced_when_it_is_sent_again() {
+    let mut bench = Bench::with_card(SMALL, &document());
+    bench.read();
+    bench.press(Approve, 1_500);
+    let latest = bench.millis().after(crate::link::retry::FIRST_DELAY_MS);
+    while bench.decisions().len() == 1 {
+        let next = bench.app.next_tick(bench.millis()).unwrap();
+        assert!(next > bench.millis() && next <= latest, "{next:?}");
+        bench.now = next.0;
+        bench.app.tick(next);
+        bench.flush();
+    }
+    let decisions = bench.decisions();
+    assert_eq!(decisions.len(), 2);
+    assert_eq!(decisions[0], decisions[1], "the very same, for its counter is used");
+    bench.disconnect();
+    bench.wait(5_000);
+    assert_eq!(bench.decisions().len(), 2);
+    assert!(bench.app.next_tick(bench.millis()).unwrap() > bench.millis(), "nobody is there to be told");
+}
+
 /// An event.
 #[derive(Debug, Clone)]
 enum Event {
