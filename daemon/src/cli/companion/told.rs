@@ -1,9 +1,7 @@
 //! What is said above the companion's screen: each change once, with what to do about it. The screen has little room for
 //! words, and none for reasons. Pure.
 
-use gatepost_companion::{
-    CardView, Ended, Fault, View,
-};
+use gatepost_companion::{CardView, Ended, Fault, View};
 use gatepost_desktop::Contact;
 use gatepost_link::{
     RequestId,
