@@ -129,21 +129,27 @@ impl Answered {
     /// Looks for what makes the hub's number the `wanted` one, as long as he `may`; the best that he found, and how many he tried.
     /// Best is what has the most digits of it, counted from the last one.
     pub fn grind(&self, ground: Ground, wanted: u32, may: impl Fn(u64) -> bool) -> (Third, u64) {
-        let (mut best, mut tries) = (self.third(), 0_u64);
+        let (mut best, mut tries) = (self.other(ground, 0), 1_u64);
         while fitting(best.code, wanted) < DIGITS && may(tries) {
-            let mut device = self.device;
-            let field = match ground {
-                Ground::Nonce => &mut device[2],
-                Ground::Key => &mut device[0],
-            };
-            field.iter_mut().zip(tries.to_be_bytes()).for_each(|(byte, other)| *byte ^= other);
-            let next = self.saying(&device);
+            let next = self.other(ground, tries);
             if fitting(next.code, wanted) > fitting(best.code, wanted) {
                 best = next;
             }
             tries += 1;
         }
         (best, tries)
+    }
+
+    /// What he has not committed himself to: one for each number.
+    fn other(&self, ground: Ground, number: u64) -> Third {
+        let mut device = self.device;
+        let field = match ground {
+            Ground::Nonce => &mut device[2],
+            Ground::Key => &mut device[0],
+        };
+        field[31] ^= 1;
+        field.iter_mut().zip(number.to_be_bytes()).for_each(|(byte, other)| *byte ^= other);
+        self.saying(&device)
     }
 
     fn saying(&self, device: &[[u8; 32]; 3]) -> Third {
