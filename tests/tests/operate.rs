@@ -1,5 +1,7 @@
 //! What a person at the shell does to messages in the queue: takes them back, sends the rest of them again.
 
+use std::ops::RangeInclusive;
+
 use anyhow::{Result, ensure};
 use gatepost_tests::hub::{Client, SpawnedHub, agents, client::text};
 use rusqlite::Connection;
@@ -71,6 +73,11 @@ fn a_message_that_may_have_arrived_goes_again_only_if_it_may_duplicate() -> Resu
 
 /// A message of several parts of which the second is uncertain and the rest unsent, as a crash leaves it.
 fn cut_at_the_second(hub: &mut SpawnedHub, agent: &Client) -> Result<(String, usize)> {
+    cut_at(hub, agent, 1..=1)
+}
+
+/// A message of several parts of which these, counted from zero, are uncertain and all behind them unsent.
+fn cut_at(hub: &mut SpawnedHub, agent: &Client, uncertain: RangeInclusive<u32>) -> Result<(String, usize)> {
     let long = "One sentence of a message that takes more than a part. ".repeat(5);
     let sent = agent.send_and_wait(&json!({"to": "local:team", "message": long}))?;
     let parts = sent["parts"].as_array().map_or(0, Vec::len);
@@ -79,8 +86,9 @@ fn cut_at_the_second(hub: &mut SpawnedHub, agent: &Client) -> Result<(String, us
     hub.kill()?;
     let db = Connection::open(hub.data_dir().join("gatepost.db"))?;
     db.execute("UPDATE messages SET state = 'unknown' WHERE id = ?", [&id])?;
-    db.execute("UPDATE parts SET state = 'planned', platform_id = NULL WHERE idx > 1", [])?;
-    db.execute("UPDATE parts SET state = 'unknown', platform_id = NULL WHERE idx = 1", [])?;
+    db.execute("UPDATE parts SET state = 'planned', platform_id = NULL WHERE idx > 0", [])?;
+    let (first, last) = (uncertain.start(), uncertain.end());
+    db.execute("UPDATE parts SET state = 'unknown' WHERE idx BETWEEN ? AND ?", [first, last])?;
     // Whether it arrived or not: what is sent from here on is seen.
     db.execute("DELETE FROM local WHERE seq > 1", [])?;
     drop(db);
@@ -121,6 +129,65 @@ fn an_operator_says_whether_a_part_arrived_and_the_rest_goes_on_with_a_history()
         let row = shown.as_array().into_iter().flatten().find(|row| row["event"] == "part.settled");
         ensure!(row.is_some_and(|row| row["detail"]["reason"] == "Ann has seen it"), "{shown}");
         hub.cli(&["audit", "verify"])?.well()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn of_several_uncertain_parts_an_operator_names_one_after_the_other() -> Result<()> {
+    let mut hub = SpawnedHub::start(&config())?;
+    let agent = hub.agent("courier")?;
+    // As a restored backup leaves it: whatever was not confirmed in it is uncertain.
+    let (id, parts) = cut_at(&mut hub, &agent, 1..=2)?;
+    let settle = |word: &[&str]| {
+        hub.cli(&[&["queue", "settle", id.as_str()], word, &["--reason", "Ann has looked"]].concat())
+    };
+    for word in ["--arrived", "--not-arrived"] {
+        let unnamed = settle(&[word])?;
+        let says = |text: &str| unnamed.stderr.contains(text);
+        ensure!(
+            unnamed.status == 1
+                && says("several parts may have arrived: 2, 3")
+                && says("one after the other"),
+            "{unnamed:?}"
+        );
+        ensure!(agent.message(&id)?["state"] == "unknown" && agent.message(&id)?["history"].is_null());
+    }
+    // One of them is settled, and the message still waits for a word on the other.
+    let half = settle(&["--not-arrived", "--part", "3"])?.well()?;
+    ensure!(half.starts_with(&format!("{id} unknown")) && half.contains("part 2: unknown"), "{half}");
+    let again = settle(&["--arrived", "--part", "3"])?;
+    ensure!(again.status == 1 && again.stderr.contains("part 3"), "{again:?}");
+    ensure!(hub.operator()?.arrived("team")?.len() == 1, "something was sent meanwhile");
+    settle(&["--arrived", "--part", "2"])?.well()?;
+    let sent = agent.ended(&id, "sent")?;
+    let says = [
+        "part 3: settled by the operator as not arrived: Ann has looked",
+        "part 2: settled by the operator as arrived: Ann has looked",
+    ];
+    ensure!(sent["history"] == json!(says), "{sent}");
+    // All but the first, which was there, and the second, which is said to be.
+    ensure!(hub.operator()?.arrived("team")?.len() == 1 + parts - 2);
+    hub.cli(&["audit", "verify"])?.well()?;
+    Ok(())
+}
+
+#[test]
+fn who_settles_a_part_of_a_message_whose_time_is_over_is_told_that_nothing_more_is_sent() -> Result<()> {
+    for word in ["--arrived", "--not-arrived"] {
+        let mut hub = SpawnedHub::start(&config())?;
+        let agent = hub.agent("courier")?;
+        let (id, _) = cut_at_the_second(&mut hub, &agent)?;
+        Connection::open(hub.data_dir().join("gatepost.db"))?
+            .execute("UPDATE messages SET deadline = 1", [])?;
+        let settled = hub.cli(&["queue", "settle", &id, word, "--reason", "Ann has looked"])?.well()?;
+        ensure!(settled.starts_with(&format!("{id} failed")), "{settled}");
+        for says in ["its time was over", "nothing more of it is sent", "Ann has looked"] {
+            ensure!(settled.contains(says), "{settled}");
+        }
+        let failed = agent.ended(&id, "failed")?;
+        ensure!(failed["code"] == "expired" && agent.told_of(&id)?["code"] == "expired", "{failed}");
+        ensure!(hub.operator()?.arrived("team")?.len() == 1, "something was sent");
     }
     Ok(())
 }

@@ -14,12 +14,18 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
-    message::state::{Actor, Event, PartState, next},
+    message::{
+        refusal::Code,
+        state::{Actor, Event, PartState, next},
+    },
     store::now_ms,
 };
 
 /// What the audit calls it that an operator has said what became of a part.
 pub const SETTLED: &str = "part.settled";
+
+/// Why a message ends of which somebody has said what became of it.
+const OVER: &str = "its time was over before the rest of it could be sent: nothing more of it is sent; send it anew if it is still wanted";
 
 /// The longest reason, in characters.
 pub const MAX_REASON_CHARS: usize = 500;
@@ -52,7 +58,7 @@ pub enum NotSettled {
 }
 
 /// Writes down what became of a part. If no other part is uncertain, the rest goes on; if there is no rest, the message is
-/// sent.
+/// sent, and if there is one and its time is over, the message ends here, so that whoever said so hears it at once.
 pub fn settle(
     tx: &Transaction<'_>,
     seq: i64,
@@ -93,6 +99,8 @@ pub fn settle(
         let ids = transition::platform_ids(tx, seq)?;
         let sent = Change::hub(Event::Confirm, None).facts(json!({"platform_ids": ids}));
         transition::apply(tx, seq, &sent)?;
+    } else if message.deadline <= now_ms() {
+        transition::apply(tx, seq, &Change::hub(Event::Fail, Some(OVER)).code(Code::Expired))?;
     }
     Ok(Ok(()))
 }

@@ -11,6 +11,7 @@ use std::{
     process::{Command, Output},
     sync::Mutex,
     thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -41,6 +42,10 @@ const LONGEST: u64 = 10;
 const MOST_MEMORY: u64 = 512;
 /// The longest input, in bytes.
 const MAX_INPUT: u64 = 16 * 1024;
+/// Inputs a second below which a target stands still, however busy the machine is. One that had come down to 25 went unnoticed.
+const SLOWEST: u64 = 50;
+/// What a shorter run tries says nothing: it has hardly begun.
+const TELLING: Duration = Duration::from_secs(5);
 
 pub(crate) fn fuzz(wanted: &Wanted) -> Result<()> {
     let all = targets()?;
@@ -65,7 +70,7 @@ pub(crate) fn fuzz(wanted: &Wanted) -> Result<()> {
         }
     });
     let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    ensure!(failed.is_empty(), "these fuzz targets found something: {}", failed.join(", "));
+    ensure!(failed.is_empty(), "these fuzz targets failed: {}", failed.join(", "));
     Ok(())
 }
 
@@ -131,8 +136,10 @@ fn try_one(programs: &Path, target: &str, wanted: &Wanted) -> Result<()> {
             program.args(words.is_file().then(|| format!("-dict={}", words.display())));
         }
     }
+    let start = Instant::now();
     let Output { status, stderr, .. } =
         program.output().with_context(|| format!("cannot start {program:?}"))?;
+    let took = start.elapsed();
     let said = String::from_utf8_lossy(&stderr);
     if !status.success() {
         let last: Vec<&str> = said.lines().rev().take(60).collect();
@@ -141,20 +148,82 @@ fn try_one(programs: &Path, target: &str, wanted: &Wanted) -> Result<()> {
             "{status}; the input is in tests/fuzz/artifacts/{target}, try it with cargo xtask fuzz {target} --input FILE"
         );
     }
-    let count =
-        |name: &str| said.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     if wanted.input.is_some() {
         println!("{target}: ok");
         return Ok(());
     }
-    let inputs = count("stat::number_of_executed_units:").unwrap_or_default();
-    // A target that tries nothing finds nothing.
-    ensure!(inputs > 0, "it tried no input:\n{said}");
-    let (rate, memory) = (count("stat::average_exec_per_sec:"), count("stat::peak_rss_mb:"));
-    println!(
-        "{target}: {inputs} inputs, {} a second, {} MB",
-        rate.unwrap_or_default(),
-        memory.unwrap_or_default()
-    );
+    let stats =
+        Stats::read(&said).with_context(|| format!("it did not say how many inputs it tried:\n{said}"))?;
+    let rate = stats.rate(took)?;
+    println!("{target}: {} inputs, {rate} a second, {} MB", stats.inputs, stats.memory);
     Ok(())
+}
+
+/// What libFuzzer says at the end of a run with `-print_final_stats=1`.
+#[derive(Debug, PartialEq, Eq)]
+struct Stats {
+    inputs: u64,
+    /// At most, in megabytes.
+    memory: u64,
+}
+
+impl Stats {
+    fn read(said: &str) -> Option<Self> {
+        let count =
+            |name: &str| said.lines().find_map(|line| line.trim().strip_prefix(name)?.trim().parse().ok());
+        Some(Self {
+            inputs: count("stat::number_of_executed_units:")?,
+            memory: count("stat::peak_rss_mb:").unwrap_or_default(),
+        })
+    }
+
+    /// Inputs a second, by our own clock: libFuzzer counts whole seconds, and says 0 within the first. An error if there were so
+    /// few that the run has found nothing out.
+    fn rate(&self, took: Duration) -> Result<u64> {
+        ensure!(self.inputs > 0, "it tried no input");
+        let rate = (self.inputs as f64 / took.as_secs_f64().max(0.001)) as u64;
+        ensure!(
+            took < TELLING || rate >= SLOWEST,
+            "it tried {rate} inputs a second, and less than {SLOWEST} find nothing: {} in {:.0} s. Does it wait for something, or has \
+             one of its inputs become so slow? Try the largest of tests/fuzz/corpus alone, with --input",
+            self.inputs,
+            took.as_secs_f64()
+        );
+        Ok(rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the form in which libFuzzer ends.
+    const SAID: &str = "\
+#30000\tDONE   cov: 412 ft: 1210 corp: 180/11Kb lim: 297 exec/s: 7500 rss: 61Mb
+Done 30000 runs in 4 second(s)
+stat::number_of_executed_units: 30000
+stat::average_exec_per_sec:     7500
+stat::new_units_added:          512
+stat::slowest_unit_time_sec:    0
+stat::peak_rss_mb:              61
+";
+
+    #[test]
+    fn what_libfuzzer_says_at_the_end_is_read() {
+        assert_eq!(Stats::read(SAID), Some(Stats { inputs: 30_000, memory: 61 }));
+        assert_eq!(Stats::read("Done 30000 runs in 4 second(s)\n"), None);
+        assert_eq!(Stats::read("stat::number_of_executed_units: many\n"), None);
+    }
+
+    #[test]
+    fn a_target_that_stands_still_fails_and_a_run_that_has_hardly_begun_does_not() {
+        let tried =
+            |inputs, seconds: u64| Stats { inputs, memory: 0 }.rate(Duration::from_millis(seconds * 1_000));
+        assert_eq!(tried(30_000, 4).ok(), Some(7_500));
+        assert_eq!(tried(3_000, 60).ok(), Some(SLOWEST));
+        let slow = tried(1_500, 60).map_err(|error| error.to_string()).unwrap_err();
+        assert!(slow.starts_with("it tried 25 inputs a second"), "{slow}");
+        assert_eq!(tried(10, 1).ok(), Some(10));
+        assert!(tried(0, 1).is_err());
+    }
 }

@@ -204,16 +204,60 @@ fn imessage() -> BoxedStrategy<Spelt> {
         };
         Spelt { same: forms(&plain), held: forms(&tagged) }
     });
+    let providers =
+        (prop_oneof![at_google(), at_a_provider()], letters()).prop_map(|((one, held), large)| {
+            let cased = cased(&one, &large);
+            let held = held.iter().flat_map(|other| everywhere(other).chain([other.clone()])).collect();
+            Spelt { same: everywhere(&one).chain([one.clone(), cased]).collect(), held }
+        });
     let groups = prop_oneof!["chat[1-9][0-9]{5,17}", "[0-9a-f]{32}"]
         .prop_map(|id| same(["any", "iMessage", "SMS", "RCS"].map(|service| format!("{service};+;{id}"))));
-    prop_oneof![3 => numbers, 3 => mailboxes, 1 => groups].boxed()
+    prop_oneof![3 => numbers, 3 => mailboxes, 2 => providers, 1 => groups].boxed()
 }
 
 fn mailbox() -> impl Strategy<Value = (String, String)> {
     ("[a-z][a-z0-9_=~-]{0,7}(\\.[a-z0-9]{1,5})?", "[a-z]{2,8}(-[a-z]{1,3})?\\.(org|test|xn--p1ai)")
 }
 
+/// A mailbox at Google: as many mailboxes to a list as there are dots in it, at two domains, and one to Google.
+fn at_google() -> impl Strategy<Value = (String, Vec<String>)> {
+    ("[a-z][a-z0-9]{4,9}", 1..4_usize, "[a-z0-9]{1,5}").prop_map(|(local, dot, tag)| {
+        let dotted = format!("{}.{}", &local[..dot], &local[dot..]);
+        let others = [
+            format!("{dotted}@gmail.com"),
+            format!("{local}@googlemail.com"),
+            format!("{dotted}@googlemail.com"),
+            format!("{local}+{tag}@gmail.com"),
+            format!("{dotted}+{tag}@googlemail.com"),
+        ];
+        (format!("{local}@gmail.com"), others.to_vec())
+    })
+}
+
+/// A mailbox at a provider that has several domains for it.
+fn at_a_provider() -> impl Strategy<Value = (String, Vec<String>)> {
+    const DOMAINS: &[&[&str]] =
+        &[&["icloud.com", "me.com", "mac.com"], &["proton.me", "protonmail.com", "protonmail.ch", "pm.me"]];
+    let domains = select(DOMAINS);
+    ("[a-z][a-z0-9]{3,9}", domains, "[a-z0-9]{1,5}").prop_map(|(local, domains, tag)| {
+        let mut all: Vec<String> = domains.iter().map(|domain| format!("{local}@{domain}")).collect();
+        let first = all.remove(0);
+        all.extend(domains.iter().map(|domain| format!("{local}+{tag}@{domain}")));
+        (first, all)
+    })
+}
+
 fn email() -> BoxedStrategy<Spelt> {
+    let providers =
+        (prop_oneof![at_google(), at_a_provider()], letters()).prop_map(|((one, held), large)| {
+            let (local, domain) = one.rsplit_once('@').expect("they have one");
+            let cased = format!("{local}@{}", cased(domain, &large));
+            Spelt { same: vec![one, cased], held }
+        });
+    prop_oneof![2 => plain_email(), 1 => providers].boxed()
+}
+
+fn plain_email() -> BoxedStrategy<Spelt> {
     (mailbox(), "[a-z0-9]{1,5}", letters())
         .prop_map(|((local, domain), tag, large)| {
             let domains = [domain.clone(), cased(&domain, &large), domain.to_ascii_uppercase()];
@@ -260,6 +304,10 @@ fn numbered(sign: &'static str, number: impl Strategy<Value = u64> + 'static) ->
 fn spelt(contract: &'static Contract) -> BoxedStrategy<Spelt> {
     let one = |identity: BoxedStrategy<String>| identity.prop_map(|identity| same([identity])).boxed();
     let identities = match (contract.channel, contract.way) {
+        ("whatsapp", "by an Evolution API") => {
+            let groups = one("[1-9][0-9]{9,17}(-[1-9][0-9]{9})?@g\\.us".boxed());
+            prop_oneof![3 => whatsapp(), 1 => groups].boxed()
+        }
         ("whatsapp", _) => whatsapp(),
         ("imessage", _) => imessage(),
         ("email", _) => email(),
@@ -268,9 +316,13 @@ fn spelt(contract: &'static Contract) -> BoxedStrategy<Spelt> {
             numbered("", 1..1_u64 << 40),
             numbered("-", 1_000_000_000_000..1_999_999_999_999_u64),
         ])
-        .prop_map(same)
+        .prop_map(|forms| {
+            let named: Vec<_> =
+                ["tg:", "telegram:"].iter().map(|name| format!("{name}{}", forms[0])).collect();
+            same(forms.into_iter().chain(named))
+        })
         .boxed(),
-        ("slack", _) => one("[CGU][0-9A-Z]{8,10}".boxed()),
+        ("slack", _) => one("[CGUW][0-9A-Z]{8,10}".boxed()),
         ("discord", _) => numbered("@", 1..u64::MAX)
             .prop_map(|forms| {
                 let id = forms[0][1..].to_owned();
@@ -298,7 +350,9 @@ fn spelt(contract: &'static Contract) -> BoxedStrategy<Spelt> {
     let kind = select(&["", "chat:", "channel:"][..]);
     (identities, kind)
         .prop_map(|(spelt, kind)| {
-            let has_one = |one: &String| ["phone:", "user:"].iter().any(|kind| one.starts_with(kind));
+            let has_one = |one: &String| {
+                ["phone:", "user:", "tg:", "telegram:"].iter().any(|kind| one.starts_with(kind))
+            };
             let bare: Vec<_> = spelt.same.iter().filter(|one| !has_one(one)).cloned().collect();
             let of_kind = bare.first().map(|one| format!("{kind}{one}"));
             Spelt { same: spelt.same.into_iter().chain(of_kind).collect(), held: spelt.held }
