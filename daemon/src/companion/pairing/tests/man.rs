@@ -5,11 +5,11 @@
 //! what they are asked for: they say yes if both numbers are the same.
 //!
 //! In every attempt he tries to make them so. Where he knows one number before he has said the last of what the other depends on,
-//! he looks for keys and nonces that fit (`tests/between`). Where he does not there is nothing to look at: the device's number
+//! he looks for keys and nonces that fit (`tests/interceptor`). Where he does not there is nothing to look at: the device's number
 //! depends on a nonce that it says after his answer, so he answers it again and again; and on the hub's side he begins again and
 //! again.
 
-use gatepost_between::{Forger, Ground, fitting};
+use gatepost_interceptor::{Forger, Ground, fitting};
 use gatepost_link::pairing::{Agreed, Candidate, Code, Host};
 
 use super::*;

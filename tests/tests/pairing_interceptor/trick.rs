@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::proxy::{Counts, Line};
 use anyhow::{Context as _, Result, ensure};
-use gatepost_between::{Forger, Ground, System, drawn, keys};
+use gatepost_interceptor::{Forger, Ground, System, drawn, keys};
 use gatepost_link::{
     envelope::{self, MAX_FRAME, VERSION},
     frame,

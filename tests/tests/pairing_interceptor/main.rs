@@ -15,7 +15,7 @@ mod trick;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_between::{DIGITS, Ground, fitting};
+use gatepost_interceptor::{DIGITS, Ground, fitting};
 use gatepost_tests::hub::eventually;
 
 use stage::Stage;
