@@ -20,7 +20,7 @@ const LONGEST: u32 = 5_760;
 /// The flag of a stream's first page.
 const FIRST: u8 = 0x02;
 /// `kCAFChannelLayoutTag_Mono` and `kCAFChannelLayoutTag_Stereo`.
-const LAYOUTS: [u32; 2] = [100 << 16 | 1, 101 << 16 | 2];
+const LAYOUTS: [u32; 2] = [(100 << 16) | 1, (101 << 16) | 2];
 
 /// A recording in Ogg Opus as a Core Audio file; nothing, where it is none or cannot be one.
 pub(super) fn of_ogg(ogg: &[u8]) -> Option<Vec<u8>> {
@@ -106,7 +106,8 @@ impl Stream {
         while !ogg.is_empty() {
             let fixed = ogg.get(..27).filter(|fixed| fixed.starts_with(b"OggS") && fixed[4] == 0)?;
             let is_first = fixed[5] & FIRST != 0;
-            if is_first != serial.is_none() || *serial.get_or_insert(&fixed[14..18]) != &fixed[14..18] {
+            let of = &fixed[14..18];
+            if is_first != serial.is_none() || *serial.get_or_insert(of) != of {
                 return None;
             }
             let (position, segments) =
@@ -173,7 +174,7 @@ mod tests {
     }
 
     fn number(bytes: &[u8]) -> u64 {
-        bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+        bytes.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
     /// A chunk's content.
@@ -193,7 +194,7 @@ mod tests {
         let (table, mut sound) = (chunk(caf, b"pakt"), &chunk(caf, b"data")[4..]);
         let (mut packets, mut length) = (Vec::new(), 0);
         for byte in &table[24..] {
-            length = length << 7 | usize::from(byte & 0x7f);
+            length = (length << 7) | usize::from(byte & 0x7f);
             if byte & 0x80 == 0 {
                 let (packet, rest) = sound.split_at(length);
                 packets.push(packet.to_vec());
