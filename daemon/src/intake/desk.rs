@@ -58,6 +58,7 @@ pub(super) struct Incoming<'a> {
 /// What became of a call.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a receipt is what nearly always stands in it")]
 pub(super) enum Answer {
     /// It has one target, and was taken.
     One(Receipt),
@@ -81,6 +82,7 @@ pub(super) struct Broadcast {
 /// What became of a call at one of several targets.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a receipt is what nearly always stands in it")]
 pub(super) enum Told {
     /// It was taken.
     Taken(Receipt),
