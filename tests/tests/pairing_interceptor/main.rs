@@ -5,7 +5,7 @@
 //! - [`trick`]: what it says to either side, and how far that brings it;
 //! - [`stage`]: the hub, and the two people, who say yes where both numbers are the same and never otherwise.
 //!
-//! `PAIRING_ATTEMPTS` says how many attempts there are, each with one of the tricks in turn; `tests/run --long` has 1,000. The
+//! `PAIRING_ATTEMPTS` says how many attempts there are, each with one of the tricks in turn. The
 //! same tricks without a connection, and always a thousand of them, are in the daemon's `companion/pairing/tests/man.rs`.
 
 mod proxy;
@@ -22,7 +22,7 @@ use stage::Stage;
 use trick::{Earlier, Reached, Trick};
 
 /// What takes some twenty seconds.
-const ATTEMPTS: usize = 96;
+const ATTEMPTS: usize = 1_000;
 /// How long he looks for keys in an attempt among many.
 const BRIEFLY: Duration = Duration::from_millis(20);
 /// How long while the numbers are shown, which is a minute.

@@ -3,9 +3,7 @@
 use std::{net::Ipv4Addr, thread, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_companion::{
-    Button, Edge, Geometry, Screen, Settings as App, Storage as _, View, screen::Fault,
-};
+use gatepost_companion::{Button, Edge, Fault, Geometry, Screen, Settings as App, Storage as _, View};
 use gatepost_desktop::{Companion, Display, Settings, Store};
 use gatepost_tests::hub::{
     Client, PATIENCE, SpawnedHub,
