@@ -1,6 +1,6 @@
 //! Speaks to a hub over its HTTP door, as agents do.
 
-mod said;
+mod progress;
 
 use std::{
     fs,

@@ -2,7 +2,7 @@
 //!
 //! - [`peers`]: servers and judges that we did not write;
 //! - [`hub`]: hubs that they meet: one in this process, with a companion, and one that is a process of its own;
-//! - [`doubles`]: platforms of our own, for those that have none to test against;
+//! - [`mocks`]: platforms of our own, for those that have none to test against;
 //! - [`files`]: what tests of files that go along have in common;
 //! - [`documents`]: Markdown that renderers fall over;
 //! - [`torture`]: a platform that answers badly, and the books that are kept of it;
@@ -11,9 +11,9 @@
 //! The tests themselves are in `tests/tests`, a file for each thing that they are about.
 
 pub mod documents;
-pub mod doubles;
 pub mod files;
 pub mod hub;
 pub mod main_job;
+pub mod mocks;
 pub mod peers;
 pub mod torture;

@@ -49,36 +49,36 @@ pub fn report() -> String {
 ///
 /// # Errors
 /// Something was not as it must be.
-pub async fn goes_well(house: &mut TestHub) -> Result<()> {
-    let (agent, bridge) = (house.agent("engineer").await?, house.bridge("porch").await?);
+pub async fn goes_well(fixture: &mut TestHub) -> Result<()> {
+    let (agent, bridge) = (fixture.agent("engineer").await?, fixture.bridge("porch").await?);
     let context = bridge.heard("engineer", "ann")?;
 
     let held = agent.send(&json!({"to": "local:team", "message": report(), "context": context}))?;
     ensure!(held["state"] == "held" && held["ok"] == true, "{held}");
-    ensure!(house.arrived("team")?.is_empty(), "it arrived before anybody was asked");
+    ensure!(fixture.arrived("team")?.is_empty(), "it arrived before anybody was asked");
     let id = text(&held, "id");
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(id, "sent")?;
-    let arrived = arrived_as_shown(house, &sent, &seen, "team")?;
+    let arrived = arrived_as_shown(fixture, &sent, &seen, "team")?;
     ensure!(arrived.len() > 2, "{} parts are too few for a test of their order", arrived.len());
     let code: Vec<&str> =
         arrived.iter().flat_map(|part| part.lines()).filter(|l| l.starts_with("rsync")).collect();
     let expected: Vec<String> = (1..=CODE_LINES).map(|n| format!("rsync -a src/{n:02} dst/{n:02}")).collect();
     ensure!(code == expected, "lines of code are missing, or not in order: {code:?}");
-    ensure!(signed(house, id, Verdict::Approve)?, "the approval on record is not the companion's");
+    ensure!(signed(fixture, id, Verdict::Approve)?, "the approval on record is not the companion's");
 
     let held =
         agent.send(&json!({"to": "local:team", "message": "The door code is 4711.", "context": context}))?;
     let id = text(&held, "id");
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     let denied = agent.ended(id, "denied")?;
     ensure!(denied["ok"] == false && denied["code"] == "denied", "{denied}");
-    ensure!(signed(house, id, Verdict::Deny)?, "the denial on record is not the companion's");
+    ensure!(signed(fixture, id, Verdict::Deny)?, "the denial on record is not the companion's");
     let told = agent.told_of(id)?;
     ensure!(told["state"] == "denied" && text(&told, "error").contains("refused"), "{told}");
-    ensure!(house.arrived("team")? == arrived, "something of a denied message arrived");
+    ensure!(fixture.arrived("team")? == arrived, "something of a denied message arrived");
 
-    let events: Vec<String> = database::audit(&house.database()?)?
+    let events: Vec<String> = database::audit(&fixture.database()?)?
         .into_iter()
         .filter(|line| line.message.as_deref() == Some(text(&sent, "id")))
         .map(|line| format!("{} {}", line.actor, line.event))
@@ -91,23 +91,23 @@ pub async fn goes_well(house: &mut TestHub) -> Result<()> {
         "hub message.sent",
     ];
     ensure!(events == expected, "{events:?}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// Checks that each part arrived once at `local:address` as the person saw it; returns their texts, in order.
 ///
 /// # Errors
 /// One did not.
-pub fn arrived_as_shown(house: &TestHub, sent: &Value, seen: &Seen, address: &str) -> Result<Vec<String>> {
-    let parts = shown_and_signed(house, text(sent, "id"), seen)?;
+pub fn arrived_as_shown(fixture: &TestHub, sent: &Value, seen: &Seen, address: &str) -> Result<Vec<String>> {
+    let parts = shown_and_signed(fixture, text(sent, "id"), seen)?;
     let of = parts.len();
     ensure!(text(sent, "sent") == format!("{of} of {of}"), "{sent}");
-    let arrived = house.operator()?.arrived(address)?;
+    let arrived = fixture.operator()?.arrived(address)?;
     ensure!(arrived.len() == of, "{} parts arrived, not {of}", arrived.len());
     for ((part, arrived), receipt) in
         parts.iter().zip(&arrived).zip(sent["parts"].as_array().context("receipts")?)
     {
-        let wire: Value = serde_json::from_str(&part.wire)?;
+        let wire: Value = serde_json::from_str(&part.request)?;
         ensure!(wire["text"] == arrived["text"], "{wire} was sent, and {arrived} arrived");
         ensure!(receipt["state"] == "confirmed", "{receipt}");
         ensure!(
@@ -123,17 +123,17 @@ pub fn arrived_as_shown(house: &TestHub, sent: &Value, seen: &Seen, address: &st
 ///
 /// # Errors
 /// They differ.
-pub fn shown_and_signed(house: &TestHub, id: &str, seen: &Seen) -> Result<Vec<Part>> {
-    let db = house.database()?;
+pub fn shown_and_signed(fixture: &TestHub, id: &str, seen: &Seen) -> Result<Vec<Part>> {
+    let db = fixture.database()?;
     let (parts, approval) = (database::parts(&db, id)?, database::approval(&db, id)?);
     ensure!(approval.request == seen.request, "the person was asked about something else");
     let document = Document::decode(&approval.document).map_err(|error| anyhow::anyhow!("{error}"))?;
     ensure!(document.parts.len() == parts.len(), "the document has {} parts", document.parts.len());
     for (stored, shown) in parts.iter().zip(&document.parts) {
         ensure!(
-            shown.wire == Digest::of(stored.wire.as_bytes()),
+            shown.wire == Digest::of(stored.request.as_bytes()),
             "the signed hash is not of {}",
-            stored.wire
+            stored.request
         );
         ensure!(shown.text == stored.shown, "the signed text is not {}", stored.shown);
     }
@@ -144,8 +144,12 @@ pub fn shown_and_signed(house: &TestHub, id: &str, seen: &Seen) -> Result<Vec<Pa
 }
 
 /// Whether the decision on record is `verdict`, with the companion's signature.
-fn signed(house: &TestHub, id: &str, verdict: Verdict) -> Result<bool> {
-    Ok(database::approval(&house.database()?, id)?.is_signed(house.hub()?.key(), house.device(), verdict))
+fn signed(fixture: &TestHub, id: &str, verdict: Verdict) -> Result<bool> {
+    Ok(database::approval(&fixture.database()?, id)?.is_signed(
+        fixture.hub()?.key(),
+        fixture.device(),
+        verdict,
+    ))
 }
 
 /// The text of each of `of` parts as it stood on the screen, without white space, which pages do not keep.

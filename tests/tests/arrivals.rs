@@ -22,8 +22,8 @@ async fn text_goes_first_then_voice_then_files_and_each_arrives_as_it_was() -> R
     let (picture, voice, report) = (noise(PNG, 300_000), noise(OGG, 5_000), b"a,b\n1,2\n".to_vec());
     fs::create_dir(folder.path().join("out"))?;
     fs::write(folder.path().join("out/chart.png"), &picture)?;
-    let mut house = TestHub::start(&config(folder.path())).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&config(folder.path())).await?;
+    let agent = fixture.agent("courier").await?;
     let handed_in = agent.raw("POST", "/v1/files", &[], &voice)?;
     ensure!(handed_in.status == 201 && handed_in.body["kind"] == "audio/ogg", "{handed_in:?}");
 
@@ -39,7 +39,7 @@ async fn text_goes_first_then_voice_then_files_and_each_arrives_as_it_was() -> R
     ensure!(sent["state"] == "sent" && sent["sent"] == "4 of 4", "{sent}");
     // Whatever becomes of the place that it came from.
     fs::write(folder.path().join("out/chart.png"), "another")?;
-    let arrived = house.operator()?.arrived("anna")?;
+    let arrived = fixture.operator()?.arrived("anna")?;
     let texts: Vec<&str> = arrived.iter().map(|part| text(part, "text")).collect();
     ensure!(texts == ["The figures.", "", "June", ""], "{texts:?}");
     ensure!(arrived[0]["attachment"].is_null(), "{arrived:?}");
@@ -52,7 +52,7 @@ async fn text_goes_first_then_voice_then_files_and_each_arrives_as_it_was() -> R
         let file = &part["attachment"];
         ensure!(file["name"] == name && file["kind"] == kind && file["size"] == bytes.len(), "{file}");
         ensure!(text(file, "sha256") == Digest::of(bytes).to_string(), "{file}");
-        ensure!(fs::read(house.data_dir().join("files").join(text(file, "sha256")))? == *bytes, "{name}");
+        ensure!(fs::read(fixture.data_dir().join("files").join(text(file, "sha256")))? == *bytes, "{name}");
     }
     ensure!(arrived[1]["attachment"]["voice"] == true, "{arrived:?}");
 
@@ -60,14 +60,14 @@ async fn text_goes_first_then_voice_then_files_and_each_arrives_as_it_was() -> R
     ensure!(files_of(&shown).count() == 3, "{shown}");
     let picture = format!("June\n[file, image/png, {} bytes] chart.png", picture.len());
     ensure!(text(&shown["parts"][2], "text") == picture, "{shown}");
-    let accepted = house.audit("message.accepted")?.pop().context("a line")?;
+    let accepted = fixture.audit("message.accepted")?.pop().context("a line")?;
     for (fact, file) in accepted.detail["files"].as_array().into_iter().flatten().zip(files_of(&shown)) {
         ensure!(
             fact["sha256"] == file["sha256"] && fact["name"] == file["name"] && fact["caption"].is_null()
         );
     }
     ensure!(accepted.detail["files"][2]["sha256"] == shown["attachments"][2]["sha256"], "{accepted:?}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// The most memory that a process has had so far, in KB.
@@ -138,8 +138,8 @@ async fn a_mail_carries_its_files_behind_its_text_byte_for_byte() -> Result<()> 
         folder.path().join("password").display(),
         mail.ca_file().display()
     );
-    let mut house = TestHub::start(&channel).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&channel).await?;
+    let agent = fixture.agent("courier").await?;
     let name = "Grüße \"aus\" Köln, Teil 1; und ein Name, der länger ist als eine Zeile eines Kopfes.png";
     let (picture, odd) = (noise(PNG, 600_000), b".\r\n..\r\n.\n\xff last line without an end".to_vec());
     fs::write(folder.path().join("a.png"), &picture)?;
@@ -202,8 +202,8 @@ async fn a_room_gets_text_then_voice_then_files_byte_for_byte() -> Result<()> {
         synapse.base_url(),
         folder.path().join("token").display()
     );
-    let mut house = TestHub::start(&channel).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&channel).await?;
+    let agent = fixture.agent("courier").await?;
     let (picture, voice, data) = (noise(PNG, 2_000_000), noise(OGG, 20_000), noise(b"\0\x01", 100_000));
     for (name, bytes) in [("a b.png", &picture), ("note.ogg", &voice), ("data.bin", &data)] {
         fs::write(folder.path().join(name), bytes)?;
@@ -240,7 +240,7 @@ async fn a_room_gets_text_then_voice_then_files_byte_for_byte() -> Result<()> {
         "{}",
         events[2]
     );
-    let parts = database::parts(&house.database()?, text(&sent, "id"))?;
+    let parts = database::parts(&fixture.database()?, text(&sent, "id"))?;
     ensure!(parts[2].wire.contains(&format!("attachment:{}", Digest::of(&picture))), "{parts:?}");
     Ok(())
 }

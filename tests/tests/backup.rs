@@ -141,8 +141,8 @@ async fn what_is_released_from_a_backup_goes_past_neither_hooks_nor_policy_nor_t
     let config = format!("{}{}", main_job::CONFIG, slow_hook(&asked, &closed));
     let hooks_asked = || fs::read_to_string(&asked).map_or(0, |asked| asked.lines().count());
 
-    let mut house = TestHub::start_in(folder.clone(), &config).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start_in(folder.clone(), &config).await?;
+    let agent = fixture.agent("engineer").await?;
     let send = |agent: &Client, to: &str, message: &str| -> Result<String> {
         let receipt = agent.send(&json!({"to": to, "message": message}))?;
         Ok(text(&receipt, "id").to_owned())
@@ -153,13 +153,13 @@ async fn what_is_released_from_a_backup_goes_past_neither_hooks_nor_policy_nor_t
     fs::write(&closed, "")?;
     let accepted = send(&agent, "local:team", "Accepted.")?;
     ensure!(agent.message(&accepted)?["state"] == "accepted" && hooks_asked() == 3);
-    house.stop().await;
+    fixture.stop().await;
 
     // Its database is behind the file beside it, as a backup's is.
-    fs::write(house.data_dir().join("epoch"), "1000")?;
+    fs::write(fixture.data_dir().join("epoch"), "1000")?;
     fs::remove_file(&closed)?;
-    house.restart_with(&config.replace("local:*", "local:team")).await?;
-    let (agent, operator) = (house.agent("engineer").await?, house.operator()?);
+    fixture.restart_with(&config.replace("local:*", "local:team")).await?;
+    let (agent, operator) = (fixture.agent("engineer").await?, fixture.operator()?);
     for id in [&held, &moved, &accepted] {
         ensure!(agent.message(id)?["state"] == "unknown");
         let refused = operator.post(&format!("/v1/messages/{id}/retry"), &json!({}))?;
@@ -179,16 +179,16 @@ async fn what_is_released_from_a_backup_goes_past_neither_hooks_nor_policy_nor_t
     ensure!(hooks_asked() == 4, "the hook was asked {} times", hooks_asked());
     let message = agent.message(&accepted)?;
     ensure!(message["message"] == "Accepted. Hooked." && message["written"] == "Accepted.", "{message}");
-    ensure!(house.arrived("team")?.is_empty(), "nobody approved anything");
+    ensure!(fixture.arrived("team")?.is_empty(), "nobody approved anything");
 
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(&held, "sent")?;
-    let arrived = main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
+    let arrived = main_job::arrived_as_shown(&fixture, &sent, &seen, "team")?;
     ensure!(arrived == ["[engineer] Held. Hooked."], "{arrived:?}");
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     agent.ended(&accepted, "denied")?;
-    ensure!(house.arrived("team")? == arrived && house.arrived("office")?.is_empty());
-    house.audit_is_whole().await
+    ensure!(fixture.arrived("team")? == arrived && fixture.arrived("office")?.is_empty());
+    fixture.audit_is_whole().await
 }
 
 #[test]

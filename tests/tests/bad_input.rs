@@ -25,8 +25,8 @@ colleagues = "local:team"
 "#;
 
 /// A house, and a check of every refusal in it.
-struct Door {
-    house: TestHub,
+struct Endpoint {
+    fixture: TestHub,
     engineer: Client,
     operator: Client,
 }
@@ -44,11 +44,11 @@ fn wanted<'a>(status: u16, code: &'a str, reason: impl Into<Option<&'a str>>, sa
     Wanted { status, code, reason: reason.into(), says }
 }
 
-impl Door {
+impl Endpoint {
     async fn open() -> Result<Self> {
-        let mut house = TestHub::start(CONFIG).await?;
-        let (engineer, operator) = (house.agent("engineer").await?, house.operator()?);
-        Ok(Self { house, engineer, operator })
+        let mut fixture = TestHub::start(CONFIG).await?;
+        let (engineer, operator) = (fixture.agent("engineer").await?, fixture.operator()?);
+        Ok(Self { fixture, engineer, operator })
     }
 
     /// Makes a call that must be refused, and looks at the answer, the queue and the audit.
@@ -63,11 +63,11 @@ impl Door {
         wanted: &Wanted<'_>,
         call: impl FnOnce() -> Result<Answer>,
     ) -> Result<()> {
-        let before = self.house.audit("call.refused")?.len();
+        let before = self.fixture.audit("call.refused")?.len();
         let answer = call().with_context(|| what.to_owned())?;
         is_problem(&answer, wanted).with_context(|| what.to_owned())?;
         ensure!(self.operator.queue()?.is_empty(), "{what}: something is in the queue");
-        let lines = self.house.audit("call.refused")?;
+        let lines = self.fixture.audit("call.refused")?;
         ensure!(lines.len() == before + 1, "{what}: {} lines in the audit", lines.len() - before);
         let line = lines.last().context("a line")?;
         ensure!(line.actor == actor && line.detail["code"] == wanted.code, "{what}: {line:?}");
@@ -99,12 +99,12 @@ fn message() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_has_no_valid_token_or_the_wrong_role_is_refused() -> Result<()> {
-    let mut door = Door::open().await?;
+    let mut endpoint = Endpoint::open().await?;
     let none = wanted(401, "unauthorized", None, "has no token");
     let wrong = wanted(401, "unauthorized", None, "not known");
-    let nobody = door.house.anybody(None)?;
-    door.refuses_for("nobody", "no token", &none, || nobody.post("/v1/messages", &message()))?;
-    door.refuses_for("nobody", "another scheme", &none, || {
+    let nobody = endpoint.fixture.anybody(None)?;
+    endpoint.refuses_for("nobody", "no token", &none, || nobody.post("/v1/messages", &message()))?;
+    endpoint.refuses_for("nobody", "another scheme", &none, || {
         nobody.raw(
             "POST",
             "/v1/messages",
@@ -112,13 +112,14 @@ async fn who_has_no_valid_token_or_the_wrong_role_is_refused() -> Result<()> {
             message().to_string().as_bytes(),
         )
     })?;
-    let empty = door.house.anybody(Some(""))?;
-    door.refuses_for("nobody", "an empty token", &none, || empty.post("/v1/messages", &message()))?;
+    let empty = endpoint.fixture.anybody(Some(""))?;
+    endpoint.refuses_for("nobody", "an empty token", &none, || empty.post("/v1/messages", &message()))?;
     for token in ["gp_0000", &"0".repeat(5_000)] {
-        let guesser = door.house.anybody(Some(token))?;
-        door.refuses_for("nobody", "a wrong token", &wrong, || guesser.post("/v1/messages", &message()))?;
+        let guesser = endpoint.fixture.anybody(Some(token))?;
+        endpoint
+            .refuses_for("nobody", "a wrong token", &wrong, || guesser.post("/v1/messages", &message()))?;
     }
-    let ghost = door.house.agent("ghost").await?;
+    let ghost = endpoint.fixture.agent("ghost").await?;
     // The simple tool speaks in the words that agents of other houses know; the operator is told where to write it.
     let plain = "target \"local:team\" is not among this agent's allowed targets. Allowed: (none)";
     let known =
@@ -140,82 +141,98 @@ async fn who_has_no_valid_token_or_the_wrong_role_is_refused() -> Result<()> {
                 _ => plain,
             };
             let nothing = wanted(400, "input_invalid", "not_allowed", says);
-            door.refuses_for("agent:ghost", &what, &nothing, || ghost.post(path, &call))?;
+            endpoint.refuses_for("agent:ghost", &what, &nothing, || ghost.post(path, &call))?;
         }
     }
 
-    let bridge = door.house.bridge("porch").await?;
+    let bridge = endpoint.fixture.bridge("porch").await?;
     let role = wanted(403, "forbidden", "role", "role");
     let inbound = json!({"agent": "engineer", "channel": "local", "peer": "ann"});
-    door.refuses_for("bridge:porch", "a bridge that sends", &role, || {
+    endpoint.refuses_for("bridge:porch", "a bridge that sends", &role, || {
         bridge.post("/v1/messages", &message())
     })?;
-    door.refuses("an agent that reports", &role, || door.engineer.post("/v1/inbound", &inbound))?;
-    door.refuses("an agent that reads the inbox of the house", &role, || door.engineer.get("/v1/local"))?;
-    door.refuses("an agent that makes tokens", &role, || {
-        door.engineer.post("/v1/agents", &json!({"name": "eve", "role": "operator"}))
+    endpoint.refuses("an agent that reports", &role, || endpoint.engineer.post("/v1/inbound", &inbound))?;
+    endpoint.refuses("an agent that reads the inbox of the house", &role, || {
+        endpoint.engineer.get("/v1/local")
+    })?;
+    endpoint.refuses("an agent that makes tokens", &role, || {
+        endpoint.engineer.post("/v1/agents", &json!({"name": "eve", "role": "operator"}))
     })?;
 
-    let revoked = door.house.operator()?.raw("DELETE", "/v1/agents/engineer", &[], &[])?;
+    let revoked = endpoint.fixture.operator()?.raw("DELETE", "/v1/agents/engineer", &[], &[])?;
     ensure!(revoked.status == 200, "{revoked:?}");
-    door.refuses_for("nobody", "a revoked token", &wrong, || door.engineer.post("/v1/messages", &message()))?;
-    door.house.audit_is_whole().await
+    endpoint.refuses_for("nobody", "a revoked token", &wrong, || {
+        endpoint.engineer.post("/v1/messages", &message())
+    })?;
+    endpoint.fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_is_not_allowed_is_refused_with_those_that_are() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let words = "target \"local:boss\" is not among this agent's allowed targets. Allowed: local:team";
     let call = json!({"to": "local:boss", "message": "Hello"});
-    door.refuses_call("not allowed", &wanted(400, "input_invalid", "not_allowed", words), &call)?;
-    let answer = door.engineer.post("/v1/messages", &call)?;
+    endpoint.refuses_call("not allowed", &wanted(400, "input_invalid", "not_allowed", words), &call)?;
+    let answer = endpoint.engineer.post("/v1/messages", &call)?;
     ensure!(answer.body["error"] == words, "{answer:?}");
-    let context = door.operator.heard("engineer", "boss")?;
+    let context = endpoint.operator.heard("engineer", "boss")?;
     let call = json!({"to": "current", "message": "Hello", "context": context});
-    door.refuses_call("not allowed though asked", &wanted(400, "input_invalid", "not_allowed", words), &call)
+    endpoint.refuses_call(
+        "not allowed though asked",
+        &wanted(400, "input_invalid", "not_allowed", words),
+        &call,
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_that_nobody_knows_is_refused() -> Result<()> {
-    let mut door = Door::open().await?;
-    let gardener = door.house.agent("gardener").await?;
+    let mut endpoint = Endpoint::open().await?;
+    let gardener = endpoint.fixture.agent("gardener").await?;
     let words = "there is no channel \"pigeon\"";
     let call = json!({"channel": "pigeon", "to": "ann", "message": "Hello"});
-    door.refuses_call("unknown", &wanted(422, "execution_failed", "no_account", words), &call)?;
+    endpoint.refuses_call("unknown", &wanted(422, "execution_failed", "no_account", words), &call)?;
     // What is configured is nobody's business who may not write there.
     let words = "target \"email:ann@hub.test\" is not among this agent's allowed targets";
     let call = json!({"to": "email:ann@hub.test", "message": "Hello"});
-    door.refuses_call(
+    endpoint.refuses_call(
         "known, not allowed and not configured",
         &wanted(400, "input_invalid", "not_allowed", words),
         &call,
     )?;
     let words = "there is no channel \"pigeon\"";
     let call = json!({"to": "pigeon:ann", "message": "Hello"});
-    door.refuses_call("unknown in the target", &wanted(422, "execution_failed", "no_account", words), &call)?;
+    endpoint.refuses_call(
+        "unknown in the target",
+        &wanted(422, "execution_failed", "no_account", words),
+        &call,
+    )?;
     let call = json!({"to": "ann", "message": "Hello"});
-    door.refuses_call("no channel", &wanted(400, "input_invalid", "no_channel", "no channel"), &call)?;
+    endpoint.refuses_call("no channel", &wanted(400, "input_invalid", "no_channel", "no channel"), &call)?;
     let meant = wanted(400, "input_invalid", "no_channel", "write it with its channel: local:ann");
-    door.refuses_for("agent:gardener", "no prefix", &meant, || gardener.post("/v1/messages", &call))?;
+    endpoint.refuses_for("agent:gardener", "no prefix", &meant, || gardener.post("/v1/messages", &call))?;
     let call = json!({"to": "coleagues", "message": "Hello"});
     let near = wanted(400, "input_invalid", "no_channel", "did you mean \"colleagues\"?");
-    door.refuses_call("a name of the book, misspelt", &near, &call)?;
+    endpoint.refuses_call("a name of the book, misspelt", &near, &call)?;
     let call = json!({"to": "local:#team", "message": "Hello"});
     let named = wanted(400, "input_invalid", "bad_address", "what it is called is not looked up");
-    door.refuses_call("a channel's name", &named, &call)?;
+    endpoint.refuses_call("a channel's name", &named, &call)?;
     let call = json!({"to": "local:team", "accountId": "office", "message": "Hello"});
-    door.refuses_call(
+    endpoint.refuses_call(
         "no such account",
         &wanted(422, "execution_failed", "no_account", "no account \"office\""),
         &call,
     )?;
     let call = json!({"to": "local:not a name", "message": "Hello"});
-    door.refuses_call("no address", &wanted(400, "input_invalid", "bad_address", "letters, digits"), &call)
+    endpoint.refuses_call(
+        "no address",
+        &wanted(400, "input_invalid", "bad_address", "letters, digits"),
+        &call,
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_no_call_is_refused() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let malformed = wanted(400, "input_invalid", "malformed_json", "not JSON");
     for (what, body) in [
         ("an empty body", &b""[..]),
@@ -225,32 +242,44 @@ async fn a_body_that_is_no_call_is_refused() -> Result<()> {
         ("not UTF-8", b"{\"to\": \"local:team\", \"message\": \"\xff\xfe\"}"),
         ("half a surrogate pair", b"{\"to\": \"local:team\", \"message\": \"\\ud83e\"}"),
     ] {
-        door.refuses(what, &malformed, || door.engineer.raw("POST", "/v1/messages", &[], body))?;
+        endpoint.refuses(what, &malformed, || endpoint.engineer.raw("POST", "/v1/messages", &[], body))?;
     }
     let deep = "[".repeat(100_000);
-    door.refuses("brackets without end", &malformed, || {
-        door.engineer.raw("POST", "/v1/messages", &[], deep.as_bytes())
+    endpoint.refuses("brackets without end", &malformed, || {
+        endpoint.engineer.raw("POST", "/v1/messages", &[], deep.as_bytes())
     })?;
 
     let empty = wanted(400, "input_invalid", "missing", "\"message\" is missing or empty");
     let nowhere = wanted(400, "input_invalid", "missing", "\"to\" is missing or empty");
-    door.refuses_call("no members", &nowhere, &json!({}))?;
-    door.refuses_call("no text", &empty, &json!({"to": "local:team"}))?;
-    door.refuses_call("an empty text", &empty, &json!({"to": "local:team", "message": " \n"}))?;
-    door.refuses_call("no target", &nowhere, &json!({"message": "Hello"}))?;
+    endpoint.refuses_call("no members", &nowhere, &json!({}))?;
+    endpoint.refuses_call("no text", &empty, &json!({"to": "local:team"}))?;
+    endpoint.refuses_call("an empty text", &empty, &json!({"to": "local:team", "message": " \n"}))?;
+    endpoint.refuses_call("no target", &nowhere, &json!({"message": "Hello"}))?;
     let unknown = wanted(400, "input_invalid", "unknown_parameter", "did you mean \"message\"?");
-    door.refuses_call("a misspelt parameter", &unknown, &json!({"to": "local:team", "mesage": "Hello"}))?;
+    endpoint.refuses_call(
+        "a misspelt parameter",
+        &unknown,
+        &json!({"to": "local:team", "mesage": "Hello"}),
+    )?;
     let both = wanted(400, "input_invalid", "contradictory", "differ");
-    door.refuses_call("two texts", &both, &json!({"to": "local:team", "message": "yes", "body": "no"}))?;
+    endpoint.refuses_call(
+        "two texts",
+        &both,
+        &json!({"to": "local:team", "message": "yes", "body": "no"}),
+    )?;
     let kind = wanted(400, "input_invalid", "wrong_type", "true or false");
-    door.refuses_call("a wrong type", &kind, &json!({"to": "local:team", "message": "Hello", "silent": "no"}))
+    endpoint.refuses_call(
+        "a wrong type",
+        &kind,
+        &json!({"to": "local:team", "message": "Hello", "silent": "no"}),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_would_show_nothing_fails_and_the_agent_is_told() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let call = json!({"to": "local:team", "message": "[x]: https://hub.test"});
-    let failed = door.engineer.send_and_wait(&call)?;
+    let failed = endpoint.engineer.send_and_wait(&call)?;
     ensure!(
         failed["ok"] == false && failed["state"] == "failed" && failed["code"] == "input_invalid",
         "{failed}"
@@ -260,31 +289,31 @@ async fn a_message_that_would_show_nothing_fails_and_the_agent_is_told() -> Resu
         failed["hint"].as_str().is_some_and(|hint| hint.contains("change it as the error says")),
         "{failed}"
     );
-    let told = door.engineer.told_of(failed["id"].as_str().context("an id")?)?;
-    ensure!(told["state"] == "failed" && door.house.arrived("team")?.is_empty(), "{told}");
+    let told = endpoint.engineer.told_of(failed["id"].as_str().context("an id")?)?;
+    ensure!(told["state"] == "failed" && endpoint.fixture.arrived("team")?.is_empty(), "{told}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_over_its_bound_is_refused() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let text = json!({"to": "local:team", "message": "x".repeat(100 * 1024 + 1)});
-    door.refuses_call("a long text", &wanted(413, "too_large", None, "102400"), &text)?;
+    endpoint.refuses_call("a long text", &wanted(413, "too_large", None, "102400"), &text)?;
     let body = json!({"to": "local:team", "message": "x".repeat(300 * 1024)});
-    door.refuses_call("a long body", &wanted(413, "too_large", None, "max_body"), &body)
+    endpoint.refuses_call("a long body", &wanted(413, "too_large", None, "max_body"), &body)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_sends_on_after_the_answer_can_still_read_it() -> Result<()> {
-    let door = Door::open().await?;
-    let address = door.engineer.base().trim_start_matches("http://").to_owned();
+    let endpoint = Endpoint::open().await?;
+    let address = endpoint.engineer.base().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     write!(
         stream,
         "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
          Content-Length: 900000\r\n\r\n",
-        door.engineer.token()
+        endpoint.engineer.token()
     )?;
     // Its answer is there long before the last of these.
     for _ in 0..9 {
@@ -299,26 +328,26 @@ async fn who_sends_on_after_the_answer_can_still_read_it() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_context_that_is_not_the_agents_own_is_refused() -> Result<()> {
-    let mut door = Door::open().await?;
-    let gardener = door.house.agent("gardener").await?;
+    let mut endpoint = Endpoint::open().await?;
+    let gardener = endpoint.fixture.agent("gardener").await?;
     let call = |to: &str, context: &str| json!({"to": to, "message": "Hello", "context": context});
     let refusal = |says| wanted(403, "forbidden", "context", says);
-    door.refuses_call("invented", &refusal("not issued"), &call("current", "gpc_0000"))?;
-    let of_gardener = door.operator.heard("gardener", "team")?;
-    door.refuses_call("another agent's", &refusal("another agent"), &call("current", &of_gardener))?;
-    door.refuses_call(
+    endpoint.refuses_call("invented", &refusal("not issued"), &call("current", "gpc_0000"))?;
+    let of_gardener = endpoint.operator.heard("gardener", "team")?;
+    endpoint.refuses_call("another agent's", &refusal("another agent"), &call("current", &of_gardener))?;
+    endpoint.refuses_call(
         "another agent's, not needed",
         &refusal("another agent"),
         &call("local:team", &of_gardener),
     )?;
 
-    let mine = door.operator.heard("engineer", "team")?;
+    let mine = endpoint.operator.heard("engineer", "team")?;
     let altered = mine.replace("gpc_", "gpc_0");
-    door.refuses_call("altered", &refusal("not issued"), &call("current", &altered))?;
-    door.house.write("UPDATE contexts SET expires_at = 1 WHERE agent = ?", "engineer").await?;
-    door.refuses_call("expired", &refusal("expired"), &call("current", &mine))?;
+    endpoint.refuses_call("altered", &refusal("not issued"), &call("current", &altered))?;
+    endpoint.fixture.write("UPDATE contexts SET expires_at = 1 WHERE agent = ?", "engineer").await?;
+    endpoint.refuses_call("expired", &refusal("expired"), &call("current", &mine))?;
     let none = wanted(400, "input_invalid", "no_context", "needs a context");
-    door.refuses_call("none", &none, &json!({"to": "current", "message": "Hello"}))?;
+    endpoint.refuses_call("none", &none, &json!({"to": "current", "message": "Hello"}))?;
 
     // It was the caller and not the context.
     let sent = gardener.send_and_wait(&call("current", &of_gardener))?;
@@ -328,8 +357,8 @@ async fn a_context_that_is_not_the_agents_own_is_refused() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_that_a_bridge_gets_wrong_is_refused() -> Result<()> {
-    let mut door = Door::open().await?;
-    let bridge = door.house.bridge("porch").await?;
+    let mut endpoint = Endpoint::open().await?;
+    let bridge = endpoint.fixture.bridge("porch").await?;
     let report = |report: Value| bridge.post("/v1/inbound", &report);
     for (what, wanted, call) in [
         (
@@ -358,19 +387,24 @@ async fn a_report_that_a_bridge_gets_wrong_is_refused() -> Result<()> {
             json!({"agent": "engineer", "channel": "local", "peer": "ann", "sendr": "x"}),
         ),
     ] {
-        door.refuses_for("bridge:porch", what, &wanted, || report(call))?;
+        endpoint.refuses_for("bridge:porch", what, &wanted, || report(call))?;
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idempotency_key_stands_for_one_call() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let post = |key: &str, call: &Value| {
-        door.engineer.raw("POST", "/v1/messages", &[("idempotency-key", key)], call.to_string().as_bytes())
+        endpoint.engineer.raw(
+            "POST",
+            "/v1/messages",
+            &[("idempotency-key", key)],
+            call.to_string().as_bytes(),
+        )
     };
     let long = "k".repeat(201);
-    door.refuses("a key too long", &wanted(400, "input_invalid", "idempotency_key", "200"), || {
+    endpoint.refuses("a key too long", &wanted(400, "input_invalid", "idempotency_key", "200"), || {
         post(&long, &message())
     })?;
 
@@ -380,61 +414,64 @@ async fn an_idempotency_key_stands_for_one_call() -> Result<()> {
     ensure!(again.body["id"] == first.body["id"], "{again:?} after {first:?}");
     let other = post("monday", &json!({"to": "local:team", "message": "Goodbye"}))?;
     is_problem(&other, &wanted(409, "conflict", None, "idempotency key"))?;
-    ensure!(door.operator.queue()?.len() == 1);
-    let lines = door.house.audit("call.refused")?;
+    ensure!(endpoint.operator.queue()?.len() == 1);
+    let lines = endpoint.fixture.audit("call.refused")?;
     ensure!(lines.len() == 2 && lines[1].detail["code"] == "conflict", "{lines:?}");
-    ensure!(door.house.audit("message.accepted")?.len() == 1);
+    ensure!(endpoint.fixture.audit("message.accepted")?.len() == 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_agents_message_does_not_exist() -> Result<()> {
-    let mut door = Door::open().await?;
-    let gardener = door.house.agent("gardener").await?;
+    let mut endpoint = Endpoint::open().await?;
+    let gardener = endpoint.fixture.agent("gardener").await?;
     let held = gardener.send(&json!({"to": "local:team", "message": "Hello"}))?;
     let id = held["id"].as_str().context("an id")?;
     for (method, path) in
         [("GET", format!("/v1/messages/{id}")), ("POST", format!("/v1/messages/{id}/cancel"))]
     {
-        let answer = door.engineer.raw(method, &path, &[], &[])?;
+        let answer = endpoint.engineer.raw(method, &path, &[], &[])?;
         is_problem(&answer, &wanted(404, "not_found", None, "no such message"))?;
     }
-    ensure!(door.engineer.queue()?.is_empty() && gardener.queue()?.len() == 1);
+    ensure!(endpoint.engineer.queue()?.is_empty() && gardener.queue()?.len() == 1);
     ensure!(gardener.message(id)?["state"] == "held");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_door_does_not_have_is_refused() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let nowhere = wanted(404, "not_found", None, "nothing at this path");
-    is_problem(&door.engineer.post("/v1/mesages", &message())?, &nowhere)?;
-    is_problem(&door.engineer.get("/")?, &nowhere)?;
+    is_problem(&endpoint.engineer.post("/v1/mesages", &message())?, &nowhere)?;
+    is_problem(&endpoint.engineer.get("/")?, &nowhere)?;
     let method = wanted(405, "input_invalid", None, "does not take this method");
-    is_problem(&door.engineer.raw("PUT", "/v1/messages", &[], message().to_string().as_bytes())?, &method)?;
-    let refused = door.engineer.get("/v1/inbound")?;
+    is_problem(
+        &endpoint.engineer.raw("PUT", "/v1/messages", &[], message().to_string().as_bytes())?,
+        &method,
+    )?;
+    let refused = endpoint.engineer.get("/v1/inbound")?;
     is_problem(&refused, &method)?;
     // Where a caller can look who has nothing but the hub.
     let hint = text(&refused.body, "hint");
     ensure!(hint.contains("/openapi.json") && !hint.contains("docs/"), "{hint}");
-    ensure!(door.operator.queue()?.is_empty());
+    ensure!(endpoint.operator.queue()?.is_empty());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_path_or_method_leaves_a_line_in_the_audit_too() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let nowhere = wanted(404, "not_found", None, "nothing at this path");
-    door.refuses("a wrong path", &nowhere, || door.engineer.post("/v1/mesages", &message()))?;
+    endpoint.refuses("a wrong path", &nowhere, || endpoint.engineer.post("/v1/mesages", &message()))?;
     let method = wanted(405, "input_invalid", None, "does not take this method");
-    door.refuses("a wrong method", &method, || door.engineer.raw("PUT", "/v1/messages", &[], b"{}"))
+    endpoint.refuses("a wrong method", &method, || endpoint.engineer.raw("PUT", "/v1/messages", &[], b"{}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn query_parameters_and_paths_that_cannot_be_read_are_problems_too() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let bad = |says| wanted(400, "input_invalid", None, says);
-    let state = door.engineer.get("/v1/messages?state=lost")?;
+    let state = endpoint.engineer.get("/v1/messages?state=lost")?;
     is_problem(&state, &bad("no such state"))?;
     let body = message().to_string();
     for (method, path) in [
@@ -446,19 +483,19 @@ async fn query_parameters_and_paths_that_cannot_be_read_are_problems_too() -> Re
         ("GET", "/v1/messages/%ff"),
     ] {
         let sent = if method == "POST" { body.as_bytes() } else { b"" };
-        let answer = door.engineer.raw(method, path, &[], sent)?;
+        let answer = endpoint.engineer.raw(method, path, &[], sent)?;
         ensure!(answer.status == 400 || answer.status == 404, "{method} {path}: {answer:?}");
         ensure!(answer.kind == "application/problem+json", "{method} {path}: {answer:?}");
         ensure!(answer.body["ok"] == false && answer.body["code"].is_string(), "{method} {path}: {answer:?}");
     }
-    ensure!(door.operator.queue()?.is_empty());
+    ensure!(endpoint.operator.queue()?.is_empty());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_key_that_a_call_does_not_know_is_refused_by_every_call() -> Result<()> {
-    let door = Door::open().await?;
-    let described = door.operator.get("/openapi.json")?.body;
+    let endpoint = Endpoint::open().await?;
+    let described = endpoint.operator.get("/openapi.json")?.body;
     let paths = described["paths"].as_object().context("paths")?;
     let mut looked_at = 0;
     for (path, calls) in paths {
@@ -475,7 +512,7 @@ async fn a_query_key_that_a_call_does_not_know_is_refused_by_every_call() -> Res
                 .collect();
             let at = format!("{}?limt=5", path.replace(['{', '}'], "").replace("/which", "/nobody"));
             let headers = [("gatepost-as-operator", "true"), ("content-type", "application/json")];
-            let role = if path == "/v1/reply" { &door.engineer } else { &door.operator };
+            let role = if path == "/v1/reply" { &endpoint.engineer } else { &endpoint.operator };
             let answer = role.raw(&method.to_uppercase(), &at, &headers, b"{}")?;
             ensure!(answer.status == 400 && answer.body["reason"] == "query", "{method} {at}: {answer:?}");
             ensure!(text(&answer.body, "error").contains("\"limt\""), "{method} {at}: {answer:?}");
@@ -486,12 +523,12 @@ async fn a_query_key_that_a_call_does_not_know_is_refused_by_every_call() -> Res
     }
     ensure!(looked_at > 20, "{looked_at}");
     // A misspelt bound lets go of nothing.
-    let purge = door.operator.raw("POST", "/v1/purge?state=sent&oldrThan=3600", &[], b"")?;
+    let purge = endpoint.operator.raw("POST", "/v1/purge?state=sent&oldrThan=3600", &[], b"")?;
     ensure!(purge.status == 400 && text(&purge.body, "error").contains("olderThan"), "{purge:?}");
-    let anybody = door.house.anybody(None)?.get("/v1/messages?limt=5")?;
+    let anybody = endpoint.fixture.anybody(None)?.get("/v1/messages?limt=5")?;
     ensure!(anybody.status == 401, "{anybody:?}");
     for path in ["/healthz", "/readyz", "/openapi.json"] {
-        let probe = door.house.anybody(None)?;
+        let probe = endpoint.fixture.anybody(None)?;
         ensure!(probe.get(path)?.status == 200 && probe.get(&format!("{path}?"))?.status == 200, "{path}");
         let refused = probe.get(&format!("{path}?probe=1"))?;
         ensure!(refused.status == 400 && refused.body["reason"] == "query", "{path}: {refused:?}");
@@ -501,32 +538,32 @@ async fn a_query_key_that_a_call_does_not_know_is_refused_by_every_call() -> Res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_does_not_saw_off_the_branch_it_sits_on() -> Result<()> {
-    let door = Door::open().await?;
-    let own = door.operator.raw("DELETE", "/v1/agents/operator", &[], &[])?;
+    let endpoint = Endpoint::open().await?;
+    let own = endpoint.operator.raw("DELETE", "/v1/agents/operator", &[], &[])?;
     is_problem(&own, &wanted(409, "conflict", None, "the token that the call is made with"))?;
-    ensure!(door.operator.queue()?.is_empty(), "its token still counts");
+    ensure!(endpoint.operator.queue()?.is_empty(), "its token still counts");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_nothing_is_refused_and_the_hub_goes_on() -> Result<()> {
-    let door = Door::open().await?;
+    let endpoint = Endpoint::open().await?;
     let empty = wanted(400, "input_invalid", "file", "attach another file");
-    door.refuses("an empty file", &empty, || door.engineer.raw("POST", "/v1/files", &[], &[]))
+    endpoint.refuses("an empty file", &empty, || endpoint.engineer.raw("POST", "/v1/files", &[], &[]))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_wrong_attachment_refuses_a_direct_call_in_whole() -> Result<()> {
-    let door = Door::open().await?;
-    let before = door.engineer.queue()?.len();
+    let endpoint = Endpoint::open().await?;
+    let before = endpoint.engineer.queue()?.len();
     let files = json!([{"base64": "aGk=", "name": "a.txt"}, {"base64": "?", "name": "b.txt"}]);
     let mut call = json!({"to": "local:team", "message": "Hello", "attachments": files});
-    let refused = door.engineer.post("/v1/messages", &call)?;
+    let refused = endpoint.engineer.post("/v1/messages", &call)?;
     ensure!(refused.status == 400 && refused.body["ok"] == false, "{refused:?}");
     ensure!(text(&refused.body, "error").contains("is not base64"), "{refused:?}");
-    ensure!(door.engineer.queue()?.len() == before, "something of it was accepted");
+    ensure!(endpoint.engineer.queue()?.len() == before, "something of it was accepted");
     // The caller has its text still, and sends it without the file.
     call["attachments"] = json!([]);
-    ensure!(door.engineer.send(&call)?["ok"] == true);
+    ensure!(endpoint.engineer.send(&call)?["ok"] == true);
     Ok(())
 }

@@ -11,8 +11,8 @@ use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agents_second_card_of_the_hour_waits_and_is_put_when_the_hour_has_room() -> Result<()> {
-    let mut house = TestHub::start(&CONFIG.replace("[approval]", "[approval]\ncards_per_hour = 1")).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&CONFIG.replace("[approval]", "[approval]\ncards_per_hour = 1")).await?;
+    let agent = fixture.agent("engineer").await?;
     let send = |message: &str| agent.send(&json!({"to": "local:team", "message": message}));
     let (first, second) = (send("The first.")?, send("The second.")?);
     ensure!(first["state"] == "held" && first["code"] == json!(null), "{first}");
@@ -22,15 +22,15 @@ async fn an_agents_second_card_of_the_hour_waits_and_is_put_when_the_hour_has_ro
     );
     ensure!(text(&second, "reason").contains("engineer has had its 1 cards of the hour"), "{second}");
     ensure!(text(&second, "hint").contains("do not send it a second time"), "{second}");
-    let listed = house.cli(&["queue", "list"])?.well()?;
+    let listed = fixture.cli(&["queue", "list"])?.well()?;
     ensure!(
         listed.lines().any(|line| line.contains(text(&second, "id")) && line.contains("nobody is asked yet"))
     );
 
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&first, "id"), "sent")?;
-    house.screen("there is no other card", |screen| matches!(screen.view, View::Idle))?;
-    let figures = house.operator()?.get("/metrics")?.body.as_str().unwrap_or("").to_owned();
+    fixture.screen("there is no other card", |screen| matches!(screen.view, View::Idle))?;
+    let figures = fixture.operator()?.get("/metrics")?.body.as_str().unwrap_or("").to_owned();
     for figure in ["total{agent=\"engineer\"} 1", "deferred_total{agent=\"engineer\"} 1", "waiting 1"] {
         ensure!(figures.contains(&format!("\ngatepost_cards_{figure}\n")), "{figure}: {figures}");
     }
@@ -38,15 +38,15 @@ async fn an_agents_second_card_of_the_hour_waits_and_is_put_when_the_hour_has_ro
     // An hour later.
     let past = "UPDATE approvals SET card_at = card_at - 3600000
                 WHERE message = (SELECT seq FROM messages WHERE id = ?)";
-    house.write(past, text(&first, "id")).await?;
+    fixture.write(past, text(&first, "id")).await?;
     let third = send("The third.")?;
     ensure!(third["code"] == "rate_limited", "the second has waited longer: {third}");
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&second, "id"), "sent")?;
     eventually("both are there, in order", || {
-        let texts = house.arrived("team")?;
+        let texts = fixture.arrived("team")?;
         Ok((texts == ["[engineer] The first.", "[engineer] The second."]).then_some(()))
     })?;
     ensure!(agent.message(text(&third, "id"))?["state"] == "held");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }

@@ -18,12 +18,12 @@ const DONE: Left = Left { status: 0, restored: true };
 const PAGE: &str = r"(\d+)/(\d+) (?:request|text)";
 
 /// A hub, and what a companion at a terminal keeps beside it.
-struct House {
+struct Fixture {
     hub: SpawnedHub,
     agent: Client,
 }
 
-impl House {
+impl Fixture {
     fn new(config: &str) -> Result<Self> {
         let hub = SpawnedHub::start(config)?;
         let agent = hub.agent("engineer")?;
@@ -42,7 +42,7 @@ impl House {
         Terminal::start(kind, window, &[&arguments[..], more].concat(), &[])
     }
 
-    /// A new companion at a terminal, under a passphrase, that is paired as `desk`.
+    /// A new companion at a terminal, under a passphrase, that is paired as `server`.
     fn paired(&self, kind: &str) -> Result<Terminal> {
         let mut terminal = self.run(kind, WINDOW, &[])?;
         for _ in 0..2 {
@@ -116,52 +116,52 @@ fn read(terminal: &mut Terminal) -> Result<u32> {
 #[test]
 fn a_terminal_of_either_kind_is_paired_reads_and_decides_and_finds_its_hub_again() -> Result<()> {
     for kind in ["plain", "kitty"] {
-        let mut house = House::new(CONFIG)?;
-        let mut terminal = house.paired(kind)?;
-        let listed = house.hub.cli(&["companion", "list"])?.well()?;
+        let mut fixture = Fixture::new(CONFIG)?;
+        let mut terminal = fixture.paired(kind)?;
+        let listed = fixture.hub.cli(&["companion", "list"])?.well()?;
         ensure!(listed.contains("desk") && listed.contains("software  online"), "{listed}");
-        ensure!(house.audit("device.added")?[0]["software"] == true);
+        ensure!(fixture.audit("device.added")?[0]["software"] == true);
 
         terminal.mark()?;
         let words = (1..=60).map(|n| format!("Line {n} of it.")).collect::<Vec<_>>().join("\n\n");
-        let id = house.held(&words)?;
+        let id = fixture.held(&words)?;
         ensure!(read(&mut terminal)? > 2, "it has several pages");
         terminal.mark()?;
         terminal.hold('a')?;
         terminal.wait("approved, and the hub has taken it")?;
-        let sent = house.agent.ended(&id, "sent")?;
+        let sent = fixture.agent.ended(&id, "sent")?;
         ensure!(sent["decided_by_software"] == true, "{sent}");
-        let shown = house.hub.cli(&["queue", "show", &id])?.well()?;
+        let shown = fixture.hub.cli(&["queue", "show", &id])?.well()?;
         ensure!(shown.contains("decided by a software companion"), "{shown}");
-        ensure!(house.audit("message.ready")?[0]["facts"]["software"] == true);
+        ensure!(fixture.audit("message.ready")?[0]["facts"]["software"] == true);
 
         terminal.mark()?;
-        let id = house.held("No.")?;
+        let id = fixture.held("No.")?;
         terminal.wait(PAGE)?;
         terminal.look(1.0)?;
         terminal.tap('d')?;
         terminal.wait("denied, and the hub has taken it")?;
-        house.agent.ended(&id, "denied")?;
+        fixture.agent.ended(&id, "denied")?;
 
         // The hub goes and comes back.
         terminal.mark()?;
-        house.hub.kill()?;
+        fixture.hub.kill()?;
         terminal.wait("does the hub run\\? It is tried again")?;
-        house.hub.run()?;
+        fixture.hub.run()?;
         terminal.wait("connected again")?;
         terminal.mark()?;
-        let id = house.held("Still there?")?;
+        let id = fixture.held("Still there?")?;
         read(&mut terminal)?;
         terminal.hold('a')?;
-        house.agent.ended(&id, "sent")?;
+        fixture.agent.ended(&id, "sent")?;
 
         terminal.types("q")?;
         ensure!(terminal.end()? == DONE, "{kind}");
         eventually("the hub has heard that it went", || {
-            let listed = house.hub.cli(&["companion", "list"])?.well()?;
+            let listed = fixture.hub.cli(&["companion", "list"])?.well()?;
             Ok(listed.contains("software  offline").then_some(()))
         })?;
-        let verified = house.hub.cli(&["audit", "verify"])?;
+        let verified = fixture.hub.cli(&["audit", "verify"])?;
         ensure!(verified.status == 0, "{verified:?}");
     }
     Ok(())
@@ -169,12 +169,12 @@ fn a_terminal_of_either_kind_is_paired_reads_and_decides_and_finds_its_hub_again
 
 #[test]
 fn its_keys_open_with_their_passphrase_alone_and_one_process_has_them() -> Result<()> {
-    let house = House::new(CONFIG)?;
-    let mut first = house.paired("plain")?;
-    let passphrase = house.hub.folder().path().join("passphrase");
+    let fixture = Fixture::new(CONFIG)?;
+    let mut first = fixture.paired("plain")?;
+    let passphrase = fixture.hub.folder().path().join("passphrase");
     let file = passphrase.to_str().context("UTF-8")?.to_owned();
     let ends_with = |more: &[&str], environment: &[(&str, &str)], status: i64, words: &str| -> Result<()> {
-        let (config, keys) = (house.hub.config(), house.keys());
+        let (config, keys) = (fixture.hub.config(), fixture.keys());
         let own = [config.to_str().unwrap_or(""), "companion", "run", "--dir", keys.to_str().unwrap_or("")];
         let arguments = [&["--config"], &own[..], more].concat();
         let mut terminal = Terminal::start("plain", WINDOW, &arguments, environment)?;
@@ -190,7 +190,7 @@ fn its_keys_open_with_their_passphrase_alone_and_one_process_has_them() -> Resul
     first.types("\u{3}")?;
     ensure!(first.end()? == DONE);
 
-    let mut again = house.run("plain", WINDOW, &["--passphrase-file", &file])?;
+    let mut again = fixture.run("plain", WINDOW, &["--passphrase-file", &file])?;
     again.wait("nothing waits|held 0|Nothing|\\d\\d:\\d\\d")?;
     again.hang_up()?;
     ensure!(again.end()? == DONE);
@@ -200,11 +200,11 @@ fn its_keys_open_with_their_passphrase_alone_and_one_process_has_them() -> Resul
         WINDOW,
         &[
             "--config",
-            house.hub.config().to_str().unwrap_or(""),
+            fixture.hub.config().to_str().unwrap_or(""),
             "companion",
             "run",
             "--dir",
-            house.keys().to_str().unwrap_or(""),
+            fixture.keys().to_str().unwrap_or(""),
         ],
         &named,
     )?;
@@ -216,7 +216,7 @@ fn its_keys_open_with_their_passphrase_alone_and_one_process_has_them() -> Resul
     ends_with(&["--passphrase-file", &file], &[], 1, "the passphrase is wrong")?;
     ends_with(&["--passphrase-credential", "companion"], &[], 1, "no systemd credential companion")?;
     ends_with(&["--no-passphrase"], &[], 2, "are under a passphrase: leave out --no-passphrase")?;
-    let mut typed = house.run("plain", WINDOW, &[])?;
+    let mut typed = fixture.run("plain", WINDOW, &[])?;
     for wrong in ["wrong", "worse", "worst"] {
         typed.wait("passphrase of the companion's keys: $")?;
         typed.mark()?;
@@ -227,7 +227,7 @@ fn its_keys_open_with_their_passphrase_alone_and_one_process_has_them() -> Resul
 
     // Nothing of them can be read.
     for file in ["keys", "bond"] {
-        let bytes = fs::read(house.keys().join(file))?;
+        let bytes = fs::read(fixture.keys().join(file))?;
         let login = b"device-";
         ensure!(!bytes.windows(login.len()).any(|part| part == login), "{file}");
     }
@@ -263,25 +263,25 @@ fn without_a_terminal_or_a_hub_it_says_so() -> Result<()> {
 #[test]
 fn a_hub_that_takes_no_software_says_so_when_it_is_paired_and_when_it_was_before() -> Result<()> {
     let (on, off) = ("allow_software_companion = true", "allow_software_companion = false");
-    let mut house = House::new(&CONFIG.replace(on, off))?;
-    let mut terminal = house.run("plain", WINDOW, &["--no-passphrase"])?;
+    let mut fixture = Fixture::new(&CONFIG.replace(on, off))?;
+    let mut terminal = fixture.run("plain", WINDOW, &["--no-passphrase"])?;
     terminal.wait("does not say \\[approval\\] allow_software_companion = true")?;
     terminal.wait("not paired")?;
-    let refused = house.hub.cli(&["companion", "pair"])?;
+    let refused = fixture.hub.cli(&["companion", "pair"])?;
     ensure!(refused.status == 1, "{refused:?}");
     ensure!(refused.stderr.contains("set [approval] allow_software_companion = true"), "{refused:?}");
     terminal.wait("a hub takes software\\s+only with|only with \\[approval\\]")?;
-    ensure!(house.audit("device.added")?.is_empty());
+    ensure!(fixture.audit("device.added")?.is_empty());
 
-    house.reconfigure(off, on)?;
-    house.pair(&mut terminal)?;
+    fixture.reconfigure(off, on)?;
+    fixture.pair(&mut terminal)?;
     terminal.mark()?;
-    house.reconfigure(on, off)?;
+    fixture.reconfigure(on, off)?;
     terminal.wait("the hub does not let this companion in")?;
-    let id = house.held("Anybody?")?;
-    let told = house.agent.message(&id)?;
+    let id = fixture.held("Anybody?")?;
+    let told = fixture.agent.message(&id)?;
     ensure!(text(&told["asked"], "problem").contains("1 is software while"), "{told}");
-    let checked = house.hub.cli(&["check", "--offline"])?;
+    let checked = fixture.hub.cli(&["check", "--offline"])?;
     ensure!(checked.stderr.contains("1 companion that is paired is software"), "{checked:?}");
     terminal.types("q")?;
     ensure!(terminal.end()? == DONE);
@@ -290,41 +290,41 @@ fn a_hub_that_takes_no_software_says_so_when_it_is_paired_and_when_it_was_before
 
 #[test]
 fn a_revoked_one_says_so_at_once_and_can_be_paired_again_as_another() -> Result<()> {
-    let house = House::new(CONFIG)?;
-    let mut terminal = house.paired("plain")?;
+    let fixture = Fixture::new(CONFIG)?;
+    let mut terminal = fixture.paired("plain")?;
     terminal.mark()?;
-    house.hub.cli(&["companion", "revoke", "desk"])?.well()?;
+    fixture.hub.cli(&["companion", "revoke", "desk"])?.well()?;
     terminal.wait("the hub has revoked this companion")?;
-    house.pair(&mut terminal)?;
+    fixture.pair(&mut terminal)?;
     terminal.types("q")?;
     ensure!(terminal.end()? == DONE);
 
     // While it is away, and back only with new keys.
-    house.hub.cli(&["companion", "revoke", "desk"])?.well()?;
-    let named = house.hub.folder().path().join("passphrase");
+    fixture.hub.cli(&["companion", "revoke", "desk"])?.well()?;
+    let named = fixture.hub.folder().path().join("passphrase");
     fs::write(&named, PASSPHRASE)?;
     fs::set_permissions(&named, fs::Permissions::from_mode(0o600))?;
     let file = ["--passphrase-file", named.to_str().context("UTF-8")?];
-    let mut terminal = house.run("plain", WINDOW, &file)?;
+    let mut terminal = fixture.run("plain", WINDOW, &file)?;
     terminal.wait("the hub does not let this companion in: it was revoked")?;
     terminal.types("q")?;
     ensure!(terminal.end()? == DONE);
-    let mut terminal = house.run("plain", WINDOW, &[&file[..], &["--forget"]].concat())?;
+    let mut terminal = fixture.run("plain", WINDOW, &[&file[..], &["--forget"]].concat())?;
     terminal.wait("not paired")?;
-    house.pair(&mut terminal)?;
+    fixture.pair(&mut terminal)?;
     Ok(())
 }
 
 /// Nothing but a hold of 1.5 s on the last page, with the window large enough to see it, lets a message go.
 #[test]
 fn no_press_but_a_whole_hold_approves() -> Result<()> {
-    let house = House::new(CONFIG)?;
-    let mut terminal = house.paired("plain")?;
+    let fixture = Fixture::new(CONFIG)?;
+    let mut terminal = fixture.paired("plain")?;
     terminal.mark()?;
-    let id = house.held("Shall I?")?;
+    let id = fixture.held("Shall I?")?;
     read(&mut terminal)?;
     let waits = |why: &str| -> Result<()> {
-        let message = house.agent.message(&id)?;
+        let message = fixture.agent.message(&id)?;
         ensure!(message["state"] == "held", "{why}: {message}");
         Ok(())
     };
@@ -348,7 +348,7 @@ fn no_press_but_a_whole_hold_approves() -> Result<()> {
     terminal.wait("too small: make it")?;
     eventually("nobody can be asked there", || {
         let problem = "no companion can be asked: 1 has a display that does not answer";
-        Ok((house.agent.message(&id)?["asked"]["problem"] == problem).then_some(()))
+        Ok((fixture.agent.message(&id)?["asked"]["problem"] == problem).then_some(()))
     })?;
     terminal.hold('a')?;
     terminal.look(1.0)?;
@@ -357,6 +357,6 @@ fn no_press_but_a_whole_hold_approves() -> Result<()> {
     terminal.wait(PAGE)?;
     terminal.look(1.0)?;
     terminal.hold('a')?;
-    house.agent.ended(&id, "sent")?;
+    fixture.agent.ended(&id, "sent")?;
     Ok(())
 }

@@ -15,46 +15,46 @@ use gatepost_tests::{
 use serde_json::{Value, json};
 
 /// The companion of this name, as `gatepost companion list` shows it.
-fn listed(house: &TestHub, name: &str) -> Result<Value> {
-    let all = house.cli(&["companion", "list", "--json"])?.json()?;
+fn listed(fixture: &TestHub, name: &str) -> Result<Value> {
+    let all = fixture.cli(&["companion", "list", "--json"])?.json()?;
     let found = all.as_array().context("a list")?.iter().find(|one| text(one, "name") == name);
     found.cloned().with_context(|| format!("{name} is not in {all}"))
 }
 
 /// The same once it is here, or not.
-fn listed_when(house: &TestHub, name: &str, online: bool) -> Result<Value> {
+fn listed_when(fixture: &TestHub, name: &str, online: bool) -> Result<Value> {
     eventually("the list says whether it is here", || {
-        Ok(Some(listed(house, name)?).filter(|one| one["online"] == online))
+        Ok(Some(listed(fixture, name)?).filter(|one| one["online"] == online))
     })
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_list_says_who_is_here_and_when_they_decided() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    let mut hall = house.join("the hall, upstairs").await?;
-    let here = listed_when(&house, "the hall, upstairs", true)?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    let mut hall = fixture.join("the hall, upstairs").await?;
+    let here = listed_when(&fixture, "the hall, upstairs", true)?;
     ensure!(text(&here, "key").len() == 16 && here["kind"] == "software" && here["counter"] == 0, "{here}");
     ensure!(here["decided_at"] == Value::Null && here["revoked_at"] == Value::Null, "{here}");
     ensure!(text(&here, "seen_at") >= text(&here, "added_at"), "{here}");
 
     agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
     hall.decide(Verdict::Approve).await?;
-    let decided = listed(&house, "the hall, upstairs")?;
+    let decided = listed(&fixture, "the hall, upstairs")?;
     ensure!(text(&decided, "decided_at") >= text(&here, "seen_at") && decided["counter"] != 0, "{decided}");
 
     // Its last will is heard.
     hall.switch_off();
-    let gone = listed_when(&house, "the hall, upstairs", false)?;
+    let gone = listed_when(&fixture, "the hall, upstairs", false)?;
     ensure!(text(&gone, "seen_at") >= text(&decided, "decided_at"), "{gone}");
-    house.connect(&mut hall)?;
-    listed_when(&house, "the hall, upstairs", true)?;
+    fixture.connect(&mut hall)?;
+    listed_when(&fixture, "the hall, upstairs", true)?;
     hall.switch_off();
-    listed_when(&house, "the hall, upstairs", false)?;
-    house.restart().await?;
-    let table = house.cli(&["companion", "list"])?.well()?;
+    listed_when(&fixture, "the hall, upstairs", false)?;
+    fixture.restart().await?;
+    let table = fixture.cli(&["companion", "list"])?.well()?;
     let row = table.lines().find(|line| line.starts_with("the hall")).context("a row")?;
-    ensure!(text(&listed(&house, "the hall, upstairs")?, "seen_at") >= text(&gone, "seen_at"), "{table}");
+    ensure!(text(&listed(&fixture, "the hall, upstairs")?, "seen_at") >= text(&gone, "seen_at"), "{table}");
     ensure!(row.contains("software  offline  20") && !table.contains("  revoked"), "{table}");
     ensure!(
         table.lines().next().is_some_and(|head| head.contains("NAME") && head.contains("COUNTER")),
@@ -65,17 +65,17 @@ async fn the_list_says_who_is_here_and_when_they_decided() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_companion_is_renamed_while_its_card_is_open_and_decides_under_its_new_name() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
-    house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
-    let renamed = house.cli(&["companion", "rename", "test", "kitchen"])?;
+    fixture.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
+    let renamed = fixture.cli(&["companion", "rename", "test", "kitchen"])?;
     ensure!(renamed.status == 0 && renamed.stderr.contains("kitchen"), "{renamed:?}");
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&held, "id"), "sent")?;
-    let ready = house.audit("message.ready")?.pop().context("a row")?;
+    let ready = fixture.audit("message.ready")?.pop().context("a row")?;
     ensure!(ready.actor == "companion:kitchen", "{ready:?}");
-    let lines = house.audit("device.renamed")?;
+    let lines = fixture.audit("device.renamed")?;
     ensure!(lines.len() == 1 && lines[0].detail["before"] == "test", "{lines:?}");
 
     for (arguments, status, says) in [
@@ -83,72 +83,72 @@ async fn a_companion_is_renamed_while_its_card_is_open_and_decides_under_its_new
         (["rename", "kitchen", "two\nlines"], 1, "is not a name for a companion"),
         (["rename", "kitchen", "0123456789abcdef"], 1, "could be taken for a companion's key"),
     ] {
-        let refused = house.cli(&[&["companion"], &arguments[..]].concat())?;
+        let refused = fixture.cli(&[&["companion"], &arguments[..]].concat())?;
         ensure!(refused.status == status && refused.stderr.contains(says), "{refused:?}");
     }
     let agents = agent.get("/v1/companions")?;
     ensure!(agents.status == 403, "{agents:?}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_companion_loses_its_card_at_once_and_its_decision_is_refused() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    let hall = house.join("hall").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    let hall = fixture.join("hall").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
     hall.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
-    let listener = house.eavesdropper_on(hall.device())?;
-    let short = text(&listed(&house, "hall")?, "key").to_owned();
+    let listener = fixture.eavesdropper_on(hall.device())?;
+    let short = text(&listed(&fixture, "hall")?, "key").to_owned();
 
-    let revoked = house.cli(&["companion", "revoke", &short])?;
+    let revoked = fixture.cli(&["companion", "revoke", &short])?;
     ensure!(revoked.status == 0 && revoked.stderr.contains("may not decide any more"), "{revoked:?}");
     hall.screen("the companion has forgotten the hub", |screen| screen.view == View::Unpaired)?;
-    let gone = listed(&house, "hall")?;
+    let gone = listed(&fixture, "hall")?;
     ensure!(gone["online"] == false && gone["revoked_at"].is_string(), "{gone}");
-    let lines = house.audit("device.revoked")?;
+    let lines = fixture.audit("device.revoked")?;
     ensure!(lines.len() == 1 && lines[0].actor == "operator:operator", "{lines:?}");
 
     // Whatever it says is not heard any more: not an answer, not a line in the audit.
     let frames = listener.down().len();
-    let approval = database::approval(&house.database()?, text(&held, "id"))?;
-    let statement = statement(&house, hall.device(), approval.request, &approval.document, 1_000)?;
+    let approval = database::approval(&fixture.database()?, text(&held, "id"))?;
+    let statement = statement(&fixture, hall.device(), approval.request, &approval.document, 1_000)?;
     listener.say_up(b"anything")?;
     eventually("it was carried", || Ok(listener.up().contains(&b"anything".to_vec()).then_some(())))?;
     // Nor would its word count, had it come through.
-    let approvals = house.hub()?.approvals();
+    let approvals = fixture.hub()?.approvals();
     let refused = approvals.decide(hall.device(), statement.session, hall.sign(&statement)).await;
     ensure!(matches!(refused, Err(DecisionError::Device)), "{refused:?}");
-    ensure!(house.audit("decision.rejected")?.len() == 1);
+    ensure!(fixture.audit("decision.rejected")?.len() == 1);
     ensure!(agent.message(text(&held, "id"))?["state"] == "held");
 
     // The other one is still asked.
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&held, "id"), "sent")?;
     ensure!(listener.down().len() == frames, "the hub spoke to a revoked companion");
-    let twice = house.cli(&["companion", "revoke", "hall"])?;
+    let twice = fixture.cli(&["companion", "revoke", "hall"])?;
     ensure!(twice.status == 1 && twice.stderr.contains("was revoked already"), "{twice:?}");
     // Its name is free, and its key is not.
-    let again = house.join("hall").await?;
-    listed_when(&house, "hall", true)?;
+    let again = fixture.join("hall").await?;
+    listed_when(&fixture, "hall", true)?;
     drop(again);
-    let table = house.cli(&["companion", "list"])?.well()?;
+    let table = fixture.cli(&["companion", "list"])?.well()?;
     ensure!(
         table.lines().last().is_some_and(|row| row.contains(&short) && row.contains("revoked")),
         "{table}"
     );
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 fn statement(
-    house: &TestHub,
+    fixture: &TestHub,
     device: gatepost_link::decision::PublicKey,
     request: RequestId,
     document: &[u8],
     counter: u64,
 ) -> Result<Statement> {
     Ok(Statement {
-        hub: house.hub()?.key(),
+        hub: fixture.hub()?.key(),
         device,
         request,
         document: Digest::of(document),

@@ -10,8 +10,8 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    doubles::Desk,
     hub::{Ended, SpawnedHub, client::text, gatepost, program::program},
+    mocks::MockServer,
     peers::free_port,
 };
 use serde_json::{Value, json};
@@ -412,9 +412,9 @@ fn a_check_asks_platforms_and_the_broker_alone_and_offline_nobody() -> Result<()
     let folder = tempfile::tempdir()?;
     let token = folder.path().join("token");
     fs::write(&token, "1:token")?;
-    let platform = Desk::saying(json!({"ok": true, "result": {"id": 1, "username": "hub"}}))?;
+    let platform = MockServer::saying(json!({"ok": true, "result": {"id": 1, "username": "hub"}}))?;
     let (hook, voice, broker) =
-        (Desk::saying(json!({}))?, Desk::saying(json!({}))?, TcpListener::bind("127.0.0.1:0")?);
+        (MockServer::saying(json!({}))?, MockServer::saying(json!({}))?, TcpListener::bind("127.0.0.1:0")?);
     broker.set_nonblocking(true)?;
     let config = format!(
         "url = \"mqtt://{}\"\n[agents.courier]\nallow = [\"telegram:*\"]\n\
@@ -428,22 +428,22 @@ fn a_check_asks_platforms_and_the_broker_alone_and_offline_nobody() -> Result<()
     );
     let hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &config)?;
     // Nor by a proxy that stands in the environment.
-    let proxy = Desk::saying(json!({}))?;
+    let proxy = MockServer::saying(json!({}))?;
     let environment = [("http_proxy", proxy.url()), ("https_proxy", proxy.url()), ("ALL_PROXY", proxy.url())];
     let environment: Vec<(&str, &str)> =
         environment.iter().map(|(name, url)| (*name, url.as_str())).collect();
     let checked = hub.cli_with(&["check", "--offline"], b"", &environment)?;
     ensure!(checked.status == 0, "{checked:?}");
-    for (name, desk) in [("platform", &platform), ("hook", &hook), ("voice", &voice), ("proxy", &proxy)] {
-        ensure!(desk.heard().is_empty(), "the {name} heard {:?}", desk.heard());
+    for (name, server) in [("platform", &platform), ("hook", &hook), ("voice", &voice), ("proxy", &proxy)] {
+        ensure!(server.heard().is_empty(), "the {name} heard {:?}", server.heard());
     }
     ensure!(broker.accept().is_err(), "the broker was asked");
     // Asked on purpose, the platform answers; hooks and speech are nobody to be asked without a message.
     let checked = hub.cli(&["check"])?;
     ensure!(checked.stdout.contains("telegram") && !platform.heard().is_empty(), "{checked:?}");
     ensure!(broker.accept().is_ok(), "the broker was not asked: {checked:?}");
-    for (name, desk) in [("hook", &hook), ("voice", &voice)] {
-        ensure!(desk.heard().is_empty(), "the {name} heard {:?}", desk.heard());
+    for (name, server) in [("hook", &hook), ("voice", &voice)] {
+        ensure!(server.heard().is_empty(), "the {name} heard {:?}", server.heard());
     }
     ensure!(!hub.data_dir().exists(), "a check leaves nothing behind");
     Ok(())

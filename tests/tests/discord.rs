@@ -9,7 +9,7 @@ use gatepost_tests::{
     files::{PNG, noise},
     hub::{Client, SpawnedHub, TestHub, client::text, disk::SmallDisk, eventually},
     main_job,
-    peers::Double,
+    peers::Mock,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -27,13 +27,13 @@ allow = [\"discord:*\"]
 allow_software_companion = true
 ";
 
-fn channel(double: &Double, folder: &TempDir, token: &str) -> Result<String> {
+fn channel(mock: &Mock, folder: &TempDir, token: &str) -> Result<String> {
     let file = folder.path().join("token");
     fs::write(&file, token)?;
     Ok(format!(
         "[channels.discord.home]\ntoken = \"file:{}\"\nbase_url = \"{}/api/v10\"\n",
         file.display(),
-        double.base_url()
+        mock.base_url()
     ))
 }
 
@@ -50,8 +50,8 @@ fn call(agent: &Client, to: &str, more: Value) -> Result<Value> {
 }
 
 /// What was posted into a channel and granted.
-fn posted(double: &Double, channel: &str) -> Result<Vec<Value>> {
-    let requests = double.done(&format!("channels/{channel}/messages"))?;
+fn posted(mock: &Mock, channel: &str) -> Result<Vec<Value>> {
+    let requests = mock.done(&format!("channels/{channel}/messages"))?;
     let body = |request: Value| match text(&request["body"], "payload_json") {
         "" => Ok(request["body"].clone()),
         payload => Ok(serde_json::from_str(payload)?),
@@ -83,10 +83,10 @@ fn recording() -> Vec<u8> {
 
 #[test]
 fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
-    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
+    let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
     let mut hub = SpawnedHub::at_rest(
         Arc::clone(&folder),
-        &format!("{AGENTS}{}", channel(&double, &folder, double.token())?),
+        &format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?),
     )?;
     hub.log_at("trace");
     hub.run()?;
@@ -102,7 +102,7 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
     )?;
     let parts = answer["parts"].as_array().context("parts")?.len();
     ensure!(parts > 1, "{parts} parts");
-    let bodies = posted(&double, "200")?;
+    let bodies = posted(&mock, "200")?;
     ensure!(bodies.len() == 1 + parts, "{bodies:#?}");
     for (index, body) in bodies[1..].iter().enumerate() {
         ensure!(body.get("message_reference").is_some() == (index == 0), "{body}");
@@ -116,7 +116,7 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
     let files = json!([{"base64": STANDARD.encode(PNG), "name": "June.png", "caption": "_June_"}]);
     id_of(&call(&agent, "200", json!({"attachments": files}))?, 0)?;
     id_of(&call(&agent, "200", json!({"voice": {"base64": STANDARD.encode(recording())}}))?, 0)?;
-    let sent = posted(&double, "200")?;
+    let sent = posted(&mock, "200")?;
     let [.., picture, voice] = sent.as_slice() else { anyhow::bail!("{sent:#?}") };
     ensure!(picture["content"] == "*June*" || picture["content"] == "_June_", "{picture}");
     ensure!(picture["attachments"][0]["filename"] == "June.png", "{picture}");
@@ -146,10 +146,10 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
 
     let thread = json!({"action": "thread", "threadName": "June", "messageId": first, "message": "In it"});
     ensure!(id_of(&call(&agent, "200", thread)?, 0)? == first);
-    ensure!(posted(&double, &first)?[0]["content"] == "In it");
+    ensure!(posted(&mock, &first)?[0]["content"] == "In it");
     let bare = id_of(&call(&agent, "200", json!({"action": "thread", "threadName": "July"}))?, 0)?;
     id_of(&call(&agent, "200", json!({"message": "There", "threadId": bare}))?, 0)?;
-    ensure!(posted(&double, &bare)?[0]["content"] == "There");
+    ensure!(posted(&mock, &bare)?[0]["content"] == "There");
     for place in ["202", "203"] {
         let thread = json!({"action": "thread", "threadName": "August", "message": "Hot"});
         id_of(&call(&agent, place, thread)?, 0)?;
@@ -159,18 +159,18 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
         elsewhere["state"] == "failed" && text(&elsewhere, "error").contains("no thread of"),
         "{elsewhere}"
     );
-    ensure!(posted(&double, "211")?.is_empty());
+    ensure!(posted(&mock, "211")?.is_empty());
     let evading = call(&agent, "210", json!({"message": "Psst"}))?;
     ensure!(evading["state"] == "failed" && text(&evading, "error").contains("is a thread"), "{evading}");
 
     id_of(&call(&agent, "@99", json!({"message": "For you"}))?, 0)?;
     let evading = call(&agent, "900", json!({"message": "Psst"}))?;
     ensure!(evading["state"] == "failed" && text(&evading, "error").contains("discord:@"), "{evading}");
-    ensure!(posted(&double, "900")?[0]["content"] == "For you");
+    ensure!(posted(&mock, "900")?[0]["content"] == "For you");
 
     let timeout = json!({"action": "timeout", "userId": "99", "durationMinutes": 10, "reason": "Rüde, 2×"});
     ensure!(id_of(&call(&agent, "200", timeout)?, 0)? == "99");
-    ensure!(double.done("/members/99")?[0]["reason"] == "R%C3%BCde%2C%202%C3%97");
+    ensure!(mock.done("/members/99")?[0]["reason"] == "R%C3%BCde%2C%202%C3%97");
     id_of(&call(&agent, "200", json!({"action": "kick", "userId": "<@98>"}))?, 0)?;
     id_of(&call(&agent, "200", json!({"action": "ban", "userId": "99"}))?, 0)?;
     id_of(&call(&agent, "200", json!({"action": "delete", "messageId": first}))?, 0)?;
@@ -198,16 +198,15 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_channel_as_it_was_shown_and_signed() -> Result<()> {
-    let (double, folder) = (Double::discord()?, tempfile::tempdir()?);
-    let mut house =
-        TestHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?)).await?;
-    let agent = house.agent("engineer").await?;
+    let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?)).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "discord:200", "message": main_job::report()}))?;
-    ensure!(held["state"] == "held" && posted(&double, "200")?.is_empty(), "{held}");
-    let seen = house.decide(Verdict::Approve).await?;
+    ensure!(held["state"] == "held" && posted(&mock, "200")?.is_empty(), "{held}");
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let bodies = posted(&double, "200")?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let bodies = posted(&mock, "200")?;
     ensure!(bodies.len() == parts.len(), "{bodies:#?}");
     for (part, body) in parts.iter().zip(bodies) {
         let mut wire: Value = serde_json::from_str(&part.wire)?;
@@ -216,29 +215,29 @@ async fn an_approved_message_arrives_in_the_channel_as_it_was_shown_and_signed()
         wire["enforce_nonce"] = json!(true);
         ensure!(wire == body && part.key.ends_with(text(&body, "nonce")), "{wire:#} became {body:#}");
     }
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[test]
 fn a_lost_answer_costs_nothing_and_a_limit_is_kept() -> Result<()> {
-    let (double, folder) = (Double::discord()?, tempfile::tempdir()?);
-    let hub = SpawnedHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?))?;
+    let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
+    let hub = SpawnedHub::start(&format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?))?;
     let agent = hub.agent("courier")?;
     let limited = json!({"message": "You are being rate limited.", "retry_after": 1.6, "global": false});
     let headers = json!({
         "Retry-After": "2", "X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1470173023.123",
         "X-RateLimit-Reset-After": "1.57", "X-RateLimit-Bucket": "abcd1234", "X-RateLimit-Scope": "user",
     });
-    double.plan(json!([{"match": "messages", "status": 429, "headers": headers, "body": limited}]))?;
+    mock.plan(json!([{"match": "messages", "status": 429, "headers": headers, "body": limited}]))?;
     let before = std::time::Instant::now();
     let sent = call(&agent, "200", json!({"message": "Later."}))?;
     ensure!(sent["state"] == "sent" && before.elapsed().as_millis() >= 1_600, "{sent}");
     let message = agent.message(text(&sent, "id"))?;
     ensure!(message["attempts"] == 0, "a limit spends no attempt: {message}");
 
-    double.plan(json!([{"match": "messages", "lose": "after"}]))?;
+    mock.plan(json!([{"match": "messages", "lose": "after"}]))?;
     let sent = call(&agent, "200", json!({"message": "Once."}))?;
-    let heard = double.heard()?;
+    let heard = mock.heard()?;
     let [.., lost, again] = heard.as_slice() else { anyhow::bail!("{heard:#?}") };
     ensure!(
         lost["lost"] == "after" && lost["body"] == again["body"] && lost["answer"] == again["answer"],
@@ -247,9 +246,9 @@ fn a_lost_answer_costs_nothing_and_a_limit_is_kept() -> Result<()> {
     ensure!(id_of(&sent, 0)? == text(&lost["answer"], "id"), "{sent}");
 
     // A thread has no nonce.
-    double.plan(json!([{"match": "threads", "lose": "after"}]))?;
+    mock.plan(json!([{"match": "threads", "lose": "after"}]))?;
     let lost = call(&agent, "200", json!({"action": "thread", "threadName": "June"}))?;
-    ensure!(lost["state"] == "unknown" && double.done("threads")?.len() == 1, "{lost}");
+    ensure!(lost["state"] == "unknown" && mock.done("threads")?.len() == 1, "{lost}");
 
     let unknown = call(&agent, "404", json!({"message": "Hello?"}))?;
     ensure!(
@@ -263,11 +262,11 @@ fn a_lost_answer_costs_nothing_and_a_limit_is_kept() -> Result<()> {
 
 #[test]
 fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
-    let (double, folder) = (Double::discord()?, tempfile::tempdir()?);
+    let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
     let check = |token: &str| {
-        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&double, &folder, token)?)?.cli(&["check"])
+        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&mock, &folder, token)?)?.cli(&["check"])
     };
-    let ready = check(double.token())?.well()?;
+    let ready = check(mock.token())?.well()?;
     ensure!(ready.contains("ready") && ready.contains("hub (123456)"), "{ready}");
     let refused = check("a.wrong.one")?;
     ensure!(refused.status == 1 && refused.stdout.contains("bot token rejected"), "{refused:?}");
@@ -277,14 +276,14 @@ fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
 
 #[test]
 fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
-    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
-    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
+    let account = format!("{}gateway = true\n", channel(&mock, &folder, mock.token())?);
     let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
     hub.log_at("trace");
     hub.run()?;
     let agent = hub.agent("courier")?;
     let said = |op: u64| -> Result<Vec<Value>> {
-        let said = double.happen(json!("said"))?;
+        let said = mock.happen(json!("said"))?;
         let said = said.as_array().context("events")?.iter().filter(|event| event["op"] == op);
         Ok(said.map(|event| event["d"].clone()).collect())
     };
@@ -321,10 +320,10 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
     let asked = call(&agent, "200", ask)?;
     let (message, id) = (id_of(&asked, 0)?, text(&asked, "id").to_owned());
     let press = json!({"press": message, "in": "200", "button": "Say", "by": "99"});
-    let pressed = double.happen(press)?;
+    let pressed = mock.happen(press)?;
     let callback = |of: &Value| format!("interactions/{0}/interaction.{0}/callback", text(of, "id"));
     let answers = |of: &Value| -> Result<Vec<Value>> {
-        let (heard, at) = (double.heard()?, callback(of));
+        let (heard, at) = (mock.heard()?, callback(of));
         Ok(heard.into_iter().filter(|request| text(request, "path").ends_with(&at)).collect())
     };
     let answered = |of: &Value| -> Result<Value> {
@@ -337,7 +336,7 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
 
     // The same event twice is one entry.
     let values = json!({"what": "It broke.\n*In two*", "when": ""});
-    let filled = double.happen(json!({"fill": text(&pressed, "id"), "values": values, "again": true}))?;
+    let filled = mock.happen(json!({"fill": text(&pressed, "id"), "values": values, "again": true}))?;
     ensure!(answered(&filled)?["body"] == json!({"type": 6}));
     // Discord takes the first answer; the second time there is nothing to write down any more.
     eventually("both answers", || Ok((answers(&filled)?.len() == 2).then_some(())))?;
@@ -357,7 +356,7 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
 
     // What is gone has no form any more.
     hub.cli(&["queue", "purge", &id])?.well()?;
-    let late = double.happen(json!({"press": message, "in": "200", "button": "Say", "by": "98"}))?;
+    let late = mock.happen(json!({"press": message, "in": "200", "button": "Say", "by": "98"}))?;
     let late = answered(&late)?;
     ensure!(
         late["body"]["type"] == 4 && text(&late["body"]["data"], "content").contains("expired"),
@@ -373,7 +372,7 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
 
     // Who stops is shown offline at once; who was killed above had no time for it.
     let codes = || -> Result<Vec<Value>> {
-        let left = double.happen(json!("left"))?;
+        let left = mock.happen(json!("left"))?;
         Ok(left.as_array().context("codes")?.iter().filter(|code| !code.is_null()).cloned().collect())
     };
     ensure!(codes()?.is_empty(), "it left while it ran: {:?}", codes()?);
@@ -386,9 +385,9 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
 
 #[test]
 fn a_form_on_a_nearly_full_disk_is_refused_and_taken_when_there_is_room() -> Result<()> {
-    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
+    let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
     let Some(disk) = SmallDisk::mount(&folder.path().join("data"), 40)? else { return Ok(()) };
-    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let account = format!("{}gateway = true\n", channel(&mock, &folder, mock.token())?);
     let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
@@ -397,16 +396,16 @@ fn a_form_on_a_nearly_full_disk_is_refused_and_taken_when_there_is_room() -> Res
     let answered = |of: &Value| -> Result<Value> {
         let at = format!("interactions/{0}/interaction.{0}/callback", text(of, "id"));
         eventually("an answer to the interaction", || {
-            Ok(double.heard()?.into_iter().find(|request| text(request, "path").ends_with(&at)))
+            Ok(mock.heard()?.into_iter().find(|request| text(request, "path").ends_with(&at)))
         })
     };
     // Somebody presses the button, and fills in what opens; what Discord is answered to that.
     let filled_in = |words: &str| -> Result<Value> {
-        let pressed = double.happen(json!({"press": message, "in": "200", "button": "Say", "by": "99"}))?;
+        let pressed = mock.happen(json!({"press": message, "in": "200", "button": "Say", "by": "99"}))?;
         let opened = answered(&pressed)?;
         ensure!(opened["body"]["type"] == 9, "{opened}");
         let values = json!({"what": words, "when": ""});
-        let filled = double.happen(json!({"fill": text(&pressed, "id"), "values": values}))?;
+        let filled = mock.happen(json!({"fill": text(&pressed, "id"), "values": values}))?;
         Ok(answered(&filled)?["body"].clone())
     };
     let entries = || -> Result<Vec<Value>> {
@@ -444,17 +443,17 @@ fn a_form_on_a_nearly_full_disk_is_refused_and_taken_when_there_is_room() -> Res
 
 #[test]
 fn an_account_whose_gateway_is_closed_for_good_is_ready_and_its_messages_go() -> Result<()> {
-    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
-    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
+    let account = format!("{}gateway = true\n", channel(&mock, &folder, mock.token())?);
     let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
     eventually("a session", || {
-        let said = double.happen(json!("said"))?;
+        let said = mock.happen(json!("said"))?;
         Ok(said.as_array().context("events")?.iter().any(|event| event["op"] == 2).then_some(()))
     })?;
     // "Disallowed intent(s)": who is closed so comes back to the same.
-    double.happen(json!({"close": 4014}))?;
+    mock.happen(json!({"close": 4014}))?;
     let channels = eventually("what closed it", || {
         let said = hub.operator()?.get("/v1/channels")?.body;
         Ok(said.to_string().contains("intents").then_some(said))
@@ -464,7 +463,7 @@ fn an_account_whose_gateway_is_closed_for_good_is_ready_and_its_messages_go() ->
     let account = account.with_context(|| channels.to_string())?;
     ensure!(account["ready"] == true && account.to_string().contains("hub (123456)"), "{account}");
     ensure!(agent.send_and_wait(&json!({"to": "discord:200", "message": "Plain."}))?["state"] == "sent");
-    ensure!(posted(&double, "200")?.len() == 1);
+    ensure!(posted(&mock, "200")?.len() == 1);
     let status = json!({"action": "setPresence", "channel": "discord", "status": "busy", "statusText": "x"});
     let refused = agent.send_and_wait(&status)?;
     ensure!(refused["state"] == "failed" && text(&refused, "error").contains("intents"), "{refused}");
@@ -473,8 +472,8 @@ fn an_account_whose_gateway_is_closed_for_good_is_ready_and_its_messages_go() ->
 
 #[test]
 fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Result<()> {
-    let (double, folder) = (Double::discord()?, Arc::new(tempfile::tempdir()?));
-    let account = format!("{}gateway = true\n", channel(&double, &folder, double.token())?);
+    let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
+    let account = format!("{}gateway = true\n", channel(&mock, &folder, mock.token())?);
     let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
@@ -493,9 +492,9 @@ fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Re
     }
     let fits = json!({"name": "a", "label": "A", "long": true, "min": 3, "max": 9, "value": "one\ntwo"});
     ensure!(asked("What?", fits.clone())?["state"] == "sent");
-    ensure!(posted(&double, "200")?.len() == 1);
+    ensure!(posted(&mock, "200")?.len() == 1);
     // Somebody gives the application an address for what people press.
-    double.happen(json!({"endpoint": "https://example.org/interactions"}))?;
+    mock.happen(json!({"endpoint": "https://example.org/interactions"}))?;
     let channels = eventually("readiness", || {
         let said = hub.operator()?.get("/v1/channels")?.body.to_string();
         Ok(said.contains("Interactions Endpoint URL").then_some(said))
@@ -513,14 +512,14 @@ fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Re
 #[tokio::test(flavor = "multi_thread")]
 async fn a_boosted_server_takes_larger_files_and_another_refuses_them_before_anything_is_sent() -> Result<()>
 {
-    let (double, folder, out) = (Double::discord()?, tempfile::tempdir()?, tempfile::tempdir()?);
+    let (mock, folder, out) = (Mock::discord()?, tempfile::tempdir()?, tempfile::tempdir()?);
     let agents = AGENTS.replace(
         "[agents.courier]\n",
         &format!("[agents.courier]\nattach_from = \"{}\"\n", out.path().display()),
     );
-    let account = channel(&double, &folder, double.token())?;
-    let mut house = TestHub::start(&format!("{agents}{account}")).await?;
-    let agent = house.agent("courier").await?;
+    let account = channel(&mock, &folder, mock.token())?;
+    let mut fixture = TestHub::start(&format!("{agents}{account}")).await?;
+    let agent = fixture.agent("courier").await?;
     fs::write(out.path().join("a.png"), noise(PNG, 11 << 20))?;
     let large = json!({"attachments": [{"path": "a.png"}]});
     let refused = call(&agent, "200", large.clone())?;
@@ -528,23 +527,23 @@ async fn a_boosted_server_takes_larger_files_and_another_refuses_them_before_any
     // It is known now, and said at once.
     let refused = call(&agent, "200", json!({"message": "See", "attachments": large["attachments"]}))?;
     ensure!(refused["state"] == "failed" && refused["code"] == "input_invalid", "{refused}");
-    ensure!(posted(&double, "200")?.is_empty());
-    double.happen(json!({"boost": 2}))?;
+    ensure!(posted(&mock, "200")?.is_empty());
+    mock.happen(json!({"boost": 2}))?;
     // Another hub asks anew.
-    drop(house);
-    let mut house = TestHub::start(&format!("{agents}{account}")).await?;
-    let sent = call(&house.agent("courier").await?, "200", large)?;
+    drop(fixture);
+    let mut fixture = TestHub::start(&format!("{agents}{account}")).await?;
+    let sent = call(&fixture.agent("courier").await?, "200", large)?;
     ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
 }
 
 /// Whether the double's schema takes an answer to an interaction: it looks at the body first, and then finds no such interaction.
-fn taken(double: &Double, body: &Value) -> Result<bool> {
-    let url = format!("{}/api/v10/interactions/1/interaction.1/callback", double.base_url());
+fn taken(mock: &Mock, body: &Value) -> Result<bool> {
+    let url = format!("{}/api/v10/interactions/1/interaction.1/callback", mock.base_url());
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let mut answer = agent
         .post(&url)
-        .header("Authorization", format!("Bot {}", double.token()))
+        .header("Authorization", format!("Bot {}", mock.token()))
         .header("User-Agent", "DiscordBot (https://example.org, 1.0)")
         .header("Content-Type", "application/json")
         .send(body.to_string())?;
@@ -558,12 +557,12 @@ fn taken(double: &Double, body: &Value) -> Result<bool> {
 
 #[test]
 fn the_schema_refuses_every_broken_form() -> Result<()> {
-    let double = Double::discord()?;
+    let mock = Mock::discord()?;
     let input = json!({"type": 4, "custom_id": "what", "style": 2, "required": true, "min_length": 2, "max_length": 1000});
     let label = json!({"type": 18, "label": "What happened?", "component": input});
     let data = json!({"custom_id": "gatepost:form:a:0", "title": "Report", "components": [label]});
     let good = json!({"type": 9, "data": data});
-    ensure!(taken(&double, &good)?, "a form like ours");
+    ensure!(taken(&mock, &good)?, "a form like ours");
     for (at, wrong) in [
         ("/data/title", json!("x".repeat(46))),
         ("/data/custom_id", json!("")),
@@ -577,7 +576,7 @@ fn the_schema_refuses_every_broken_form() -> Result<()> {
     ] {
         let mut broken = good.clone();
         *broken.pointer_mut(at).context("a member")? = wrong;
-        ensure!(!taken(&double, &broken)?, "{at}: {broken}");
+        ensure!(!taken(&mock, &broken)?, "{at}: {broken}");
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    doubles::Desk,
     hub::{Client, TestHub, client::text},
+    mocks::MockServer,
 };
 use serde_json::{Value, json};
 
@@ -94,10 +94,10 @@ fn dry(agent: &Client, call: &Value) -> Result<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_request_of_every_channel_is_shown_without_its_secret_and_nothing_is_sent() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let platform = Desk::saying(json!({}))?;
+    let platform = MockServer::saying(json!({}))?;
     let (config, addresses) = channels(folder.path(), &platform.url())?;
-    let mut house = TestHub::start(&format!("{AGENTS}{config}\n")).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{config}\n")).await?;
+    let agent = fixture.agent("courier").await?;
     for (channel, address) in addresses {
         let to = format!("{channel}:{address}");
         let said = dry(&agent, &json!({"to": to, "message": "The **oven** is on."}))?;
@@ -109,21 +109,21 @@ async fn the_request_of_every_channel_is_shown_without_its_secret_and_nothing_is
     }
     ensure!(agent.queue()?.is_empty(), "something is in the queue");
     // Whose a number on Discord is, only Discord knows: a channel's, or the conversation with a person.
-    let whose = |request: &gatepost_tests::doubles::Request| {
+    let whose = |request: &gatepost_tests::mocks::Request| {
         request.method == "GET" && request.path == "/api/v10/channels/1234567890123456789"
     };
     ensure!(platform.heard().iter().all(whose), "a platform was asked: {:?}", platform.heard());
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_policy_refuses_is_shown_with_its_verdict_and_why() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let platform = Desk::saying(json!({}))?;
+    let platform = MockServer::saying(json!({}))?;
     let (config, _) = channels(folder.path(), &platform.url())?;
-    let mut house = TestHub::start(&format!("{AGENTS}{config}\n")).await?;
-    let (careful, ghost) = (house.agent("careful").await?, house.agent("ghost").await?);
+    let mut fixture = TestHub::start(&format!("{AGENTS}{config}\n")).await?;
+    let (careful, ghost) = (fixture.agent("careful").await?, fixture.agent("ghost").await?);
     let says = |agent: &Client, to: &str| dry(agent, &json!({"to": to, "message": "The **oven** is on."}));
     for (agent, to, code, why, hint) in [
         (&careful, "telegram:9", "input_invalid", "is not among this agent's allowed targets", "operator"),
@@ -151,9 +151,9 @@ async fn what_the_policy_refuses_is_shown_with_its_verdict_and_why() -> Result<(
     ensure!(said["ok"] == false && said["failed"] == 1, "{said}");
     ensure!(said["targets"][0]["verdict"] == "deny" && said["targets"][1]["verdict"] == "hold", "{said}");
     // The shell's exit status says it too.
-    let cli = house.cli(&["send", "--to", "telegram:5", "--dry-run", "Hello"])?;
+    let cli = fixture.cli(&["send", "--to", "telegram:5", "--dry-run", "Hello"])?;
     ensure!(cli.status == 1 && cli.stdout.contains("\"verdict\": \"deny\""), "{} {}", cli.stdout, cli.stderr);
     ensure!(careful.queue()?.is_empty() && platform.heard().is_empty());
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }

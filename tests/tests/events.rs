@@ -35,8 +35,8 @@ fn told(agent: &Client, from: i64, id: &str, state: &str) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_is_told_of_every_end_but_sent_with_the_reason_and_what_it_can_do() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let begun = agent.listen(None)?.last;
     let send = |message: &str, ttl: u64| -> Result<String> {
         let call = json!({"to": "local:team", "message": message, "ttlSeconds": ttl});
@@ -45,7 +45,7 @@ async fn an_agent_is_told_of_every_end_but_sent_with_the_reason_and_what_it_can_
     let failed = send("[x]: https://hub.test", 600)?;
     told(&agent, begun, &failed, "failed")?;
     let denied = send("May I?", 600)?;
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     told(&agent, begun, &denied, "denied")?;
     let expired = send("Anybody?", 1)?;
     told(&agent, begun, &expired, "expired")?;
@@ -53,10 +53,10 @@ async fn an_agent_is_told_of_every_end_but_sent_with_the_reason_and_what_it_can_
     agent.post(&format!("/v1/messages/{cancelled}/cancel"), &json!({}))?.taken()?;
     told(&agent, begun, &cancelled, "cancelled")?;
     let unknown = send("Old.", 600)?;
-    house.stop().await;
-    fs::remove_file(house.data_dir().join("epoch"))?;
-    house.restart().await?;
-    let agent = house.agent("engineer").await?;
+    fixture.stop().await;
+    fs::remove_file(fixture.data_dir().join("epoch"))?;
+    fixture.restart().await?;
+    let agent = fixture.agent("engineer").await?;
     told(&agent, begun, &unknown, "unknown")
 }
 

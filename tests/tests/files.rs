@@ -62,8 +62,8 @@ async fn no_path_leads_out_of_an_agents_folder() -> Result<()> {
     symlink("../secret", folder.join("link"))?;
     symlink("..", folder.join("sub/up"))?;
     ensure!(Command::new("mkfifo").arg(folder.join("pipe")).status()?.success());
-    let mut house = TestHub::start(&config(&folder)).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&config(&folder)).await?;
+    let agent = fixture.agent("courier").await?;
     let absolute = house_of.path().join("secret");
     for path in [
         "../secret",
@@ -81,9 +81,9 @@ async fn no_path_leads_out_of_an_agents_folder() -> Result<()> {
         let answer = agent.post("/v1/messages", &with(json!([{"path": path}])))?;
         refused(&answer, 400, "path").with_context(|| path.to_owned())?;
     }
-    let other = house.agent("other").await?;
+    let other = fixture.agent("other").await?;
     refused(&other.post("/v1/messages", &with(json!([{"path": "link"}])))?, 403, "attach_from")?;
-    ensure!(agent.queue()?.is_empty() && staged(&house.data_dir())?.is_empty());
+    ensure!(agent.queue()?.is_empty() && staged(&fixture.data_dir())?.is_empty());
     Ok(())
 }
 
@@ -96,8 +96,8 @@ async fn a_hard_link_to_a_file_elsewhere_is_refused_unless_the_operator_allows_i
     fs::hard_link(house_of.path().join("secret"), folder.join("report.txt"))?;
     fs::write(folder.join("note.txt"), "a note")?;
     let plain = config(&folder);
-    let mut house = TestHub::start(&plain).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&plain).await?;
+    let agent = fixture.agent("courier").await?;
     let calls = |path: &str| {
         [
             with(json!([{"path": path}])),
@@ -110,13 +110,13 @@ async fn a_hard_link_to_a_file_elsewhere_is_refused_unless_the_operator_allows_i
         refused(&answer, 403, "linked_file").with_context(|| call.to_string())?;
         ensure!(text(&answer.body, "hint").contains("cp"), "{answer:?}");
     }
-    ensure!(agent.queue()?.is_empty() && staged(&house.data_dir())?.is_empty());
+    ensure!(agent.queue()?.is_empty() && staged(&fixture.data_dir())?.is_empty());
     let sent = agent.send_and_wait(&with(json!([{"path": "note.txt"}])))?;
     ensure!(sent["state"] == "sent", "{sent}");
 
     let allowed = plain.replacen("attach_from", "allow_linked_files = true\nattach_from", 1);
-    let mut house = TestHub::start(&allowed).await?;
-    let sent = house.agent("courier").await?.send_and_wait(&with(json!([{"path": "report.txt"}])))?;
+    let mut fixture = TestHub::start(&allowed).await?;
+    let sent = fixture.agent("courier").await?.send_and_wait(&with(json!([{"path": "report.txt"}])))?;
     ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
 }
@@ -132,8 +132,8 @@ async fn a_file_of_another_owner_is_refused_unless_the_operator_allows_it() -> R
     }
     chown(folder.path().join("report.txt"), Some(65_534), None)?;
     let plain = config(folder.path());
-    let mut house = TestHub::start(&plain).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&plain).await?;
+    let agent = fixture.agent("courier").await?;
     let call = with(json!([{"path": "report.txt"}]));
     let answer = agent.post("/v1/messages", &call)?;
     refused(&answer, 403, "file_owner")?;
@@ -146,9 +146,9 @@ async fn a_file_of_another_owner_is_refused_unless_the_operator_allows_it() -> R
     ensure!(sent["state"] == "sent", "it is the folder's owner's now: {sent}");
 
     let allowed = plain.replacen("attach_from", "allow_other_owners = true\nattach_from", 1);
-    let mut house = TestHub::start(&allowed).await?;
+    let mut fixture = TestHub::start(&allowed).await?;
     let call = with(json!([{"path": "of-the-hub.txt"}]));
-    let sent = house.agent("courier").await?.send_and_wait(&call)?;
+    let sent = fixture.agent("courier").await?.send_and_wait(&call)?;
     ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
 }
@@ -158,8 +158,8 @@ async fn a_socket_or_a_device_is_refused_without_waiting_for_it() -> Result<()> 
     let folder = tempfile::tempdir()?;
     let _socket = UnixListener::bind(folder.path().join("socket"))?;
     ensure!(Command::new("mkfifo").arg(folder.path().join("pipe")).status()?.success());
-    let mut house = TestHub::start(&config(folder.path())).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&config(folder.path())).await?;
+    let agent = fixture.agent("courier").await?;
     let start = std::time::Instant::now();
     for path in ["socket", "pipe"] {
         let answer = agent.post("/v1/messages", &with(json!([{"path": path}])))?;
@@ -175,8 +175,8 @@ async fn only_public_addresses_are_fetched_from_and_those_that_the_operator_name
     let config = config(folder.path());
     // Of this machine, only one address is open.
     let open = "[files]\nmax_size = 1000\nurl_timeout = \"1s\"\nallow_private_urls = [\"127.0.0.2\"]\n";
-    let mut house = TestHub::start(&format!("{open}{config}")).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&format!("{open}{config}")).await?;
+    let agent = fixture.agent("courier").await?;
     let send = |url: &str| agent.post("/v1/messages", &with(json!([{"url": url}])));
     let inside = says("127.0.0.1", "200 OK\r\nContent-Length: 6".into(), b"secret".to_vec())?;
     let port = inside.rsplit(':').next().context("a port")?.to_owned();
@@ -192,12 +192,12 @@ async fn only_public_addresses_are_fetched_from_and_those_that_the_operator_name
     let fine = says("127.0.0.2", "200 OK\r\nContent-Length: 5".into(), b"hello".to_vec())?;
     let sent = agent.send_and_wait(&with(json!([{"url": format!("{fine}/dir/note.txt")}])))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let arrived = house.operator()?.arrived("anna")?;
+    let arrived = fixture.operator()?.arrived("anna")?;
     ensure!(arrived.len() == 2 && arrived[1]["attachment"]["name"] == "note.txt", "{arrived:?}");
     ensure!(text(&arrived[1]["attachment"], "sha256") == Digest::of(b"hello").to_string());
     ensure!(sent["attachments"][0]["kind"] == "text/plain", "the receipt says what was found: {sent}");
     // Who has no leave to fetch asks nobody anything.
-    let other = house.agent("other").await?;
+    let other = fixture.agent("other").await?;
     refused(&other.post("/v1/messages", &with(json!([{"url": fine}])))?, 403, "attach_urls")?;
 
     let too_large = [
@@ -219,7 +219,7 @@ async fn only_public_addresses_are_fetched_from_and_those_that_the_operator_name
     refused(&send(&slow)?, 502, "fetch")?;
     ensure!(start.elapsed() < Duration::from_secs(20));
     ensure!(
-        agent.queue()?.len() == 1 && staged(&house.data_dir())?.len() == 1,
+        agent.queue()?.len() == 1 && staged(&fixture.data_dir())?.len() == 1,
         "nothing is left of what was refused"
     );
     Ok(())
@@ -232,8 +232,8 @@ async fn what_is_too_much_is_refused_and_the_hub_goes_on() -> Result<()> {
     fs::write(folder.path().join("empty"), "")?;
     fs::write(folder.path().join("a"), "a")?;
     let bounds = "[files]\nmax_size = 60000\nmax_together = 90000\nmax_count = 2\n";
-    let mut house = TestHub::start(&format!("{bounds}{}", config(folder.path()))).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&format!("{bounds}{}", config(folder.path()))).await?;
+    let agent = fixture.agent("courier").await?;
     let send = |files: Value| agent.post("/v1/messages", &with(files));
     refused(&send(json!([{"path": "large"}]))?, 413, "files")?;
     refused(&send(json!([{"path": "empty"}]))?, 400, "file")?;
@@ -257,12 +257,12 @@ async fn what_is_too_much_is_refused_and_the_hub_goes_on() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handed_in_file_is_its_callers_alone_and_a_repeated_call_is_one_message() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let mut house = TestHub::start(&config(folder.path())).await?;
-    let (agent, other) = (house.agent("courier").await?, house.agent("other").await?);
+    let mut fixture = TestHub::start(&config(folder.path())).await?;
+    let (agent, other) = (fixture.agent("courier").await?, fixture.agent("other").await?);
     let file = agent.raw("POST", "/v1/files", &[], b"of the courier")?.taken()?["file"].clone();
     let call = with(json!([{"file": file}]));
     refused(&other.post("/v1/messages", &call)?, 400, "file")?;
-    ensure!(house.anybody(None)?.raw("POST", "/v1/files", &[], b"x")?.status == 401);
+    ensure!(fixture.anybody(None)?.raw("POST", "/v1/files", &[], b"x")?.status == 401);
     let once = |body: &Value| {
         let body = body.to_string();
         agent.raw("POST", "/v1/messages?wait=30", &[("idempotency-key", "k")], body.as_bytes())
@@ -271,7 +271,7 @@ async fn a_handed_in_file_is_its_callers_alone_and_a_repeated_call_is_one_messag
     ensure!(once(&call)?.taken()?["id"] == first["id"]);
     let another = agent.raw("POST", "/v1/files", &[], b"another")?.taken()?["file"].clone();
     ensure!(once(&with(json!([{"file": another}])))?.status == 409, "another file is another call");
-    ensure!(house.operator()?.arrived("anna")?.len() == 2);
+    ensure!(fixture.operator()?.arrived("anna")?.len() == 2);
     Ok(())
 }
 
@@ -280,15 +280,15 @@ async fn a_person_is_told_of_every_file_and_its_approval_holds_for_those_bytes_o
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("plan.pdf"), b"%PDF-1.7 the plan")?;
     fs::write(folder.path().join("photo.png"), b"MZ\x90\0 a program")?;
-    let mut house = TestHub::start(&config(folder.path())).await?;
-    let agent = house.agent("asker").await?;
+    let mut fixture = TestHub::start(&config(folder.path())).await?;
+    let agent = fixture.agent("asker").await?;
     let call = json!({"to": "local:anna", "message": "The plan.", "attachments": [
         {"path": "plan.pdf", "caption": "Read it."}, {"path": "photo.png", "mime": "image/png"},
     ]});
     let held = agent.send(&call)?;
     ensure!(held["state"] == "held", "{held}");
     let id = text(&held, "id");
-    let approval = database::approval(&house.database()?, id)?;
+    let approval = database::approval(&fixture.database()?, id)?;
     let document = Document::decode(&approval.document).map_err(|error| anyhow::anyhow!("{error}"))?;
     let listed: Vec<_> =
         document.attachments.iter().map(|file| (file.name, file.size, file.digest)).collect();
@@ -298,18 +298,18 @@ async fn a_person_is_told_of_every_file_and_its_approval_holds_for_those_bytes_o
     ensure!(document.parts[1].text == "Read it.\n[file, application/pdf, 17 bytes] plan.pdf");
     ensure!(document.parts[2].text.contains("said to be image/png"), "{:?}", document.parts[2].text);
     // Nobody approves on a device what it cannot show.
-    let error = house.decide(Verdict::Approve).await.err().context("it was approved")?;
+    let error = fixture.decide(Verdict::Approve).await.err().context("it was approved")?;
     ensure!(error.to_string().contains("files"), "{error}");
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     agent.ended(id, "denied")?;
 
-    house.approve_unseen_files();
-    house.restart().await?;
-    let agent = house.agent("asker").await?;
+    fixture.approve_unseen_files();
+    fixture.restart().await?;
+    let agent = fixture.agent("asker").await?;
     let held = agent.send(&call)?;
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     ensure!(parts.len() == 3 && parts[1].wire.contains(&digest("plan.pdf")?.to_string()), "{parts:?}");
     ensure!(seen.pages.concat().contains("plan.pdf"), "{:?}", seen.pages);
 
@@ -318,22 +318,22 @@ async fn a_person_is_told_of_every_file_and_its_approval_holds_for_those_bytes_o
     call["message"] = "The plan, once more.".into();
     let held = agent.send(&call)?;
     let id = text(&held, "id").to_owned();
-    let row = database::approval(&house.database()?, &id)?.request;
+    let row = database::approval(&fixture.database()?, &id)?.request;
     ensure!(row != approval.request);
-    let path = house.data_dir().join("files").join(digest("plan.pdf")?.to_string());
+    let path = fixture.data_dir().join("files").join(digest("plan.pdf")?.to_string());
     fs::write(&path, b"%PDF-1.7 a worm..")?;
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     let failed = agent.ended(&id, "failed")?;
     ensure!(text(&failed, "error").contains("changed") && failed["sent"] == "1 of 3", "{failed}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_stands_beside_a_file_passes_the_same_hook_as_the_text() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let hook = "[hooks.secrets]\non = \"message_sending\"\nbuiltin = \"secrets\"\n";
-    let mut house = TestHub::start(&format!("{}{hook}", config(folder.path()))).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&format!("{}{hook}", config(folder.path()))).await?;
+    let agent = fixture.agent("courier").await?;
     let token = format!("gp_{}", "ab".repeat(32));
     for beside in ["caption", "name"] {
         let file = json!({"base64": "aGk=", beside: token});

@@ -4,18 +4,18 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{Act, Adapter, Letter, Source},
+    channels::{Adapter, OperationRequest, OutgoingPart, Source},
     config::Config,
     hub::open_accounts,
-    message::deed::{Button, Deed, Extras, Poll, Press},
+    message::operation::{Button, Extras, Operation, Poll, Press},
     render,
     store::Store,
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::{Answer, Desk, googlechat},
     hub::{SpawnedHub, TestHub, client::text},
     main_job,
+    mocks::{Answer, MockServer, googlechat},
     peers::judge,
 };
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
     let long = "A word, *another* and a [link](https://a.test/x). ".repeat(700);
     let mut wires = Vec::new();
     for part in render::render(&render::parse(&long), &adapter.flavour())? {
-        let letter = |thread, extras| Letter {
+        let outgoing = |thread, extras| OutgoingPart {
             address: "spaces/AAAA",
             thread,
             reply_to: None,
@@ -89,32 +89,32 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
             index: 0,
             of: 1,
         };
-        wires.push(adapter.compose(&letter(None, &all)));
-        wires.push(adapter.compose(&letter(Some("spaces/AAAA/threads/T"), Extras::NONE)));
-        wires.push(adapter.compose(&letter(Some("tea"), Extras::NONE)));
+        wires.push(adapter.compose(&outgoing(None, &all)));
+        wires.push(adapter.compose(&outgoing(Some("spaces/AAAA/threads/T"), Extras::NONE)));
+        wires.push(adapter.compose(&outgoing(Some("tea"), Extras::NONE)));
     }
     let rules = adapter.capabilities().polls.context("polls")?;
     let part = render::render(&render::parse("**New**"), &adapter.flavour())?.remove(0);
-    for deed in [
-        Deed::Poll(Poll {
+    for operation in [
+        Operation::Poll(Poll {
             question: "q".repeat(rules.question),
             options: (0..rules.options).map(|_| "o".repeat(rules.option)).collect(),
             multiple: true,
             seconds: None,
             anonymous: None,
         }),
-        Deed::Thread { name: "Plans".into(), message: None },
-        Deed::Edit { message: "spaces/AAAA/messages/M".into() },
+        Operation::Thread { name: "Plans".into(), message: None },
+        Operation::Edit { message: "spaces/AAAA/messages/M".into() },
     ] {
-        let act = Act {
+        let op = OperationRequest {
             address: "spaces/AAAA",
             thread: None,
             reply_to: None,
             silent: false,
-            deed: &deed,
+            operation: &operation,
             part: Some(&part),
         };
-        wires.push(adapter.act(&act).context("it can do that")?);
+        wires.push(adapter.compose_operation(&op).context("it can do that")?);
     }
     let lines = |messages: &[Value]| -> Vec<Value> {
         messages
@@ -145,22 +145,22 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() -> Result<()> {
     let said = json!({ "name": "spaces/AAAA/messages/M", "thread": { "name": "spaces/AAAA/threads/T" } });
-    let google = Desk::saying(said)?;
+    let google = MockServer::saying(said)?;
     let secrets = tempfile::tempdir()?;
     let address = format!("{}/v1/spaces/AAAA/messages?key=hush1&token=hush2", google.url());
     std::fs::write(secrets.path().join("webhook"), address)?;
-    let mut house = TestHub::start(&format!(
+    let mut fixture = TestHub::start(&format!(
         "[agents.engineer]\nallow = [\"googlechat:*\"]\n[approval]\nallow_software_companion = true\n\
          [channels.googlechat.home]\nwebhook = \"file:{}\"\n",
         secrets.path().join("webhook").display()
     ))
     .await?;
-    let agent = house.agent("engineer").await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent
         .send(&json!({"to": "googlechat:spaces/AAAA#tea", "message": "The **oven** is on, <users/all>."}))?;
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     let took = google.heard();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
     let body = took[0].json();
@@ -173,7 +173,7 @@ async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() ->
 
     let refused = agent.post("/v1/messages", &json!({"to": "googlechat:spaces/BBBB", "message": "Hello"}))?;
     ensure!(refused.status == 400 && text(&refused.body, "hint").contains("own space"), "{refused:?}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// An app by its service account, with a double of the two that it speaks to.
@@ -187,20 +187,20 @@ async fn all_that_an_app_can_do_in_its_space_is_done_there_and_once() -> Result<
     );
     let agents = "[agents.engineer]\nallow = [\"googlechat:*\"]\n[agents.courier]\nallow = [\"googlechat:*\"]\n\
         cross_context = \"allow\"\ndecorate = false\n[approval]\nallow_software_companion = true\n";
-    let mut house = TestHub::start(&format!("{agents}{channel}")).await?;
+    let mut fixture = TestHub::start(&format!("{agents}{channel}")).await?;
     let to = format!("googlechat:{}", googlechat::SPACE);
 
-    let engineer = house.agent("engineer").await?;
+    let engineer = fixture.agent("engineer").await?;
     let held = engineer.send(&json!({"to": to, "message": "The **oven** is on, <users/all>."}))?;
     ensure!(held["state"] == "held" && google.heard().is_empty(), "{held}");
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = engineer.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     let wire: Value = serde_json::from_str(&parts[0].wire)?;
     ensure!(made(&google) == [wire["message"].clone()], "{wire}");
 
-    let agent = house.agent("courier").await?;
-    let act = |more: Value| -> Result<String> {
+    let agent = fixture.agent("courier").await?;
+    let op = |more: Value| -> Result<String> {
         let mut call = json!({"to": to});
         call.as_object_mut().context("an object")?.extend(more.as_object().context("an object")?.clone());
         let done = agent.send_and_wait(&call)?;
@@ -208,18 +208,20 @@ async fn all_that_an_app_can_do_in_its_space_is_done_there_and_once() -> Result<
         Ok(text(&done["parts"][0], "platform_id").to_owned())
     };
     // Its name is the part's key, and it stands in the space.
-    let first = act(json!({"message": "The first."}))?;
+    let first = compose_operation(json!({"message": "The first."}))?;
     ensure!(first.starts_with(&format!("{}/messages/client-", googlechat::SPACE)), "{first}");
-    act(json!({"message": "An answer.", "replyTo": first}))?;
+    compose_operation(json!({"message": "An answer.", "replyTo": first}))?;
     let answer = made(&google).pop().context("an answer")?;
     ensure!(text(&answer["thread"], "name").contains("/threads/"), "{answer}");
-    let thread = act(json!({"action": "thread", "threadName": "Plans", "message": "In it."}))?;
-    act(json!({"message": "In it too.", "threadId": thread}))?;
+    let thread = compose_operation(json!({"action": "thread", "threadName": "Plans", "message": "In it."}))?;
+    compose_operation(json!({"message": "In it too.", "threadId": thread}))?;
     ensure!(made(&google).pop().context("it")?["thread"]["name"] == thread.as_str(), "{thread}");
-    act(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}))?;
-    act(json!({"message": "Go?", "buttons": [[{"text": "Yes", "callback_data": "y"}]]}))?;
-    ensure!(act(json!({"action": "edit", "messageId": first, "message": "*Better*."}))? == first);
-    ensure!(act(json!({"action": "delete", "messageId": first}))? == first);
+    compose_operation(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}))?;
+    compose_operation(json!({"message": "Go?", "buttons": [[{"text": "Yes", "callback_data": "y"}]]}))?;
+    ensure!(
+        compose_operation(json!({"action": "edit", "messageId": first, "message": "*Better*."}))? == first
+    );
+    ensure!(compose_operation(json!({"action": "delete", "messageId": first}))? == first);
     let gone =
         agent.send_and_wait(&json!({"to": to, "action": "edit", "messageId": first, "message": "?"}))?;
     ensure!(gone["state"] == "failed" && text(&gone, "error").contains("NOT_FOUND"), "{gone}");
@@ -254,11 +256,11 @@ async fn all_that_an_app_can_do_in_its_space_is_done_there_and_once() -> Result<
     let channel = channel.replace(KEY, &own.path().display().to_string());
     let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
     ensure!(ready.contains("ready") && ready.contains(EMAIL), "{ready}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// The messages that were to be made, as they came.
-fn made(google: &Desk) -> Vec<Value> {
+fn made(google: &MockServer) -> Vec<Value> {
     let heard = google.heard();
     let creates =
         heard.iter().filter(|request| request.method == "POST" && request.path.ends_with("/messages"));

@@ -44,17 +44,17 @@ fn lines(path: &Path) -> Vec<String> {
 async fn what_hooks_make_of_a_message_is_what_is_stored_shown_and_sent() -> Result<()> {
     let config =
         format!("{CONFIG}\n{}{}", sending("20-b", &adds("Second.")), sending("10-a", &adds("First.")));
-    let mut house = TestHub::start(&config).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&config).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Written."}))?;
     ensure!(held["state"] == "held", "{held}");
     let message = agent.message(text(&held, "id"))?;
     ensure!(message["message"] == "Written. First. Second." && message["written"] == "Written.", "{message}");
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let arrived = main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
+    let arrived = main_job::arrived_as_shown(&fixture, &sent, &seen, "team")?;
     ensure!(arrived == ["[engineer] Written. First. Second."], "{arrived:?}");
-    let hooked = house.audit("message.hooked")?;
+    let hooked = fixture.audit("message.hooked")?;
     ensure!(
         hooked.len() == 1
             && hooked[0].detail["hooks"] == json!(["10-a", "20-b"])
@@ -62,9 +62,9 @@ async fn what_hooks_make_of_a_message_is_what_is_stored_shown_and_sent() -> Resu
             && hooked[0].detail["content"].as_str().is_some_and(|hash| hash.len() == 64),
         "{hooked:?}"
     );
-    let depth: i64 = house.database()?.query_row("SELECT bytes FROM depth", [], |row| row.get(0))?;
+    let depth: i64 = fixture.database()?.query_row("SELECT bytes FROM depth", [], |row| row.get(0))?;
     ensure!(depth == 0, "{depth} bytes are counted that are not there");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// Sends a message that its hook must stop; how it ended.

@@ -6,8 +6,8 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    doubles::{Answer, Desk, bluebubbles, evolution, signal, whatsapp},
     hub::{Client, SpawnedHub, client::text},
+    mocks::{Answer, MockServer, bluebubbles, evolution, signal, whatsapp},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -38,9 +38,9 @@ fn all_held(agent: &Client, channel: &str, addresses: &[&str]) -> Result<()> {
 
 #[test]
 fn a_hold_on_a_number_holds_every_conversation_with_it_on_imessage() -> Result<()> {
-    let (desk, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
+    let (server, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
     let password = secret(&secrets, bluebubbles::PASSWORD)?;
-    let channel = format!("[channels.imessage.mac]\nurl = \"{}\"\npassword = \"{password}\"\n", desk.url());
+    let channel = format!("[channels.imessage.mac]\nurl = \"{}\"\npassword = \"{password}\"\n", server.url());
     let rules = courier("imessage", &["+49 151 1234-5679", "any;+;chat1", "Anna@Example.org"]);
     let hub = SpawnedHub::start(&format!("{rules}{channel}"))?;
     let agent = hub.agent("courier")?;
@@ -56,7 +56,7 @@ fn a_hold_on_a_number_holds_every_conversation_with_it_on_imessage() -> Result<(
         "anna@example.org",
     ];
     all_held(&agent, "imessage", &addresses)?;
-    ensure!(desk.heard().is_empty(), "something was sent");
+    ensure!(server.heard().is_empty(), "something was sent");
     let free = agent.send_and_wait(&json!({"to": "imessage:any;-;+4915112345670", "message": "Hello"}))?;
     ensure!(free["to"] == "imessage:+4915112345670", "{free}");
     ensure!(free["written_as"] == "any;-;+4915112345670" && free["state"] == "sent", "{free}");
@@ -65,9 +65,9 @@ fn a_hold_on_a_number_holds_every_conversation_with_it_on_imessage() -> Result<(
 
 #[test]
 fn what_messages_may_read_as_a_held_number_or_mailbox_is_held_or_refused_on_imessage() -> Result<()> {
-    let (desk, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
+    let (server, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
     let password = secret(&secrets, bluebubbles::PASSWORD)?;
-    let channel = format!("[channels.imessage.mac]\nurl = \"{}\"\npassword = \"{password}\"\n", desk.url());
+    let channel = format!("[channels.imessage.mac]\nurl = \"{}\"\npassword = \"{password}\"\n", server.url());
     let rules = courier("imessage", &["+298123456", "Anna@Example.org", "+5491112345678"]);
     let hub = SpawnedHub::start(&format!("{rules}{channel}"))?;
     let agent = hub.agent("courier")?;
@@ -90,7 +90,7 @@ fn what_messages_may_read_as_a_held_number_or_mailbox_is_held_or_refused_on_imes
         "anna%example.org@example.net",
     ];
     all_refused(&agent, "imessage", &mailboxes)?;
-    ensure!(desk.heard().is_empty(), "something was sent");
+    ensure!(server.heard().is_empty(), "something was sent");
     Ok(())
 }
 
@@ -107,12 +107,12 @@ fn all_refused(agent: &Client, channel: &str, addresses: &[&str]) -> Result<()> 
 
 #[test]
 fn a_hold_on_a_number_holds_it_without_the_digit_that_not_everybody_dials_on_whatsapp() -> Result<()> {
-    let (desk, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
+    let (server, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
     let channel = format!(
         "[channels.whatsapp.home]\nphone_number_id = \"{}\"\ntoken = \"{}\"\ngraph_url = \"{}/v24.0\"\n",
         whatsapp::NUMBER,
         secret(&secrets, whatsapp::TOKEN)?,
-        desk.url()
+        server.url()
     );
     let rules = courier("whatsapp", &["+55 11 98765-4321", "+52 55 1234 5678", "+54 11 1234-5678"]);
     let hub = SpawnedHub::start(&format!("{rules}{channel}"))?;
@@ -126,17 +126,17 @@ fn a_hold_on_a_number_holds_it_without_the_digit_that_not_everybody_dials_on_wha
         "US.13491208655302741918",
     ];
     all_held(&agent, "whatsapp", &addresses)?;
-    let sent = |request: &gatepost_tests::doubles::Request| request.path.ends_with("/messages");
-    ensure!(!desk.heard().iter().any(sent), "something was sent");
+    let sent = |request: &gatepost_tests::mocks::Request| request.path.ends_with("/messages");
+    ensure!(!server.heard().iter().any(sent), "something was sent");
     Ok(())
 }
 
 #[test]
 fn a_number_that_an_evolution_api_takes_for_a_held_one_is_held() -> Result<()> {
-    let (desk, secrets) = (evolution::start()?, tempfile::tempdir()?);
+    let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
     let channel = format!(
         "[channels.whatsapp.home]\nkind = \"evolution\"\nevolution_url = \"{}\"\ninstance = \"home\"\napi_key = \"{}\"\n",
-        desk.url(),
+        server.url(),
         secret(&secrets, evolution::KEY)?
     );
     let rules = courier("whatsapp", &["+5491112345678", "+5551987654321", "+5215512345678", "+551123456789"]);
@@ -153,8 +153,8 @@ fn a_number_that_an_evolution_api_takes_for_a_held_one_is_held() -> Result<()> {
         "+5511923456789",
     ];
     all_held(&agent, "whatsapp", &addresses)?;
-    let sent = |request: &gatepost_tests::doubles::Request| request.path.starts_with("/message/");
-    ensure!(!desk.heard().iter().any(sent), "something was sent");
+    let sent = |request: &gatepost_tests::mocks::Request| request.path.starts_with("/message/");
+    ensure!(!server.heard().iter().any(sent), "something was sent");
     let free = agent.send_and_wait(&json!({"to": "whatsapp:+5491112345670", "message": "Hello"}))?;
     ensure!(free["state"] == "sent", "{free}");
     Ok(())
@@ -162,25 +162,25 @@ fn a_number_that_an_evolution_api_takes_for_a_held_one_is_held() -> Result<()> {
 
 #[test]
 fn a_hold_on_a_number_holds_its_account_and_its_user_name_on_signal() -> Result<()> {
-    let desk = signal::start()?;
+    let server = signal::start()?;
     let (number, uuid, name) = signal::KNOWN;
     let channel =
-        format!("[channels.signal.home]\nurl = \"{}\"\naccount = \"{}\"\n", desk.url(), signal::ACCOUNT);
+        format!("[channels.signal.home]\nurl = \"{}\"\naccount = \"{}\"\n", server.url(), signal::ACCOUNT);
     let hub = SpawnedHub::start(&format!("{}{channel}", courier("signal", &[number])))?;
     let agent = hub.agent("courier")?;
     // The last one nobody knows.
     all_held(&agent, "signal", &[number, uuid, &format!("u:{name}"), "+4915112345679"])?;
-    let send = |request: &gatepost_tests::doubles::Request| request.json()["method"] == "send";
-    ensure!(!desk.heard().iter().any(send), "something was sent");
-    let asked = desk.heard().len();
+    let send = |request: &gatepost_tests::mocks::Request| request.json()["method"] == "send";
+    ensure!(!server.heard().iter().any(send), "something was sent");
+    let asked = server.heard().len();
     all_held(&agent, "signal", &[number, &format!("u:{name}")])?;
-    ensure!(desk.heard().len() == asked, "it was asked again");
+    ensure!(server.heard().len() == asked, "it was asked again");
     Ok(())
 }
 
 /// A workspace in which `D012AB3CDEF` is the direct conversation with `U012AB3CD`.
-fn slack() -> Result<Desk> {
-    Desk::open(|request| match request.path.as_str() {
+fn slack() -> Result<MockServer> {
+    MockServer::open(|request| match request.path.as_str() {
         "/api/conversations.info" => {
             let direct = String::from_utf8_lossy(&request.body).contains("D012AB3CDEF");
             match direct {
@@ -200,9 +200,10 @@ fn slack() -> Result<Desk> {
 
 #[test]
 fn a_direct_conversation_on_slack_is_its_persons_and_held_while_slack_cannot_say_whose_it_is() -> Result<()> {
-    let (desk, secrets) = (slack()?, tempfile::tempdir()?);
+    let (server, secrets) = (slack()?, tempfile::tempdir()?);
     let token = secret(&secrets, "xoxb-1")?;
-    let channel = format!("[channels.slack.home]\ntoken = \"{token}\"\nbase_url = \"{}/api\"\n", desk.url());
+    let channel =
+        format!("[channels.slack.home]\ntoken = \"{token}\"\nbase_url = \"{}/api\"\n", server.url());
     let (person, direct) = ("U012AB3CD", "D012AB3CDEF");
     let hub = SpawnedHub::start(&format!("{}{channel}", courier("slack", &[person])))?;
     let agent = hub.agent("courier")?;
@@ -217,7 +218,7 @@ fn a_direct_conversation_on_slack_is_its_persons_and_held_while_slack_cannot_say
     // Slack says nothing at all: the caller does not wait for long, and a person is asked.
     let hub = SpawnedHub::start(&format!("{}{channel}", courier("slack", &["U999999999"])))?;
     let agent = hub.agent("courier")?;
-    desk.next((0..3).map(|_| Answer::Nothing));
+    server.next((0..3).map(|_| Answer::Nothing));
     let before = std::time::Instant::now();
     let held = agent.send(&json!({"to": format!("slack:{direct}"), "message": "Hello"}))?;
     ensure!(held["state"] == "held" && text(&held, "reason").contains("nobody knows whose"), "{held}");
@@ -229,15 +230,15 @@ const WEBHOOK: &str =
     "[agents.courier]\nallow = [\"webhook:*\"]\ncross_context = \"allow\"\ndecorate = false\n";
 
 /// A hub whose message to `webhook:kitchen` waits, because the receiver takes nothing now.
-fn waiting(desk: &Desk, secrets: &TempDir) -> Result<(SpawnedHub, Client, String)> {
+fn waiting(server: &MockServer, secrets: &TempDir) -> Result<(SpawnedHub, Client, String)> {
     let channel = format!(
         "[channels.webhook.home]\nurl = \"{}/hook\"\nsecret = \"{}\"\n",
-        desk.url(),
+        server.url(),
         secret(secrets, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?
     );
     let hub = SpawnedHub::start(&format!("{WEBHOOK}{channel}"))?;
     let agent = hub.agent("courier")?;
-    desk.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
+    server.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
     let sent = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
     let id = text(&sent, "id").to_owned();
     gatepost_tests::hub::eventually("the first attempt's end", || {
@@ -256,28 +257,28 @@ fn told(agent: &Client, id: &str) -> Result<Value> {
 
 #[test]
 fn a_message_whose_entry_was_removed_while_it_waited_is_not_sent() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
-    let (mut hub, agent, id) = waiting(&desk, &secrets)?;
+    let (server, secrets) = (MockServer::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
+    let (mut hub, agent, id) = waiting(&server, &secrets)?;
     hub.kill()?;
     let config = fs::read_to_string(hub.config())?.replace("webhook:*", "webhook:cellar");
     fs::write(hub.config(), config)?;
     hub.run()?;
     let failed = agent.ended(&id, "failed")?;
     ensure!(failed["code"] == "not_allowed", "{failed}");
-    ensure!(desk.heard().len() == 1, "it was sent after all");
+    ensure!(server.heard().len() == 1, "it was sent after all");
     ensure!(told(&agent, &id)?.to_string().contains("not_allowed"), "the agent was told something else");
     Ok(())
 }
 
 #[test]
 fn a_message_whose_agent_lost_its_token_while_it_waited_is_not_sent() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
-    let (hub, _, id) = waiting(&desk, &secrets)?;
+    let (server, secrets) = (MockServer::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
+    let (hub, _, id) = waiting(&server, &secrets)?;
     let revoked = hub.cli(&["agent", "revoke", "courier"])?;
     ensure!(revoked.status == 0, "{revoked:?}");
     let failed = hub.operator()?.ended(&id, "failed")?;
     ensure!(failed["code"] == "not_allowed" && text(&failed, "error").contains("revoked"), "{failed}");
-    ensure!(desk.heard().len() == 1, "it was sent after all");
+    ensure!(server.heard().len() == 1, "it was sent after all");
     Ok(())
 }
 

@@ -5,12 +5,12 @@ use std::{fs, path::Path};
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::{
+    hub::{SpawnedHub, TestHub, client::text},
+    main_job,
+    mocks::{
         Answer, bluebubbles,
         imsg::{self, Version},
     },
-    hub::{SpawnedHub, TestHub, client::text},
-    main_job,
 };
 use serde_json::{Value, json};
 
@@ -29,22 +29,22 @@ allow_software_companion = true
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it() -> Result<()> {
-    let (desk, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
+    let (server, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
     let password = secrets.path().join("password");
     fs::write(&password, bluebubbles::PASSWORD)?;
     let channel = format!(
         "[channels.imessage.mac]\nurl = \"{}\"\npassword = \"file:{}\"\n",
-        desk.url(),
+        server.url(),
         password.display()
     );
-    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
-    let engineer = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let engineer = fixture.agent("engineer").await?;
     let to = "imessage:+49 151 12345679";
     let held = engineer.send(&json!({"to": to, "message": main_job::report()}))?;
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = engineer.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let all = desk.heard();
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let all = server.heard();
     let heard: Vec<_> = all.iter().filter(|request| request.json()["message"].is_string()).collect();
     ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
     for (part, request) in parts.iter().zip(heard) {
@@ -52,7 +52,7 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
         ensure!(wire["body"]["message"] == body["message"] && body["tempGuid"] == part.key, "{body}");
     }
 
-    let agent = house.agent("courier").await?;
+    let agent = fixture.agent("courier").await?;
     let sent = agent.send_and_wait(&json!({
         "action": "sendWithEffect", "to": to, "message": "Done!", "effect": "confetti",
         "attachments": [{"base64": "aGVsbG8=", "name": "a.txt", "caption": "a list"}],
@@ -69,13 +69,13 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
         ensure!(done["state"] == "sent", "{done}");
     }
     // It arrived, and its answer was lost: it is found, and nobody gets it twice.
-    desk.next_for("/message/text", Answer::Lost);
+    server.next_for("/message/text", Answer::Lost);
     let found = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
     ensure!(found["state"] == "sent", "{found}");
-    let sent = desk.heard().iter().filter(|request| request.json()["message"] == "Once.").count();
+    let sent = server.heard().iter().filter(|request| request.json()["message"] == "Once.").count();
     ensure!(sent == 1, "{sent}");
     // A file has nothing to be known by.
-    desk.next_for("/message/attachment", Answer::Lost);
+    server.next_for("/message/attachment", Answer::Lost);
     let file = json!([{"base64": "aGVsbG8=", "name": "b.txt"}]);
     let unknown = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
     ensure!(unknown["state"] == "unknown", "{unknown}");
@@ -84,20 +84,20 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
         (bluebubbles::text_not_sent_by_script(22), "not on iMessage"),
         (bluebubbles::text_not_sent_by_helper(), "Messages did not send it"),
     ] {
-        desk.next_for("/message/text", answer);
+        server.next_for("/message/text", answer);
         let failed = agent.send_and_wait(&json!({"to": to, "message": why}))?;
         ensure!(failed["state"] == "failed" && text(&failed, "error").contains(why), "{failed}");
     }
-    desk.next_for("/message/attachment", bluebubbles::file_not_sent(22));
+    server.next_for("/message/attachment", bluebubbles::file_not_sent(22));
     let file = json!([{"base64": "aGVsbG8=", "name": "c.txt"}]);
     let failed = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
     ensure!(failed["state"] == "failed" && text(&failed, "error").contains("not on iMessage"), "{failed}");
     // Its helper goes away between a caption and its file: the file waits, and the caption does not go again.
-    desk.next_for("/message/attachment", bluebubbles::file_without_helper());
+    server.next_for("/message/attachment", bluebubbles::file_without_helper());
     let file = json!([{"base64": "aGVsbG8=", "name": "d.txt", "caption": "Only once."}]);
     let sent = agent.send_and_wait(&json!({"to": to, "attachments": file}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let all = desk.heard();
+    let all = server.heard();
     let captions = all.iter().filter(|request| request.json()["message"] == "Only once.").count();
     let is_file = |body: &[u8]| String::from_utf8_lossy(body).contains("filename=\"d.txt\"");
     let files = all.iter().filter(|request| is_file(&request.body)).count();
@@ -105,7 +105,7 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     // What the hub speaks itself is a voice note, in the form in which Messages has its own.
     let sent = agent.send_and_wait(&json!({"to": to, "voice": {"text": "Good morning."}}))?;
     ensure!(sent["state"] == "sent" && !sent.to_string().contains("as a file"), "{sent}");
-    let note = desk.heard().pop().map(|request| String::from_utf8_lossy(&request.body).into_owned());
+    let note = server.heard().pop().map(|request| String::from_utf8_lossy(&request.body).into_owned());
     let is_note = |note: &str| {
         ["name=\"isAudioMessage\"\r\n\r\ntrue", "filename=\"voice.caf\"", "\r\n\r\ncaff\0\u{1}", "opus"]
             .iter()
@@ -125,23 +125,23 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_contact_without_the_private_api_arrives_once_though_bluebubbles_says_no() -> Result<()> {
-    let (desk, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
+    let (server, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
     let password = secrets.path().join("password");
     fs::write(&password, bluebubbles::PASSWORD)?;
     let channel = format!(
         "[channels.imessage.mac]\nurl = \"{}\"\npassword = \"file:{}\"\nprivate_api = false\n",
-        desk.url(),
+        server.url(),
         password.display()
     );
-    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = fixture.agent("courier").await?;
     let to = "imessage:+4915112345679";
     // The server sends it, does not find the chat that Messages has made, and answers 500.
     let sent = agent.send_and_wait(&json!({"to": to, "message": "We do not know each other."}))?;
     ensure!(sent["state"] == "sent", "{sent}");
     let sent = agent.send_and_wait(&json!({"to": to, "message": "Now we do."}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let sends: Vec<_> = desk.heard().into_iter().filter(|one| one.json()["message"].is_string()).collect();
+    let sends: Vec<_> = server.heard().into_iter().filter(|one| one.json()["message"].is_string()).collect();
     let paths: Vec<&str> = sends.iter().map(|one| one.path.as_str()).collect();
     ensure!(paths == ["/api/v1/chat/new", "/api/v1/message/text"], "{paths:?}");
     ensure!(sends.iter().all(|one| one.json()["method"] == "apple-script"));
@@ -169,8 +169,8 @@ fn calls(folder: &Path) -> Result<usize> {
 async fn what_imsg_leaves_uncertain_is_looked_for_and_never_sent_again() -> Result<()> {
     for version in [Version::Old, Version::Plain, Version::Bridged] {
         let folder = tempfile::tempdir()?;
-        let mut house = with_imsg(folder.path(), version).await?;
-        let agent = house.agent("courier").await?;
+        let mut fixture = with_imsg(folder.path(), version).await?;
+        let agent = fixture.agent("courier").await?;
         let to = "imessage:+4915112345679";
         let send = |text: &str| agent.send_and_wait(&json!({"to": to, "message": text}));
         let sent = send("ok")?;
@@ -207,8 +207,8 @@ async fn what_imsg_leaves_uncertain_is_looked_for_and_never_sent_again() -> Resu
 async fn what_messages_marks_as_failed_is_never_told_as_sent() -> Result<()> {
     for version in [Version::Plain, Version::Bridged] {
         let folder = tempfile::tempdir()?;
-        let mut house = with_imsg(folder.path(), version).await?;
-        let agent = house.agent("courier").await?;
+        let mut fixture = with_imsg(folder.path(), version).await?;
+        let agent = fixture.agent("courier").await?;
         fs::write(folder.path().join("failed"), "")?;
         let failed = agent.send(&json!({"to": "imessage:+4915112345679", "message": "To a telephone."}))?;
         let failed = agent.ended(text(&failed, "id"), "failed")?;
@@ -222,8 +222,8 @@ async fn what_messages_marks_as_failed_is_never_told_as_sent() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_of_imsg_that_goes_meanwhile_takes_no_message_along() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let mut house = with_imsg(folder.path(), Version::Bridged).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = with_imsg(folder.path(), Version::Bridged).await?;
+    let agent = fixture.agent("courier").await?;
     let to = "imessage:+4915112345679";
     let before = agent.send_and_wait(&json!({"to": to, "message": "By the bridge."}))?;
     ensure!(before["state"] == "sent", "{before}");
@@ -239,8 +239,8 @@ async fn a_bridge_of_imsg_that_goes_meanwhile_takes_no_message_along() -> Result
 async fn somebody_new_is_written_to_with_and_without_the_bridge_of_imsg() -> Result<()> {
     for version in [Version::Old, Version::Plain, Version::Bridged] {
         let folder = tempfile::tempdir()?;
-        let mut house = with_imsg(folder.path(), version).await?;
-        let agent = house.agent("courier").await?;
+        let mut fixture = with_imsg(folder.path(), version).await?;
+        let agent = fixture.agent("courier").await?;
         let to = "imessage:+4915112345670";
         let sent = agent.send_and_wait(&json!({"to": to, "message": "We do not know each other."}))?;
         ensure!(sent["state"] == "sent", "{version:?}: {sent}");

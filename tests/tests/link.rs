@@ -44,10 +44,10 @@ fn disturb(mallory: &Eavesdropper) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reads_replays_truncates_and_forges_on_the_broker_learns_and_approves_nothing() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let (agent, mallory) = (house.agent("engineer").await?, house.eavesdropper()?);
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let (agent, mallory) = (fixture.agent("engineer").await?, fixture.eavesdropper()?);
     let first = agent.send(&json!({"to": "local:team", "message": TEXT}))?;
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&first, "id"), "sent")?;
     ensure!(mallory.up().len() > 2 && mallory.down().len() > 2, "something was said");
     for payload in mallory.up().iter().chain(&mallory.down()) {
@@ -58,76 +58,79 @@ async fn who_reads_replays_truncates_and_forges_on_the_broker_learns_and_approve
     }
 
     let second = agent.send(&json!({"to": "local:team", "message": "The second."}))?;
-    house.screen("the second card", |screen| matches!(screen.view, View::Card(_)))?;
+    fixture.screen("the second card", |screen| matches!(screen.view, View::Card(_)))?;
     disturb(&mallory)?;
-    eventually("it is reported", || Ok(house.audit("link.refused")?.pop()))?;
-    ensure!(agent.message(text(&second, "id"))?["state"] == "held" && house.arrived("team")?.len() == 1);
+    eventually("it is reported", || Ok(fixture.audit("link.refused")?.pop()))?;
+    ensure!(agent.message(text(&second, "id"))?["state"] == "held" && fixture.arrived("team")?.len() == 1);
 
     // In another session, of another process, it is all worth as little.
-    house.restart().await?;
-    let (agent, later) = (house.agent("engineer").await?, house.eavesdropper()?);
-    house.screen("the second card again", |screen| matches!(screen.view, View::Card(_)))?;
+    fixture.restart().await?;
+    let (agent, later) = (fixture.agent("engineer").await?, fixture.eavesdropper()?);
+    fixture.screen("the second card again", |screen| matches!(screen.view, View::Card(_)))?;
     for payload in mallory.up() {
         later.say_up(&payload)?;
     }
     disturb(&later)?;
-    ensure!(agent.message(text(&second, "id"))?["state"] == "held" && house.arrived("team")?.len() == 1);
-    ensure!(house.audit("decision.rejected")?.is_empty(), "no decision of anybody else's came so far");
-    let refused = house.audit("link.refused")?;
+    ensure!(agent.message(text(&second, "id"))?["state"] == "held" && fixture.arrived("team")?.len() == 1);
+    ensure!(fixture.audit("decision.rejected")?.is_empty(), "no decision of anybody else's came so far");
+    let refused = fixture.audit("link.refused")?;
     ensure!(refused.iter().all(|line| !text(&line.detail, "why").is_empty()) && refused.len() <= 60);
 
     // And the person is asked as if nothing had been.
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&second, "id"), "sent")?;
-    let arrived = house.arrived("team")?;
+    let arrived = fixture.arrived("team")?;
     ensure!(arrived.len() == 2 && sent["state"] == "sent" && !seen.pages.is_empty(), "{arrived:?}");
-    ensure!(house.audit("device.cloned")?.is_empty(), "nobody else has its keys");
-    house.audit_is_whole().await
+    ensure!(fixture.audit("device.cloned")?.is_empty(), "nobody else has its keys");
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clone_is_refused_and_reported_and_the_true_companion_goes_on() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
-    house.screen("the card", |screen| matches!(screen.view, View::Card(card) if card.deniable))?;
-    let clone = house.impostor()?;
-    ensure!(house.audit("device.cloned")?.is_empty(), "it has a session, and nobody has spoken in the other");
+    fixture.screen("the card", |screen| matches!(screen.view, View::Card(card) if card.deniable))?;
+    let clone = fixture.impostor()?;
+    ensure!(
+        fixture.audit("device.cloned")?.is_empty(),
+        "it has a session, and nobody has spoken in the other"
+    );
 
     // The true one speaks in its own, once its card has been open for as long as a person needs at least.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let buttons = house.companion()?.buttons();
+    let buttons = fixture.companion()?.buttons();
     for edge in [Edge::Pressed, Edge::Released] {
         buttons.send((Button::Deny, edge)).await?;
     }
-    let cloned = eventually("it is reported", || Ok(house.audit("device.cloned")?.pop()))?;
+    let cloned = eventually("it is reported", || Ok(fixture.audit("device.cloned")?.pop()))?;
     ensure!(text(&cloned.detail, "why").contains("revoke it"), "{cloned:?}");
     eventually("the clone's session is over", || Ok(clone.session().is_err().then_some(())))?;
     agent.ended(text(&held, "id"), "denied")?;
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_counter_that_goes_back_is_a_clones() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     for message in ["One.", "Two."] {
         let held = agent.send(&json!({"to": "local:team", "message": message}))?;
-        house.decide(Verdict::Approve).await?;
+        fixture.decide(Verdict::Approve).await?;
         agent.ended(text(&held, "id"), "sent")?;
     }
     // An old copy of its memory.
-    house.switch_off();
-    let counter = house.folder().path().join("companion/counter");
+    fixture.switch_off();
+    let counter = fixture.folder().path().join("companion/counter");
     ensure!(counter.exists());
     std::fs::write(&counter, "0\n")?;
-    house.switch_on()?;
+    fixture.switch_on()?;
     let held = agent.send(&json!({"to": "local:team", "message": "Three."}))?;
-    ensure!(house.decide(Verdict::Approve).await.is_err(), "its decision was taken");
-    let cloned = eventually("it is reported", || Ok(house.audit("device.cloned")?.pop()))?;
+    ensure!(fixture.decide(Verdict::Approve).await.is_err(), "its decision was taken");
+    let cloned = eventually("it is reported", || Ok(fixture.audit("device.cloned")?.pop()))?;
     ensure!(text(&cloned.detail, "why").contains("counter"), "{cloned:?}");
     ensure!(agent.message(text(&held, "id"))?["state"] == "held");
-    let arrived = house.arrived("team")?;
+    let arrived = fixture.arrived("team")?;
     ensure!(arrived.len() == 2, "{arrived:?}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }

@@ -38,12 +38,12 @@ fn cards() -> usize {
 }
 
 /// From the offer to the decision, of so many cards in one house.
-async fn house(cards: usize, one_in: usize) -> Result<(Vec<Duration>, [usize; 4])> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    house.switch_off();
-    let man = house.switch_on_before()?;
-    house.screen("it is in a session", |screen| screen.view == View::Idle)?;
+async fn fixture(cards: usize, one_in: usize) -> Result<(Vec<Duration>, [usize; 4])> {
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    fixture.switch_off();
+    let man = fixture.switch_on_before()?;
+    fixture.screen("it is in a session", |screen| screen.view == View::Idle)?;
     man.spoils_one_in(one_in);
     let mut times = Vec::new();
     for number in 0..cards {
@@ -52,11 +52,11 @@ async fn house(cards: usize, one_in: usize) -> Result<(Vec<Duration>, [usize; 4]
         let held = agent.send(&json!({"to": "local:team", "message": message}))?;
         let id = text(&held, "id").to_owned();
         if number == 0 {
-            nearly_approves(&house).await?;
+            nearly_approves(&fixture).await?;
             ensure!(agent.message(&id)?["state"] == "held", "approved without a hold");
         }
         loop {
-            match person::decide(house.companion()?, Verdict::Approve, PATIENCE).await {
+            match person::decide(fixture.companion()?, Verdict::Approve, PATIENCE).await {
                 Ok(_) => break,
                 // It was told otherwise; what counts is what the hub has taken.
                 Err(PersonError::Closed(_)) if agent.message(&id)?["state"] != "held" => break,
@@ -70,15 +70,15 @@ async fn house(cards: usize, one_in: usize) -> Result<(Vec<Duration>, [usize; 4]
         }
         agent.ended(&id, "sent")?;
     }
-    ensure!(house.arrived("team")?.len() == cards, "something arrived twice, or not at all");
-    house.audit_is_whole().await?;
+    ensure!(fixture.arrived("team")?.len() == cards, "something arrived twice, or not at all");
+    fixture.audit_is_whole().await?;
     Ok((times, man.spoilt()))
 }
 
 /// Presses as often and as long as can be without a hold.
-async fn nearly_approves(house: &TestHub) -> Result<()> {
-    house.screen("a card", |screen| matches!(screen.view, View::Card(_)))?;
-    let buttons = house.companion()?.buttons();
+async fn nearly_approves(fixture: &TestHub) -> Result<()> {
+    fixture.screen("a card", |screen| matches!(screen.view, View::Card(_)))?;
+    let buttons = fixture.companion()?.buttons();
     for long in [80, 80, 80, buttons::HOLD - 200, 80, buttons::HOLD - 200] {
         buttons.send((Button::Approve, Edge::Pressed)).await?;
         tokio::time::sleep(Duration::from_millis(long)).await;
@@ -94,7 +94,7 @@ fn houses(one_in: usize) -> Result<(Vec<Duration>, [usize; 4])> {
     let each = cards().div_ceil(HOUSES) + 1;
     let in_a_house = move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        runtime.block_on(house(each, one_in))
+        runtime.block_on(fixture(each, one_in))
     };
     let all: Vec<_> = (0..HOUSES).map(|_| thread::spawn(in_a_house)).collect();
     let (mut times, mut spoilt) = (Vec::new(), [0; 4]);

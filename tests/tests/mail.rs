@@ -40,31 +40,31 @@ fn channel(mail: &Mail, secrets: &TempDir, password: &str) -> Result<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_mailbox_and_a_denied_one_does_not() -> Result<()> {
     let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
-    let mut house =
+    let mut fixture =
         TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
-    let agent = house.agent("engineer").await?;
+    let agent = fixture.agent("engineer").await?;
 
     let held = agent.send(&json!({"to": "email:anna@hub.test", "message": main_job::report()}))?;
     ensure!(held["state"] == "held" && mail.inbox("anna")?.is_empty(), "{held}");
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let id = text(&held, "id");
     let sent = agent.ended(id, "sent")?;
-    let parts = main_job::shown_and_signed(&house, id, &seen)?;
+    let parts = main_job::shown_and_signed(&fixture, id, &seen)?;
     ensure!(parts.len() == 1, "a mail is not split");
     let arrived = mail.wait_for_inbox("anna", 1)?.remove(0);
     is_the_mail(&arrived, &sent, &serde_json::from_str(&parts[0].wire)?, &parts[0].key)?;
 
     let held = agent.send(&json!({"to": "email:anna@hub.test", "message": "The door code is 4711."}))?;
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     agent.ended(text(&held, "id"), "denied")?;
     ensure!(agent.told_of(text(&held, "id"))?["state"] == "denied");
     // The lane is free again; what would have come before this has not.
     let held = agent.send(&json!({"to": "email:anna@hub.test", "message": "Good night."}))?;
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&held, "id"), "sent")?;
     let inbox = mail.wait_for_inbox("anna", 2)?;
     ensure!(inbox.len() == 2 && inbox[1].contains("Good night.") && !inbox[1].contains("4711"), "{inbox:?}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// Checks a mail as the mailbox has it against what was stored, shown and signed.
@@ -108,9 +108,9 @@ fn is_the_mail(arrived: &str, sent: &Value, wire: &Value, key: &str) -> Result<(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_again_later() -> Result<()> {
     let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
-    let mut house =
+    let mut fixture =
         TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
-    let agent = house.agent("courier").await?;
+    let agent = fixture.agent("courier").await?;
 
     let failed = agent.send_and_wait(&json!({"to": "email:refused@hub.test", "message": "Hello?"}))?;
     ensure!(failed["state"] == "failed" && failed["code"] == "execution_failed", "{failed}");
@@ -146,16 +146,16 @@ async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_
     let cancelled = agent.post(&format!("/v1/messages/{id}/cancel"), &json!({}))?;
     ensure!(cancelled.status == 200 && cancelled.body["state"] == "cancelled", "{cancelled:?}");
     ensure!(mail.inbox("later")?.is_empty() && mail.inbox("refused")?.is_empty());
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// RFC 5322 §3.6.4, by which mail programs show who answers whom.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_stands_in_its_thread_as_the_mailbox_has_it() -> Result<()> {
     let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
-    let mut house =
+    let mut fixture =
         TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
-    let agent = house.agent("courier").await?;
+    let agent = fixture.agent("courier").await?;
     let say = |more: Value| -> Result<String> {
         let mut call = json!({"to": "email:anna@hub.test"});
         call.as_object_mut().context("an object")?.extend(more.as_object().context("an object")?.clone());
@@ -185,7 +185,7 @@ async fn an_answer_stands_in_its_thread_as_the_mailbox_has_it() -> Result<()> {
     ensure!(last.header("in-reply-to") == second, "{last:#?}");
     let references: Vec<&str> = last.header("references").split_whitespace().collect();
     ensure!(references == [first.as_str(), second.as_str()], "{last:#?}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[test]

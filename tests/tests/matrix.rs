@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A server with a room in which the hub's account and Anna are.
-struct House {
+struct Fixture {
     synapse: Synapse,
     bot: Account,
     anna: Account,
@@ -23,7 +23,7 @@ struct House {
     secrets: TempDir,
 }
 
-impl House {
+impl Fixture {
     fn build() -> Result<Self> {
         Self::on(Synapse::start()?)
     }
@@ -64,25 +64,25 @@ allow_software_companion = true
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_room_once_and_a_denied_one_does_not() -> Result<()> {
-    let server = House::build()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
-    let agent = house.agent("engineer").await?;
+    let server = Fixture::build()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let agent = fixture.agent("engineer").await?;
     let to = format!("matrix:{}", server.room);
 
     let held =
         agent.send(&json!({"to": to, "message": "The *oven* is still on, see <https://hub.test/oven>."}))?;
     ensure!(held["state"] == "held" && server.messages()?.is_empty(), "{held}");
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    arrived(&house, &server, &sent, &seen, 0)?;
+    arrived(&fixture, &server, &sent, &seen, 0)?;
     let first = server.messages()?.remove(0);
     ensure!(text(&first["content"], "body").contains("[engineer]"), "{first}");
     ensure!(text(&first["content"], "formatted_body").contains("<em>oven</em>"), "{first}");
 
     let held = agent.send(&json!({"to": to, "message": main_job::report()}))?;
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = arrived(&house, &server, &sent, &seen, 1)?;
+    let parts = arrived(&fixture, &server, &sent, &seen, 1)?;
     ensure!(parts > 2, "{parts} parts are too few for a test of their order");
     let bodies: String =
         server.messages()?.iter().map(|event| text(&event["content"], "body").to_owned() + "\n").collect();
@@ -93,35 +93,35 @@ async fn an_approved_message_arrives_in_the_room_once_and_a_denied_one_does_not(
 
     let before = server.messages()?.len();
     let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     let id = text(&held, "id");
     agent.ended(id, "denied")?;
     ensure!(agent.told_of(id)?["state"] == "denied");
     // The lane is free again; what would have come before this has not.
     let held = agent.send(&json!({"to": to, "message": "Good night."}))?;
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&held, "id"), "sent")?;
     let after = server.messages()?;
     ensure!(after.len() == before + 1, "{} messages after {before}", after.len());
     ensure!(!after.iter().any(|event| event.to_string().contains("4711")));
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// Checks that all parts of a message stand in the room once, in order, as they were shown and signed, after `before`
 /// other messages; returns how many they are.
 fn arrived(
-    house: &TestHub,
-    server: &House,
+    fixture: &TestHub,
+    server: &Fixture,
     sent: &Value,
     seen: &gatepost_desktop::person::Seen,
     before: usize,
 ) -> Result<usize> {
-    let parts = main_job::shown_and_signed(house, text(sent, "id"), seen)?;
+    let parts = main_job::shown_and_signed(fixture, text(sent, "id"), seen)?;
     let events = server.messages()?.split_off(before);
     ensure!(events.len() == parts.len(), "{} events for {} parts: {events:#?}", events.len(), parts.len());
     let receipts = sent["parts"].as_array().context("receipts")?;
     for ((part, event), receipt) in parts.iter().zip(&events).zip(receipts) {
-        let wire: Value = serde_json::from_str(&part.wire)?;
+        let wire: Value = serde_json::from_str(&part.request)?;
         ensure!(event["content"] == wire["content"], "{wire} was sent, and {event} arrived");
         ensure!(event["sender"] == "@gatepost:hub.test", "{event}");
         ensure!(receipt["state"] == "confirmed" && receipt["platform_id"] == event["event_id"], "{receipt}");
@@ -135,7 +135,7 @@ fn arrived(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_part_that_is_delivered_again_under_its_key_is_one_event() -> Result<()> {
-    let server = House::build()?;
+    let server = Fixture::build()?;
     let folder = tempfile::tempdir()?;
     let store = Store::open(folder.path())?;
     let config = Config::parse(&server.channel("token"), Path::new("test"))?;
@@ -173,7 +173,7 @@ async fn a_part_that_is_delivered_again_under_its_key_is_one_event() -> Result<(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_asked_too_much_gets_every_part_once_in_order_and_no_attempt_is_spent() -> Result<()>
 {
-    let server = House::on(Synapse::start_limited()?)?;
+    let server = Fixture::on(Synapse::start_limited()?)?;
     let agents = "[agents.engineer]\nallow = [\"matrix:*\"]\ncross_context = \"allow\"\ndecorate = false\n";
     let mut hub =
         SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &format!("{agents}{}", server.channel("token")))?;
@@ -203,11 +203,11 @@ async fn a_server_that_is_asked_too_much_gets_every_part_once_in_order_and_no_at
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_room_that_the_account_is_not_in_fails_with_the_servers_words() -> Result<()> {
-    let server = House::build()?;
+    let server = Fixture::build()?;
     let private = server.synapse.create_room(&server.anna.access_token)?;
     let agents = AGENTS.replace("allow = ", "cross_context = \"allow\"\nallow = ");
-    let mut house = TestHub::start(&format!("{agents}{}", server.channel("token"))).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&format!("{agents}{}", server.channel("token"))).await?;
+    let agent = fixture.agent("engineer").await?;
     let failed = agent.send_and_wait(&json!({"to": format!("matrix:{private}"), "message": "Let me in."}))?;
     ensure!(failed["state"] == "failed" && failed["code"] == "execution_failed", "{failed}");
     ensure!(text(&failed, "error").contains("M_FORBIDDEN"), "{failed}");
@@ -221,12 +221,12 @@ async fn a_room_that_the_account_is_not_in_fails_with_the_servers_words() -> Res
 /// Everything that is done to a room, by the tool, read back as Anna sees it.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
-    let server = House::build()?;
+    let server = Fixture::build()?;
     let agents = "[agents.engineer]\nallow = [\"matrix:*\"]\ncross_context = \"allow\"\ndecorate = false\n";
-    let mut house = TestHub::start(&format!("{agents}{}", server.channel("token"))).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&format!("{agents}{}", server.channel("token"))).await?;
+    let agent = fixture.agent("engineer").await?;
     let to = format!("matrix:{}", server.room);
-    let act = |mut call: Value| -> Result<String> {
+    let op = |mut call: Value| -> Result<String> {
         call["to"] = to.as_str().into();
         let done = agent.send_and_wait(&call)?;
         ensure!(done["state"] == "sent", "{call}: {done}");
@@ -293,13 +293,13 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
     ensure!(member["membership"] == "ban" && member["reason"] == "for a test", "{member}");
     let again = server.synapse.invite(&server.bot.access_token, &server.room, &server.anna.user_id);
     ensure!(again.is_err(), "she may come in again");
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
 #[test]
 fn a_room_that_is_encrypted_is_refused_and_gets_nothing_in_plain_text() -> Result<()> {
-    let server = House::build()?;
+    let server = Fixture::build()?;
     let agents = AGENTS.replace("allow = ", "cross_context = \"allow\"\nallow = ");
     let mut hub = SpawnedHub::start(&format!("{agents}{}", server.channel("token")))?;
     let agent = hub.agent("engineer")?;

@@ -26,8 +26,8 @@ fn message(text: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_protocols_own_client_does_the_main_job_over_http() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let mut client = McpClient::at(agent.base(), agent.token())?;
     let tools = client.step(&json!({"tools": true}))?;
     let names: Vec<&str> =
@@ -39,15 +39,15 @@ async fn the_protocols_own_client_does_the_main_job_over_http() -> Result<()> {
 
     // Held, told so while it waits, approved, and sent before the call is answered.
     let call = thread::spawn(move || (client.step(&message("**Ready** to deploy.")), client));
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     let (sent, mut client) = call.join().expect("the client does not panic");
     let sent = sent?;
     ensure!(sent["is_error"] == false && sent["answer"]["state"] == "sent", "{sent}");
     ensure!(sent["progress"].to_string().contains("held: a person is being asked"), "{sent}");
-    ensure!(house.arrived("team")?.concat().contains("Ready to deploy."), "{:?}", house.arrived("team")?);
+    ensure!(fixture.arrived("team")?.concat().contains("Ready to deploy."), "{:?}", fixture.arrived("team")?);
 
     let call = thread::spawn(move || (client.step(&message("Anything else?")), client));
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     let (denied, mut client) = call.join().expect("the client does not panic");
     let denied = denied?;
     ensure!(denied["is_error"] == true && denied["answer"]["code"] == "denied", "{denied}");
@@ -73,7 +73,7 @@ async fn the_protocols_own_client_does_the_main_job_over_http() -> Result<()> {
         "a resource too many"
     );
     drop(client);
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
@@ -94,8 +94,8 @@ fn take_all_back(agent: &gatepost_tests::hub::Client) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_hears_when_something_lands_in_its_inbox_and_in_nobody_elses() -> Result<()> {
-    let mut house = TestHub::start(&format!("{CONFIG}[agents.other]\nallow = [\"local:team\"]\n")).await?;
-    let (agent, other) = (house.agent("engineer").await?, house.agent("other").await?);
+    let mut fixture = TestHub::start(&format!("{CONFIG}[agents.other]\nallow = [\"local:team\"]\n")).await?;
+    let (agent, other) = (fixture.agent("engineer").await?, fixture.agent("other").await?);
     let mut client = McpClient::at(agent.base(), agent.token())?;
     let resources = client.step(&json!({"resources": true}))?;
     ensure!(resources["resources"] == json!(["gatepost://queue", INBOX]), "{resources}");
@@ -121,8 +121,8 @@ async fn a_client_hears_when_something_lands_in_its_inbox_and_in_nobody_elses() 
 
     // Whose token was taken away hears nothing.
     strangers.step(&lost("Third."))?;
-    house.operator()?.raw("DELETE", "/v1/agents/other", &[], b"")?;
-    house.decide(Verdict::Deny).await?;
+    fixture.operator()?.raw("DELETE", "/v1/agents/other", &[], b"")?;
+    fixture.decide(Verdict::Deny).await?;
     ensure!(strangers.step(&json!({"heard": 1}))?["changed"].is_null());
 
     // The same without a session, by a request that stays open.
@@ -132,7 +132,7 @@ async fn a_client_hears_when_something_lands_in_its_inbox_and_in_nobody_elses() 
     call["listen"] = INBOX.into();
     let heard = modern.step(&call)?;
     ensure!(heard["changed"] == INBOX, "{heard}");
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
@@ -230,20 +230,20 @@ fn a_client_hears_at_both_doors_that_a_reload_has_changed_its_tools() -> Result<
     };
     let mut hub = SpawnedHub::start(&config("local:team"))?;
     let agent = hub.agent("engineer")?;
-    for (door, mut client) in McpClient::at_both_doors(&agent)? {
-        ensure!(names_target(&mut client, "local:team")?, "{door}");
+    for (port, mut client) in McpClient::at_both_doors(&agent)? {
+        ensure!(names_target(&mut client, "local:team")?, "{port}");
         // Nothing has changed, although things happen.
-        ensure!(client.step(&lost("Nothing new."))?["is_error"] == false, "{door}");
-        ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{door}: nothing has changed");
+        ensure!(client.step(&lost("Nothing new."))?["is_error"] == false, "{port}");
+        ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{port}: nothing has changed");
         for target in ["local:cellar", "local:team"] {
             hub.configure(&config(target))?;
             hub.cli(&["reload"])?.well()?;
             ensure!(
                 client.step(&json!({"heard": 20}))?["changed"] == "tools",
-                "{door}: it did not hear of {target}"
+                "{port}: it did not hear of {target}"
             );
-            ensure!(names_target(&mut client, target)?, "{door}: {target}");
-            ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{door}: once is enough");
+            ensure!(names_target(&mut client, target)?, "{port}: {target}");
+            ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{port}: once is enough");
         }
     }
     // A reload that is refused changes nothing.
@@ -253,19 +253,19 @@ fn a_client_hears_at_both_doors_that_a_reload_has_changed_its_tools() -> Result<
     }
     hub.configure("[agents.engineer]\nallow = \"nonsense\"\n")?;
     ensure!(hub.cli(&["reload"])?.status == 1);
-    for (door, client) in &mut clients {
-        ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{door}: nothing has changed");
+    for (port, client) in &mut clients {
+        ensure!(client.step(&json!({"heard": 1}))?["changed"].is_null(), "{port}: nothing has changed");
     }
     // One that started anew in between may have others.
     hub.configure(&config("local:attic"))?;
     hub.terminate()?;
     hub.run()?;
-    let [_, (door, client)] = &mut clients;
+    let [_, (port, client)] = &mut clients;
     ensure!(
         client.step(&json!({"heard": 30}))?["changed"] == "tools",
-        "{door}: it did not hear of the new hub"
+        "{port}: it did not hear of the new hub"
     );
-    ensure!(names_target(client, "local:attic")?, "{door}");
+    ensure!(names_target(client, "local:attic")?, "{port}");
     // In the way of 2026-07-28, by a request that stays open.
     let mut modern = McpClient::modern_at(agent.base(), agent.token())?;
     let listening = thread::spawn(move || modern.step(&json!({"listen": "tools"})));
@@ -289,8 +289,8 @@ fn eventually_heard(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_is_told_from_what_there_is_not() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let wanted = [("accept", "application/json, text/event-stream"), ("content-type", "application/json")];
     let post = |body: &str, more: &[(&str, &str)]| {
         let headers: Vec<(&str, &str)> = wanted.iter().chain(more).copied().collect();
@@ -371,44 +371,44 @@ async fn what_cannot_be_read_is_told_from_what_there_is_not() -> Result<()> {
         let data = body.lines().rev().find_map(|line| line.strip_prefix("data: ")).unwrap_or(&body);
         told(method, params, &serde_json::from_str(data).with_context(|| body.clone())?, *code, says)?;
     }
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_session_is_given_the_guide_and_described_the_tools_of_its_turn() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    let context = house.bridge("porch").await?.heard("engineer", "team")?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    let context = fixture.bridge("porch").await?.heard("engineer", "team")?;
     for round in ["first", "second"] {
-        for (door, mut client) in McpClient::at_both_doors(&agent)? {
-            let first = client.step(&lost(&format!("One by {door}, {round}.")))?;
-            ensure!(first["answer"]["guide"].is_string(), "{door}, {round}: {first}");
-            let next = client.step(&lost(&format!("Two by {door}, {round}.")))?;
-            ensure!(next["answer"]["guide"].is_null(), "{door}, {round}: {next}");
+        for (port, mut client) in McpClient::at_both_doors(&agent)? {
+            let first = client.step(&lost(&format!("One by {port}, {round}.")))?;
+            ensure!(first["answer"]["guide"].is_string(), "{port}, {round}: {first}");
+            let next = client.step(&lost(&format!("Two by {port}, {round}.")))?;
+            ensure!(next["answer"]["guide"].is_null(), "{port}, {round}: {next}");
 
             let described = |tools: &Value| text(&tools["tools"][0], "description").to_owned();
             let anywhere = client.step(&json!({"tools": true}))?;
-            ensure!(!described(&anywhere).contains("Current channel"), "{door}: {anywhere}");
-            ensure!(anywhere["meta"]["gatepost/tool_result_format"].is_null(), "{door}: {anywhere}");
+            ensure!(!described(&anywhere).contains("Current channel"), "{port}: {anywhere}");
+            ensure!(anywhere["meta"]["gatepost/tool_result_format"].is_null(), "{port}: {anywhere}");
             let turn = client.step(&json!({"tools": true, "meta": {"gatepost/context": context}}))?;
-            ensure!(described(&turn).contains("Current channel (local) supports: send"), "{door}: {turn}");
-            ensure!(turn["meta"]["gatepost/tool_result_format"] == "plain", "{door}: {turn}");
+            ensure!(described(&turn).contains("Current channel (local) supports: send"), "{port}: {turn}");
+            ensure!(turn["meta"]["gatepost/tool_result_format"] == "plain", "{port}: {turn}");
             for wrong in [json!("gpc_00"), json!(5)] {
                 let refused = client.step(&json!({"tools": true, "meta": {"gatepost/context": wrong}}))?;
-                ensure!(refused["error"].is_string(), "{door}: {refused}");
+                ensure!(refused["error"].is_string(), "{port}: {refused}");
             }
         }
     }
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_doors_refuse_in_the_same_words() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    let context = house.bridge("porch").await?.heard("engineer", "team")?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    let context = fixture.bridge("porch").await?.heard("engineer", "team")?;
     let [(_, mut over_http), (_, mut over_stdio)] = McpClient::at_both_doors(&agent)?;
     for (tool, arguments, guided) in [
         ("message", json!({"to": "local:team", "mesage": "Hi"}), true),
@@ -432,14 +432,14 @@ async fn both_doors_refuse_in_the_same_words() -> Result<()> {
             ensure!(same, "{call}: {member} of {problem:?}");
         }
     }
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_in_a_browser_and_nobody_without_a_token_gets_in() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"},
     }});
@@ -450,28 +450,28 @@ async fn no_page_in_a_browser_and_nobody_without_a_token_gets_in() -> Result<()>
         Ok(client.raw("POST", "/mcp", &headers, hello.as_bytes())?.status)
     };
     ensure!(knock(&agent, &[])? == 200, "the agent is not let in");
-    ensure!(knock(&house.anybody(None)?, &[])? == 401, "without a token");
-    ensure!(knock(&house.anybody(Some("gp_00"))?, &[])? == 401, "with a token of nobody's");
-    ensure!(knock(&house.bridge("porch").await?, &[])? == 403, "with a bridge's");
+    ensure!(knock(&fixture.anybody(None)?, &[])? == 401, "without a token");
+    ensure!(knock(&fixture.anybody(Some("gp_00"))?, &[])? == 401, "with a token of nobody's");
+    ensure!(knock(&fixture.bridge("porch").await?, &[])? == 403, "with a bridge's");
     ensure!(knock(&agent, &[("host", "evil.example")])? == 403, "under another name");
     ensure!(knock(&agent, &[("origin", "https://evil.example")])? == 403, "from a page");
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_protocols_own_suite_finds_what_is_expected_and_nothing_else() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    mcp_conformance(house.hub()?.address().port(), agent.token())?;
-    house.stop().await;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    mcp_conformance(fixture.hub()?.address().port(), agent.token())?;
+    fixture.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_inspector_does_the_main_job() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let (hub, token) = (agent.base().to_owned(), agent.token().to_owned());
     let inspect = move |asked: &[&str]| mcp_inspect(&hub, &token, asked);
     let tools = inspect(&["--method", "tools/list"])?;
@@ -495,11 +495,11 @@ async fn the_inspector_does_the_main_job() -> Result<()> {
     ];
     let held = inspect(&[&call[..], &send].concat())?;
     ensure!(held["isError"] == false && held["structuredContent"]["state"] == "held", "{held}");
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     let id = format!("id={}", text(&held["structuredContent"], "id"));
     let receipt = inspect(&[&call[..], &["receipt", "--tool-arg", &id, "--tool-arg", "wait=20"]].concat())?;
     ensure!(receipt["structuredContent"]["state"] == "sent", "{receipt}");
-    ensure!(house.arrived("team")?.concat().contains("Ready to deploy."), "{:?}", house.arrived("team")?);
-    house.stop().await;
+    ensure!(fixture.arrived("team")?.concat().contains("Ready to deploy."), "{:?}", fixture.arrived("team")?);
+    fixture.stop().await;
     Ok(())
 }

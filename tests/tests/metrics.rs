@@ -46,14 +46,14 @@ fn figures(of: &Client) -> Result<BTreeMap<String, f64>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_figure_agrees_with_what_happened_and_promtool_has_nothing_to_say() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let (agent, operator) = (house.agent("engineer").await?, house.operator()?);
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let (agent, operator) = (fixture.agent("engineer").await?, fixture.operator()?);
     let send = |message: &str| agent.send(&json!({"to": "local:team", "message": message}));
     let denied = send("One.")?;
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     agent.ended(text(&denied, "id"), "denied")?;
     let sent = send("Two.")?;
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&sent, "id"), "sent")?;
     let failed = send("[x]: https://hub.test")?;
     agent.ended(text(&failed, "id"), "failed")?;
@@ -89,9 +89,9 @@ async fn every_figure_agrees_with_what_happened_and_promtool_has_nothing_to_say(
     })?;
 
     // What was counted stays counted, also when the messages themselves are gone.
-    house.restart().await?;
-    operator_purges(&house.operator()?)?;
-    let after = figures(&house.operator()?)?;
+    fixture.restart().await?;
+    operator_purges(&fixture.operator()?)?;
+    let after = figures(&fixture.operator()?)?;
     let sent = "gatepost_messages_total{channel=\"local\",state=\"sent\"}";
     ensure!(after.get(sent) == Some(&1.0), "{after:#?}");
     Ok(())

@@ -14,21 +14,21 @@ use gatepost_tests::{
 #[tokio::test(flavor = "multi_thread")]
 async fn mosquitto_carries_the_main_job_as_the_embedded_broker_does() -> Result<()> {
     let broker = Mosquitto::start()?;
-    let mut house = TestHub::start_at(&broker, CONFIG).await?;
-    main_job::goes_well(&mut house).await
+    let mut fixture = TestHub::start_at(&broker, CONFIG).await?;
+    main_job::goes_well(&mut fixture).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hub_that_was_restarted_meets_its_companion_at_mosquitto_again() -> Result<()> {
     let broker = Mosquitto::start()?;
-    let mut house = TestHub::start_at(&broker, CONFIG).await?;
-    main_job::goes_well(&mut house).await?;
-    house.restart().await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start_at(&broker, CONFIG).await?;
+    main_job::goes_well(&mut fixture).await?;
+    fixture.restart().await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&serde_json::json!({"to": "local:late", "message": "Good night."}))?;
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let id = held["id"].as_str().unwrap_or("");
-    main_job::arrived_as_shown(&house, &agent.ended(id, "sent")?, &seen, "late")?;
+    main_job::arrived_as_shown(&fixture, &agent.ended(id, "sent")?, &seen, "late")?;
     Ok(())
 }
 
@@ -42,42 +42,42 @@ fn left(screen: &Screen) -> Option<u64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_goes_on_with_the_time_that_is_left_when_the_broker_comes_back() -> Result<()> {
     let broker = Mosquitto::start()?;
-    let mut house = TestHub::start_at(&broker, CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start_at(&broker, CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&serde_json::json!({"to": "local:team", "message": "Shall I?"}))?;
     let some_time = |screen: &Screen| left(screen).is_some_and(|left| left <= 597);
-    let before = left(&house.screen("the card, some seconds later", some_time)?).context("it has time")?;
+    let before = left(&fixture.screen("the card, some seconds later", some_time)?).context("it has time")?;
 
     let port = broker.stop();
-    house.screen("it cannot be decided", |screen| screen.footer.text.contains("OFFLINE"))?;
+    fixture.screen("it cannot be decided", |screen| screen.footer.text.contains("OFFLINE"))?;
     let said = eventually("nobody is here", || {
-        let said = house.cli(&["companion", "list"])?;
+        let said = fixture.cli(&["companion", "list"])?;
         Ok(Some(said).filter(|said| said.stderr.contains("nothing listens")))
     })?;
     ensure!(said.stderr.contains("the MQTT broker is away") && said.stdout.contains("offline"), "{said:?}");
     let _broker = Mosquitto::start_at(port)?;
     let after =
-        left(&house.screen("the same card", |screen| left(screen).is_some())?).context("it has time")?;
+        left(&fixture.screen("the same card", |screen| left(screen).is_some())?).context("it has time")?;
     ensure!(after < before && after > 500, "{after} of {before} seconds are left");
     eventually("it is here again", || {
-        let said = house.cli(&["companion", "list"])?;
+        let said = fixture.cli(&["companion", "list"])?;
         Ok((said.stdout.contains("online") && said.stderr.is_empty()).then_some(()))
     })?;
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(held["id"].as_str().unwrap_or(""), "sent")?;
-    main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
+    main_job::arrived_as_shown(&fixture, &sent, &seen, "team")?;
 
     // A restarted hub takes no time back either.
     let held = agent.send(&serde_json::json!({"to": "local:team", "message": "And this?"}))?;
-    let before = left(&house.screen("the card, some seconds later", some_time)?).context("it has time")?;
-    house.restart().await?;
+    let before = left(&fixture.screen("the card, some seconds later", some_time)?).context("it has time")?;
+    fixture.restart().await?;
     let after =
-        left(&house.screen("the card again", |screen| left(screen).is_some())?).context("it has time")?;
+        left(&fixture.screen("the card again", |screen| left(screen).is_some())?).context("it has time")?;
     ensure!(after <= before && after > 500, "{after} of {before} seconds are left");
-    house.decide(Verdict::Approve).await?;
-    let agent = house.agent("engineer").await?;
+    fixture.decide(Verdict::Approve).await?;
+    let agent = fixture.agent("engineer").await?;
     agent.ended(held["id"].as_str().unwrap_or(""), "sent")?;
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// How the hub reaches a broker by TLS, as lines of `[broker]`: at this host, trusting this authority, with this certificate.
@@ -106,9 +106,9 @@ async fn by_tls_with_a_certificate_of_its_own_a_hub_does_the_main_job_at_mosquit
     let way = way(&broker, "localhost", "ca", Some("hub"))?;
     let checked = check(&broker, &way, broker.hub_credentials().password)?;
     ensure!(checked.status == 0 && checked.stdout.contains("broker"), "{checked:?}");
-    let mut house = TestHub::start_at_by(&broker, CONFIG, &way).await?;
-    main_job::goes_well(&mut house).await?;
-    let listed = house.cli(&["companion", "list"])?;
+    let mut fixture = TestHub::start_at_by(&broker, CONFIG, &way).await?;
+    main_job::goes_well(&mut fixture).await?;
+    let listed = fixture.cli(&["companion", "list"])?;
     ensure!(listed.status == 0 && listed.stderr.is_empty(), "{listed:?}");
     Ok(())
 }
@@ -159,12 +159,12 @@ fn a_broker_that_is_not_the_one_or_that_does_not_know_the_hub_is_refused_and_the
 async fn a_hub_whose_broker_is_not_the_one_starts_says_so_and_asks_nobody() -> Result<()> {
     let broker = Mosquitto::start_secured()?;
     let way = way(&broker, "localhost", "other-ca", Some("hub"))?;
-    let mut house = TestHub::start_at_by(&broker, CONFIG, &way).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start_at_by(&broker, CONFIG, &way).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&serde_json::json!({"to": "local:team", "message": "Shall I?"}))?;
     ensure!(held["state"] == "held", "{held}");
     let listed = eventually("the list says why nobody is here", || {
-        let listed = house.cli(&["companion", "list"])?;
+        let listed = fixture.cli(&["companion", "list"])?;
         Ok(Some(listed).filter(|listed| listed.stderr.contains("set [broker] ca")))
     })?;
     ensure!(

@@ -111,51 +111,51 @@ fn check_warns_where_messages_need_a_person_and_nobody_is_paired() -> Result<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_away_revoked_or_not_allowed_is_not_said_to_be_asked() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
     let id = text(&held, "id").to_owned();
-    house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
+    fixture.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
     let told = agent.message(&id)?;
     ensure!(told["asked"] == json!({"needed": 1, "able": 1}), "{told}");
     ensure!(text(&told, "hint").starts_with("a person is being asked"), "{told}");
 
-    house.switch_off();
+    fixture.switch_off();
     let away = "no companion can be asked: 1 is not connected";
     eventually("its last will is heard", || {
         Ok((agent.message(&id)?["asked"]["problem"] == away).then_some(()))
     })?;
 
     // Its key was taken by a hub that takes software; this one does not any more.
-    house
+    fixture
         .restart_with(&CONFIG.replace("allow_software_companion = true", "allow_software_companion = false"))
         .await?;
-    let agent = house.agent("engineer").await?;
+    let agent = fixture.agent("engineer").await?;
     let why = "1 is software while [approval] allow_software_companion is off";
     let told = agent.message(&id)?;
     ensure!(
         text(&told["asked"], "problem").contains(why) && text(&told, "hint").contains("nobody can be asked"),
         "{told}"
     );
-    let listed = house.cli(&["companion", "list"])?.well()?;
+    let listed = fixture.cli(&["companion", "list"])?.well()?;
     ensure!(listed.contains("software  not allowed"), "{listed}");
-    house.cli(&["companion", "revoke", "test"])?.well()?;
+    fixture.cli(&["companion", "revoke", "test"])?.well()?;
     ensure!(agent.message(&id)?["asked"]["problem"] == NOBODY);
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_companion_where_two_must_approve_is_nobody_and_the_second_makes_the_difference() -> Result<()> {
-    let mut house = TestHub::start(&CONFIG.replace("[approval]", "[approval]\nquorum = 2")).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&CONFIG.replace("[approval]", "[approval]\nquorum = 2")).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
     let id = text(&held, "id");
-    house.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
+    fixture.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
     let told = agent.message(id)?;
     ensure!(text(&told, "hint").contains("nobody can be asked: 1 of 2 companions"), "{told}");
     ensure!((&told["asked"]["needed"], &told["asked"]["able"]) == (&json!(2), &json!(1)), "{told}");
 
-    let mut hall = house.join("hall").await?;
+    let mut hall = fixture.join("hall").await?;
     hall.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
     let told = agent.message(id)?;
     ensure!(told["asked"] == json!({"needed": 2, "able": 2}), "{told}");
@@ -164,10 +164,10 @@ async fn one_companion_where_two_must_approve_is_nobody_and_the_second_makes_the
     // The one that has approved need not be there any more.
     let told = agent.message(id)?;
     ensure!(told["asked"] == json!({"needed": 1, "able": 1}), "{told}");
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(id, "sent")?;
     ensure!(sent["decided_by_software"] == true && sent["asked"] == Value::Null, "{sent}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[test]

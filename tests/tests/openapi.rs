@@ -5,8 +5,8 @@ use std::{fs, path::Path, time::Instant};
 use anyhow::{Context as _, Result, ensure};
 use gatepost::message::schema::Message;
 use gatepost_tests::{
-    doubles::Desk,
     hub::{TestHub, client::text},
+    mocks::MockServer,
     peers::schemathesis,
 };
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ allow_software_companion = true
 "#;
 
 /// Channels that can more than the house's own, at a platform that agrees to everything.
-fn channels(folder: &Path, platform: &Desk) -> Result<String> {
+fn channels(folder: &Path, platform: &MockServer) -> Result<String> {
     let secret = |name: &str, holds: &str| -> Result<String> {
         let file = folder.join(name);
         fs::write(&file, holds)?;
@@ -129,7 +129,7 @@ fn with_examples(described: &mut Value) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_somebody_else_makes_up_are_answered_as_the_description_says() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let platform = Desk::open(|request| {
+    let platform = MockServer::open(|request| {
         // Discord is asked what a channel is; else by what each of the platforms names a message.
         let said = match request.path.strip_prefix("/channels/") {
             Some(id) if request.method == "GET" && !id.contains('/') => json!({"id": id, "type": 0}),
@@ -140,8 +140,8 @@ async fn calls_that_somebody_else_makes_up_are_answered_as_the_description_says(
         };
         (200, said)
     })?;
-    let mut house = TestHub::start(&format!("{CONFIG}{}", channels(folder.path(), &platform)?)).await?;
-    let (agent, operator) = (house.agent("engineer").await?, house.operator()?);
+    let mut fixture = TestHub::start(&format!("{CONFIG}{}", channels(folder.path(), &platform)?)).await?;
+    let (agent, operator) = (fixture.agent("engineer").await?, fixture.operator()?);
     let sent = agent.send_and_wait(&json!({"to": "local:team", "message": "Here I am."}))?;
     let companions = operator.get("/v1/companions")?.taken()?;
     let mut described = operator.get("/openapi.json")?.body;
@@ -168,14 +168,14 @@ async fn calls_that_somebody_else_makes_up_are_answered_as_the_description_says(
     // After all of that it still does its work.
     let sent = agent.send_and_wait(&json!({"to": "local:team", "message": "And still am."}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_method_that_is_not_described_is_refused_and_says_which_are() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let nobody = house.anybody(None)?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let nobody = fixture.anybody(None)?;
     let described = nobody.get("/openapi.json")?;
     ensure!(
         described.kind == "application/json" && described.body["openapi"] == "3.1.0",
@@ -191,7 +191,7 @@ async fn a_method_that_is_not_described_is_refused_and_says_which_are() -> Resul
             .join("/");
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             // On a connection of its own: the hub may end one when it has refused a call that it did not read to its end.
-            let status = house.anybody(None)?.raw(method, &path, &[], b"")?.status;
+            let status = fixture.anybody(None)?.raw(method, &path, &[], b"")?.status;
             match methods.get(&method.to_lowercase()) {
                 None => ensure!(status == 405, "{method} {path}: {status}"),
                 // A platform shows who it is in its own way.
@@ -205,6 +205,6 @@ async fn a_method_that_is_not_described_is_refused_and_says_which_are() -> Resul
             }
         }
     }
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }

@@ -19,28 +19,28 @@ use serde_json::{Value, json};
 
 const OLD: &str = "firmware is too old";
 
-fn listed(house: &TestHub, name: &str) -> Result<Value> {
-    let all = house.cli(&["companion", "list", "--json"])?.json()?;
+fn listed(fixture: &TestHub, name: &str) -> Result<Value> {
+    let all = fixture.cli(&["companion", "list", "--json"])?.json()?;
     let found = all.as_array().context("a list")?.iter().find(|one| text(one, "name") == name);
     found.cloned().with_context(|| format!("{name} is not in {all}"))
 }
 
 /// A hub whose one companion has older firmware: its keys, and the firmware as it runs.
-async fn house() -> Result<(TestHub, Client, Keys, Impostor)> {
-    let mut house = TestHub::start(CONFIG).await?;
-    house.switch_off();
-    let agent = house.agent("engineer").await?;
-    let (keys, old) = house.join_outdated("attic", OLDEST).await?;
-    eventually("it is listed", || Ok(Some(listed(&house, "attic")?).filter(|one| one["online"] == true)))?;
-    Ok((house, agent, keys, old))
+async fn fixture() -> Result<(TestHub, Client, Keys, Impostor)> {
+    let mut fixture = TestHub::start(CONFIG).await?;
+    fixture.switch_off();
+    let agent = fixture.agent("engineer").await?;
+    let (keys, old) = fixture.join_outdated("attic", OLDEST).await?;
+    eventually("it is listed", || Ok(Some(listed(&fixture, "attic")?).filter(|one| one["online"] == true)))?;
+    Ok((fixture, agent, keys, old))
 }
 
 /// What `gatepost check` says of this hub's configuration.
-fn checked(house: &TestHub) -> Result<String> {
-    let file = house.folder().path().join("checked.toml");
-    std::fs::write(&file, format!("{CONFIG}\n[hub]\ndata_dir = {:?}\n", house.data_dir()))?;
+fn checked(fixture: &TestHub) -> Result<String> {
+    let file = fixture.folder().path().join("checked.toml");
+    std::fs::write(&file, format!("{CONFIG}\n[hub]\ndata_dir = {:?}\n", fixture.data_dir()))?;
     let file = file.to_str().context("a path")?;
-    let ended = house.cli(&["--config", file, "check", "--offline"])?;
+    let ended = fixture.cli(&["--config", file, "check", "--offline"])?;
     Ok(ended.stdout + &ended.stderr)
 }
 
@@ -53,7 +53,7 @@ fn offers(old: &Impostor) -> Vec<Offer> {
 
 /// What it decides without a look, in its session.
 fn blindly(
-    house: &TestHub,
+    fixture: &TestHub,
     keys: &Keys,
     old: &Impostor,
     request: RequestId,
@@ -61,41 +61,41 @@ fn blindly(
 ) -> Result<Decision> {
     let key = SigningKey::from_bytes(&keys.sign);
     let device = gatepost_link::decision::PublicKey(key.verifying_key().to_bytes());
-    let (hub, session) = (house.hub()?.key(), old.session()?);
+    let (hub, session) = (fixture.hub()?.key(), old.session()?);
     Ok(Statement { hub, device, request, document, verdict: Verdict::Approve, counter: 7, session }
         .sign(&key))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_older_firmware_approves_blindly_is_not_sent_and_everybody_is_told_why() -> Result<()> {
-    let (house, agent, keys, old) = house().await?;
+    let (fixture, agent, keys, old) = fixture().await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
     let id = text(&held, "id");
     ensure!(text(&held["asked"], "problem").contains("1 has firmware that is too old: update it"), "{held}");
 
     // Older firmware says of its display that it works only after it did not, and is not believed.
     old.say(&Up::Display { works: true })?;
-    let approval = database::approval(&house.database()?, id)?;
+    let approval = database::approval(&fixture.database()?, id)?;
     let digest = Digest::of(&approval.document);
-    old.say_decision(blindly(&house, &keys, &old, approval.request, digest)?)?;
-    let refused = eventually("the approval is refused", || Ok(house.audit("decision.rejected")?.pop()))?;
+    old.say_decision(blindly(&fixture, &keys, &old, approval.request, digest)?)?;
+    let refused = eventually("the approval is refused", || Ok(fixture.audit("decision.rejected")?.pop()))?;
     ensure!(refused.detail["why"].as_str().is_some_and(|why| why.contains(OLD)), "{refused:?}");
-    ensure!(agent.message(id)?["state"] == "held" && house.arrived("team")?.is_empty());
+    ensure!(agent.message(id)?["state"] == "held" && fixture.arrived("team")?.is_empty());
 
-    let attic = listed(&house, "attic")?;
+    let attic = listed(&fixture, "attic")?;
     ensure!(attic["able"] == false && text(&attic, "unable_because").contains(OLD), "{attic}");
-    let table = house.cli(&["companion", "list"])?.well()?;
+    let table = fixture.cli(&["companion", "list"])?.well()?;
     ensure!(table.lines().any(|row| row.starts_with("attic") && row.contains("too old")), "{table}");
-    let figures = house.operator()?.get("/metrics")?;
+    let figures = fixture.operator()?.get("/metrics")?;
     ensure!(figures.body.as_str().is_some_and(|all| all.contains("\ngatepost_companions_able 0\n")));
-    let said = checked(&house)?;
+    let said = checked(&fixture)?;
     ensure!(said.contains("firmware that is too old"), "{said}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn older_firmware_shows_one_card_that_says_what_to_do_and_never_a_message() -> Result<()> {
-    let (house, agent, keys, old) = house().await?;
+    let (fixture, agent, keys, old) = fixture().await?;
     let offer = eventually("a card", || Ok(offers(&old).pop()))?;
     let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
     let length = usize::try_from(offer.length)?;
@@ -114,7 +114,7 @@ async fn older_firmware_shows_one_card_that_says_what_to_do_and_never_a_message(
     ensure!(shown.parts[0].text.contains("too old") && shown.parts[0].text.contains("cable"), "{shown:?}");
 
     // A hold on it is nothing; it closes, and is not shown again in this session.
-    old.say_decision(blindly(&house, &keys, &old, offer.request, offer.document)?)?;
+    old.say_decision(blindly(&fixture, &keys, &old, offer.request, offer.document)?)?;
     eventually("it closes", || {
         let closed = |frame: &Down<'_>| matches!(frame, Down::Withdraw { request, reason: Withdrawal::Cancelled } if *request == offer.request);
         Ok((old.frames(closed) == 1).then_some(()))
@@ -125,20 +125,20 @@ async fn older_firmware_shows_one_card_that_says_what_to_do_and_never_a_message(
         Ok((old.frames(|frame| matches!(frame, Down::Status(report) if report.held == 2)) > 0).then_some(()))
     })?;
     ensure!(offers(&old).len() == 1, "{:?}", offers(&old));
-    ensure!(house.audit("decision.rejected")?.is_empty());
+    ensure!(fixture.audit("decision.rejected")?.is_empty());
 
     // With new firmware it is the same companion, and is asked.
     drop(old);
-    let attic = house.updated("attic", keys)?;
+    let attic = fixture.updated("attic", keys)?;
     eventually("it can be asked", || {
-        Ok(Some(()).filter(|()| listed(&house, "attic").is_ok_and(|it| it["able"] == true)))
+        Ok(Some(()).filter(|()| listed(&fixture, "attic").is_ok_and(|it| it["able"] == true)))
     })?;
     for held in [&held, &other] {
         attic.screen("a card", |screen| matches!(screen.view, View::Card(_)))?;
         attic.decide(Verdict::Approve).await?;
         agent.ended(text(held, "id"), "sent")?;
     }
-    let said = checked(&house)?;
+    let said = checked(&fixture)?;
     ensure!(!said.contains("too old"), "{said}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }

@@ -7,9 +7,9 @@ use std::{fs, sync::Arc, thread};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    doubles::{Desk, bluebubbles},
     hub::{Client, SpawnedHub, client::text},
-    peers::{Double, Slack},
+    mocks::{MockServer, bluebubbles},
+    peers::{Mock, Slack},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -44,13 +44,13 @@ fn on_imessage(message: &str) -> [Value; 4] {
     ]
 }
 
-fn imessage(desk: &Desk, agents: &str) -> Result<(TempDir, SpawnedHub)> {
+fn imessage(server: &MockServer, agents: &str) -> Result<(TempDir, SpawnedHub)> {
     let secrets = tempfile::tempdir()?;
     let password = secrets.path().join("password");
     fs::write(&password, bluebubbles::PASSWORD)?;
     let config = format!(
         "{agents}\n[channels.imessage.mac]\nurl = \"{}\"\npassword = \"file:{}\"\n",
-        desk.url(),
+        server.url(),
         password.display()
     );
     Ok((secrets, SpawnedHub::start(&config)?))
@@ -72,13 +72,13 @@ decorate = false
 #[test]
 fn a_message_of_another_conversation_is_not_touched_by_its_guid() -> Result<()> {
     // Ben's own, which nobody handed in: the server alone knows where it is.
-    let desk = bluebubbles::holding(&[(&format!("iMessage;-;{BEN}"), "BENS-1")])?;
-    let (_secrets, hub) = imessage(&desk, TWO)?;
+    let server = bluebubbles::holding(&[(&format!("iMessage;-;{BEN}"), "BENS-1")])?;
+    let (_secrets, hub) = imessage(&server, TWO)?;
     let (engineer, courier) = (hub.agent("engineer")?, hub.agent("courier")?);
     let to_ben =
         id_of(&courier.send_and_wait(&json!({"to": format!("imessage:{BEN}"), "message": "Buy."}))?)?;
     let context = turn(&hub, "imessage", ANN, json!({}))?;
-    let before = requests(&desk);
+    let before = requests(&server);
     for message in [to_ben.as_str(), "BENS-1", "no-such-guid"] {
         for call in on_imessage(message) {
             let call = with(&call, json!({"to": "current", "context": context}));
@@ -91,7 +91,7 @@ fn a_message_of_another_conversation_is_not_touched_by_its_guid() -> Result<()> 
             ensure!(dry.body["ok"] == false, "a dry run allows it: {}", dry.body);
         }
     }
-    ensure!(requests(&desk) == before, "something was done: {:?}", requests(&desk));
+    ensure!(requests(&server) == before, "something was done: {:?}", requests(&server));
     Ok(())
 }
 
@@ -99,8 +99,8 @@ fn a_message_of_another_conversation_is_not_touched_by_its_guid() -> Result<()> 
 fn a_message_of_its_own_conversation_is_touched_without_asking_and_anothers_there_after_asking() -> Result<()>
 {
     let chat = format!("iMessage;-;{ANN}");
-    let desk = bluebubbles::holding(&[(&chat, "ANNS-1"), (&chat, "HEARD-1")])?;
-    let (_secrets, hub) = imessage(&desk, TWO)?;
+    let server = bluebubbles::holding(&[(&chat, "ANNS-1"), (&chat, "HEARD-1")])?;
+    let (_secrets, hub) = imessage(&server, TWO)?;
     let engineer = hub.agent("engineer")?;
     let context = turn(&hub, "imessage", ANN, json!({"messageId": "HEARD-1"}))?;
     let here = json!({"to": "current", "context": context});
@@ -110,17 +110,18 @@ fn a_message_of_its_own_conversation_is_touched_without_asking_and_anothers_ther
             id_of(&engineer.send_and_wait(&with(&call, here.clone()))?)?;
         }
     }
-    ensure!(asked(&desk) == 0, "the platform was asked of what the hub knows");
+    ensure!(asked(&server) == 0, "the platform was asked of what the hub knows");
     for call in on_imessage("ANNS-1") {
         id_of(&engineer.send_and_wait(&with(&call, here.clone()))?)?;
     }
-    ensure!(asked(&desk) > 0, "nobody asked");
+    ensure!(asked(&server) > 0, "nobody asked");
     Ok(())
 }
 
 /// Requests that do something.
-fn requests(desk: &Desk) -> Vec<String> {
-    desk.heard()
+fn requests(server: &MockServer) -> Vec<String> {
+    server
+        .heard()
         .iter()
         .filter(|request| request.method == "POST")
         .map(|request| request.path.clone())
@@ -128,9 +129,9 @@ fn requests(desk: &Desk) -> Vec<String> {
 }
 
 /// Questions about one message.
-fn asked(desk: &Desk) -> usize {
+fn asked(server: &MockServer) -> usize {
     let of_one = |path: &str| path.starts_with("/api/v1/message/");
-    desk.heard().iter().filter(|request| request.method == "GET" && of_one(&request.path)).count()
+    server.heard().iter().filter(|request| request.method == "GET" && of_one(&request.path)).count()
 }
 
 const FORUM: &str = "-1001000000001";
@@ -168,12 +169,12 @@ fn held_with(agent: &Client, call: &Value, words: &str) -> Result<()> {
 
 #[test]
 fn a_turn_in_a_topic_touches_messages_of_that_topic_alone() -> Result<()> {
-    let (double, folder) = (Double::telegram()?, Arc::new(tempfile::tempdir()?));
-    fs::write(folder.path().join("token"), double.token())?;
+    let (mock, folder) = (Mock::telegram()?, Arc::new(tempfile::tempdir()?));
+    fs::write(folder.path().join("token"), mock.token())?;
     let channel = format!(
         "{BOUND}[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"{}\"\n",
         folder.path().join("token").display(),
-        double.base_url()
+        mock.base_url()
     );
     let hub = SpawnedHub::start(&channel)?;
     let (engineer, courier) = (hub.agent("engineer")?, hub.agent("courier")?);
@@ -188,13 +189,13 @@ fn a_turn_in_a_topic_touches_messages_of_that_topic_alone() -> Result<()> {
     let (of_june, of_july) = (in_topic(&june)?, in_topic(&july)?);
     let context = turn(&hub, "telegram", FORUM, json!({"threadId": june}))?;
     let here = json!({"to": "current", "context": context});
-    let before = double.heard()?.len();
+    let before = mock.heard()?.len();
     for call in all(&of_july) {
         held_with(&engineer, &with(&call, here.clone()), "another thread")?;
     }
     // Nobody can say in which topic a message is that the hub neither sent nor heard.
     held_with(&engineer, &with(&all("4711")[0], here.clone()), "not known")?;
-    ensure!(double.heard()?.len() == before, "something was done");
+    ensure!(mock.heard()?.len() == before, "something was done");
     for call in all(&of_june) {
         id_of(&engineer.send_and_wait(&with(&call, here.clone()))?)?;
     }

@@ -37,11 +37,11 @@ async fn hold(companion: &Companion) -> Result<()> {
 }
 
 /// A companion with the name `shelf` that was just paired, and is in a session.
-async fn paired(house: &TestHub) -> Result<Companion> {
-    let newcomer = house.newcomer("shelf")?;
+async fn paired(fixture: &TestHub) -> Result<Companion> {
+    let newcomer = fixture.newcomer("shelf")?;
     shows(&newcomer, "it is not paired", |view| *view == View::Unpaired)?;
     let (paired, shown) = thread::scope(|scope| {
-        let shell = scope.spawn(|| house.cli_told(&["companion", "pair", "--name", "shelf"], b"yes\n"));
+        let shell = scope.spawn(|| fixture.cli_told(&["companion", "pair", "--name", "shelf"], b"yes\n"));
         let shown = number(&newcomer);
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(hold(&newcomer)))?;
         anyhow::Ok((shell.join().expect("it does not panic")?, shown?))
@@ -56,67 +56,67 @@ async fn paired(house: &TestHub) -> Result<Companion> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_companion_that_was_paired_over_the_broker_approves_a_message_and_remembers_the_hub() -> Result<()>
 {
-    let mut house = TestHub::start(CONFIG).await?;
-    house.switch_off();
-    let newcomer = paired(&house).await?;
-    let added = house.audit("device.added")?.pop().context("a row")?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    fixture.switch_off();
+    let newcomer = paired(&fixture).await?;
+    let added = fixture.audit("device.added")?.pop().context("a row")?;
     ensure!(added.detail["name"] == "shelf" && added.detail["software"] == true, "{added:?}");
 
-    let agent = house.agent("engineer").await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "local:team", "message": "Shall I?"}))?;
     let seen = person::decide(&newcomer, Verdict::Approve, PATIENCE).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
+    main_job::arrived_as_shown(&fixture, &sent, &seen, "team")?;
 
     // Both keep what they know.
     drop(newcomer);
-    house.restart().await?;
-    house.switch_off();
-    let (again, agent) = (house.newcomer("shelf")?, house.agent("engineer").await?);
+    fixture.restart().await?;
+    fixture.switch_off();
+    let (again, agent) = (fixture.newcomer("shelf")?, fixture.agent("engineer").await?);
     shows(&again, "it is in a session", |view| *view == View::Idle)?;
     let held = agent.send(&json!({"to": "local:team", "message": "And now?"}))?;
     person::decide(&again, Verdict::Deny, PATIENCE).await?;
     agent.ended(text(&held, "id"), "denied")?;
 
     // A revoked one can be paired again, as another device.
-    house.cli(&["companion", "revoke", "shelf"])?.well()?;
+    fixture.cli(&["companion", "revoke", "shelf"])?.well()?;
     shows(&again, "it has forgotten the hub", |view| *view == View::Unpaired)?;
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_companion_that_was_revoked_while_it_was_away_says_so_when_it_is_back() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    house.switch_off();
-    let away = paired(&house).await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    fixture.switch_off();
+    let away = paired(&fixture).await?;
     drop(away);
-    house.cli(&["companion", "revoke", "shelf"])?.well()?;
-    let back = house.newcomer("shelf")?;
+    fixture.cli(&["companion", "revoke", "shelf"])?.well()?;
+    let back = fixture.newcomer("shelf")?;
     shows(&back, "it is not let in", |view| *view == View::Fault(Fault::Login))?;
     // The broker is not the hub: nothing is forgotten by its word. The person at the device can.
     for button in [Button::Approve, Button::Deny] {
         back.buttons().send((button, Edge::Pressed)).await?;
     }
     shows(&back, "it has forgotten the hub", |view| *view == View::Unpaired)?;
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_no_on_either_side_pairs_nobody_and_is_written_down() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    house.switch_off();
-    let before = house.audit("device.added")?.len();
-    let newcomer = house.newcomer("shelf")?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    fixture.switch_off();
+    let before = fixture.audit("device.added")?.len();
+    let newcomer = fixture.newcomer("shelf")?;
     for (typed, why) in [(&b"no\n"[..], "another one"), (b"", "another one"), (b"000000\n", "another one")] {
-        let refused = house.cli_told(&["companion", "pair"], typed)?;
+        let refused = fixture.cli_told(&["companion", "pair"], typed)?;
         ensure!(refused.status == 1 && refused.stderr.contains(why), "{refused:?}");
         shows(&newcomer, "it was not paired", |view| *view == View::Fault(Fault::Pairing))?;
         shows(&newcomer, "and says so no more", |view| *view == View::Unpaired)?;
     }
-    ensure!(house.audit("device.added")?.len() == before && house.audit("pairing.failed")?.len() == 3);
+    ensure!(fixture.audit("device.added")?.len() == before && fixture.audit("pairing.failed")?.len() == 3);
 
     // The person at the device says that it is another number.
-    let operator = house.operator()?;
+    let operator = fixture.operator()?;
     let shown = operator.post("/v1/pairing", &json!({}))?.taken()?;
     ensure!(text(&shown, "code").parse::<u32>()? == number(&newcomer)?, "{shown}");
     let busy = operator.post("/v1/pairing", &json!({}))?;
@@ -126,17 +126,17 @@ async fn a_no_on_either_side_pairs_nobody_and_is_written_down() -> Result<()> {
         buttons.send((Button::Deny, edge)).await?;
     }
     let path = format!("/v1/pairing/{}", text(&shown, "code"));
-    eventually("the attempt is over", || Ok(house.audit("pairing.failed")?.get(3).cloned()))?;
+    eventually("the attempt is over", || Ok(fixture.audit("pairing.failed")?.get(3).cloned()))?;
     let late = operator.post(&path, &json!({"same": true}))?;
     ensure!(late.status == 404, "{late:?}");
-    ensure!(house.audit("device.added")?.len() == before);
+    ensure!(fixture.audit("device.added")?.len() == before);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_pairs_nobody() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     for path in ["/v1/pairing", "/v1/pairing/0"] {
         let refused = agent.post(path, &json!({"same": true}))?;
         ensure!(refused.status == 403, "{refused:?}");

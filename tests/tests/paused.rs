@@ -7,8 +7,8 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    doubles::{Answer, Desk},
     hub::{Client, SpawnedHub, client::text, eventually},
+    mocks::{Answer, MockServer},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -34,8 +34,8 @@ fn config(secrets: &TempDir, url: &str) -> Result<String> {
 }
 
 /// Sends a message that is answered "not before then"; its id.
-fn refused(desk: &Desk, agent: &Client, retry_after: &'static str) -> Result<String> {
-    desk.next([Answer::With(429, retry_after, json!({"error": "too much of Ann's tea"}))]);
+fn refused(server: &MockServer, agent: &Client, retry_after: &'static str) -> Result<String> {
+    server.next([Answer::With(429, retry_after, json!({"error": "too much of Ann's tea"}))]);
     let sent = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
     let id = text(&sent, "id").to_owned();
     eventually("the hub has heard it", || Ok(agent.message(&id)?["paused_until"].is_string().then_some(())))?;
@@ -62,12 +62,12 @@ fn paused_for(hub: &SpawnedHub) -> Result<Option<f64>> {
 
 #[test]
 fn a_pause_of_a_week_is_told_to_whoever_waits_or_looks() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
-    let mut hub = SpawnedHub::start(&config(&secrets, &desk.url())?)?;
+    let (server, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
+    let mut hub = SpawnedHub::start(&config(&secrets, &server.url())?)?;
     let (agent, operator) = (hub.agent("courier")?, hub.operator()?);
     ensure!(said_to(&agent)?["ready"] == true && paused_for(&hub)?.is_none());
-    let asked_before = desk.heard().len();
-    let first = refused(&desk, &agent, "Retry-After: 604800")?;
+    let asked_before = server.heard().len();
+    let first = refused(&server, &agent, "Retry-After: 604800")?;
 
     // Whoever was refused hears the platform's words, everybody else only until when.
     let waits = agent.message(&first)?;
@@ -103,7 +103,11 @@ fn a_pause_of_a_week_is_told_to_whoever_waits_or_looks() -> Result<()> {
     ensure!(text(&to_operator, "said").contains("Ann"), "{to_operator}");
     let checked = hub.cli(&["check"])?;
     ensure!(checked.stdout.contains("NOT READY") && checked.stdout.contains(ASKED), "{checked:?}");
-    ensure!(desk.heard().len() == asked_before + 1, "the platform was asked meanwhile: {:?}", desk.heard());
+    ensure!(
+        server.heard().len() == asked_before + 1,
+        "the platform was asked meanwhile: {:?}",
+        server.heard()
+    );
 
     let left = paused_for(&hub)?.context("no figure")?;
     ensure!((WEEK - 60.0..=WEEK + 1.0).contains(&left), "{left}");
@@ -120,10 +124,10 @@ fn a_pause_of_a_week_is_told_to_whoever_waits_or_looks() -> Result<()> {
 
 #[test]
 fn a_pause_that_ends_before_the_deadline_does_not_say_that_the_message_expires() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
-    let hub = SpawnedHub::start(&config(&secrets, &desk.url())?)?;
+    let (server, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
+    let hub = SpawnedHub::start(&config(&secrets, &server.url())?)?;
     let agent = hub.agent("courier")?;
-    let id = refused(&desk, &agent, "Retry-After: 3")?;
+    let id = refused(&server, &agent, "Retry-After: 3")?;
     let waits = agent.message(&id)?;
     ensure!(
         text(&waits, "reason").starts_with(ASKED) && !waits["reason"].to_string().contains("expires"),
@@ -139,10 +143,10 @@ fn a_pause_that_ends_before_the_deadline_does_not_say_that_the_message_expires()
 
 #[test]
 fn a_message_whose_time_is_over_during_a_pause_says_what_it_waited_for() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
-    let hub = SpawnedHub::start(&config(&secrets, &desk.url())?)?;
+    let (server, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
+    let hub = SpawnedHub::start(&config(&secrets, &server.url())?)?;
     let agent = hub.agent("courier")?;
-    refused(&desk, &agent, "Retry-After: 604800")?;
+    refused(&server, &agent, "Retry-After: 604800")?;
     let sent = agent.send(&json!({"to": "webhook:cellar", "message": "Wine?", "ttlSeconds": 2}))?;
     let since = Instant::now();
     let expired = agent.ended(text(&sent, "id"), "failed")?;
@@ -153,7 +157,7 @@ fn a_message_whose_time_is_over_during_a_pause_says_what_it_waited_for() -> Resu
 
 #[test]
 fn a_pause_is_for_the_server_that_asked_and_for_no_other_that_the_account_is_led_to() -> Result<()> {
-    let (old, new) = (Desk::saying(json!({}))?, Desk::saying(json!({}))?);
+    let (old, new) = (MockServer::saying(json!({}))?, MockServer::saying(json!({}))?);
     let secrets = tempfile::tempdir()?;
     let mut hub = SpawnedHub::start(&config(&secrets, &old.url())?)?;
     let agent = hub.agent("courier")?;

@@ -26,20 +26,20 @@ fn verify(database: &Path, key: &str, rest: &[&str]) -> Result<Ended> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn decisions_and_documents_are_verified_and_whatever_was_touched_is_named() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let mut ids = vec![];
     for (message, verdict, end) in
         [("The first.", Verdict::Approve, "sent"), ("The second.", Verdict::Deny, "denied")]
     {
         let held = agent.send(&json!({"to": "local:team", "message": message}))?;
-        house.decide(verdict).await?;
+        fixture.decide(verdict).await?;
         agent.ended(text(&held, "id"), end)?;
         ids.push(text(&held, "id").to_owned());
     }
-    let (key, device) = (to_hex(&house.hub()?.key().0), to_hex(&house.device().0));
-    let database = house.data_dir().join("gatepost.db");
-    house.stop().await;
+    let (key, device) = (to_hex(&fixture.hub()?.key().0), to_hex(&fixture.device().0));
+    let database = fixture.data_dir().join("gatepost.db");
+    fixture.stop().await;
 
     let whole = verify(&database, &key, &["--json"])?.json()?;
     ensure!(whole["ok"] == true && whole["faults"] == json!([]), "{whole}");
@@ -48,7 +48,7 @@ async fn decisions_and_documents_are_verified_and_whatever_was_touched_is_named(
     ensure!(said.stdout.contains("2 decisions are their devices' own"), "{said:?}");
 
     let (sent, denied) = (&ids[0], &ids[1]);
-    let copy = house.folder().path().join("copy.db");
+    let copy = fixture.folder().path().join("copy.db");
     for (sql, named) in [
         (
             "UPDATE approvals SET verdict = 'approve'".to_owned(),
@@ -86,18 +86,18 @@ async fn decisions_and_documents_are_verified_and_whatever_was_touched_is_named(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_audit_that_was_emptied_or_cut_and_messages_that_were_altered_are_named() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     let mut ids = vec![];
     for message in ["The first.", "The second."] {
         let held = agent.send(&json!({"to": "local:team", "message": message}))?;
-        house.decide(Verdict::Approve).await?;
+        fixture.decide(Verdict::Approve).await?;
         agent.ended(text(&held, "id"), "sent")?;
         ids.push(text(&held, "id").to_owned());
     }
-    let key = to_hex(&house.hub()?.key().0);
-    let database = house.data_dir().join("gatepost.db");
-    house.stop().await;
+    let key = to_hex(&fixture.hub()?.key().0);
+    let database = fixture.data_dir().join("gatepost.db");
+    fixture.stop().await;
     let whole = verify(&database, &key, &["--json"])?.json()?;
     ensure!(whole["ok"] == true && whole["messages"] == 2 && whole["unhashed"] == 0, "{whole}");
 
@@ -107,7 +107,7 @@ async fn an_audit_that_was_emptied_or_cut_and_messages_that_were_altered_are_nam
         let row = format!("(SELECT seq FROM audit WHERE message = '{second}' AND event = '{event}')");
         format!("DELETE FROM checkpoints WHERE seq >= {row}; DELETE FROM audit WHERE seq >= {row}")
     };
-    let copy = house.folder().path().join("copy.db");
+    let copy = fixture.folder().path().join("copy.db");
     for (sql, named) in [
         (
             "DELETE FROM audit; DELETE FROM checkpoints".to_owned(),

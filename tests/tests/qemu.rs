@@ -28,12 +28,12 @@ limit = 800
 "#;
 
 /// A hub, its agent, and a board that waits for something to decide.
-async fn house(config: &str) -> Result<(TestHub, Client, Board)> {
-    let mut house = TestHub::start(config).await?;
-    let agent = house.agent("engineer").await?;
-    let mut board = house.board("board").await?;
+async fn fixture(config: &str) -> Result<(TestHub, Client, Board)> {
+    let mut fixture = TestHub::start(config).await?;
+    let agent = fixture.agent("engineer").await?;
+    let mut board = fixture.board("board").await?;
     board.view("the board is in a session", |view| view == "Idle")?;
-    Ok((house, agent, board))
+    Ok((fixture, agent, board))
 }
 
 /// Holds a message; returns its id.
@@ -75,12 +75,12 @@ fn a_device_that_loses_its_power_is_the_same_device_afterwards() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_device_is_paired_by_the_number_on_both_sides_and_decides() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    let mut board = house.new_board()?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    let mut board = fixture.new_board()?;
     board.view("it is not paired", |view| view == "Unpaired")?;
     let (paired, shown) = thread::scope(|scope| {
-        let shell = scope.spawn(|| house.cli_told(&["companion", "pair", "--name", "shelf"], b"yes\n"));
+        let shell = scope.spawn(|| fixture.cli_told(&["companion", "pair", "--name", "shelf"], b"yes\n"));
         let shown = board.view("the number", |view| view.starts_with("Pairing"))?;
         board.qemu()?.hold()?;
         anyhow::Ok((shell.join().expect("it does not panic")?, shown))
@@ -106,31 +106,31 @@ async fn a_new_device_is_paired_by_the_number_on_both_sides_and_decides() -> Res
 #[tokio::test(flavor = "multi_thread")]
 async fn what_stands_on_the_screen_is_approved_by_a_hold_and_arrives_and_a_denied_message_does_not()
 -> Result<()> {
-    let (house, agent, mut board) = house(CONFIG).await?;
+    let (fixture, agent, mut board) = fixture(CONFIG).await?;
     let id = ask(&agent, &report())?;
     let pages = board.approve()?;
     board.qemu()?.shows("approved-2")?;
     agent.ended(&id, "sent")?;
-    let approval = database::approval(&house.database()?, &id)?;
+    let approval = database::approval(&fixture.database()?, &id)?;
     shows_document(&pages, &approval.document)?;
     ensure!(
-        approval.is_signed(house.hub()?.key(), board.device()?, Verdict::Approve),
+        approval.is_signed(fixture.hub()?.key(), board.device()?, Verdict::Approve),
         "it is the board's own"
     );
-    let arrived = house.arrived("team")?;
+    let arrived = fixture.arrived("team")?;
     ensure!(arrived.len() > 2 && arrived.concat().contains("rsync -a src/60 dst/60"), "{arrived:?}");
 
     let id = ask(&agent, "The door code is 4711.")?;
     board.deny()?;
     board.qemu()?.shows("denied-2")?;
     agent.ended(&id, "denied")?;
-    ensure!(house.arrived("team")? == arrived, "something of a denied message arrived");
-    house.audit_is_whole().await
+    ensure!(fixture.arrived("team")? == arrived, "something of a denied message arrived");
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn presses_that_are_no_approval_approve_nothing() -> Result<()> {
-    let (house, agent, mut board) = house(CONFIG).await?;
+    let (fixture, agent, mut board) = fixture(CONFIG).await?;
     let long = Duration::from_millis(buttons::HOLD + 500);
     // Down before the card, and held long after it opened.
     board.qemu()?.button(Button::Approve, Edge::Pressed)?;
@@ -156,7 +156,7 @@ async fn presses_that_are_no_approval_approve_nothing() -> Result<()> {
     board.qemu()?.button(Button::Approve, Edge::Released)?;
     board.read()?;
     still_held(&agent, &id)?;
-    ensure!(house.arrived("team")?.is_empty() && house.audit("decision.rejected")?.is_empty());
+    ensure!(fixture.arrived("team")?.is_empty() && fixture.audit("decision.rejected")?.is_empty());
     // And it can be approved all the same.
     board.approve()?;
     agent.ended(&id, "sent")?;
@@ -165,35 +165,35 @@ async fn presses_that_are_no_approval_approve_nothing() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_that_nobody_answers_expires() -> Result<()> {
-    let (house, agent, mut board) = house(&CONFIG.replace("10m", "4s")).await?;
+    let (fixture, agent, mut board) = fixture(&CONFIG.replace("10m", "4s")).await?;
     let id = ask(&agent, "Anybody there?")?;
     board.card()?;
     board.qemu()?.shows("closed-expired")?;
     agent.ended(&id, "expired")?;
-    ensure!(house.arrived("team")?.is_empty());
+    ensure!(fixture.arrived("team")?.is_empty());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_screen_cannot_show_honestly_is_shown_as_its_number() -> Result<()> {
-    let (house, agent, mut board) = house(CONFIG).await?;
+    let (fixture, agent, mut board) = fixture(CONFIG).await?;
     let id = ask(&agent, "Pay 1\u{200b}00 \u{202e}001\u{202c} to مرحبا 👍🏽, Ελλάδα, Україна")?;
     let pages = board.approve()?;
     agent.ended(&id, "sent")?;
-    let shown = shows_document(&pages, &database::approval(&house.database()?, &id)?.document)?;
+    let shown = shows_document(&pages, &database::approval(&fixture.database()?, &id)?.document)?;
     let shown: String = shown.split_whitespace().collect();
     for wanted in
         ["1<U+200B>00", "<U+202E>001<U+202C>", "<U+0645>", "<U+1F44D>", "<U+1F3FD>", "Ελλάδα,Україна"]
     {
         ensure!(shown.contains(wanted), "{wanted} in {shown}");
     }
-    ensure!(house.arrived("team")?.len() == 1);
+    ensure!(fixture.arrived("team")?.len() == 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_outlives_its_broker_its_hub_and_its_boards_power() -> Result<()> {
-    let (mut house, agent, mut board) = house(CONFIG).await?;
+    let (mut fixture, agent, mut board) = fixture(CONFIG).await?;
     let first = ask(&agent, "The first.")?;
     board.approve()?;
     agent.ended(&first, "sent")?;
@@ -204,13 +204,13 @@ async fn a_card_outlives_its_broker_its_hub_and_its_boards_power() -> Result<()>
     board.view("the card cannot be decided", |view| view.contains("deniable: false"))?;
     // A decision that nobody can take is none.
     board.qemu()?.hold()?;
-    board.plug(&house)?;
+    board.plug(&fixture)?;
     board.card()?;
     still_held(&agent, &id)?;
 
-    house.restart().await?;
-    let agent = house.agent("engineer").await?;
-    board.plug(&house)?;
+    fixture.restart().await?;
+    let agent = fixture.agent("engineer").await?;
+    board.plug(&fixture)?;
     board.card()?;
     still_held(&agent, &id)?;
 
@@ -219,23 +219,23 @@ async fn a_card_outlives_its_broker_its_hub_and_its_boards_power() -> Result<()>
     board.switch_on()?;
     board.approve()?;
     agent.ended(&id, "sent")?;
-    ensure!(house.arrived("team")? == ["[engineer] The first.", "[engineer] The second."]);
+    ensure!(fixture.arrived("team")? == ["[engineer] The first.", "[engineer] The second."]);
 
-    let db = house.database()?;
+    let db = fixture.database()?;
     let counter = |id: &str| anyhow::Ok(database::approval(&db, id)?.given()?.0.counter);
     ensure!(counter(&id)? > counter(&first)?, "the counter went on over the power cut");
-    ensure!(house.audit("decision.rejected")?.is_empty());
-    house.audit_is_whole().await
+    ensure!(fixture.audit("decision.rejected")?.is_empty());
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_man_on_the_broker_reads_nothing_gets_nothing_approved_and_is_reported() -> Result<()> {
-    let (house, agent, mut board) = house(CONFIG).await?;
-    let mallory = house.eavesdropper_on(board.device()?)?;
+    let (fixture, agent, mut board) = fixture(CONFIG).await?;
+    let mallory = fixture.eavesdropper_on(board.device()?)?;
     // He hears the handshake too.
     board.unplug();
     board.view("the board is alone", |view| view == "Offline")?;
-    board.plug(&house)?;
+    board.plug(&fixture)?;
     board.view("the board is in a session", |view| view == "Idle")?;
     let first = ask(&agent, "The safe opens at eight.")?;
     board.approve()?;
@@ -267,23 +267,23 @@ async fn a_man_on_the_broker_reads_nothing_gets_nothing_approved_and_is_reported
     }
     to_hub(b"the last")?;
     eventually("all of it was carried", || Ok(mallory.up().contains(&b"the last".to_vec()).then_some(())))?;
-    let reported = || Ok((!house.audit("link.refused")?.is_empty()).then_some(()));
+    let reported = || Ok((!fixture.audit("link.refused")?.is_empty()).then_some(()));
     eventually("it is reported", reported)?;
     still_held(&agent, &second)?;
-    ensure!(house.arrived("team")? == ["[engineer] The safe opens at eight."]);
+    ensure!(fixture.arrived("team")? == ["[engineer] The safe opens at eight."]);
     // The person at the board still can.
     board.approve()?;
     agent.ended(&second, "sent")?;
-    ensure!(house.arrived("team")?.len() == 2);
-    house.audit_is_whole().await
+    ensure!(fixture.arrived("team")?.len() == 2);
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_man_at_the_broker_who_changes_the_order_gets_nothing_approved_and_is_reported() -> Result<()> {
-    let (house, agent, mut board) = house(CONFIG).await?;
+    let (fixture, agent, mut board) = fixture(CONFIG).await?;
     board.unplug();
     board.view("the board is alone", |view| view == "Offline")?;
-    let man = board.plug_before(&house)?;
+    let man = board.plug_before(&fixture)?;
     board.view("the board is in a session", |view| view == "Idle")?;
 
     // What the hub says comes in another order: no session lasts, and no card can be decided, whatever is pressed.
@@ -302,7 +302,7 @@ async fn a_man_at_the_broker_who_changes_the_order_gets_nothing_approved_and_is_
     // confirmed. Neither counts, and the hub tells of it.
     board.card()?;
     let out_of_order = || {
-        let refused = house.audit("link.refused")?;
+        let refused = fixture.audit("link.refused")?;
         Ok(refused.into_iter().find(|line| text(&line.detail, "why").contains("in another order")))
     };
     ensure!(out_of_order()?.is_none(), "the board has kept the order");
@@ -310,14 +310,14 @@ async fn a_man_at_the_broker_who_changes_the_order_gets_nothing_approved_and_is_
     thread::sleep(Duration::from_millis(400));
     board.qemu()?.press(Button::Deny, Duration::from_millis(120))?;
     eventually("it is reported", out_of_order)?;
-    ensure!(man.swapped().0 > 0 && house.arrived("team")?.is_empty());
+    ensure!(man.swapped().0 > 0 && fixture.arrived("team")?.is_empty());
     man.swaps_up(false);
 
     // The board says it again in a new session, as the person meant it; the next card is as good as any.
     agent.ended(&first, "denied")?;
     board.approve()?;
     agent.ended(&second, "sent")?;
-    ensure!(house.arrived("team")? == ["[engineer] The second in a row."]);
-    ensure!(house.audit("decision.rejected")?.is_empty() && house.audit("device.cloned")?.is_empty());
-    house.audit_is_whole().await
+    ensure!(fixture.arrived("team")? == ["[engineer] The second in a row."]);
+    ensure!(fixture.audit("decision.rejected")?.is_empty() && fixture.audit("device.cloned")?.is_empty());
+    fixture.audit_is_whole().await
 }

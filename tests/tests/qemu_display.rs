@@ -25,19 +25,19 @@ const SHORT: Duration = Duration::from_millis(120);
 const GRACE: Duration = Duration::from_millis(400);
 
 /// What the list says of the board.
-fn listed(house: &TestHub) -> Result<Value> {
-    let all = house.cli(&["companion", "list", "--json"])?.json()?;
+fn listed(fixture: &TestHub) -> Result<Value> {
+    let all = fixture.cli(&["companion", "list", "--json"])?.json()?;
     all.as_array().and_then(|all| all.first()).cloned().context("it is listed")
 }
 
-fn listed_as_able(house: &TestHub, able: bool) -> Result<Value> {
+fn listed_as_able(fixture: &TestHub, able: bool) -> Result<Value> {
     eventually("the list says whether somebody can be asked", || {
-        Ok(Some(listed(house)?).filter(|one| one["online"] == true && one["able"] == able))
+        Ok(Some(listed(fixture)?).filter(|one| one["online"] == true && one["able"] == able))
     })
 }
 
-fn figure(house: &TestHub, name: &str) -> Result<String> {
-    let answer = house.operator()?.get("/metrics")?;
+fn figure(fixture: &TestHub, name: &str) -> Result<String> {
+    let answer = fixture.operator()?.get("/metrics")?;
     let figures = answer.body.as_str().context("a text")?.to_owned();
     let found =
         figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
@@ -55,20 +55,20 @@ fn presses_blindly(board: &mut Board) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_board_without_a_display_approves_nothing_is_listed_as_unable_and_can_deny() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    let mut board = house.board("board").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    let mut board = fixture.board("board").await?;
     board.view("it is in a session", |view| view == "Idle")?;
-    ensure!(listed_as_able(&house, true)?["unable_because"] == Value::Null);
+    ensure!(listed_as_able(&fixture, true)?["unable_because"] == Value::Null);
     board.cut_power()?;
     board.switch_on_without_display()?;
     board.qemu()?.says("the display does not answer")?;
-    let unable = listed_as_able(&house, false)?;
+    let unable = listed_as_able(&fixture, false)?;
     ensure!(text(&unable, "unable_because").contains("display"), "{unable}");
-    ensure!(house.cli(&["companion", "list"])?.well()?.contains("no display"));
-    ensure!(figure(&house, "gatepost_companions_able")? == "0");
-    ensure!(figure(&house, "gatepost_companions_online")? == "1");
-    let told = house.audit("device.display")?;
+    ensure!(fixture.cli(&["companion", "list"])?.well()?.contains("no display"));
+    ensure!(figure(&fixture, "gatepost_companions_able")? == "0");
+    ensure!(figure(&fixture, "gatepost_companions_online")? == "1");
+    let told = fixture.audit("device.display")?;
     ensure!(told.len() == 1 && told[0].detail["works"] == false && told[0].detail["name"] == "board");
 
     let held = agent.send(&json!({"to": "local:team", "message": report()}))?;
@@ -76,18 +76,18 @@ async fn a_board_without_a_display_approves_nothing_is_listed_as_unable_and_can_
     presses_blindly(&mut board)?;
     let view = board.view("the card", |view| view.starts_with("Card"))?;
     ensure!(view.contains("page: 1,") && view.contains("armed: false"), "{view}");
-    ensure!(agent.message(text(&held, "id"))?["state"] == "held" && house.arrived("team")?.is_empty());
+    ensure!(agent.message(text(&held, "id"))?["state"] == "held" && fixture.arrived("team")?.is_empty());
     thread::sleep(GRACE);
     board.deny()?;
     agent.ended(text(&held, "id"), "denied")?;
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_display_that_is_lost_with_a_card_open_is_started_anew_and_no_page_is_passed_over() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    let mut board = house.board("board").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    let mut board = fixture.board("board").await?;
     board.view("it is in a session", |view| view == "Idle")?;
     let held = agent.send(&json!({"to": "local:team", "message": report()}))?;
     let pages = board.card()?;
@@ -110,8 +110,8 @@ async fn a_display_that_is_lost_with_a_card_open_is_started_anew_and_no_page_is_
             Ok((count(&mut board, "the display works")? > lost).then_some(()))
         })?;
     }
-    eventually("the hub is told", || Ok((house.audit("device.display")?.len() >= 2).then_some(())))?;
-    listed_as_able(&house, true)?;
+    eventually("the hub is told", || Ok((fixture.audit("device.display")?.len() >= 2).then_some(())))?;
+    listed_as_able(&fixture, true)?;
 
     // Lost in the hold: it ends.
     board.read()?;
@@ -125,8 +125,8 @@ async fn a_display_that_is_lost_with_a_card_open_is_started_anew_and_no_page_is_
         qemu.press(Button::Approve, Duration::from_millis(buttons::HOLD + 700))?;
         breaks.join().expect("it does not panic")
     })?;
-    ensure!(agent.message(text(&held, "id"))?["state"] == "held" && house.arrived("team")?.is_empty());
+    ensure!(agent.message(text(&held, "id"))?["state"] == "held" && fixture.arrived("team")?.is_empty());
     board.approve()?;
     agent.ended(text(&held, "id"), "sent")?;
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }

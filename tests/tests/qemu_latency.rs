@@ -24,9 +24,9 @@ cards_per_hour = 0
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_arrives_as_soon_as_the_hold_is_long_enough() -> Result<()> {
     let approvals = env::var("GATEPOST_QEMU_APPROVALS").map_or(Ok(20), |count| count.parse())?;
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
-    let mut board = house.board("board").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
+    let mut board = fixture.board("board").await?;
     let mut took = Vec::new();
     for number in 1..=approvals {
         board.view("the board has nothing to do", |view| view == "Idle")?;
@@ -35,7 +35,7 @@ async fn a_message_arrives_as_soon_as_the_hold_is_long_enough() -> Result<()> {
         board.qemu()?.button(Button::Approve, Edge::Pressed)?;
         let complete = Instant::now() + Duration::from_millis(buttons::HOLD);
         thread::sleep(complete.duration_since(Instant::now()));
-        while house.arrived("team")?.len() < number && complete.elapsed() < PATIENCE {
+        while fixture.arrived("team")?.len() < number && complete.elapsed() < PATIENCE {
             thread::sleep(Duration::from_millis(1));
         }
         took.push(complete.elapsed().as_millis());

@@ -16,8 +16,8 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::{Answer, Desk},
     hub::{Client, SpawnedHub, TestHub, client::text, eventually, gatepost},
+    mocks::{Answer, MockServer},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -57,11 +57,11 @@ fn reloads(hub: &SpawnedHub, result: &str) -> Result<f64> {
 }
 
 /// Sends one to the webhook that is answered "later", and waits for the first attempt; its id.
-fn waiting(desk: &Desk, agent: &Client) -> Result<String> {
-    let before = desk.heard().len();
-    desk.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
+fn waiting(server: &MockServer, agent: &Client) -> Result<String> {
+    let before = server.heard().len();
+    server.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
     let sent = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
-    eventually("the first attempt", || Ok((desk.heard().len() == before + 1).then_some(())))?;
+    eventually("the first attempt", || Ok((server.heard().len() == before + 1).then_some(())))?;
     Ok(text(&sent, "id").to_owned())
 }
 
@@ -71,11 +71,11 @@ fn changed(hub: &SpawnedHub) -> Result<Value> {
 
 #[test]
 fn an_entry_that_is_gone_refuses_the_next_message_and_ends_the_one_that_waits() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
-    let config = format!("{COURIER}{}", webhook(&secrets, &desk.url())?);
+    let (server, secrets) = (MockServer::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
+    let config = format!("{COURIER}{}", webhook(&secrets, &server.url())?);
     let hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;
-    let id = waiting(&desk, &agent)?;
+    let id = waiting(&server, &agent)?;
     hub.configure(&config.replace("webhook:*", "webhook:cellar"))?;
     hub.hang_up()?;
     eventually("the hub has read it", || Ok((reloads(&hub, "taken")? == 1.0).then_some(())))?;
@@ -84,7 +84,7 @@ fn an_entry_that_is_gone_refuses_the_next_message_and_ends_the_one_that_waits() 
     let failed = agent.ended(&id, "failed")?;
     ensure!(failed["code"] == "not_allowed", "{failed}");
     ensure!(agent.told_of(&id)?["code"] == "not_allowed", "the agent was told something else");
-    ensure!(desk.heard().len() == 1, "it was sent after all");
+    ensure!(server.heard().len() == 1, "it was sent after all");
     let sent = agent.send_and_wait(&json!({"to": "webhook:cellar", "message": "Wine?"}))?;
     ensure!(sent["state"] == "sent", "{sent}");
     Ok(())
@@ -107,24 +107,25 @@ fn an_agent_that_is_gone_may_send_nothing_more_with_its_token() -> Result<()> {
 
 #[test]
 fn an_account_comes_and_goes_without_a_restart() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
+    let (server, secrets) = (MockServer::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
     let hub = SpawnedHub::start(COURIER)?;
     let agent = hub.agent("courier")?;
     let refused = agent.post("/v1/messages", &json!({"to": "webhook:kitchen", "message": "Early."}))?;
     ensure!(refused.body["reason"] == "no_account", "{refused:?}");
-    let config = format!("{COURIER}{}[book]\ncook = \"webhook:kitchen\"\n", webhook(&secrets, &desk.url())?);
+    let config =
+        format!("{COURIER}{}[book]\ncook = \"webhook:kitchen\"\n", webhook(&secrets, &server.url())?);
     hub.configure(&config)?;
     let answer = changed(&hub)?;
     ensure!(answer["changed"] == json!(["book.cook", "channels.webhook.home"]), "{answer}");
     let sent = agent.send_and_wait(&json!({"to": "cook", "message": "Now."}))?;
     ensure!(sent["state"] == "sent" && sent["to"] == "webhook:kitchen", "{sent}");
-    let id = waiting(&desk, &agent)?;
+    let id = waiting(&server, &agent)?;
     hub.configure(COURIER)?;
     hub.cli(&["reload"])?.well()?;
     // As after a restart without it.
     let failed = agent.ended(&id, "failed")?;
     ensure!(failed["code"] == "execution_failed" && text(&failed, "error").contains("webhook"), "{failed}");
-    ensure!(desk.heard().len() == 2, "{:?}", desk.heard());
+    ensure!(server.heard().len() == 2, "{:?}", server.heard());
     Ok(())
 }
 
@@ -225,14 +226,15 @@ fn only_the_operator_may_have_the_configuration_read() -> Result<()> {
 fn an_account_that_changes_ends_what_it_began_before_the_new_one_goes_on_in_the_lane() -> Result<()> {
     let (release, released) = mpsc::channel::<()>();
     let released = std::sync::Mutex::new(released);
-    let old = Desk::open(move |_| {
+    let old = MockServer::open(move |_| {
         // Whoever holds the other end lets it answer.
         let _ = released.lock().map(|released| released.recv());
         (200, json!({}))
     })?;
-    let (new, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
-    let config =
-        |desk: &Desk| Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &desk.url())?));
+    let (new, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
+    let config = |server: &MockServer| {
+        Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &server.url())?))
+    };
     let hub = SpawnedHub::start(&config(&old)?)?;
     let agent = hub.agent("courier")?;
     let first = agent.send(&json!({"to": "webhook:kitchen", "message": "First."}))?;
@@ -254,10 +256,11 @@ fn an_account_that_changes_ends_what_it_began_before_the_new_one_goes_on_in_the_
 
 #[test]
 fn what_waits_is_not_sent_by_an_account_that_a_reload_leads_to_another_server() -> Result<()> {
-    let (old, new) = (Desk::saying(json!({}))?, Desk::saying(json!({}))?);
+    let (old, new) = (MockServer::saying(json!({}))?, MockServer::saying(json!({}))?);
     let secrets = tempfile::tempdir()?;
-    let config =
-        |desk: &Desk| Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &desk.url())?));
+    let config = |server: &MockServer| {
+        Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &server.url())?))
+    };
     let hub = SpawnedHub::start(&config(&old)?)?;
     let agent = hub.agent("courier")?;
     let id = waiting(&old, &agent)?;
@@ -279,37 +282,38 @@ fn what_waits_is_not_sent_by_an_account_that_a_reload_leads_to_another_server() 
 
 #[test]
 fn what_waits_is_sent_by_an_account_that_stays_the_same_but_for_its_secret() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
-    let config = format!("{COURIER}{}", webhook(&secrets, &desk.url())?);
+    let (server, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
+    let config = format!("{COURIER}{}", webhook(&secrets, &server.url())?);
     let hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;
-    let id = waiting(&desk, &agent)?;
+    let id = waiting(&server, &agent)?;
     fs::write(secrets.path().join("secret"), "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
     ensure!(changed(&hub)?["changed"] == json!(["channels.webhook.home"]));
     agent.ended(&id, "sent")?;
-    ensure!(desk.heard().len() == 2, "{:?}", desk.heard());
+    ensure!(server.heard().len() == 2, "{:?}", server.heard());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_person_approved_is_not_sent_by_an_account_that_a_restart_leads_to_another_server()
 -> Result<()> {
-    let (old, new) = (Desk::saying(json!({}))?, Desk::saying(json!({}))?);
+    let (old, new) = (MockServer::saying(json!({}))?, MockServer::saying(json!({}))?);
     let secrets = tempfile::tempdir()?;
     let asks = COURIER.replace("cross_context = \"allow\"", "cross_context = \"hold\"")
         + "[approval]\nallow_software_companion = true\n";
-    let config = |desk: &Desk| Ok::<_, anyhow::Error>(format!("{asks}{}", webhook(&secrets, &desk.url())?));
-    let mut house = TestHub::start(&config(&old)?).await?;
-    let agent = house.agent("courier").await?;
+    let config =
+        |server: &MockServer| Ok::<_, anyhow::Error>(format!("{asks}{}", webhook(&secrets, &server.url())?));
+    let mut fixture = TestHub::start(&config(&old)?).await?;
+    let agent = fixture.agent("courier").await?;
     old.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
     let held = agent.send(&json!({"to": "webhook:kitchen", "message": "Tea?"}))?;
     ensure!(held["state"] == "held", "{held}");
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     eventually("the first attempt", || Ok((old.heard().len() == 1).then_some(())))?;
     let token = agent.token().to_owned();
-    house.stop().await;
+    fixture.stop().await;
 
-    let mut hub = SpawnedHub::at_rest(Arc::clone(house.folder()), &config(&new)?)?;
+    let mut hub = SpawnedHub::at_rest(Arc::clone(fixture.folder()), &config(&new)?)?;
     hub.run()?;
     let failed = hub.anybody(Some(&token)).ended(text(&held, "id"), "failed")?;
     ensure!(failed["code"] == "account_changed", "{failed}");
@@ -320,8 +324,8 @@ async fn what_a_person_approved_is_not_sent_by_an_account_that_a_restart_leads_t
 
 #[test]
 fn a_secret_that_was_renewed_in_its_file_is_used_after_a_reload() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
-    let config = format!("{COURIER}{}", webhook(&secrets, &desk.url())?);
+    let (server, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
+    let config = format!("{COURIER}{}", webhook(&secrets, &server.url())?);
     let hub = SpawnedHub::start(&config)?;
     ensure!(changed(&hub)?["changed"] == json!([]));
     fs::write(secrets.path().join("secret"), "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
@@ -467,11 +471,11 @@ fn stream(agent: &Client, lane: usize, stop: &AtomicBool) -> Result<usize> {
 
 #[test]
 fn a_hundred_reloads_in_a_stream_of_messages_lose_and_double_none_and_leave_nothing_behind() -> Result<()> {
-    let (desk, secrets) = (Desk::saying(json!({}))?, tempfile::tempdir()?);
+    let (server, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
     // Every time the account is opened anew, with another secret; and another agent.
     let config = |n: usize| {
         fs::write(secrets.path().join("secret"), format!("whsec_{n:0>32}"))?;
-        let account = webhook(&secrets, &desk.url())?;
+        let account = webhook(&secrets, &server.url())?;
         Ok::<_, anyhow::Error>(format!(
             "{COURIER}{account}[agents.number-{n}]\nallow = [\"local:*\"]\n[book]\nname-{n} = \"local:ann\"\n"
         ))
@@ -508,7 +512,7 @@ fn a_hundred_reloads_in_a_stream_of_messages_lose_and_double_none_and_leave_noth
         Ok((depth == 0.0).then_some(()))
     })?;
     let mut arrived: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for request in desk.heard() {
+    for request in server.heard() {
         let body = request.json();
         let words = text(&body["data"], "text").trim().to_owned();
         let lane = words.split(" message").next().context("a lane")?.to_owned();

@@ -26,13 +26,13 @@ team = "local:colleagues"
 [channels.local.home]
 "#;
 
-struct House {
+struct Fixture {
     hub: TestHub,
     agent: Client,
     context: String,
 }
 
-impl House {
+impl Fixture {
     async fn of(agent: &str) -> Result<Self> {
         let mut hub = TestHub::start(CONFIG).await?;
         let client = hub.agent(agent).await?;
@@ -60,38 +60,38 @@ impl House {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turns_text_goes_to_where_the_turn_came_from() -> Result<()> {
-    let mut house = House::of("engineer").await?;
+    let mut fixture = Fixture::of("engineer").await?;
     let answer =
-        house.reply(&json!({"text": "All is **well**.<internal>or is it?</internal>\n\nHEARTBEAT_OK"}))?;
+        fixture.reply(&json!({"text": "All is **well**.<internal>or is it?</internal>\n\nHEARTBEAT_OK"}))?;
     ensure!(answer["ok"] == true, "{answer}");
-    ensure!(house.heard("ann")? == ["All is well."], "{:?}", house.heard("ann")?);
+    ensure!(fixture.heard("ann")? == ["All is well."], "{:?}", fixture.heard("ann")?);
     for quiet in ["NO_REPLY", "**HEARTBEAT_OK**", " ", "<internal>nothing</internal>"] {
-        let answer = house.reply(&json!({"text": quiet}))?;
+        let answer = fixture.reply(&json!({"text": quiet}))?;
         ensure!(answer["ok"] == true && answer["sent"] == json!([]), "{quiet}: {answer}");
     }
-    ensure!(house.heard("ann")?.len() == 1, "a quiet turn said something");
-    house.hub.stop().await;
+    ensure!(fixture.heard("ann")?.len() == 1, "a quiet turn said something");
+    fixture.hub.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_go_to_whom_they_name_and_bare_text_beside_them_to_nobody() -> Result<()> {
-    let mut house = House::of("engineer").await?;
+    let mut fixture = Fixture::of("engineer").await?;
     let turn = "Let me see.\n<message to=\"team\">Tea?</message>\n<message to=\"local:ann\">Asked them.</message>\
                 <message to=\"nobody-known\">Lost?</message>";
-    let answer = house.reply(&json!({"text": turn}))?;
-    ensure!(house.heard("colleagues")? == ["Tea?"], "{answer}");
-    ensure!(house.heard("ann")? == ["Asked them."], "{answer}");
+    let answer = fixture.reply(&json!({"text": turn}))?;
+    ensure!(fixture.heard("colleagues")? == ["Tea?"], "{answer}");
+    ensure!(fixture.heard("ann")? == ["Asked them."], "{answer}");
     let sent = answer["sent"].as_array().context("sent")?;
     // A name that is in no book is an address on the channel of the turn.
     ensure!(sent.len() == 3 && sent[2]["to"] == "local:nobody-known", "{answer}");
-    let broken = house.reply(&json!({"text": "<message to=\"team\">never ends"}))?;
+    let broken = fixture.reply(&json!({"text": "<message to=\"team\">never ends"}))?;
     ensure!(broken["ok"] == false && text(&broken, "hint").contains("</message>"), "{broken}");
     ensure!(text(&broken, "dropped").contains("never ends"), "{broken}");
-    let beside = house.reply(&json!({"text": "Beside. <message to=\"elsewhere\">Here.</message>"}))?;
+    let beside = fixture.reply(&json!({"text": "Beside. <message to=\"elsewhere\">Here.</message>"}))?;
     ensure!(text(&beside, "dropped").trim() == "Beside.", "{beside}");
-    ensure!(house.reply(&json!({"text": "NO_REPLY"}))?.get("dropped").is_none());
-    ensure!(house.heard("colleagues")?.len() == 1, "a broken block was sent");
+    ensure!(fixture.reply(&json!({"text": "NO_REPLY"}))?.get("dropped").is_none());
+    ensure!(fixture.heard("colleagues")?.len() == 1, "a broken block was sent");
     // Nor do the words for one person go to another, who happens to be where the turn came from.
     for wrong in [
         "<message to=\"local:colleagues\">The code is 4711",
@@ -102,82 +102,82 @@ async fn blocks_go_to_whom_they_name_and_bare_text_beside_them_to_nobody() -> Re
     ] {
         let response = json!({"text": wrong, "attachments": [{"base64": "aGk="}]});
         for turn in [json!({"text": wrong}), json!({"response": response})] {
-            let answer = house.reply(&turn)?;
+            let answer = fixture.reply(&turn)?;
             ensure!(answer["ok"] == false && answer["sent"] == json!([]), "{wrong}: {answer}");
             ensure!(answer["error"].is_string() && answer["hint"].is_string(), "{answer}");
         }
     }
-    ensure!(house.heard("ann")? == ["Asked them."], "{:?}", house.heard("ann")?);
-    house.reply(&json!({"text": "<Message to=\"team\">In capitals.</MESSAGE>"}))?;
-    ensure!(house.heard("colleagues")?.last().is_some_and(|last| last == "In capitals."));
+    ensure!(fixture.heard("ann")? == ["Asked them."], "{:?}", fixture.heard("ann")?);
+    fixture.reply(&json!({"text": "<Message to=\"team\">In capitals.</MESSAGE>"}))?;
+    ensure!(fixture.heard("colleagues")?.last().is_some_and(|last| last == "In capitals."));
     // Words about blocks are words.
-    house.reply(&json!({"text": "Write `<message to=\"…\">`."}))?;
-    ensure!(house.heard("ann")?.last().is_some_and(|last| last.contains("<message to=")));
-    house.hub.stop().await;
+    fixture.reply(&json!({"text": "Write `<message to=\"…\">`."}))?;
+    ensure!(fixture.heard("ann")?.last().is_some_and(|last| last.contains("<message to=")));
+    fixture.hub.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_block_mode_bare_text_is_scratch_paper() -> Result<()> {
-    let mut house = House::of("strict").await?;
-    let answer = house.reply(&json!({"text": "Only thinking."}))?;
-    ensure!(answer["sent"] == json!([]) && house.heard("ann")?.is_empty(), "{answer}");
+    let mut fixture = Fixture::of("strict").await?;
+    let answer = fixture.reply(&json!({"text": "Only thinking."}))?;
+    ensure!(answer["sent"] == json!([]) && fixture.heard("ann")?.is_empty(), "{answer}");
     ensure!(answer["dropped"] == "Only thinking." && answer["ok"] == true, "{answer}");
-    let answer = house.reply(&json!({"text": "Thinking. <message to=\"ann\">Done.</message>"}))?;
+    let answer = fixture.reply(&json!({"text": "Thinking. <message to=\"ann\">Done.</message>"}))?;
     ensure!(text(&answer, "dropped").trim() == "Thinking.", "{answer}");
-    ensure!(house.heard("ann")? == ["Done."], "{:?}", house.heard("ann")?);
-    house.hub.stop().await;
+    ensure!(fixture.heard("ann")? == ["Done."], "{:?}", fixture.heard("ann")?);
+    fixture.hub.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_is_the_only_source_and_a_transition_sends_nothing() -> Result<()> {
-    let mut house = House::of("engineer").await?;
+    let mut fixture = Fixture::of("engineer").await?;
     let response = json!({"text": "The response.", "voiceRequested": true, "voiceText": "Spoken."});
-    let answer = house.reply(&json!({"text": "The text.", "response": response}))?;
-    ensure!(house.heard("ann")? == ["The response."], "{answer}");
+    let answer = fixture.reply(&json!({"text": "The text.", "response": response}))?;
+    ensure!(fixture.heard("ann")? == ["The response."], "{answer}");
     // Nothing speaks here; the words are not lost, and whoever asked is told.
     ensure!(text(&answer, "voice").contains("text"), "{answer}");
     let spoken = json!({"response": {"voiceRequested": true, "voiceText": "Only spoken."}});
-    house.reply(&spoken)?;
+    fixture.reply(&spoken)?;
     ensure!(
-        house.heard("ann")?.last().is_some_and(|last| last == "Only spoken."),
+        fixture.heard("ann")?.last().is_some_and(|last| last == "Only spoken."),
         "{:?}",
-        house.heard("ann")?
+        fixture.heard("ann")?
     );
     // An empty response is one, and it says nothing.
     for nothing in [json!({}), json!({"text": " "}), json!({"text": "NO_REPLY", "voiceRequested": true})] {
-        let answer = house.reply(&json!({"text": "The text.", "response": nothing}))?;
+        let answer = fixture.reply(&json!({"text": "The text.", "response": nothing}))?;
         ensure!(answer["sent"] == json!([]) && answer["quiet"].is_string(), "{answer}");
     }
     // A file as the seeds' runners have it.
     let shot = json!({"type": "IMAGE", "data": "aGk=", "filename": "shot.txt", "mimeType": "text/plain"});
     let response = json!({"text": "Here it is", "voiceText": null, "attachments": [shot]});
-    let answer = house.reply(&json!({"response": response}))?;
+    let answer = fixture.reply(&json!({"response": response}))?;
     ensure!(answer["ok"] == true && answer["sent"][0]["attachments"][0]["name"] == "shot.txt", "{answer}");
     // A wrong file takes neither the words nor the other files with it.
     let wrong = [json!({"type": "IMAGE", "data": "?"}), shot, json!({"data": "aGk=", "size": 2})];
-    let answer = house.reply(&json!({"response": {"text": "Here again", "attachments": wrong}}))?;
+    let answer = fixture.reply(&json!({"response": {"text": "Here again", "attachments": wrong}}))?;
     let became: Vec<&Value> =
         answer["sent"].as_array().context("sent")?.iter().map(|one| &one["ok"]).collect();
     ensure!(answer["ok"] == false && became == [true, false, true, false], "{answer}");
     ensure!(text(&answer["sent"][1], "error").contains("\"data\" is not base64"), "{answer}");
     ensure!(text(&answer["sent"][3], "error").contains("\"size\""), "{answer}");
-    ensure!(house.heard("ann")?.iter().filter(|heard| heard.contains("Here again")).count() == 1);
-    let before = house.heard("ann")?.len();
+    ensure!(fixture.heard("ann")?.iter().filter(|heard| heard.contains("Here again")).count() == 1);
+    let before = fixture.heard("ann")?.len();
     let response = json!({"text": "Leaving too.", "attachments": [{"base64": "aGk="}]});
-    let away = house.reply(&json!({"response": response, "skillTransition": true}))?;
+    let away = fixture.reply(&json!({"response": response, "skillTransition": true}))?;
     ensure!(away["ok"] == true && away["sent"] == json!([]), "{away}");
-    let away = house.reply(&json!({"text": "Leaving.", "skillTransition": {"to": "other"}}))?;
-    ensure!(away["sent"] == json!([]) && house.heard("ann")?.len() == before, "{away}");
-    let history = house.agent.post(
+    let away = fixture.reply(&json!({"text": "Leaving.", "skillTransition": {"to": "other"}}))?;
+    ensure!(away["sent"] == json!([]) && fixture.heard("ann")?.len() == before, "{away}");
+    let history = fixture.agent.post(
         "/v1/reply",
-        &json!({"context": house.context, "response": {"text": "x", "skipAssistantHistory": false}}),
+        &json!({"context": fixture.context, "response": {"text": "x", "skipAssistantHistory": false}}),
     )?;
     ensure!(history.status == 400 && history.body["reason"] == "history", "{history:?}");
-    let foreign = house.agent.post("/v1/reply", &json!({"context": "gpc_00", "text": "x"}))?;
+    let foreign = fixture.agent.post("/v1/reply", &json!({"context": "gpc_00", "text": "x"}))?;
     ensure!(foreign.status == 403, "{foreign:?}");
-    house.hub.stop().await;
+    fixture.hub.stop().await;
     Ok(())
 }
 
@@ -193,24 +193,24 @@ fn wrote(bridge: &Client, agent: &str, peer: &str, thread: &str, message: &str) 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turns_text_stays_in_its_thread_and_a_block_answers_the_latest_that_was_heard_there() -> Result<()>
 {
-    let mut house = House::of("engineer").await?;
-    let yard = house.hub.bridge("yard").await?;
-    house.context = wrote(&yard, "engineer", "ann", "t5", "m5")?;
+    let mut fixture = Fixture::of("engineer").await?;
+    let yard = fixture.hub.bridge("yard").await?;
+    fixture.context = wrote(&yard, "engineer", "ann", "t5", "m5")?;
     wrote(&yard, "engineer", "colleagues", "t1", "m1")?;
     wrote(&yard, "engineer", "colleagues", "t2", "m2")?;
     // What another agent heard there is none of this one's business.
     wrote(&yard, "strict", "colleagues", "t3", "m3")?;
     wrote(&yard, "engineer", "ann", "t6", "m6")?;
 
-    let answer = house.reply(&json!({"text": "To where it came from."}))?;
+    let answer = fixture.reply(&json!({"text": "To where it came from."}))?;
     ensure!(answer["sent"][0]["to"] == "local:ann#t5", "{answer}");
 
     let turn = "<message to=\"team\">Heard.</message><message to=\"bob\">Never heard of.</message>\
                 <message to=\"local:colleagues#t7\">Elsewhere.</message>\
                 <message to=\"local:colleagues#t1\">To the first.</message>\
                 <message to=\"current\">To mine.</message>";
-    let answer = house.reply(&json!({"text": turn}))?;
-    let message = |n: usize| house.agent.message(text(&answer["sent"][n], "id"));
+    let answer = fixture.reply(&json!({"text": turn}))?;
+    let message = |n: usize| fixture.agent.message(text(&answer["sent"][n], "id"));
     let (heard, never, elsewhere) = (message(0)?, message(1)?, message(2)?);
     ensure!(heard["to"] == "local:colleagues#t2" && heard["reply_to"] == "m2", "{heard}");
     ensure!(never["to"] == "local:bob" && never["reply_to"].is_null(), "{never}");
@@ -219,14 +219,14 @@ async fn a_turns_text_stays_in_its_thread_and_a_block_answers_the_latest_that_wa
     let (first, mine) = (message(3)?, message(4)?);
     ensure!(first["to"] == "local:colleagues#t1" && first["reply_to"] == "m1", "{first}");
     ensure!(mine["to"] == "local:ann#t5" && mine["reply_to"] == "m5", "not to what came later: {mine}");
-    house.hub.stop().await;
+    fixture.hub.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_answers_what_its_own_session_heard() -> Result<()> {
-    let mut house = House::of("engineer").await?;
-    let yard = house.hub.bridge("yard").await?;
+    let mut fixture = Fixture::of("engineer").await?;
+    let yard = fixture.hub.bridge("yard").await?;
     let heard = |session: &str, thread: &str, message: &str| {
         let report = json!({
             "agent": "engineer", "channel": "local", "peer": "ann", "threadId": thread, "messageId": message,
@@ -237,24 +237,24 @@ async fn a_block_answers_what_its_own_session_heard() -> Result<()> {
     let first = heard("a", "t1", "m101")?;
     let second = heard("b", "t2", "m202")?;
     for (context, to, answers) in [(first, "local:ann#t1", "m101"), (second, "local:ann#t2", "m202")] {
-        house.context = context;
+        fixture.context = context;
         for block in ["local:ann", "current"] {
             let turn = format!("<message to=\"{block}\">{block} {answers}</message>");
-            let sent = house.reply(&json!({"text": turn}))?;
-            let sent = house.agent.message(text(&sent["sent"][0], "id"))?;
+            let sent = fixture.reply(&json!({"text": turn}))?;
+            let sent = fixture.agent.message(text(&sent["sent"][0], "id"))?;
             ensure!(sent["to"] == to && sent["reply_to"] == answers, "{block}: {sent}");
         }
     }
-    house.hub.stop().await;
+    fixture.hub.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_accounts_the_one_that_heard_answers() -> Result<()> {
-    let mut house = House::of("engineer").await?;
-    house.hub.restart_with(&format!("{CONFIG}\n[channels.local.work]\n")).await?;
-    house.agent = house.hub.agent("engineer").await?;
-    let yard = house.hub.bridge("yard").await?;
+    let mut fixture = Fixture::of("engineer").await?;
+    fixture.hub.restart_with(&format!("{CONFIG}\n[channels.local.work]\n")).await?;
+    fixture.agent = fixture.hub.agent("engineer").await?;
+    let yard = fixture.hub.bridge("yard").await?;
     let wrote = |account: &str, peer: &str, message: &str| {
         let report = json!({
             "agent": "engineer", "channel": "local", "accountId": account, "peer": peer, "messageId": message,
@@ -263,56 +263,56 @@ async fn of_several_accounts_the_one_that_heard_answers() -> Result<()> {
         Ok::<_, anyhow::Error>(text(&yard.post("/v1/inbound", &report)?.taken()?, "context").to_owned())
     };
     wrote("work", "colleagues", "m7")?;
-    house.context = wrote("home", "ann", "m8")?;
+    fixture.context = wrote("home", "ann", "m8")?;
     let blocks = "<message to=\"team\">A</message><message to=\"ann\">B</message>\
                   <message to=\"bob\">C</message><message to=\"current\">D</message>";
-    let answer = house.reply(&json!({"text": blocks}))?;
+    let answer = fixture.reply(&json!({"text": blocks}))?;
     for (n, (account, answers)) in
         [("work", json!("m7")), ("home", json!("m8")), ("home", json!(null)), ("home", json!("m8"))]
             .into_iter()
             .enumerate()
     {
-        let sent = house.agent.message(text(&answer["sent"][n], "id"))?;
+        let sent = fixture.agent.message(text(&answer["sent"][n], "id"))?;
         ensure!(sent["account"] == account && sent["reply_to"] == answers, "{n}: {sent}");
     }
     // A call of the tool goes on by the account of its turn as well.
-    let call = json!({"to": "bob", "message": "E", "context": house.context});
-    let receipt = house.agent.post("/v1/messages", &call)?.taken()?;
-    let sent = house.agent.message(text(&receipt, "id"))?;
+    let call = json!({"to": "bob", "message": "E", "context": fixture.context});
+    let receipt = fixture.agent.post("/v1/messages", &call)?.taken()?;
+    let sent = fixture.agent.message(text(&receipt, "id"))?;
     ensure!(sent["account"] == "home", "{sent}");
-    house.hub.stop().await;
+    fixture.hub.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_words_that_say_nothing_are_the_houses_own() -> Result<()> {
-    let mut house = House::of("engineer").await?;
-    house.hub.restart_with(&format!("{CONFIG}\n[reply]\nquiet = [\"ALL_QUIET\"]\n")).await?;
+    let mut fixture = Fixture::of("engineer").await?;
+    fixture.hub.restart_with(&format!("{CONFIG}\n[reply]\nquiet = [\"ALL_QUIET\"]\n")).await?;
     // A restart brings other addresses.
-    house.agent = house.hub.agent("engineer").await?;
-    let answer = house.reply(&json!({"text": "ALL_QUIET"}))?;
+    fixture.agent = fixture.hub.agent("engineer").await?;
+    let answer = fixture.reply(&json!({"text": "ALL_QUIET"}))?;
     ensure!(answer["sent"] == json!([]), "{answer}");
-    house.reply(&json!({"text": "NO_REPLY"}))?;
-    house.reply(&json!({"text": "The door is open. ALL_QUIET"}))?;
-    ensure!(house.heard("ann")? == ["NO_REPLY", "The door is open."], "{:?}", house.heard("ann")?);
-    house.hub.stop().await;
+    fixture.reply(&json!({"text": "NO_REPLY"}))?;
+    fixture.reply(&json!({"text": "The door is open. ALL_QUIET"}))?;
+    ensure!(fixture.heard("ann")? == ["NO_REPLY", "The door is open."], "{:?}", fixture.heard("ann")?);
+    fixture.hub.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_is_sent_becomes_something_that_the_agent_was_told() -> Result<()> {
-    let mut house = House::of("engineer").await?;
-    let count = |house: &House, table: &str| -> Result<i64> {
+    let mut fixture = Fixture::of("engineer").await?;
+    let count = |fixture: &Fixture, table: &str| -> Result<i64> {
         let sql = format!("SELECT count(*) FROM {table}");
-        Ok(house.hub.database()?.query_row(&sql, [], |row| row.get(0))?)
+        Ok(fixture.hub.database()?.query_row(&sql, [], |row| row.get(0))?)
     };
-    let before = (count(&house, "inbound")?, count(&house, "contexts")?, count(&house, "inbox")?);
-    house.reply(&json!({"text": "First.<message to=\"team\">Second.</message>"}))?;
-    house.reply(&json!({"response": {"text": "Third.", "skipAssistantHistory": true}}))?;
-    let after = (count(&house, "inbound")?, count(&house, "contexts")?, count(&house, "inbox")?);
+    let before = (count(&fixture, "inbound")?, count(&fixture, "contexts")?, count(&fixture, "inbox")?);
+    fixture.reply(&json!({"text": "First.<message to=\"team\">Second.</message>"}))?;
+    fixture.reply(&json!({"response": {"text": "Third.", "skipAssistantHistory": true}}))?;
+    let after = (count(&fixture, "inbound")?, count(&fixture, "contexts")?, count(&fixture, "inbox")?);
     ensure!(before == after, "{before:?} became {after:?}");
     // What the hub keeps is a transcript of its own: what arrived, and nothing that was only thought.
-    let said = house.agent.get("/v1/transcript")?.taken()?;
+    let said = fixture.agent.get("/v1/transcript")?.taken()?;
     let said: Vec<&str> = said["said"]
         .as_array()
         .context("said")?
@@ -320,7 +320,7 @@ async fn nothing_that_is_sent_becomes_something_that_the_agent_was_told() -> Res
         .filter_map(|said| said["parts"][0].as_str())
         .collect();
     ensure!(said == ["Second.", "Third."], "{said:?}");
-    house.hub.stop().await;
+    fixture.hub.stop().await;
     Ok(())
 }
 

@@ -145,13 +145,13 @@ async fn a_held_message_survives_kill_9_and_can_then_be_approved() -> Result<()>
     hub.kill()?;
 
     let config = config() + "[approval]\nallow_software_companion = true\n";
-    let house = TestHub::start_in(Arc::clone(hub.folder()), &config).await?;
-    let agent = house.anybody(Some(agent.token()))?;
+    let fixture = TestHub::start_in(Arc::clone(hub.folder()), &config).await?;
+    let agent = fixture.anybody(Some(agent.token()))?;
     ensure!(agent.message(id)?["state"] == "held");
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(id, "sent")?;
-    main_job::arrived_as_shown(&house, &sent, &seen, "team")?;
-    house.audit_is_whole().await
+    main_job::arrived_as_shown(&fixture, &sent, &seen, "team")?;
+    fixture.audit_is_whole().await
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::sync::{PoisonError, atomic::Ordering};
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::{Answer, Desk, signal},
     hub::{Client, SpawnedHub, TestHub, client::text},
     main_job,
+    mocks::{Answer, MockServer, signal},
     peers::SignalCli,
 };
 use serde_json::{Value, json};
@@ -32,10 +32,10 @@ fn channel(url: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -> Result<()> {
     let daemon = SignalCli::start()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&daemon.base_url()))).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&daemon.base_url()))).await?;
+    let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
-    house.operator()?.heard_there("courier", ("signal", "+4915112345679"), "1700000000000")?;
+    fixture.operator()?.heard_there("courier", ("signal", "+4915112345679"), "1700000000000")?;
     let calls = [
         json!({"to": to, "message": "The **oven** is on.", "replyTo": "1700000000000"}),
         json!({"to": "signal:group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=", "message": "Hello"}),
@@ -72,8 +72,8 @@ async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -
 }
 
 /// What it was asked to do, without questions.
-fn done(desk: &Desk) -> Vec<Value> {
-    let all = desk.heard().iter().map(|request| request.json()).collect::<Vec<Value>>();
+fn done(server: &MockServer) -> Vec<Value> {
+    let all = server.heard().iter().map(|request| request.json()).collect::<Vec<Value>>();
     let asks = ["listAccounts", "listDevices", "listContacts", "getUserStatus", "listIdentities", "version"];
     let does = |call: &Value| !asks.iter().any(|method| call["method"] == *method);
     all.into_iter().filter(does).collect()
@@ -82,59 +82,59 @@ fn done(desk: &Desk) -> Vec<Value> {
 /// Started with `-a` it would send as that account, whatever account is asked for.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_handed_to_a_daemon_for_one_account() -> Result<()> {
-    let desk = signal::start()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let agent = house.agent("courier").await?;
+    let server = signal::start()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let agent = fixture.agent("courier").await?;
     let none = json!({"code": -32601, "message": "Method not implemented", "data": null});
     let none = Answer::Says(200, json!({"jsonrpc": "2.0", "error": none, "id": "accounts"}));
     // It is asked before it is believed whose number that is, and before it is handed anything.
-    desk.next([none.clone(), none]);
+    server.next([none.clone(), none]);
     let failed = agent.send_and_wait(&json!({"to": "signal:+4915112345679", "message": "As whom?"}))?;
     ensure!(failed["state"] == "failed" && text(&failed, "error").contains("without -a"), "{failed}");
-    ensure!(done(&desk).is_empty(), "it was handed over");
+    ensure!(done(&server).is_empty(), "it was handed over");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not() -> Result<()> {
-    let desk = signal::start()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let agent = house.agent("engineer").await?;
+    let server = signal::start()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let agent = fixture.agent("engineer").await?;
     let to = "signal:+49 151 12345679";
 
     let held = agent.send(&json!({"to": to, "message": main_job::report()}))?;
-    ensure!(held["state"] == "held" && done(&desk).is_empty(), "{held}");
-    let seen = house.decide(Verdict::Approve).await?;
+    ensure!(held["state"] == "held" && done(&server).is_empty(), "{held}");
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let heard = done(&desk);
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let heard = done(&server);
     ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
     for (n, (part, call)) in parts.iter().zip(&heard).enumerate() {
-        let wire = serde_json::from_str::<Value>(&part.wire)?;
+        let wire = serde_json::from_str::<Value>(&part.request)?;
         ensure!(wire["method"] == call["method"] && wire["params"] == call["params"], "{wire} and {call}");
         let id = (signal::BEGINS + n as u64).to_string();
         ensure!(text(&sent["parts"][n], "platform_id") == id, "{sent}");
     }
     let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     agent.ended(text(&held, "id"), "denied")?;
-    ensure!(done(&desk).len() == parts.len());
-    house.audit_is_whole().await
+    ensure!(done(&server).len() == parts.len());
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()> {
-    let desk = signal::start()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let agent = house.agent("courier").await?;
+    let server = signal::start()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     let heard = "+4915112345679/1600000000000";
-    house.operator()?.heard_there("courier", ("signal", "+4915112345679"), heard)?;
+    fixture.operator()?.heard_there("courier", ("signal", "+4915112345679"), heard)?;
     let id = |sent: &Value| -> Result<u64> {
         ensure!(sent["state"] == "sent", "{sent}");
         Ok(text(&sent["parts"][0], "platform_id").parse()?)
     };
-    let last = || done(&desk).pop().map(|call| call["params"].clone()).unwrap_or_default();
+    let last = || done(&server).pop().map(|call| call["params"].clone()).unwrap_or_default();
     let first = id(&agent.send_and_wait(&json!({"to": to, "message": "One.", "replyTo": heard}))?)?;
     let edit = |agent: &Client, message: u64, text: &str| {
         let call = json!({"action": "edit", "to": to, "messageId": message.to_string(), "message": text});
@@ -144,9 +144,9 @@ async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()>
     // By the first message's id, by a revision's, and over a restart.
     for (n, named) in [0, 0, 1, 1].into_iter().enumerate() {
         if n == 3 {
-            house.restart().await?;
+            fixture.restart().await?;
         }
-        let agent = house.agent("courier").await?;
+        let agent = fixture.agent("courier").await?;
         let named = if named == 0 { first } else { newest };
         let revision = edit(&agent, named, &format!("Number {n}."))?;
         let sent = last();
@@ -155,7 +155,7 @@ async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()>
         ensure!(revision > newest, "the receipt has the older revision: {revision}");
         newest = revision;
     }
-    let agent = house.agent("courier").await?;
+    let agent = fixture.agent("courier").await?;
     edit(&agent, first, "By its first id again.")?;
     ensure!(last()["editTimestamp"] == newest, "{}", last());
     let delete = json!({"action": "delete", "to": to, "messageId": first.to_string()});
@@ -166,16 +166,16 @@ async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spoiler_is_hidden_in_its_message_and_in_what_quotes_it() -> Result<()> {
-    let desk = signal::start()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let agent = house.agent("courier").await?;
+    let server = signal::start()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     let sent = agent.send_and_wait(&json!({"to": to, "message": "It was ||the **butler**||, a | b."}))?;
     ensure!(sent["state"] == "sent", "{sent}");
     let id = text(&sent["parts"][0], "platform_id");
     let answer = agent.send_and_wait(&json!({"to": to, "message": "Oh.", "replyTo": id}))?;
     ensure!(answer["state"] == "sent", "{answer}");
-    let params: Vec<Value> = done(&desk).iter().map(|call| call["params"].clone()).collect();
+    let params: Vec<Value> = done(&server).iter().map(|call| call["params"].clone()).collect();
     ensure!(params[0]["message"] == "It was the butler, a | b.", "{}", params[0]);
     let styles = json!(["7:10:SPOILER", "11:6:BOLD"]);
     ensure!(params[0]["textStyle"] == styles, "{}", params[0]);
@@ -191,15 +191,15 @@ async fn a_spoiler_is_hidden_in_its_message_and_in_what_quotes_it() -> Result<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_takes() -> Result<()> {
-    let desk = signal::start()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let agent = house.agent("courier").await?;
+    let server = signal::start()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     let answer = json!({"to": to, "message": "Hm?", "replyTo": "+4915112345679/1700000000000"});
     let refused = agent.post("/v1/messages", &answer)?;
     ensure!(refused.body["reason"] == "message_elsewhere", "nobody knows where that is: {refused:?}");
     // As a bridge may have it: the time alone.
-    house.operator()?.heard_there("courier", ("signal", "+4915112345679"), "1700000000000")?;
+    fixture.operator()?.heard_there("courier", ("signal", "+4915112345679"), "1700000000000")?;
     let sent = agent.send_and_wait(&json!({
         "to": to,
         "message": "See 👨‍👩‍👧 **both** and `code`:",
@@ -207,7 +207,7 @@ async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_tak
         "attachments": [{"base64": "aGVsbG8=", "name": "ä b.txt", "caption": "*the* list"}],
     }))?;
     ensure!(sent["state"] == "sent" && sent["sent"] == "2 of 2", "{sent}");
-    let params: Vec<Value> = done(&desk).iter().map(|call| call["params"].clone()).collect();
+    let params: Vec<Value> = done(&server).iter().map(|call| call["params"].clone()).collect();
     ensure!(params[0]["quoteAuthor"] == "+4915112345679" && params[1]["quoteAuthor"].is_null(), "{params:?}");
     ensure!(
         params[1]["message"] == "the list" && params[1]["textStyle"] == json!(["0:3:ITALIC"]),
@@ -225,13 +225,13 @@ async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_tak
     let poll = json!({"action": "poll", "to": to, "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
     let asked = agent.send_and_wait(&poll)?;
     ensure!(asked["state"] == "sent", "{asked}");
-    let last = desk.heard().pop().map(|request| request.json()).unwrap_or_default();
+    let last = server.heard().pop().map(|request| request.json()).unwrap_or_default();
     ensure!(last["method"] == "sendPollCreate" && last["params"]["noMulti"] == true, "{last}");
     let refused = agent.post("/v1/messages", &json!({"action": "pin", "to": to, "messageId": id}))?;
     ensure!(refused.status == 400 && text(&refused.body, "hint").contains("reply"), "{refused:?}");
 
     // What was asked for is not sent twice where nobody knows; what is done to a message may be done again.
-    desk.next([Answer::Lost]);
+    server.next([Answer::Lost]);
     let unknown = agent.send_and_wait(&json!({"to": to, "message": "Once."}))?;
     ensure!(unknown["state"] == "unknown", "{unknown}");
     Ok(())
@@ -239,10 +239,10 @@ async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_tak
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_signal_is_away_a_message_waits_and_the_account_is_not_ready() -> Result<()> {
-    let (desk, double) = signal::start_with()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let agent = house.agent("courier").await?;
-    double.away.store(true, Ordering::Relaxed);
+    let (server, mock) = signal::start_with()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let agent = fixture.agent("courier").await?;
+    mock.away.store(true, Ordering::Relaxed);
     let ready = agent.get("/v1/channels")?;
     let said = &ready.body["channels"][0];
     ensure!(said["ready"] == false && text(said, "said").contains("Signal cannot be reached"), "{ready:?}");
@@ -250,18 +250,18 @@ async fn while_signal_is_away_a_message_waits_and_the_account_is_not_ready() -> 
         agent.post("/v1/messages?wait=2", &json!({"to": "signal:+4915112345679", "message": "Later."}))?;
     ensure!(waits.body["state"] == "ready", "{waits:?}");
     ensure!(text(&waits.body, "reason").contains("Signal cannot be reached"), "{waits:?}");
-    ensure!(done(&desk).is_empty(), "it was begun");
-    double.away.store(false, Ordering::Relaxed);
+    ensure!(done(&server).is_empty(), "it was begun");
+    mock.away.store(false, Ordering::Relaxed);
     agent.ended(text(&waits.body, "id"), "sent")?;
-    ensure!(done(&desk).len() == 1);
+    ensure!(done(&server).len() == 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_message_says_whom_it_did_not_reach() -> Result<()> {
-    let desk = signal::start()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let agent = house.agent("courier").await?;
+    let server = signal::start()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let agent = fixture.agent("courier").await?;
     let group = "signal:group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
     let sent = agent.send_and_wait(&json!({"to": group, "message": "Dinner at eight."}))?;
     let detail = "2 of 3 members; not: Carol (not on Signal)";
@@ -280,9 +280,9 @@ async fn a_group_message_says_whom_it_did_not_reach() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quote_has_the_author_and_the_words_of_what_it_answers() -> Result<()> {
-    let desk = signal::start()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", channel(&desk.url()))).await?;
-    let (agent, bridge) = (house.agent("courier").await?, house.bridge("gateway").await?);
+    let server = signal::start()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let (agent, bridge) = (fixture.agent("courier").await?, fixture.bridge("gateway").await?);
     let anna = "+4915112345679";
     let heard = json!({
         "agent": "courier", "channel": "signal", "accountId": "home", "peer": anna,
@@ -300,7 +300,7 @@ async fn a_quote_has_the_author_and_the_words_of_what_it_answers() -> Result<()>
     ] {
         let sent = agent.send_and_wait(&json!({"to": to, "message": "Yes.", "replyTo": reply_to}))?;
         ensure!(sent["state"] == "sent", "{sent}");
-        let quoting = done(&desk).pop().unwrap_or_default();
+        let quoting = done(&server).pop().unwrap_or_default();
         ensure!(quoting["params"]["quoteAuthor"] == author, "{quoting}");
         ensure!(quoting["params"]["quoteMessage"] == words, "{quoting}");
     }
@@ -309,13 +309,13 @@ async fn a_quote_has_the_author_and_the_words_of_what_it_answers() -> Result<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_program_is_named_by_check_and_offers_no_polls() -> Result<()> {
-    let (desk, double) = signal::start_with()?;
-    *double.version.lock().unwrap_or_else(PoisonError::into_inner) = Some("0.13.19");
-    let channel = channel(&desk.url());
+    let (server, mock) = signal::start_with()?;
+    *mock.version.lock().unwrap_or_else(PoisonError::into_inner) = Some("0.13.19");
+    let channel = channel(&server.url());
     let checked = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
     ensure!(checked.contains("signal-cli 0.13.19: no polls before 0.13.23"), "{checked}");
-    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     let voice = json!({"base64": "T2dnUwACAAAAAAAAAAA=", "name": "a.ogg"});
     let sent = agent.send_and_wait(&json!({"to": to, "voice": voice}))?;

@@ -4,10 +4,10 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{Act, Adapter, Attempt, Failure, Letter, PartKey, Redelivery, Source},
+    channels::{Adapter, Attempt, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery, Source},
     config::Config,
     hub::open_accounts,
-    message::deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
+    message::operation::{Button, Choice, Extras, Operation, Poll, Presence, Press, Select},
     render::{self, Part},
     store::Store,
 };
@@ -21,13 +21,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A workspace with a channel, and the bot's token as a file.
-struct House {
+struct Fixture {
     slack: Slack,
     kitchen: String,
     secrets: TempDir,
 }
 
-impl House {
+impl Fixture {
     fn build(scopes: &str) -> Result<Self> {
         let slack = Slack::start(scopes)?;
         let kitchen = slack.channel("kitchen")?;
@@ -70,8 +70,8 @@ fn part(markdown: &str, adapter: &dyn Adapter) -> Result<Part> {
     Ok(render::render(&render::parse(markdown), &adapter.flavour())?.remove(0))
 }
 
-fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
-    Letter {
+fn outgoing<'a>(address: &'a str, part: &'a Part) -> OutgoingPart<'a> {
+    OutgoingPart {
         address,
         thread: None,
         reply_to: None,
@@ -93,17 +93,17 @@ fn key() -> PartKey {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_channel_once_and_a_denied_one_does_not() -> Result<()> {
-    let server = House::build(Slack::SCOPES)?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
-    let agent = house.agent("engineer").await?;
+    let server = Fixture::build(Slack::SCOPES)?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let agent = fixture.agent("engineer").await?;
     let to = format!("slack:{}", server.kitchen);
 
     let held = agent
         .send(&json!({"to": to, "message": "The *oven* is on, <!channel> & see <https://hub.test/oven>."}))?;
     ensure!(held["state"] == "held" && server.slack.messages(&server.kitchen)?.is_empty(), "{held}");
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     let messages = server.slack.messages(&server.kitchen)?;
     ensure!(messages.len() == 1 && parts.len() == 1, "{messages:#?}");
     let wire: Value = serde_json::from_str(&parts[0].wire)?;
@@ -114,7 +114,7 @@ async fn an_approved_message_arrives_in_the_channel_once_and_a_denied_one_does_n
     ensure!(sent["parts"][0]["platform_id"] == first["ts"], "{sent}");
 
     // A long one into the thread of the first, in its order.
-    let courier = house.agent("courier").await?;
+    let courier = fixture.agent("courier").await?;
     let thread = text(first, "ts").to_owned();
     let long: String = (1..=600).map(|n| format!("- line number {n} of a long report\n")).collect();
     let sent = courier.send_and_wait(&json!({"to": format!("{to}#{thread}"), "message": long}))?;
@@ -130,22 +130,22 @@ async fn an_approved_message_arrives_in_the_channel_once_and_a_denied_one_does_n
 
     // An answer, and one that is denied.
     let held = agent.send(&json!({"to": to, "message": "Off now.", "replyTo": thread}))?;
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&held, "id"), "sent")?;
     let before = server.slack.thread(&server.kitchen, &thread)?.len();
     ensure!(before == answers.len() + 2);
     let held = agent.send(&json!({"to": format!("{to}#{thread}"), "message": "The door code is 4711."}))?;
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     agent.ended(text(&held, "id"), "denied")?;
     ensure!(server.slack.thread(&server.kitchen, &thread)?.len() == before);
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_arrives_whole_with_its_caption() -> Result<()> {
-    let server = House::build(Slack::SCOPES)?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
-    let agent = house.agent("courier").await?;
+    let server = Fixture::build(Slack::SCOPES)?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let agent = fixture.agent("courier").await?;
     let sent = agent.send_and_wait(&json!({
         "to": format!("slack:{}", server.kitchen),
         "message": "Two things:",
@@ -162,50 +162,54 @@ async fn a_file_arrives_whole_with_its_caption() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<()> {
-    let server = House::build(Slack::SCOPES)?;
+    let server = Fixture::build(Slack::SCOPES)?;
     let (_folder, adapter) = server.adapter()?;
     let kitchen = server.kitchen.as_str();
     let hello = part("Hello", &*adapter)?;
-    let id = adapter.deliver(&adapter.compose(&letter(kitchen, &hello)), &key()).await?;
+    let id = adapter.deliver(&adapter.compose(&outgoing(kitchen, &hello)), &key()).await?;
     let new = part("**New**", &*adapter)?;
-    let act = |deed: Deed| {
-        let act = Act {
+    let op = |operation: Operation| {
+        let op = OperationRequest {
             address: kitchen,
             thread: None,
             reply_to: None,
             silent: false,
-            deed: &deed,
+            operation: &operation,
             part: Some(&new),
         };
-        adapter.act(&act).context("it can do that")
+        adapter.compose_operation(&op).context("it can do that")
     };
     let message = || id.clone();
     let look = || -> Result<Value> { Ok(server.slack.thread(kitchen, &id)?.remove(0)) };
-    let react = |remove| Deed::React { message: message(), emoji: "👍".into(), remove };
+    let react = |remove| Operation::React { message: message(), emoji: "👍".into(), remove };
 
     // Twice each: what is asked for again, such as after a lost answer, changes nothing.
     for _ in 0..2 {
-        ensure!(adapter.deliver(&act(react(false))?, &key()).await? == id);
+        ensure!(adapter.deliver(&compose_operation(react(false))?, &key()).await? == id);
     }
     ensure!(look()?["reactions"][0]["name"] == "+1" && look()?["reactions"][0]["count"] == 1, "{}", look()?);
     for _ in 0..2 {
-        adapter.deliver(&act(react(true))?, &key()).await?;
+        adapter.deliver(&compose_operation(react(true))?, &key()).await?;
     }
     ensure!(look()?["reactions"].is_null(), "{}", look()?);
     let pins = || -> Result<usize> {
         let pins = server.slack.call("pins.list", Slack::ANNA, &json!({ "channel": kitchen }))?;
         Ok(pins["items"].as_array().context("items")?.len())
     };
-    for (deed, pinned) in [(Deed::Pin { message: message() }, 1), (Deed::Unpin { message: message() }, 0)] {
-        let wire = act(deed)?;
+    for (operation, pinned) in
+        [(Operation::Pin { message: message() }, 1), (Operation::Unpin { message: message() }, 0)]
+    {
+        let wire = compose_operation(operation)?;
         for _ in 0..2 {
             adapter.deliver(&wire, &key()).await?;
         }
         ensure!(pins()? == pinned);
     }
-    adapter.deliver(&act(Deed::Edit { message: message() })?, &key()).await?;
+    adapter.deliver(&compose_operation(Operation::Edit { message: message() })?, &key()).await?;
     ensure!(look()?["text"] == "*New*", "{}", look()?);
-    adapter.deliver(&act(Deed::Presence { status: Presence::Away, text: None })?, &key()).await?;
+    adapter
+        .deliver(&compose_operation(Operation::Presence { status: Presence::Away, text: None })?, &key())
+        .await?;
     let poll = Poll {
         question: "Tea?".into(),
         options: vec!["Yes".into(), "No".into()],
@@ -213,21 +217,23 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
         seconds: None,
         anonymous: None,
     };
-    adapter.deliver(&act(Deed::Poll(poll))?, &key()).await?;
-    let thread = adapter.deliver(&act(Deed::Thread { name: "Plans".into(), message: None })?, &key()).await?;
+    adapter.deliver(&compose_operation(Operation::Poll(poll))?, &key()).await?;
+    let thread = adapter
+        .deliver(&compose_operation(Operation::Thread { name: "Plans".into(), message: None })?, &key())
+        .await?;
     ensure!(text(&server.slack.thread(kitchen, &thread)?[0], "text").starts_with("*Plans*\n"));
-    adapter.deliver(&act(Deed::Delete { message: message() })?, &key()).await?;
+    adapter.deliver(&compose_operation(Operation::Delete { message: message() })?, &key()).await?;
     ensure!(!server.slack.messages(kitchen)?.iter().any(|left| left["ts"] == id.as_str()));
-    let again = adapter.deliver(&act(Deed::Delete { message: message() })?, &key()).await;
+    let again = adapter.deliver(&compose_operation(Operation::Delete { message: message() })?, &key()).await;
     ensure!(matches!(&again, Err(Failure::Permanent(why)) if why.contains("message_not_found")), "{again:?}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_does_all_of_it_by_the_one_tool() -> Result<()> {
-    let server = House::build(Slack::SCOPES)?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
-    let agent = house.agent("courier").await?;
+    let server = Fixture::build(Slack::SCOPES)?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let agent = fixture.agent("courier").await?;
     let to = format!("slack:{}", server.kitchen);
     let done = |mut call: Value| -> Result<String> {
         call["to"] = json!(to);
@@ -263,11 +269,11 @@ async fn an_agent_does_all_of_it_by_the_one_tool() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_direct_conversation()
 -> Result<()> {
-    let server = House::build(Slack::SCOPES)?;
+    let server = Fixture::build(Slack::SCOPES)?;
     let (_folder, adapter) = server.adapter()?;
     let hello = part("Hello", &*adapter)?;
     let anna = server.slack.user("anna")?;
-    let root = adapter.deliver(&adapter.compose(&letter(&server.kitchen, &hello)), &key()).await?;
+    let root = adapter.deliver(&adapter.compose(&outgoing(&server.kitchen, &hello)), &key()).await?;
     // More than a page's worth of others.
     for n in 0..40 {
         let other = json!({ "channel": server.kitchen, "text": format!("other {n}") });
@@ -278,7 +284,7 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
         (server.kitchen.as_str(), Some(root.as_str())),
         (anna.as_str(), None),
     ] {
-        let wire = adapter.compose(&Letter { thread, ..letter(address, &hello) });
+        let wire = adapter.compose(&OutgoingPart { thread, ..outgoing(address, &hello) });
         ensure!(adapter.redelivery(&wire) == Redelivery::Ask);
         let (lost, never) = (key(), key());
         let id = adapter.deliver(&wire, &lost).await?;
@@ -295,9 +301,9 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_app_that_lacks_a_scope_is_told_which() -> Result<()> {
-    let server = House::build("users:read")?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
-    let agent = house.agent("courier").await?;
+    let server = Fixture::build("users:read")?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let agent = fixture.agent("courier").await?;
     let failed =
         agent.send_and_wait(&json!({"to": format!("slack:{}", server.kitchen), "message": "Hello"}))?;
     ensure!(failed["state"] == "failed" && failed["code"] == "execution_failed", "{failed}");
@@ -358,7 +364,8 @@ async fn slacks_own_models_take_every_block_that_we_make_and_refuse_what_we_refu
         format!("```\n{}\n```\n\n{}", "code line\n".repeat(900), "A word and *another* one. ".repeat(300));
     for part in render::render(&render::parse(&long), &adapter.flavour())? {
         blocks.push(
-            adapter.compose(&Letter { extras: &all, ..letter("C012AB3CD", &part) })["body"]["blocks"].clone(),
+            adapter.compose(&OutgoingPart { extras: &all, ..outgoing("C012AB3CD", &part) })["body"]["blocks"]
+                .clone(),
         );
     }
     let poll = Poll {
@@ -368,10 +375,16 @@ async fn slacks_own_models_take_every_block_that_we_make_and_refuse_what_we_refu
         seconds: None,
         anonymous: None,
     };
-    let deed = Deed::Poll(poll);
-    let act =
-        Act { address: "C012AB3CD", thread: None, reply_to: None, silent: false, deed: &deed, part: None };
-    blocks.push(adapter.act(&act).context("a poll")?["body"]["blocks"].clone());
+    let operation = Operation::Poll(poll);
+    let op = OperationRequest {
+        address: "C012AB3CD",
+        thread: None,
+        reply_to: None,
+        silent: false,
+        operation: &operation,
+        part: None,
+    };
+    blocks.push(adapter.compose_operation(&op).context("a poll")?["body"]["blocks"].clone());
     let numbered = |blocks: &[Value]| -> Vec<Value> {
         blocks.iter().enumerate().map(|(index, blocks)| json!({ "index": index, "blocks": blocks })).collect()
     };

@@ -14,21 +14,21 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use gatepost::{
-    channels::{Act, Adapter, Failure, Letter, PartKey, Source},
+    channels::{Adapter, Failure, OperationRequest, OutgoingPart, PartKey, Source},
     config::Config,
     hub::open_accounts,
     message::{
-        deed::{Button, Deed, Extras, Poll, Press},
         new_part_key,
+        operation::{Button, Extras, Operation, Poll, Press},
     },
     render,
     store::Store,
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::Desk,
     hub::{TestHub, client::text, eventually},
     main_job,
+    mocks::MockServer,
     peers::{Playground, cards_check},
 };
 use ring::{
@@ -52,19 +52,19 @@ allow_software_companion = true
 ";
 
 /// The playground, somebody who gives tokens to all who ask, and the bot's secret as a file.
-struct House {
+struct Fixture {
     playground: Playground,
-    login: Desk,
+    login: MockServer,
     secrets: TempDir,
 }
 
-impl House {
+impl Fixture {
     fn build() -> Result<Self> {
         let granted =
             json!({ "token_type": "Bearer", "expires_in": 3600, "access_token": "a.granted.token" });
         let secrets = tempfile::tempdir()?;
         fs::write(secrets.path().join("secret"), "hush~secret")?;
-        Ok(Self { playground: Playground::start()?, login: Desk::saying(granted)?, secrets })
+        Ok(Self { playground: Playground::start()?, login: MockServer::saying(granted)?, secrets })
     }
 
     fn channel(&self) -> String {
@@ -86,23 +86,30 @@ fn opened(channel: &str) -> Result<(TempDir, Arc<dyn Adapter>)> {
     Ok((folder, adapter))
 }
 
-fn act(adapter: &dyn Adapter, address: &str, deed: &Deed) -> Result<Value> {
+fn compose_operation(adapter: &dyn Adapter, address: &str, operation: &Operation) -> Result<Value> {
     let new = render::render(&render::parse("**New**"), &adapter.flavour())?.remove(0);
-    let act = Act { address, thread: None, reply_to: None, silent: false, deed, part: Some(&new) };
-    adapter.act(&act).context("it can do that")
+    let op = OperationRequest {
+        address,
+        thread: None,
+        reply_to: None,
+        silent: false,
+        operation,
+        part: Some(&new),
+    };
+    adapter.compose_operation(&op).context("it can do that")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there() -> Result<()> {
-    let server = House::build()?;
-    let mut house = TestHub::start(&format!("{AGENTS}{}", server.channel())).await?;
-    let agent = house.agent("engineer").await?;
+    let server = Fixture::build()?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel())).await?;
+    let agent = fixture.agent("engineer").await?;
     let to = format!("teams:{}", server.playground.personal());
     let held = agent
         .send(&json!({"to": to, "message": "The **oven** is still on, see <https://hub.test/oven>."}))?;
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     ensure!(parts.len() == 1, "{sent}");
     let id = text(&sent["parts"][0], "platform_id").to_owned();
     ensure!(!id.is_empty() && !id.starts_with("accepted"), "{sent}");
@@ -110,8 +117,13 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
     // It is there: what is there can be changed, and nothing else.
     let (_folder, adapter) = opened(&server.channel())?;
     let key = || PartKey(new_part_key());
-    let edit =
-        |message: &str| act(&*adapter, server.playground.personal(), &Deed::Edit { message: message.into() });
+    let edit = |message: &str| {
+        compose_operation(
+            &*adapter,
+            server.playground.personal(),
+            &Operation::Edit { message: message.into() },
+        )
+    };
     for _ in 0..2 {
         ensure!(adapter.deliver(&edit(&id)?, &key()).await? == id);
     }
@@ -119,11 +131,11 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
     ensure!(matches!(nowhere, Err(Failure::Permanent(_))), "{nowhere:?}");
 
     let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
-    house.decide(Verdict::Deny).await?;
+    fixture.decide(Verdict::Deny).await?;
     agent.ended(text(&held, "id"), "denied")?;
 
     // A long one, an answer, and a picture.
-    let courier = house.agent("courier").await?;
+    let courier = fixture.agent("courier").await?;
     let to = format!("teams:{}", server.playground.group());
     let long: String = (1..=400).map(|n| format!("- line number {n} of a long report\n")).collect();
     let sent = courier.send_and_wait(&json!({"to": to, "message": long}))?;
@@ -158,24 +170,24 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
         "{refused:?}"
     );
     ensure!(server.login.heard().len() <= 2, "a token is asked for once an account");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -> Result<()> {
-    let workflow = Desk::saying(json!({}))?;
+    let workflow = MockServer::saying(json!({}))?;
     let secrets = tempfile::tempdir()?;
     let address = format!("{}/workflows/1/invoke?api-version=1&sig=hush-sig", workflow.url());
     fs::write(secrets.path().join("webhook"), address)?;
     let channel =
         format!("[channels.teams.home]\nwebhook = \"file:{}\"\n", secrets.path().join("webhook").display());
-    let mut house = TestHub::start(&format!("{AGENTS}{channel}")).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "teams:webhook", "message": "The **oven** is on."}))?;
     ensure!(held["state"] == "held" && workflow.heard().is_empty(), "{held}");
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     let took = workflow.heard();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
     let (request, body) = (&took[0], took[0].json());
@@ -189,7 +201,7 @@ async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -
     let refused =
         agent.post("/v1/messages", &json!({"to": "teams:19:abc@thread.tacv2", "message": "Hello"}))?;
     ensure!(refused.status == 400 && text(&refused.body, "hint").contains("teams:webhook"), "{refused:?}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 /// What goes with a text, at its bounds.
@@ -227,7 +239,7 @@ fn extras(adapter: &dyn Adapter) -> Result<Extras> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_the_connector() -> Result<()>
 {
-    let server = House::build()?;
+    let server = Fixture::build()?;
     let (_folder, adapter) = opened(&server.channel())?;
     let personal = server.playground.personal();
     let all = extras(&*adapter)?;
@@ -236,7 +248,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
     let mut wires = Vec::new();
     let long = "A word, *another* and a [link](https://a.test/x). ".repeat(200);
     for part in render::render(&render::parse(&long), &adapter.flavour())? {
-        wires.push(adapter.compose(&Letter {
+        wires.push(adapter.compose(&OutgoingPart {
             address: personal,
             thread: None,
             reply_to: None,
@@ -260,7 +272,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
             seconds: None,
             anonymous: None,
         };
-        wires.push(act(&*adapter, personal, &Deed::Poll(poll))?);
+        wires.push(compose_operation(&*adapter, personal, &Operation::Poll(poll))?);
     }
     let cards: Vec<Value> =
         wires.iter().map(|wire| wire["activity"]["attachments"][0]["content"].clone()).collect();
@@ -311,10 +323,10 @@ fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
 }
 
 /// Teams, Microsoft's keys and somebody's OneDrive in one: each is strict about what it is asked.
-fn microsoft(pair: &RsaKeyPair) -> Result<Desk> {
+fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
     let key: PublicKeyComponents<Vec<u8>> = pair.public().into();
     let (n, e) = (URL_SAFE_NO_PAD.encode(key.n), URL_SAFE_NO_PAD.encode(key.e));
-    Desk::open(move |request| {
+    MockServer::open(move |request| {
         let no = |why: &str| (400, json!({"error": {"code": "BadSyntax", "message": why}}));
         match (request.method.as_str(), request.path.as_str()) {
             ("POST", "/my-tenant/oauth2/v2.0/token") => {
@@ -357,11 +369,11 @@ fn microsoft(pair: &RsaKeyPair) -> Result<Desk> {
 }
 
 /// What Teams tells the bot when Ann has answered to an offer.
-fn answered(desk: &Desk, action: &str, context: &Value) -> Value {
+fn answered(server: &MockServer, action: &str, context: &Value) -> Value {
     let mut value = json!({"type": "fileUpload", "action": action, "context": context});
     if action == "accept" {
         value["uploadInfo"] = json!({
-            "uploadUrl": format!("{}/drive?token=hush", desk.url()), "contentUrl": "https://c.sharepoint.com/plan.pdf",
+            "uploadUrl": format!("{}/drive?token=hush", server.url()), "contentUrl": "https://c.sharepoint.com/plan.pdf",
             "name": "plan.pdf", "uniqueId": "u-1", "fileType": "pdf",
         });
     }
@@ -377,18 +389,18 @@ async fn an_approved_document_is_handed_over_to_who_accepts_it_and_nobody_else_c
 {
     const PDF: &[u8] = b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n";
     let pair = connector()?;
-    let (desk, secrets) = (microsoft(&pair)?, tempfile::tempdir()?);
+    let (server, secrets) = (microsoft(&pair)?, tempfile::tempdir()?);
     fs::write(secrets.path().join("secret"), "hush~secret")?;
-    let url = desk.url();
-    let mut house = TestHub::start(&format!(
+    let url = server.url();
+    let mut fixture = TestHub::start(&format!(
         "{AGENTS}[channels.teams.home]\napp_id = \"app-1\"\ntenant = \"my-tenant\"\nsecret = \"file:{}\"\n\
          service_url = \"{url}/teams\"\nlogin_url = \"{url}\"\nopenid_url = \"{url}/openid\"\n",
         secrets.path().join("secret").display()
     ))
     .await?;
-    house.approve_unseen_files();
-    house.restart().await?;
-    let agent = house.agent("engineer").await?;
+    fixture.approve_unseen_files();
+    fixture.restart().await?;
+    let agent = fixture.agent("engineer").await?;
     let file = |name: &str| json!([{"base64": STANDARD.encode(PDF), "name": name, "caption": "The *plan*"}]);
     let group = json!({"to": "teams:19:abc@thread.tacv2", "attachments": file("plan.pdf")});
     let held = agent.post("/v1/messages", &group)?;
@@ -396,30 +408,33 @@ async fn an_approved_document_is_handed_over_to_who_accepts_it_and_nobody_else_c
 
     let held = agent
         .send(&json!({"to": "teams:a:1abcdef", "message": "Here it is.", "attachments": file("plan.pdf")}))?;
-    let seen = house.decide(Verdict::Approve).await?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     ensure!(parts.len() == 2 && parts[1].shown.contains("plan.pdf"), "{}", parts.len());
     ensure!(text(&sent["parts"][1], "reason").contains("once its reader accepts it"), "{sent}");
-    let offered = desk.heard().pop().context("an offer")?.json();
+    let offered = server.heard().pop().context("an offer")?.json();
     let context = &offered["attachments"][0]["content"]["acceptContext"];
     ensure!(offered["attachments"][0]["content"]["description"] == "The plan", "{offered}");
 
     // Nobody else's word has the file sent.
-    let before = desk.heard().len();
-    let activity = answered(&desk, "accept", context);
-    let door = "/v1/platform/teams/home";
+    let before = server.heard().len();
+    let activity = answered(&server, "accept", context);
+    let port = "/v1/platform/teams/home";
     for token in [None, Some("a.b.c".to_owned()), Some(token(&pair, "app-2", "https://smba.test/teams/")?)] {
-        let refused = house.anybody(token.as_deref())?.post(door, &activity)?;
+        let refused = fixture.anybody(token.as_deref())?.post(port, &activity)?;
         ensure!(refused.status == 401, "{refused:?}");
     }
-    let connector = house.anybody(Some(&token(&pair, "app-1", "https://smba.test/teams/")?))?;
+    let connector = fixture.anybody(Some(&token(&pair, "app-1", "https://smba.test/teams/")?))?;
     ensure!(connector.post("/v1/platform/teams/nobody", &activity)?.status == 401);
-    let asked = desk.heard().len();
-    ensure!(desk.heard()[before..].iter().all(|request| request.method == "GET"), "only keys were asked for");
+    let asked = server.heard().len();
+    ensure!(
+        server.heard()[before..].iter().all(|request| request.method == "GET"),
+        "only keys were asked for"
+    );
 
     for _ in 0..2 {
-        let taken = connector.post(door, &activity)?;
+        let taken = connector.post(port, &activity)?;
         ensure!(taken.status == 200, "{taken:?}");
     }
     let notice = eventually("the agent is told", || {
@@ -433,22 +448,22 @@ async fn an_approved_document_is_handed_over_to_who_accepts_it_and_nobody_else_c
     );
     ensure!(notice["receipt"]["id"] == sent["id"], "{notice}");
     let handed: Vec<_> =
-        desk.heard()[asked..].iter().filter(|request| request.method != "GET").cloned().collect();
+        server.heard()[asked..].iter().filter(|request| request.method != "GET").cloned().collect();
     ensure!(handed.len() == 2 && handed[0].method == "PUT" && handed[0].body == PDF, "{}", handed.len());
     ensure!(handed[1].json()["attachments"][0]["content"]["uniqueId"] == "u-1");
 
     let held = agent.send(&json!({"to": "teams:a:1abcdef", "attachments": file("other.pdf")}))?;
-    house.decide(Verdict::Approve).await?;
+    fixture.decide(Verdict::Approve).await?;
     agent.ended(text(&held, "id"), "sent")?;
-    let offered = desk.heard().pop().context("an offer")?.json();
+    let offered = server.heard().pop().context("an offer")?.json();
     let context = &offered["attachments"][0]["content"]["declineContext"];
-    ensure!(connector.post(door, &answered(&desk, "decline", context))?.status == 200);
+    ensure!(connector.post(port, &answered(&server, "decline", context))?.status == 200);
     eventually("the agent is told of the no", || {
         let inbox = agent.get("/v1/inbox")?.taken()?;
         Ok(inbox["notices"].as_array().and_then(|notices| {
             notices.iter().find(|notice| notice["entry"]["values"]["answer"] == "declined").cloned()
         }))
     })?;
-    ensure!(desk.heard().iter().filter(|request| request.method == "PUT").count() == 1);
-    house.audit_is_whole().await
+    ensure!(server.heard().iter().filter(|request| request.method == "PUT").count() == 1);
+    fixture.audit_is_whole().await
 }

@@ -6,11 +6,11 @@ use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    doubles::Desk,
     files::{OGG, PNG},
     hub::{Client, SpawnedHub, TestHub, client::text},
     main_job,
-    peers::Double,
+    mocks::MockServer,
+    peers::Mock,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -30,19 +30,19 @@ allow = [\"telegram:*\"]
 allow_software_companion = true
 ";
 
-fn channel(double: &Double, folder: &TempDir, token: &str) -> Result<String> {
+fn channel(mock: &Mock, folder: &TempDir, token: &str) -> Result<String> {
     let file = folder.path().join("token");
     fs::write(&file, token)?;
     Ok(format!(
         "[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"{}\"\n",
         file.display(),
-        double.base_url()
+        mock.base_url()
     ))
 }
 
 /// What the double was asked under this method, all of it granted.
-fn asked(double: &Double, method: &str) -> Result<Vec<Value>> {
-    Ok(double.done(&format!("/{method}"))?.into_iter().map(|request| request["body"].clone()).collect())
+fn asked(mock: &Mock, method: &str) -> Result<Vec<Value>> {
+    Ok(mock.done(&format!("/{method}"))?.into_iter().map(|request| request["body"].clone()).collect())
 }
 
 /// The platform id of a message's part.
@@ -60,10 +60,10 @@ fn call(agent: &Client, action: &str, more: Value) -> Result<Value> {
 
 #[test]
 fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
-    let (double, folder) = (Double::telegram()?, Arc::new(tempfile::tempdir()?));
+    let (mock, folder) = (Mock::telegram()?, Arc::new(tempfile::tempdir()?));
     let mut hub = SpawnedHub::at_rest(
         Arc::clone(&folder),
-        &format!("{AGENTS}{}", channel(&double, &folder, double.token())?),
+        &format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?),
     )?;
     hub.log_at("trace");
     hub.run()?;
@@ -71,15 +71,15 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
 
     // A group takes a message in four seconds: its part goes on beside the other.
     let group = {
-        let (agent, double) = (agent.clone(), double.clone());
-        std::thread::spawn(move || in_a_group(&agent, &double))
+        let (agent, mock) = (agent.clone(), mock.clone());
+        std::thread::spawn(move || in_a_group(&agent, &mock))
     };
 
     let first =
         id_of(&call(&agent, "send", json!({"message": "**Hello** & <you>, see [it](https://a.test/)"}))?, 0)?;
     ensure!(first == "1", "{first}");
     // The group's may have come before it.
-    let sent = asked(&double, "sendMessage")?.into_iter().find(|body| body["chat_id"] == 777);
+    let sent = asked(&mock, "sendMessage")?.into_iter().find(|body| body["chat_id"] == 777);
     let sent = sent.context("the person's message")?;
     ensure!(text(&sent, "text").starts_with("<b>Hello</b> &amp; &lt;you&gt;"), "{sent}");
     ensure!(sent["link_preview_options"]["is_disabled"] == true, "{sent}");
@@ -89,7 +89,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let (parts, first_part) = (answer["parts"].as_array().context("parts")?.len(), id_of(&answer, 0)?);
     ensure!(parts > 1, "{parts} parts");
     let of_person: Vec<Value> =
-        asked(&double, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == 777).collect();
+        asked(&mock, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == 777).collect();
     ensure!(of_person.len() == 1 + parts, "{of_person:#?}");
     for (index, body) in of_person[1..].iter().enumerate() {
         let reply = body.get("reply_parameters").map(|reply| &reply["message_id"]);
@@ -99,24 +99,24 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
 
     let picture = json!([{"base64": STANDARD.encode(PNG), "name": "June.png", "caption": "_June_"}]);
     let photo = id_of(&call(&agent, "send", json!({"attachments": picture}))?, 0)?;
-    let sent = double.done("/sendPhoto")?.remove(0);
+    let sent = mock.done("/sendPhoto")?.remove(0);
     ensure!(
         sent["files"]["photo"]["name"] == "June.png" && sent["body"]["caption"] == "<i>June</i>",
         "{sent:#}"
     );
-    album(&agent, &double)?;
+    album(&agent, &mock)?;
     let voice = json!({"base64": STANDARD.encode(OGG)});
     id_of(&call(&agent, "send", json!({"voice": voice}))?, 0)?;
-    ensure!(double.done("/sendVoice")?[0]["files"]["voice"]["kind"] == "audio/ogg");
+    ensure!(mock.done("/sendVoice")?[0]["files"]["voice"]["kind"] == "audio/ogg");
     let notes = json!([{"base64": STANDARD.encode("notes"), "name": "ä.txt"}]);
     id_of(&call(&agent, "send", json!({"attachments": notes}))?, 0)?;
-    ensure!(double.done("/sendDocument")?[0]["files"]["document"]["name"] == "ä.txt");
+    ensure!(mock.done("/sendDocument")?[0]["files"]["document"]["name"] == "ä.txt");
     // Longer than Telegram takes with a file: it goes before it.
     let caption = "In June. ".repeat(200);
     let long = json!([{"base64": STANDARD.encode("notes"), "name": "b.txt", "caption": caption}]);
     call(&agent, "send", json!({"attachments": long}))?;
     let (before, file) =
-        (asked(&double, "sendMessage")?.pop().context("a text")?, double.done("/sendDocument")?.remove(1));
+        (asked(&mock, "sendMessage")?.pop().context("a text")?, mock.done("/sendDocument")?.remove(1));
     ensure!(before["text"] == caption.trim() && file["body"]["caption"].is_null(), "{before} {file}");
 
     let poll = json!({"pollQuestion": "Tea?", "pollOption": ["Yes", "No"], "pollDurationHours": 1, "pollAnonymous": false});
@@ -126,7 +126,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     // An edit without them would take the buttons away.
     call(&agent, "edit", json!({"messageId": asking, "message": "Go now?"}))?;
     let is_edit = |request: &&Value| text(request, "path").ends_with("/editMessageText");
-    let edited = double.heard()?.iter().rfind(is_edit).context("an edit")?["body"].clone();
+    let edited = mock.heard()?.iter().rfind(is_edit).context("an edit")?["body"].clone();
     ensure!(edited["reply_markup"]["inline_keyboard"] == buttons, "{edited}");
 
     for (action, more) in [
@@ -144,9 +144,9 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     }
     call(&agent, "edit", json!({"messageId": photo, "message": "**July**"}))?;
     // After the album's.
-    let captions = asked(&double, "editMessageCaption")?;
+    let captions = asked(&mock, "editMessageCaption")?;
     ensure!(captions.len() == 2 && captions[1]["caption"] == "<b>July</b>", "{captions:?}");
-    ensure!(asked(&double, "deleteMessage")?.len() == 1);
+    ensure!(asked(&mock, "deleteMessage")?.len() == 1);
 
     let refused = agent
         .post("/v1/messages", &json!({"action": "setPresence", "channel": "telegram", "status": "away"}))?;
@@ -162,7 +162,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
 }
 
 /// Several pictures are one message to people, and to whoever names it by its receipt.
-fn album(agent: &Client, double: &Double) -> Result<()> {
+fn album(agent: &Client, mock: &Mock) -> Result<()> {
     let picture = |name: &str| json!({"base64": STANDARD.encode(PNG), "name": name});
     let mut first = picture("June.png");
     first["caption"] = json!("_Summer_");
@@ -170,7 +170,7 @@ fn album(agent: &Client, double: &Double) -> Result<()> {
     let sent = call(agent, "send", json!({"attachments": files, "silent": true}))?;
     ensure!(sent["sent"] == "1 of 1", "{sent}");
     let id = id_of(&sent, 0)?;
-    let asked_for = double.done("/sendMediaGroup")?.remove(0);
+    let asked_for = mock.done("/sendMediaGroup")?.remove(0);
     let media: Value = serde_json::from_str(text(&asked_for["body"], "media"))?;
     ensure!(media[0]["caption"] == "<i>Summer</i>" && media[2]["media"] == "attach://file2", "{asked_for:#}");
     ensure!(asked_for["files"]["file1"]["name"] == "July.png", "{asked_for:#}");
@@ -178,13 +178,13 @@ fn album(agent: &Client, double: &Double) -> Result<()> {
     let edited = call(agent, "edit", json!({"messageId": id, "message": "**Autumn**"}))?;
     ensure!(Some(id_of(&edited, 0)?.as_str()) == id.split(',').next(), "{edited}");
     ensure!(id_of(&call(agent, "delete", json!({"messageId": id}))?, 0)? == id);
-    let removed = asked(double, "deleteMessages")?;
+    let removed = asked(mock, "deleteMessages")?;
     ensure!(removed[0]["message_ids"].as_array().is_some_and(|ids| ids.len() == 3), "{removed:?}");
     Ok(())
 }
 
 /// What only a supergroup has.
-fn in_a_group(agent: &Client, double: &Double) -> Result<()> {
+fn in_a_group(agent: &Client, mock: &Mock) -> Result<()> {
     let group = format!("telegram:{FORUM}");
     let there = |more: Value| -> Result<Value> {
         let mut call = json!({"to": group});
@@ -196,7 +196,7 @@ fn in_a_group(agent: &Client, double: &Double) -> Result<()> {
     id_of(&there(json!({"message": "The second", "threadId": topic}))?, 0)?;
     let number = json!(topic.parse::<i64>()?);
     let in_topic: Vec<Value> =
-        asked(double, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == FORUM).collect();
+        asked(mock, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == FORUM).collect();
     ensure!(
         in_topic.len() == 2 && in_topic.iter().all(|body| body["message_thread_id"] == number),
         "{in_topic:?}"
@@ -209,59 +209,58 @@ fn in_a_group(agent: &Client, double: &Double) -> Result<()> {
         more["userId"] = json!("99");
         ensure!(id_of(&there(more)?, 0)? == "99", "{action}");
     }
-    ensure!(asked(double, "restrictChatMember")?[0]["permissions"] == json!({"can_send_messages": false}));
-    ensure!(asked(double, "banChatMember")?.len() == 2 && asked(double, "unbanChatMember")?.len() == 1);
+    ensure!(asked(mock, "restrictChatMember")?[0]["permissions"] == json!({"can_send_messages": false}));
+    ensure!(asked(mock, "banChatMember")?.len() == 2 && asked(mock, "unbanChatMember")?.len() == 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_approved_arrives_and_the_text_without_markup_was_approved_with_it() -> Result<()> {
-    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
-    let mut house =
-        TestHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?)).await?;
-    let agent = house.agent("engineer").await?;
+    let (mock, folder) = (Mock::telegram()?, tempfile::tempdir()?);
+    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?)).await?;
+    let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "telegram:777", "message": main_job::report()}))?;
-    ensure!(held["state"] == "held" && asked(&double, "sendMessage")?.is_empty(), "{held}");
+    ensure!(held["state"] == "held" && asked(&mock, "sendMessage")?.is_empty(), "{held}");
     // Telegram claims not to be able to read it.
     let unreadable = json!({
         "ok": false, "error_code": 400, "description": "Bad Request: can't parse entities: Unexpected end tag at byte offset 9",
     });
-    double.plan(json!([{"match": "sendMessage", "status": 400, "body": unreadable}]))?;
-    let seen = house.decide(Verdict::Approve).await?;
+    mock.plan(json!([{"match": "sendMessage", "status": 400, "body": unreadable}]))?;
+    let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
-    let parts = main_job::shown_and_signed(&house, text(&sent, "id"), &seen)?;
-    let heard = double.heard()?;
+    let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let heard = mock.heard()?;
     ensure!(heard.len() == 1 + parts.len(), "{heard:#?}");
     let wire: Value = serde_json::from_str(&parts[0].wire)?;
     ensure!(heard[0]["body"] == wire["body"], "{wire:#}");
     let plain = &heard[1]["body"];
     ensure!(plain["text"] == wire["plain"] && plain.get("parse_mode").is_none(), "{plain:#}");
-    house.audit_is_whole().await
+    fixture.audit_is_whole().await
 }
 
 #[test]
 fn telegrams_limits_refusals_and_lost_answers_are_what_they_are() -> Result<()> {
-    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
-    let hub = SpawnedHub::start(&format!("{AGENTS}{}", channel(&double, &folder, double.token())?))?;
+    let (mock, folder) = (Mock::telegram()?, tempfile::tempdir()?);
+    let hub = SpawnedHub::start(&format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?))?;
     let agent = hub.agent("courier")?;
     let wait = json!({
         "ok": false, "error_code": 429, "description": "Too Many Requests: retry after 2", "parameters": {"retry_after": 2},
     });
-    double.plan(json!([{"match": "sendMessage", "status": 429, "body": wait}]))?;
+    mock.plan(json!([{"match": "sendMessage", "status": 429, "body": wait}]))?;
     let before = std::time::Instant::now();
     let sent = call(&agent, "send", json!({"message": "Later."}))?;
     ensure!(sent["state"] == "sent" && before.elapsed().as_secs() >= 2, "{sent}");
     let message = agent.message(text(&sent, "id"))?;
     ensure!(message["attempts"] == 0, "a limit spends no attempt: {message}");
 
-    double.plan(json!([{"match": "sendMessage", "lose": "after"}]))?;
+    mock.plan(json!([{"match": "sendMessage", "lose": "after"}]))?;
     let lost = call(&agent, "send", json!({"message": "Was that there?"}))?;
     ensure!(lost["state"] == "unknown" && lost["code"] == "unknown_outcome", "{lost}");
-    ensure!(asked(&double, "sendMessage")?.len() == 2 && double.heard()?.len() == 3, "it was sent again");
+    ensure!(asked(&mock, "sendMessage")?.len() == 2 && mock.heard()?.len() == 3, "it was sent again");
 
-    double.plan(json!([{"match": "pinChatMessage", "lose": "after"}]))?;
+    mock.plan(json!([{"match": "pinChatMessage", "lose": "after"}]))?;
     let pinned = call(&agent, "pin", json!({"messageId": "1"}))?;
-    ensure!(pinned["state"] == "sent" && asked(&double, "pinChatMessage")?.len() == 2, "{pinned}");
+    ensure!(pinned["state"] == "sent" && asked(&mock, "pinChatMessage")?.len() == 2, "{pinned}");
 
     let moved = agent.send_and_wait(&json!({"to": "telegram:-4711", "message": "Hello"}))?;
     ensure!(
@@ -275,11 +274,11 @@ fn telegrams_limits_refusals_and_lost_answers_are_what_they_are() -> Result<()> 
 
 #[test]
 fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
-    let (double, folder) = (Double::telegram()?, tempfile::tempdir()?);
+    let (mock, folder) = (Mock::telegram()?, tempfile::tempdir()?);
     let check = |token: &str| {
-        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&double, &folder, token)?)?.cli(&["check"])
+        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&mock, &folder, token)?)?.cli(&["check"])
     };
-    let ready = check(double.token())?.well()?;
+    let ready = check(mock.token())?.well()?;
     ensure!(ready.contains("ready") && ready.contains("@HubTestBot"), "{ready}");
     let refused = check("123456:a-wrong_one")?;
     ensure!(refused.status == 1 && refused.stdout.contains("bot token rejected"), "{refused:?}");
@@ -300,7 +299,7 @@ fn a_house_behind_a_proxy_reaches_its_platforms_through_it() -> Result<()> {
     let folder = Arc::new(tempfile::tempdir()?);
     let answer =
         json!({"ok": true, "result": {"message_id": 7, "chat": {"id": 777, "type": "private"}, "date": 0}});
-    let proxy = Desk::open(move |_| (200, answer.clone()))?;
+    let proxy = MockServer::open(move |_| (200, answer.clone()))?;
     fs::write(folder.path().join("token"), "77:secret")?;
     let channel = format!(
         "[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"http://telegram.test\"\n",

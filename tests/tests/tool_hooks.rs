@@ -52,9 +52,9 @@ async fn every_door_asks_before_a_tool_is_run_and_tells_what_it_answered() -> Re
     let log = folder.path().join("log");
     let notes = format!("(cat; echo) >> {}; {PASS}", log.display());
     let hooks = [hook("a", "before_tool_call", "", &notes), hook("b", "tool_result", "", &notes)].concat();
-    let mut house = TestHub::start(&format!("{CONFIG}{hooks}")).await?;
-    let agent = house.agent("engineer").await?;
-    let context = house.bridge("porch").await?.heard("engineer", "ann")?;
+    let mut fixture = TestHub::start(&format!("{CONFIG}{hooks}")).await?;
+    let agent = fixture.agent("engineer").await?;
+    let context = fixture.bridge("porch").await?.heard("engineer", "ann")?;
     let to_ann = |message: &str| json!({"to": "local:ann", "message": message});
     let sent = agent.send_and_wait(&to_ann("One."))?;
     call(&agent, "message", &to_ann("Two."))?;
@@ -62,11 +62,11 @@ async fn every_door_asks_before_a_tool_is_run_and_tells_what_it_answered() -> Re
     call(&agent, "receipt", &json!({"id": sent["id"]}))?;
     agent.post("/v1/reply", &json!({"context": context, "text": "Four."}))?.taken()?;
     call(&agent, "reply", &json!({"context": context, "text": "Five."}))?;
-    let cli = house.cli(&["send", "--to", "local:ann", "Six."])?;
+    let cli = fixture.cli(&["send", "--to", "local:ann", "Six."])?;
     ensure!(cli.status == 0, "{}", cli.stderr);
-    for (door, mut client) in McpClient::at_both_doors(&agent)? {
-        let simple = json!({"platform": "local", "target": "ann", "body": format!("Eight by {door}.")});
-        client.step(&json!({"call": "message", "arguments": to_ann(&format!("Seven by {door}."))}))?;
+    for (port, mut client) in McpClient::at_both_doors(&agent)? {
+        let simple = json!({"platform": "local", "target": "ann", "body": format!("Eight by {port}.")});
+        client.step(&json!({"call": "message", "arguments": to_ann(&format!("Seven by {port}."))}))?;
         client.step(&json!({"call": "send_message", "arguments": simple}))?;
     }
 
@@ -97,7 +97,7 @@ async fn every_door_asks_before_a_tool_is_run_and_tells_what_it_answered() -> Re
         ensure!(told["result"]["state"] == "sent" && told["arguments"]["wait"].is_null(), "{told}");
     }
     ensure!(asked[9]["result"]["sent"][0]["id"].is_string(), "{:?}", asked[9]);
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
@@ -115,10 +115,10 @@ case $facts in
   *) echo '{"action": "pass"}' ;;
 esac"#;
     let hook = hook("h", "before_tool_call", "timeout = \"2s\"\ntools = [\"message\"]", script);
-    let mut house = TestHub::start(&format!("{CONFIG}{hook}")).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&format!("{CONFIG}{hook}")).await?;
+    let agent = fixture.agent("engineer").await?;
     let changed = call(&agent, "message", &json!({"to": "local:bob", "message": "Change it, please."}))?;
-    ensure!(changed["to"] == "local:ann" && house.arrived("ann")? == ["Changed."], "{changed}");
+    ensure!(changed["to"] == "local:ann" && fixture.arrived("ann")? == ["Changed."], "{changed}");
     for (word, status, why) in [
         // What a hook makes of a call is read as strictly as what an agent does.
         ("wrongly", 400, "mesage"),
@@ -133,11 +133,11 @@ esac"#;
             ensure!(refused.body.to_string().contains(why), "{word} at {path}: {refused:?}");
         }
     }
-    ensure!(agent.queue()?.len() == 1 && house.arrived("bob")?.is_empty(), "something was done");
+    ensure!(agent.queue()?.len() == 1 && fixture.arrived("bob")?.is_empty(), "something was done");
     // It is asked about the tools that it names, and about no other.
     let other = json!({"platform": "local", "target": "bob", "body": "never"});
     ensure!(call(&agent, "send_message", &other)?["state"] == "sent");
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
@@ -160,8 +160,8 @@ esac"#,
         hook("h", "before_tool_call", "", &script),
         hook("r", "tool_result", "", r#"echo '{"action": "annotate", "note": "Seen."}'"#),
     ];
-    let mut house = TestHub::start(&format!("{CONFIG}{}", hooks.concat())).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&format!("{CONFIG}{}", hooks.concat())).await?;
+    let agent = fixture.agent("engineer").await?;
     let post = |key: &str, message: &str| {
         let call = json!({"to": "local:bob", "message": message}).to_string();
         agent.raw("POST", "/v1/messages?wait=20", &[("idempotency-key", key)], call.as_bytes())
@@ -181,8 +181,8 @@ esac"#,
         let refused = post("tuesday", "Quietly.")?;
         ensure!(refused.status == 403 && asked(&log)?.len() == asked_so_far, "{refused:?}");
     }
-    ensure!(house.arrived("ann")? == ["Changed."] && house.arrived("bob")?.is_empty());
-    house.stop().await;
+    ensure!(fixture.arrived("ann")? == ["Changed."] && fixture.arrived("bob")?.is_empty());
+    fixture.stop().await;
     Ok(())
 }
 
@@ -197,8 +197,8 @@ case $facts in
   *) echo '{"action": "pass"}' ;;
 esac"#;
     let hook = hook("h", "tool_result", "", script);
-    let mut house = TestHub::start(&format!("{CONFIG}{hook}")).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(&format!("{CONFIG}{hook}")).await?;
+    let agent = fixture.agent("engineer").await?;
     let say = |path: &str, word: &str| {
         let message = format!("{word} by {path}");
         agent.post(path, &json!({"to": "local:ann", "message": message, "wait": 20}))?.taken()
@@ -213,25 +213,25 @@ esac"#;
         ensure!(failed["notes"].to_string().contains("the hook h failed"), "{path}: {failed}");
         ensure!(say(path, "plain")?["notes"].is_null());
     }
-    ensure!(house.arrived("ann")?.len() == 8, "{:?}", house.arrived("ann")?);
-    for (door, mut client) in McpClient::at_both_doors(&agent)? {
+    ensure!(fixture.arrived("ann")?.len() == 8, "{:?}", fixture.arrived("ann")?);
+    for (port, mut client) in McpClient::at_both_doors(&agent)? {
         let mut say = |word: &str| {
-            let arguments = json!({"to": "local:ann", "message": format!("{word} by {door}")});
+            let arguments = json!({"to": "local:ann", "message": format!("{word} by {port}")});
             let answer = client.step(&json!({"call": "message", "arguments": arguments}))?;
             Ok::<_, anyhow::Error>(answer["answer"].clone())
         };
         let noted = say("aside")?;
-        ensure!(noted["notes"] == json!(["Say no more."]) && noted["state"] == "sent", "{door}: {noted}");
+        ensure!(noted["notes"] == json!(["Say no more."]) && noted["state"] == "sent", "{port}: {noted}");
         // What a hook takes out of an answer stays out of it, however long the message was followed.
         let changed = say("other")?;
-        ensure!(changed["id"] == "hidden" && changed["to"].is_null(), "{door}: {changed}");
-        ensure!(say("break")?["notes"].to_string().contains("the hook h failed"), "{door}");
-        ensure!(say("plain")?["notes"].is_null(), "{door}");
+        ensure!(changed["id"] == "hidden" && changed["to"].is_null(), "{port}: {changed}");
+        ensure!(say("break")?["notes"].to_string().contains("the hook h failed"), "{port}");
+        ensure!(say("plain")?["notes"].is_null(), "{port}");
     }
     let simple = json!({"platform": "local", "target": "ann", "body": "aside, simply"});
     let simple = call(&agent, "send_message", &simple)?;
     ensure!(simple["notes"] == json!(["Say no more."]) && simple.to_string().len() <= 1024, "{simple}");
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
@@ -251,19 +251,19 @@ esac"#,
     );
     let asker = "[agents.asker]\nallow = [\"local:*\"]\n[approval]\nallow_software_companion = true\n";
     let hook = hook("h", "before_tool_call", "", &script);
-    let mut house = TestHub::start(&format!("{CONFIG}{asker}{hook}")).await?;
-    let agent = house.agent("asker").await?;
+    let mut fixture = TestHub::start(&format!("{CONFIG}{asker}{hook}")).await?;
+    let agent = fixture.agent("asker").await?;
     let others = McpClient::at_both_doors(&agent)?;
-    for ((door, mut client), (_, mut other)) in McpClient::at_both_doors(&agent)?.into_iter().zip(others) {
+    for ((port, mut client), (_, mut other)) in McpClient::at_both_doors(&agent)?.into_iter().zip(others) {
         let say = |word: &str, wait: u64| {
-            let message = format!("{word} by {door}");
+            let message = format!("{word} by {port}");
             json!({"call": "message", "arguments": {"to": "local:ann", "message": message, "wait": wait}})
         };
         let begun = Instant::now();
         let held = client.step(&say("May I?", 5))?;
-        ensure!(begun.elapsed() >= Duration::from_secs(5), "{door}: it gave up early: {held}");
-        ensure!(held["is_error"] == false && held["answer"]["state"] == "held", "{door}: {held}");
-        ensure!(held["progress"].as_array().is_some_and(|said| said.len() >= 3), "{door}: {held}");
+        ensure!(begun.elapsed() >= Duration::from_secs(5), "{port}: it gave up early: {held}");
+        ensure!(held["is_error"] == false && held["answer"]["state"] == "held", "{port}: {held}");
+        ensure!(held["progress"].as_array().is_some_and(|said| said.len() >= 3), "{port}: {held}");
 
         let mut own = say("Never mind", 60);
         own["cancel"] = 3.into();
@@ -282,33 +282,33 @@ esac"#,
         other.step(&json!({"read": "gatepost://queue"}))?;
         std::thread::sleep(Duration::from_secs(2));
         let first = agent.message(text(&held["answer"], "id"))?;
-        ensure!(first["state"] == "held", "{door}: {first}");
+        ensure!(first["state"] == "held", "{port}: {first}");
         let receipt = json!({"call": "receipt", "arguments": {"id": held["answer"]["id"]}});
         let refused = client.step(&receipt)?;
-        ensure!(refused["answer"].to_string().contains("not this one"), "{door}: {refused}");
+        ensure!(refused["answer"].to_string().contains("not this one"), "{port}: {refused}");
     }
     let asked = asked(&log)?;
     let tools: Vec<&str> = asked.iter().map(|facts| text(facts, "tool")).collect();
     let each = ["message", "message", "message", "receipt"];
     ensure!(tools == [each, each].concat(), "{tools:?}");
-    house.stop().await;
+    fixture.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guide_is_a_hook_that_can_be_switched_off() -> Result<()> {
     let hello = |n: u32| json!({"to": "local:ann", "message": format!("Hello {n}.")});
-    let mut house = TestHub::start(CONFIG).await?;
-    let agent = house.agent("engineer").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let agent = fixture.agent("engineer").await?;
     ensure!(call(&agent, "message", &hello(0))?["guide"].is_string(), "it is there without a section");
     ensure!(call(&agent, "message", &hello(1))?["guide"].is_null(), "and said once");
-    house.stop().await;
+    fixture.stop().await;
     let section = "[hooks.guide]\non = \"tool_result\"\nbuiltin = \"guide\"\n";
     for (more, is_on) in [("", true), ("enabled = false\n", false), ("tools = [\"send_message\"]\n", false)] {
-        let mut house = TestHub::start(&format!("{CONFIG}{section}{more}")).await?;
-        let agent = house.agent("engineer").await?;
+        let mut fixture = TestHub::start(&format!("{CONFIG}{section}{more}")).await?;
+        let agent = fixture.agent("engineer").await?;
         ensure!(call(&agent, "message", &hello(2))?["guide"].is_string() == is_on, "{more}");
-        house.stop().await;
+        fixture.stop().await;
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Mutex};
 
 use anyhow::{Result, ensure};
 use gatepost_tests::{
-    doubles::{Answer, Desk, Request},
     hub::{TestHub, client::text},
+    mocks::{Answer, MockServer, Request},
     peers::WebhookReceiver,
 };
 use serde_json::{Value, json};
@@ -46,21 +46,21 @@ fn post(url: &str, request: &Request, id: &str, body: &str) -> Result<u16> {
 async fn the_standards_own_library_verifies_what_arrives_and_no_request_under_another_id() -> Result<()> {
     let secrets = tempfile::tempdir()?;
     let receiver = WebhookReceiver::start(NEW)?;
-    let desk = Desk::saying(Value::Null)?;
-    let mut house = TestHub::start(&account(secrets.path(), &receiver.url())?).await?;
-    let agent = house.agent("courier").await?;
+    let server = MockServer::saying(Value::Null)?;
+    let mut fixture = TestHub::start(&account(secrets.path(), &receiver.url())?).await?;
+    let agent = fixture.agent("courier").await?;
     let sent = agent.send_and_wait(&json!({"to": "webhook:kitchen", "message": "The **oven** is on."}))?;
     ensure!(sent["state"] == "sent", "{sent}");
     let printed = receiver.printed()?;
     let id = text(&sent, "id");
     ensure!(printed == format!("courier to kitchen: The oven is on. ({id}, 1 of 1)\n"), "{printed}");
-    drop(house);
+    drop(fixture);
 
-    let mut house = TestHub::start(&account(secrets.path(), &desk.url())?).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&account(secrets.path(), &server.url())?).await?;
+    let agent = fixture.agent("courier").await?;
     let sent = agent.send_and_wait(&json!({"to": "webhook:kitchen", "message": "Captured."}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let captured = &desk.heard()[0];
+    let captured = &server.heard()[0];
     let (id, body) = (captured.header("webhook-id"), String::from_utf8(captured.body.clone())?);
     let still_the_old = WebhookReceiver::start(OLD)?;
     let stranger = WebhookReceiver::start("whsec_c3RyYW5nZXJzdHJhbmdlcnN0cmFuZ2Vy")?;
@@ -81,7 +81,7 @@ async fn the_standards_own_library_verifies_what_arrives_and_no_request_under_an
 async fn a_webhook_that_knows_its_ids_gets_each_message_once() -> Result<()> {
     let secrets = tempfile::tempdir()?;
     let known = Mutex::new(BTreeMap::new());
-    let desk = Desk::open(move |request| {
+    let server = MockServer::open(move |request| {
         if request.method == "HEAD" {
             return (200, Value::Null);
         }
@@ -94,12 +94,12 @@ async fn a_webhook_that_knows_its_ids_gets_each_message_once() -> Result<()> {
         let id = *known.entry(id).or_insert(next);
         (200, json!({"id": format!("w{id}")}))
     })?;
-    let mut house = TestHub::start(&account(secrets.path(), &format!("{}/hook", desk.url()))?).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&account(secrets.path(), &format!("{}/hook", server.url()))?).await?;
+    let agent = fixture.agent("courier").await?;
     let sent =
         agent.send_and_wait(&json!({"to": "webhook:kitchen#stove", "message": "The **oven** is on."}))?;
     ensure!(sent["state"] == "sent" && sent["parts"][0]["platform_id"] == "w0", "{sent}");
-    let body = desk.heard()[0].json();
+    let body = server.heard()[0].json();
     ensure!(body["type"] == "message" && body["timestamp"].is_string(), "{body}");
     let expected = json!({
         "id": sent["id"], "agent": "courier", "to": "kitchen", "thread": "stove", "replyTo": null, "silent": false,
@@ -107,11 +107,11 @@ async fn a_webhook_that_knows_its_ids_gets_each_message_once() -> Result<()> {
     });
     ensure!(body["data"] == expected, "{body}");
     // It is done, and nobody hears of it: it goes again under its id.
-    desk.next([Answer::Lost]);
+    server.next([Answer::Lost]);
     let sent = agent.send_and_wait(&json!({"to": "webhook:kitchen", "message": "Once."}))?;
     ensure!(sent["state"] == "sent" && sent["parts"][0]["platform_id"] == "w1", "{sent}");
     let ids: Vec<String> =
-        desk.heard().iter().map(|request| request.header("webhook-id").to_owned()).collect();
+        server.heard().iter().map(|request| request.header("webhook-id").to_owned()).collect();
     ensure!(ids.len() == 3 && ids[1] == ids[2] && ids[0] != ids[1], "{ids:?}");
     Ok(())
 }
@@ -119,11 +119,11 @@ async fn a_webhook_that_knows_its_ids_gets_each_message_once() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_approves_reads_the_markdown_that_a_webhook_gets() -> Result<()> {
     let secrets = tempfile::tempdir()?;
-    let desk = Desk::saying(Value::Null)?;
-    let config = account(secrets.path(), &desk.url())?
+    let server = MockServer::saying(Value::Null)?;
+    let config = account(secrets.path(), &server.url())?
         .replace("allow = [\"webhook:*\", \"ntfy:*\"]", "allow = [\"ntfy:*\"]\nhold = [\"webhook:*\"]");
-    let mut house = TestHub::start(&config).await?;
-    let agent = house.agent("courier").await?;
+    let mut fixture = TestHub::start(&config).await?;
+    let agent = fixture.agent("courier").await?;
     // No reader sees where the link is defined, and the receiver gets it.
     let hidden = "Open it.\n\n[door]: https://evil.example/open \"all of them\"";
     let held = agent.send(&json!({"to": "webhook:kitchen", "message": hidden, "dryRun": true}))?;
@@ -135,13 +135,13 @@ async fn whoever_approves_reads_the_markdown_that_a_webhook_gets() -> Result<()>
 #[tokio::test(flavor = "multi_thread")]
 async fn the_text_and_the_markdown_of_a_webhook_both_name_the_agent() -> Result<()> {
     let secrets = tempfile::tempdir()?;
-    let desk = Desk::saying(Value::Null)?;
-    let config = account(secrets.path(), &desk.url())?.replace("decorate = false", "decorate = true");
-    let mut house = TestHub::start(&config).await?;
-    let agent = house.agent("courier").await?;
+    let server = MockServer::saying(Value::Null)?;
+    let config = account(secrets.path(), &server.url())?.replace("decorate = false", "decorate = true");
+    let mut fixture = TestHub::start(&config).await?;
+    let agent = fixture.agent("courier").await?;
     let sent = agent.send_and_wait(&json!({"to": "webhook:kitchen", "message": "The **oven** is on."}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let data = desk.heard()[0].json()["data"].clone();
+    let data = server.heard()[0].json()["data"].clone();
     ensure!(data["text"] == "[courier] The oven is on.", "{data}");
     ensure!(data["markdown"] == "[courier] The **oven** is on.", "{data}");
     Ok(())
@@ -149,19 +149,19 @@ async fn the_text_and_the_markdown_of_a_webhook_both_name_the_agent() -> Result<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ntfy_gets_a_title_and_a_text() -> Result<()> {
-    let desk = Desk::open(|request| match (request.method.as_str(), request.json()) {
+    let server = MockServer::open(|request| match (request.method.as_str(), request.json()) {
         ("POST", body) if body["topic"].is_string() && request.path == "/" => {
             (200, json!({"id": "hwQ2YpKdmg", "event": "message", "topic": body["topic"]}))
         }
         _ => (400, json!({"code": 40009, "http": 400, "error": "invalid request: topic invalid"})),
     })?;
-    let config = format!("{AGENTS}[channels.ntfy.home]\nurl = \"{}\"\npriority = 4\n", desk.url());
-    let mut house = TestHub::start(&config).await?;
-    let agent = house.agent("courier").await?;
+    let config = format!("{AGENTS}[channels.ntfy.home]\nurl = \"{}\"\npriority = 4\n", server.url());
+    let mut fixture = TestHub::start(&config).await?;
+    let agent = fixture.agent("courier").await?;
     let sent =
         agent.send_and_wait(&json!({"to": "ntfy:oven", "message": "# Oven\n\nIt is on.", "silent": true}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let body = desk.heard()[0].json();
+    let body = server.heard()[0].json();
     ensure!(
         body["title"] == "Oven" && body["priority"] == 1 && text(&body, "message").contains("It is on."),
         "{body}"

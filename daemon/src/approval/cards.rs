@@ -163,13 +163,13 @@ mod tests {
     use crate::{
         approval::{
             Terms,
-            testing::{HUB, House},
+            testing::{Fixture, HUB},
         },
         message::state::State,
         store::now_ms,
     };
 
-    const SHELF: [(u8, &str); 1] = [(9, "shelf")];
+    const BLOBS: [(u8, &str); 1] = [(9, "shelf")];
     const AN_HOUR_LATER: &str = "UPDATE approvals SET card_at = card_at - 3600000";
 
     fn two_an_hour() -> Terms {
@@ -177,80 +177,82 @@ mod tests {
     }
 
     /// The messages that people are asked about.
-    async fn asked(house: &House) -> Vec<i64> {
-        house.approvals.waiting().await.unwrap().into_iter().map(|waiting| waiting.message).collect()
+    async fn asked(fixture: &Fixture) -> Vec<i64> {
+        fixture.approvals.waiting().await.unwrap().into_iter().map(|waiting| waiting.message).collect()
     }
 
-    async fn held(house: &mut House, messages: i64) {
+    async fn held(fixture: &mut Fixture, messages: i64) {
         for n in 1..=messages {
-            assert_eq!(house.hold(&format!("text {n}")).await, n);
+            assert_eq!(fixture.hold(&format!("text {n}")).await, n);
         }
     }
 
     #[tokio::test]
     async fn what_is_over_the_hours_cards_is_held_says_so_and_is_asked_about_in_its_turn() {
-        let mut house = House::with(&SHELF, two_an_hour()).await;
-        held(&mut house, 5).await;
-        assert_eq!(asked(&house).await, [1, 2]);
-        let third = house.outbox.receipt(3).await.unwrap();
+        let mut fixture = Fixture::with(&BLOBS, two_an_hour()).await;
+        held(&mut fixture, 5).await;
+        assert_eq!(asked(&fixture).await, [1, 2]);
+        let third = fixture.outbox.receipt(3).await.unwrap();
         assert_eq!((third.ok, third.state, third.code.as_deref()), (true, State::Held, Some("rate_limited")));
         let why = "it crosses; nobody is asked yet, since a has had its 2 cards of the hour";
         assert_eq!(third.reason.as_deref(), Some(why));
         assert!(third.hint.as_ref().is_some_and(|hint| hint.contains("waits for its turn")), "{third:?}");
-        let first = house.outbox.receipt(1).await.unwrap();
+        let first = fixture.outbox.receipt(1).await.unwrap();
         assert_eq!((first.code, first.reason.as_deref()), (None, Some("it crosses")));
 
         // Deciding makes no room, time does.
-        house.decide_as(9, 1, Approve, 1).await.unwrap();
-        let next = house.approvals.look_after().await.unwrap().unwrap();
+        fixture.decide_as(9, 1, Approve, 1).await.unwrap();
+        let next = fixture.approvals.look_after().await.unwrap().unwrap();
         assert!((1..=600_000).contains(&(next - now_ms())), "the second one expires before the hour is over");
-        assert_eq!(asked(&house).await, [2]);
-        house.decide_as(9, 2, Deny, 2).await.unwrap();
-        let next = house.approvals.look_after().await.unwrap().unwrap();
+        assert_eq!(asked(&fixture).await, [2]);
+        fixture.decide_as(9, 2, Deny, 2).await.unwrap();
+        let next = fixture.approvals.look_after().await.unwrap().unwrap();
         assert!((3_500_000..=3_600_000).contains(&(next - now_ms())), "{next}");
-        house.tamper(AN_HOUR_LATER).await;
-        house.approvals.look_after().await.unwrap();
-        assert_eq!(asked(&house).await, [3, 4]);
-        let third = house.outbox.receipt(3).await.unwrap();
+        fixture.tamper(AN_HOUR_LATER).await;
+        fixture.approvals.look_after().await.unwrap();
+        assert_eq!(asked(&fixture).await, [3, 4]);
+        let third = fixture.outbox.receipt(3).await.unwrap();
         assert_eq!((third.code, third.reason.as_deref()), (None, Some("it crosses")));
-        let waiting = house.approvals.waiting().await.unwrap().remove(0);
+        let waiting = fixture.approvals.waiting().await.unwrap().remove(0);
         assert!(
             (590_000..=600_000).contains(&(waiting.deadline - now_ms())),
             "its time begins with its card"
         );
-        house.decide_as(9, 3, Approve, 3).await.unwrap();
-        assert_eq!(house.state(3).await, State::Ready);
+        fixture.decide_as(9, 3, Approve, 3).await.unwrap();
+        assert_eq!(fixture.state(3).await, State::Ready);
         let counted = "SELECT put, deferred FROM cards WHERE agent = 'a'";
-        let counted: (i64, i64) =
-            house.write(move |tx| Ok(tx.query_row(counted, [], |row| Ok((row.get(0)?, row.get(1)?)))?)).await;
+        let counted: (i64, i64) = fixture
+            .write(move |tx| Ok(tx.query_row(counted, [], |row| Ok((row.get(0)?, row.get(1)?)))?))
+            .await;
         assert_eq!(counted, (4, 3));
-        assert_eq!(house.audit("decision.asked").await.len(), 2);
-        let proof = house.outbox.store().read(|db| crate::approval::prove::prove(db, HUB, 0)).await.unwrap();
+        assert_eq!(fixture.audit("decision.asked").await.len(), 2);
+        let proof =
+            fixture.outbox.store().read(|db| crate::approval::prove::prove(db, HUB, 0)).await.unwrap();
         assert_eq!(proof.faults, []);
     }
 
     #[tokio::test]
     async fn nobody_overtakes_another_of_its_agent_and_other_agents_have_hours_of_their_own() {
-        let mut house = House::with(&SHELF, two_an_hour()).await;
-        held(&mut house, 3).await;
-        house.tamper(AN_HOUR_LATER).await;
+        let mut fixture = Fixture::with(&BLOBS, two_an_hour()).await;
+        held(&mut fixture, 3).await;
+        fixture.tamper(AN_HOUR_LATER).await;
         // There is room again, but the third has waited longer.
-        house.hold("text 4").await;
-        assert_eq!(asked(&house).await, [1, 2]);
-        house.tamper("UPDATE messages SET agent = 'b' WHERE seq = 4").await;
-        house.hold("text 5").await;
-        house.approvals.look_after().await.unwrap();
-        assert_eq!(asked(&house).await, [1, 2, 3, 4, 5]);
+        fixture.hold("text 4").await;
+        assert_eq!(asked(&fixture).await, [1, 2]);
+        fixture.tamper("UPDATE messages SET agent = 'b' WHERE seq = 4").await;
+        fixture.hold("text 5").await;
+        fixture.approvals.look_after().await.unwrap();
+        assert_eq!(asked(&fixture).await, [1, 2, 3, 4, 5]);
     }
 
     #[tokio::test]
     async fn what_nobody_was_asked_about_in_time_expires_and_says_why() {
-        let mut house = House::with(&SHELF, two_an_hour()).await;
-        held(&mut house, 3).await;
-        house.tamper("UPDATE approvals SET deadline = 1").await;
-        house.approvals.look_after().await.unwrap();
+        let mut fixture = Fixture::with(&BLOBS, two_an_hour()).await;
+        held(&mut fixture, 3).await;
+        fixture.tamper("UPDATE approvals SET deadline = 1").await;
+        fixture.approvals.look_after().await.unwrap();
         for (seq, why) in [(1, "nobody decided in time"), (3, "nobody was asked in time")] {
-            let receipt = house.outbox.receipt(seq).await.unwrap();
+            let receipt = fixture.outbox.receipt(seq).await.unwrap();
             assert_eq!((receipt.state, receipt.code.as_deref()), (State::Expired, Some("expired")));
             assert!(receipt.error.is_some_and(|error| error.contains(why)), "{why}");
         }
@@ -258,14 +260,14 @@ mod tests {
 
     #[tokio::test]
     async fn nought_is_no_limit_and_lets_out_what_an_earlier_one_kept() {
-        let mut house = House::with(&SHELF, two_an_hour()).await;
-        held(&mut house, 4).await;
-        let mut house = house.restarted(Terms { cards_per_hour: 0, ..Terms::default() }).await;
-        house.approvals.look_after().await.unwrap();
-        assert_eq!(asked(&house).await, [1, 2, 3, 4]);
+        let mut fixture = Fixture::with(&BLOBS, two_an_hour()).await;
+        held(&mut fixture, 4).await;
+        let mut fixture = fixture.restarted(Terms { cards_per_hour: 0, ..Terms::default() }).await;
+        fixture.approvals.look_after().await.unwrap();
+        assert_eq!(asked(&fixture).await, [1, 2, 3, 4]);
         for n in 5..30 {
-            house.hold(&format!("text {n}")).await;
+            fixture.hold(&format!("text {n}")).await;
         }
-        assert_eq!(asked(&house).await.len(), 29);
+        assert_eq!(asked(&fixture).await.len(), 29);
     }
 }

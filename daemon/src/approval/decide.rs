@@ -261,22 +261,22 @@ fn consume(
 mod tests {
     use gatepost_link::decision::Verdict::{Approve, Deny};
 
-    use super::{super::Terms, super::testing::House, *};
+    use super::{super::Terms, super::testing::Fixture, *};
 
     #[tokio::test]
     async fn firmware_that_is_too_old_may_deny_and_not_approve() {
-        let mut house = House::with(&[(7, "hall")], Terms::default()).await;
-        let (first, second) = (house.hold("first").await, house.hold("second").await);
-        house.tamper("UPDATE devices SET version = 3").await;
-        let refused = house.decide_as(7, first, Approve, 1).await;
+        let mut fixture = Fixture::with(&[(7, "hall")], Terms::default()).await;
+        let (first, second) = (fixture.hold("first").await, fixture.hold("second").await);
+        fixture.tamper("UPDATE devices SET version = 3").await;
+        let refused = fixture.decide_as(7, first, Approve, 1).await;
         assert!(matches!(refused, Err(DecisionError::Firmware)), "{refused:?}");
-        assert_eq!(house.state(first).await, State::Held);
-        let told = house.audit("decision.rejected").await;
+        assert_eq!(fixture.state(first).await, State::Held);
+        let told = fixture.audit("decision.rejected").await;
         assert!(told.len() == 1 && told[0].1["why"].as_str().unwrap().contains("too old"), "{told:?}");
-        house.decide_as(7, second, Deny, 2).await.unwrap();
-        assert_eq!(house.state(second).await, State::Denied);
-        house.tamper("UPDATE devices SET version = 4").await;
-        house.decide_as(7, first, Approve, 3).await.unwrap();
-        assert_eq!(house.state(first).await, State::Ready);
+        fixture.decide_as(7, second, Deny, 2).await.unwrap();
+        assert_eq!(fixture.state(second).await, State::Denied);
+        fixture.tamper("UPDATE devices SET version = 4").await;
+        fixture.decide_as(7, first, Approve, 3).await.unwrap();
+        assert_eq!(fixture.state(first).await, State::Ready);
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn write(
     check(parts, &message.attachments)?;
     let shown = parts.iter().map(|part| Part {
         text: &part.shown,
-        wire: Digest::of(part.wire.as_bytes()),
+        wire: Digest::of(part.request.as_bytes()),
         wire_alt: None,
     });
     let origin = message.origin.as_ref().map(|origin| origin.place.to_string());
@@ -96,7 +96,7 @@ pub(super) fn write(
     };
     let mut document = document;
     for Holding { message, parts, .. } in others {
-        let wires = document::requests(parts.iter().map(|part| Digest::of(part.wire.as_bytes())));
+        let wires = document::requests(parts.iter().map(|part| Digest::of(part.request.as_bytes())));
         let wires = wires.ok_or(DocumentRefused::Parts(parts.len()))?;
         let also = Also { target: target(message), wires };
         document.also.push(also).map_err(|_| DocumentRefused::Document)?;
@@ -137,7 +137,7 @@ pub(super) fn listed_as(document: &Document<'_>, message: &MessageRow) -> Option
 
 /// Whether these are the requests that the document has for the target at this place.
 pub(super) fn has_requests(document: &Document<'_>, index: usize, parts: &[PartRow]) -> bool {
-    let mut wires = parts.iter().map(|part| Digest::of(part.wire.as_bytes()));
+    let mut wires = parts.iter().map(|part| Digest::of(part.request.as_bytes()));
     match index.checked_sub(1) {
         None => document.parts.iter().map(|part| part.wire).eq(wires),
         Some(further) => {

@@ -12,6 +12,7 @@
 //! [`device`] says who may decide, and [`registry`] what becomes of them; [`presence`] who of them is here, and [`reach`] who
 //! can be asked now; [`quorum`] counts where one is not enough, and [`cards`] keeps an agent from asking too often.
 
+pub mod availability;
 pub mod cards;
 pub mod decide;
 pub mod device;
@@ -19,7 +20,6 @@ pub mod document;
 pub mod presence;
 pub mod prove;
 pub mod quorum;
-pub mod reach;
 pub mod registry;
 #[cfg(test)]
 mod testing;

@@ -177,54 +177,54 @@ impl Presence {
 mod tests {
     use super::*;
 
-    const SHELF: PublicKey = PublicKey([1; 32]);
+    const BLOBS: PublicKey = PublicKey([1; 32]);
     const STRANGER: PublicKey = PublicKey([2; 32]);
 
     #[test]
     fn only_who_may_decide_is_here_and_a_change_is_to_be_written_down_once() {
         let presence = Presence::default();
-        presence.expect(SHELF);
-        assert_eq!((presence.registered(), presence.online(), presence.seen_at(SHELF)), (1, 0, None));
+        presence.expect(BLOBS);
+        assert_eq!((presence.registered(), presence.online(), presence.seen_at(BLOBS)), (1, 0, None));
         presence.note(STRANGER, true);
         assert!(!presence.is_online(STRANGER));
         for online in [true, true, false, true] {
-            presence.note(SHELF, online);
+            presence.note(BLOBS, online);
         }
-        assert_eq!((presence.online(), presence.is_online(SHELF)), (1, true));
+        assert_eq!((presence.online(), presence.is_online(BLOBS)), (1, true));
         let unsaved = presence.take_unsaved();
-        assert_eq!(unsaved, [(SHELF, presence.seen_at(SHELF).unwrap())]);
+        assert_eq!(unsaved, [(BLOBS, presence.seen_at(BLOBS).unwrap())]);
         assert!(presence.take_unsaved().is_empty());
-        presence.note(SHELF, true);
+        presence.note(BLOBS, true);
         assert!(presence.take_unsaved().is_empty(), "nothing has changed");
         presence.all_gone();
         assert_eq!((presence.registered(), presence.online(), presence.take_unsaved().len()), (1, 0, 1));
-        presence.forget(SHELF);
+        presence.forget(BLOBS);
         assert_eq!(presence.registered(), 0);
     }
 
     #[test]
     fn nobody_can_be_asked_at_a_display_that_is_out() {
         let presence = Presence::default();
-        presence.expect(SHELF);
-        assert_eq!((presence.ability(SHELF), presence.ability(STRANGER)), (Ability::Away, Ability::Away));
-        presence.note(SHELF, true);
-        assert_eq!((presence.ability(SHELF), presence.able()), (Ability::Silent, 0), "it has not said yet");
-        assert!(!presence.display(SHELF, true), "as it should be");
-        assert_eq!((presence.ability(SHELF), presence.able()), (Ability::Able, 1));
-        assert!(presence.display(SHELF, false) && !presence.display(SHELF, false), "news once");
+        presence.expect(BLOBS);
+        assert_eq!((presence.ability(BLOBS), presence.ability(STRANGER)), (Ability::Away, Ability::Away));
+        presence.note(BLOBS, true);
+        assert_eq!((presence.ability(BLOBS), presence.able()), (Ability::Silent, 0), "it has not said yet");
+        assert!(!presence.display(BLOBS, true), "as it should be");
+        assert_eq!((presence.ability(BLOBS), presence.able()), (Ability::Able, 1));
+        assert!(presence.display(BLOBS, false) && !presence.display(BLOBS, false), "news once");
         assert_eq!(
-            (presence.ability(SHELF), presence.able(), presence.online()),
+            (presence.ability(BLOBS), presence.able(), presence.online()),
             (Ability::DisplayOut, 0, 1)
         );
-        presence.note(SHELF, false);
-        presence.note(SHELF, true);
-        assert_eq!(presence.ability(SHELF), Ability::DisplayOut, "until it says otherwise");
-        assert!(presence.display(SHELF, true));
+        presence.note(BLOBS, false);
+        presence.note(BLOBS, true);
+        assert_eq!(presence.ability(BLOBS), Ability::DisplayOut, "until it says otherwise");
+        assert!(presence.display(BLOBS, true));
         assert_eq!(presence.able(), 1);
         assert!(!presence.display(STRANGER, false));
-        presence.session(SHELF);
+        presence.session(BLOBS);
         assert_eq!(
-            (presence.ability(SHELF), presence.able()),
+            (presence.ability(BLOBS), presence.able()),
             (Ability::Silent, 0),
             "what it said before is void"
         );

@@ -142,7 +142,7 @@ mod tests {
             device,
             prove::prove,
             registry,
-            testing::{HUB, House, public},
+            testing::{Fixture, HUB, public},
         },
         message::state::State,
     };
@@ -153,135 +153,135 @@ mod tests {
         Terms { quorum, ..Terms::default() }
     }
 
-    async fn standing(house: &House, seq: i64) -> (u32, Vec<String>) {
-        let standing = house.approvals.standing(seq).await.unwrap().unwrap();
+    async fn standing(fixture: &Fixture, seq: i64) -> (u32, Vec<String>) {
+        let standing = fixture.approvals.standing(seq).await.unwrap().unwrap();
         (standing.quorum, standing.by)
     }
 
-    async fn proven(house: &House) -> u64 {
-        let report = house.outbox.store().read(|db| prove(db, HUB, 0)).await.unwrap();
+    async fn proven(fixture: &Fixture) -> u64 {
+        let report = fixture.outbox.store().read(|db| prove(db, HUB, 0)).await.unwrap();
         assert_eq!(report.faults, []);
         report.decisions
     }
 
     #[tokio::test]
     async fn a_message_goes_when_the_last_of_the_quorum_approved_it_and_not_before() {
-        let mut house = House::with(&DEVICES, of(2)).await;
-        let seq = house.hold("first").await;
-        assert_eq!(house.decide_as(7, seq, Approve, 1).await.unwrap(), Outcome::Consumed);
+        let mut fixture = Fixture::with(&DEVICES, of(2)).await;
+        let seq = fixture.hold("first").await;
+        assert_eq!(fixture.decide_as(7, seq, Approve, 1).await.unwrap(), Outcome::Consumed);
         assert_eq!(
-            (house.state(seq).await, standing(&house, seq).await),
+            (fixture.state(seq).await, standing(&fixture, seq).await),
             (State::Held, (2, vec!["hall".into()]))
         );
-        let waiting = house.approvals.waiting().await.unwrap();
+        let waiting = fixture.approvals.waiting().await.unwrap();
         assert_eq!(waiting[0].voted, [public(7)], "it is not asked again");
-        assert_eq!(house.decide_as(9, seq, Approve, 1).await.unwrap(), Outcome::Consumed);
-        assert_eq!(house.state(seq).await, State::Ready);
-        assert_eq!(standing(&house, seq).await, (2, vec!["hall".into(), "shelf".into()]));
+        assert_eq!(fixture.decide_as(9, seq, Approve, 1).await.unwrap(), Outcome::Consumed);
+        assert_eq!(fixture.state(seq).await, State::Ready);
+        assert_eq!(standing(&fixture, seq).await, (2, vec!["hall".into(), "shelf".into()]));
         // Who comes too late hears that it is over, and its word is no part of it.
-        assert_eq!(house.decide_as(8, seq, Approve, 1).await.unwrap(), Outcome::Over(State::Ready));
-        let counted = house.audit("decision.counted").await;
+        assert_eq!(fixture.decide_as(8, seq, Approve, 1).await.unwrap(), Outcome::Over(State::Ready));
+        let counted = fixture.audit("decision.counted").await;
         assert_eq!(counted.len(), 1);
         assert_eq!((counted[0].0.as_str(), &counted[0].1["facts"]["votes"]), ("companion:hall", &1.into()));
-        assert_eq!(house.audit("message.ready").await[0].1["facts"]["votes"], 2);
-        assert_eq!(proven(&house).await, 2);
+        assert_eq!(fixture.audit("message.ready").await[0].1["facts"]["votes"], 2);
+        assert_eq!(proven(&fixture).await, 2);
     }
 
     #[tokio::test]
     async fn a_device_counts_once_however_often_it_approves() {
-        let mut house = House::with(&DEVICES, of(2)).await;
-        let seq = house.hold("first").await;
+        let mut fixture = Fixture::with(&DEVICES, of(2)).await;
+        let seq = fixture.hold("first").await;
         for counter in [1, 1, 2, 3] {
-            assert_eq!(house.decide_as(7, seq, Approve, counter).await.unwrap(), Outcome::Consumed);
+            assert_eq!(fixture.decide_as(7, seq, Approve, counter).await.unwrap(), Outcome::Consumed);
         }
-        assert_eq!((house.state(seq).await, standing(&house, seq).await.1.len()), (State::Held, 1));
-        let replayed = house.decide_as(7, seq, Approve, 2).await;
+        assert_eq!((fixture.state(seq).await, standing(&fixture, seq).await.1.len()), (State::Held, 1));
+        let replayed = fixture.decide_as(7, seq, Approve, 2).await;
         assert!(matches!(replayed, Err(DecisionError::Counter)), "{replayed:?}");
-        assert_eq!(proven(&house).await, 1);
+        assert_eq!(proven(&fixture).await, 1);
     }
 
     #[tokio::test]
     async fn one_that_denies_ends_it_at_once_also_against_its_own_approval() {
-        let mut house = House::with(&DEVICES, of(3)).await;
-        let (first, second) = (house.hold("first").await, house.hold("second").await);
+        let mut fixture = Fixture::with(&DEVICES, of(3)).await;
+        let (first, second) = (fixture.hold("first").await, fixture.hold("second").await);
         for (n, seq) in [(7, first), (8, first), (7, second)] {
-            house.decide_as(n, seq, Approve, u64::try_from(seq).unwrap()).await.unwrap();
+            fixture.decide_as(n, seq, Approve, u64::try_from(seq).unwrap()).await.unwrap();
         }
-        house.decide_as(9, first, Deny, 1).await.unwrap();
-        house.decide_as(7, second, Deny, 9).await.unwrap();
-        assert_eq!((house.state(first).await, house.state(second).await), (State::Denied, State::Denied));
-        assert_eq!(standing(&house, first).await.1, ["hall", "kitchen"]);
-        assert_eq!(proven(&house).await, 5);
+        fixture.decide_as(9, first, Deny, 1).await.unwrap();
+        fixture.decide_as(7, second, Deny, 9).await.unwrap();
+        assert_eq!((fixture.state(first).await, fixture.state(second).await), (State::Denied, State::Denied));
+        assert_eq!(standing(&fixture, first).await.1, ["hall", "kitchen"]);
+        assert_eq!(proven(&fixture).await, 5);
     }
 
     #[tokio::test]
     async fn a_revoked_devices_approval_does_not_count_where_the_message_still_waits() {
-        let mut house = House::with(&DEVICES, of(2)).await;
-        let (gone, open) = (house.hold("first").await, house.hold("second").await);
+        let mut fixture = Fixture::with(&DEVICES, of(2)).await;
+        let (gone, open) = (fixture.hold("first").await, fixture.hold("second").await);
         for (n, seq, counter) in [(7, gone, 1), (8, gone, 1), (7, open, 2)] {
-            house.decide_as(n, seq, Approve, counter).await.unwrap();
+            fixture.decide_as(n, seq, Approve, counter).await.unwrap();
         }
-        let revoked = registry::revoke(house.outbox.store(), "hall", "operator").await.unwrap();
+        let revoked = registry::revoke(fixture.outbox.store(), "hall", "operator").await.unwrap();
         assert_eq!(revoked.withdrawn, [open]);
-        assert_eq!((house.state(gone).await, standing(&house, gone).await.1.len()), (State::Ready, 2));
-        assert_eq!((house.state(open).await, standing(&house, open).await.1), (State::Held, vec![]));
-        let refused = house.decide_as(7, open, Approve, 3).await;
+        assert_eq!((fixture.state(gone).await, standing(&fixture, gone).await.1.len()), (State::Ready, 2));
+        assert_eq!((fixture.state(open).await, standing(&fixture, open).await.1), (State::Held, vec![]));
+        let refused = fixture.decide_as(7, open, Approve, 3).await;
         assert!(matches!(refused, Err(DecisionError::Device)), "{refused:?}");
-        house.decide_as(8, open, Approve, 2).await.unwrap();
-        assert_eq!(house.state(open).await, State::Held, "one of two");
-        house.decide_as(9, open, Approve, 1).await.unwrap();
-        assert_eq!(house.state(open).await, State::Ready);
-        assert_eq!(house.audit("decision.withdrawn").await.len(), 1);
-        assert_eq!(proven(&house).await, 5);
+        fixture.decide_as(8, open, Approve, 2).await.unwrap();
+        assert_eq!(fixture.state(open).await, State::Held, "one of two");
+        fixture.decide_as(9, open, Approve, 1).await.unwrap();
+        assert_eq!(fixture.state(open).await, State::Ready);
+        assert_eq!(fixture.audit("decision.withdrawn").await.len(), 1);
+        assert_eq!(proven(&fixture).await, 5);
     }
 
     #[tokio::test]
     async fn what_firmware_approved_that_is_too_old_does_not_count_also_once_it_is_updated() {
-        let mut house = House::with(&DEVICES, of(2)).await;
-        let (seq, gone) = (house.hold("first").await, house.hold("second").await);
+        let mut fixture = Fixture::with(&DEVICES, of(2)).await;
+        let (seq, gone) = (fixture.hold("first").await, fixture.hold("second").await);
         for (n, seq, counter) in [(7, gone, 1), (8, gone, 1), (7, seq, 2)] {
-            house.decide_as(n, seq, Approve, counter).await.unwrap();
+            fixture.decide_as(n, seq, Approve, counter).await.unwrap();
         }
-        house.tamper("UPDATE devices SET version = 3 WHERE name = 'hall'").await;
-        registry::withdraw_outdated(house.outbox.store()).await.unwrap();
-        device::spoke(house.outbox.store(), public(7), VERSION).await.unwrap();
-        assert_eq!(standing(&house, seq).await, (2, vec![]));
-        assert_eq!(house.approvals.waiting().await.unwrap()[0].voted, [], "it is asked again");
-        house.decide_as(8, seq, Approve, 2).await.unwrap();
-        assert_eq!((house.state(seq).await, house.state(gone).await), (State::Held, State::Ready));
-        house.decide_as(7, seq, Approve, 3).await.unwrap();
-        assert_eq!(house.state(seq).await, State::Ready);
-        let withdrawn = house.audit("decision.withdrawn").await;
+        fixture.tamper("UPDATE devices SET version = 3 WHERE name = 'hall'").await;
+        registry::withdraw_outdated(fixture.outbox.store()).await.unwrap();
+        device::spoke(fixture.outbox.store(), public(7), VERSION).await.unwrap();
+        assert_eq!(standing(&fixture, seq).await, (2, vec![]));
+        assert_eq!(fixture.approvals.waiting().await.unwrap()[0].voted, [], "it is asked again");
+        fixture.decide_as(8, seq, Approve, 2).await.unwrap();
+        assert_eq!((fixture.state(seq).await, fixture.state(gone).await), (State::Held, State::Ready));
+        fixture.decide_as(7, seq, Approve, 3).await.unwrap();
+        assert_eq!(fixture.state(seq).await, State::Ready);
+        let withdrawn = fixture.audit("decision.withdrawn").await;
         assert!(withdrawn.len() == 1 && withdrawn[0].0 == "hub", "{withdrawn:?}");
         assert!(withdrawn[0].1["reason"].as_str().unwrap().contains("too old"), "{withdrawn:?}");
-        assert_eq!(proven(&house).await, 5);
+        assert_eq!(proven(&fixture).await, 5);
     }
 
     #[tokio::test]
     async fn an_approval_is_not_counted_while_its_companions_firmware_is_too_old() {
-        let mut house = House::with(&DEVICES, of(2)).await;
-        let seq = house.hold("first").await;
-        house.decide_as(7, seq, Approve, 1).await.unwrap();
-        house.tamper("UPDATE devices SET version = 3 WHERE name = 'hall'").await;
-        house.decide_as(8, seq, Approve, 1).await.unwrap();
-        assert_eq!(house.state(seq).await, State::Held);
-        house.decide_as(9, seq, Approve, 1).await.unwrap();
-        assert_eq!(house.state(seq).await, State::Ready);
+        let mut fixture = Fixture::with(&DEVICES, of(2)).await;
+        let seq = fixture.hold("first").await;
+        fixture.decide_as(7, seq, Approve, 1).await.unwrap();
+        fixture.tamper("UPDATE devices SET version = 3 WHERE name = 'hall'").await;
+        fixture.decide_as(8, seq, Approve, 1).await.unwrap();
+        assert_eq!(fixture.state(seq).await, State::Held);
+        fixture.decide_as(9, seq, Approve, 1).await.unwrap();
+        assert_eq!(fixture.state(seq).await, State::Ready);
     }
 
     #[tokio::test]
     async fn a_restart_between_two_approvals_loses_none_and_another_configuration_changes_none() {
-        let mut house = House::with(&DEVICES, of(2)).await;
-        let seq = house.hold("first").await;
-        house.decide_as(7, seq, Approve, 1).await.unwrap();
-        let mut house = house.restarted(of(1)).await;
-        assert_eq!(standing(&house, seq).await, (2, vec!["hall".into()]), "what was held for two");
-        let alone = house.hold("second").await;
-        house.decide_as(8, alone, Approve, 1).await.unwrap();
-        assert_eq!((house.state(seq).await, house.state(alone).await), (State::Held, State::Ready));
-        house.decide_as(8, seq, Approve, 2).await.unwrap();
-        assert_eq!(house.state(seq).await, State::Ready);
-        assert_eq!(proven(&house).await, 3);
+        let mut fixture = Fixture::with(&DEVICES, of(2)).await;
+        let seq = fixture.hold("first").await;
+        fixture.decide_as(7, seq, Approve, 1).await.unwrap();
+        let mut fixture = fixture.restarted(of(1)).await;
+        assert_eq!(standing(&fixture, seq).await, (2, vec!["hall".into()]), "what was held for two");
+        let alone = fixture.hold("second").await;
+        fixture.decide_as(8, alone, Approve, 1).await.unwrap();
+        assert_eq!((fixture.state(seq).await, fixture.state(alone).await), (State::Held, State::Ready));
+        fixture.decide_as(8, seq, Approve, 2).await.unwrap();
+        assert_eq!(fixture.state(seq).await, State::Ready);
+        assert_eq!(proven(&fixture).await, 3);
     }
 
     #[tokio::test]
@@ -290,17 +290,17 @@ mod tests {
             ([Approve, Approve, Approve], &[State::Ready][..]),
             ([Approve, Deny, Approve], &[State::Ready, State::Denied]),
         ] {
-            let mut house = House::with(&DEVICES, of(2)).await;
-            let seq = house.hold("first").await;
-            let [hall, kitchen, shelf] = [(7, verdicts[0]), (8, verdicts[1]), (9, verdicts[2])]
-                .map(|(n, verdict)| house.decide_as(n, seq, verdict, 1));
-            let (hall, kitchen, shelf) = tokio::join!(hall, kitchen, shelf);
-            for outcome in [hall, kitchen, shelf] {
+            let mut fixture = Fixture::with(&DEVICES, of(2)).await;
+            let seq = fixture.hold("first").await;
+            let [hall, kitchen, blobs] = [(7, verdicts[0]), (8, verdicts[1]), (9, verdicts[2])]
+                .map(|(n, verdict)| fixture.decide_as(n, seq, verdict, 1));
+            let (hall, kitchen, blobs) = tokio::join!(hall, kitchen, blobs);
+            for outcome in [hall, kitchen, blobs] {
                 assert!(matches!(outcome.unwrap(), Outcome::Consumed | Outcome::Over(_)));
             }
-            let end = house.state(seq).await;
+            let end = fixture.state(seq).await;
             assert!(ends.contains(&end), "{end}");
-            proven(&house).await;
+            proven(&fixture).await;
         }
     }
 }

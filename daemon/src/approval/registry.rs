@@ -278,20 +278,20 @@ mod tests {
     use super::*;
     use crate::approval::device::{self, Device};
 
-    struct House {
+    struct Fixture {
         _directory: tempfile::TempDir,
         store: Store,
     }
 
-    impl House {
+    impl Fixture {
         async fn with(names: &[&str]) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let store = Store::open(directory.path()).unwrap();
-            let house = Self { _directory: directory, store };
+            let fixture = Self { _directory: directory, store };
             for (n, name) in (1..).zip(names) {
-                house.add(n, name).await.unwrap();
+                fixture.add(n, name).await.unwrap();
             }
-            house
+            fixture
         }
 
         async fn add(&self, key: u8, name: &str) -> Result<(), DeviceError> {
@@ -323,59 +323,61 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_one_devices_until_it_is_revoked() {
-        let house = House::with(&["Kitchen", "Hall"]).await;
-        assert!(matches!(house.add(3, "kitchen").await, Err(DeviceError::Taken(name)) if name == "Kitchen"));
-        let taken = rename(&house.store, "Hall", "KITCHEN", "operator").await;
+        let fixture = Fixture::with(&["Kitchen", "Hall"]).await;
+        assert!(
+            matches!(fixture.add(3, "kitchen").await, Err(DeviceError::Taken(name)) if name == "Kitchen")
+        );
+        let taken = rename(&fixture.store, "Hall", "KITCHEN", "operator").await;
         assert!(matches!(taken, Err(DeviceError::Taken(_))), "{taken:?}");
-        rename(&house.store, "Kitchen", "kitchen", "operator").await.unwrap();
-        revoke(&house.store, "kitchen", "operator").await.unwrap();
-        house.add(3, "Kitchen").await.unwrap();
+        rename(&fixture.store, "Kitchen", "kitchen", "operator").await.unwrap();
+        revoke(&fixture.store, "kitchen", "operator").await.unwrap();
+        fixture.add(3, "Kitchen").await.unwrap();
         let expected = [("Hall", false), ("Kitchen", false), ("kitchen", true)];
-        assert_eq!(house.names().await, expected.map(|(name, revoked)| (name.to_owned(), revoked)));
+        assert_eq!(fixture.names().await, expected.map(|(name, revoked)| (name.to_owned(), revoked)));
         let expected = ["device.added", "device.added", "device.renamed", "device.revoked", "device.added"]
             .map(|e| format!("operator {e}"));
-        assert_eq!(house.events().await, expected);
+        assert_eq!(fixture.events().await, expected);
     }
 
     #[tokio::test]
     async fn what_cannot_be_read_back_is_no_name() {
-        let house = House::with(&[]).await;
+        let fixture = Fixture::with(&[]).await;
         let long = "x".repeat(41);
         for name in
             ["", " ", " a", "a ", "a  b", "a\nb", "a\u{202e}b", "a\u{200b}", "a\u{7f}", "a\u{a0}b", &long]
         {
-            assert!(matches!(house.add(1, name).await, Err(DeviceError::Name(_))), "{name:?}");
+            assert!(matches!(fixture.add(1, name).await, Err(DeviceError::Name(_))), "{name:?}");
         }
-        assert!(matches!(house.add(1, "0123456789ABCDEF").await, Err(DeviceError::LikeAKey(_))));
+        assert!(matches!(fixture.add(1, "0123456789ABCDEF").await, Err(DeviceError::LikeAKey(_))));
         for (key, name) in (1..).zip(["k", "Küche, oben (2)", "厨房", &long[..40]]) {
-            house.add(key, name).await.unwrap();
+            fixture.add(key, name).await.unwrap();
         }
     }
 
     #[tokio::test]
     async fn a_device_is_found_by_its_name_and_by_its_key_and_only_while_it_may_decide() {
-        let house = House::with(&["hall"]).await;
-        let short = list(&house.store).await.unwrap()[0].short();
-        assert_eq!(rename(&house.store, &short, "porch", "operator").await.unwrap().name, "porch");
-        let missing = revoke(&house.store, "hall", "operator").await;
+        let fixture = Fixture::with(&["hall"]).await;
+        let short = list(&fixture.store).await.unwrap()[0].short();
+        assert_eq!(rename(&fixture.store, &short, "porch", "operator").await.unwrap().name, "porch");
+        let missing = revoke(&fixture.store, "hall", "operator").await;
         assert!(matches!(missing, Err(DeviceError::Missing(_))), "{missing:?}");
-        revoke(&house.store, &short.to_uppercase(), "operator").await.unwrap();
+        revoke(&fixture.store, &short.to_uppercase(), "operator").await.unwrap();
         for which in ["porch", short.as_str()] {
-            let again = revoke(&house.store, which, "operator").await;
+            let again = revoke(&fixture.store, which, "operator").await;
             assert!(matches!(again, Err(DeviceError::Revoked(_))), "{again:?}");
         }
-        assert!(matches!(house.add(1, "other").await, Err(DeviceError::Known)), "its key stays known");
+        assert!(matches!(fixture.add(1, "other").await, Err(DeviceError::Known)), "its key stays known");
     }
 
     #[tokio::test]
     async fn the_register_is_bounded_and_a_revoked_device_makes_room() {
-        let house = House::with(&[]).await;
+        let fixture = Fixture::with(&[]).await;
         let most = u8::try_from(MAX_DEVICES).unwrap();
         for n in 0..most {
-            house.add(n, &format!("device {n}")).await.unwrap();
+            fixture.add(n, &format!("device {n}")).await.unwrap();
         }
-        assert!(matches!(house.add(most, "one more").await, Err(DeviceError::Full)));
-        revoke(&house.store, "device 0", "operator").await.unwrap();
-        house.add(most, "one more").await.unwrap();
+        assert!(matches!(fixture.add(most, "one more").await, Err(DeviceError::Full)));
+        revoke(&fixture.store, "device 0", "operator").await.unwrap();
+        fixture.add(most, "one more").await.unwrap();
     }
 }

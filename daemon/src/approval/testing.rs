@@ -41,14 +41,14 @@ pub(super) fn public(n: u8) -> PublicKey {
     PublicKey(key(n).verifying_key().to_bytes())
 }
 
-pub(super) struct House {
+pub(super) struct Fixture {
     directory: tempfile::TempDir,
     pub(super) outbox: Outbox,
     pub(super) approvals: Approvals,
     pub(super) messages: Vec<String>,
 }
 
-impl House {
+impl Fixture {
     /// Devices of these numbers and names, who decide on these terms.
     pub(super) async fn with(devices: &[(u8, &str)], terms: Terms) -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -86,7 +86,7 @@ impl House {
         let part = |n: u32| NewPart {
             key: format!("{text} {n}"),
             shown: format!("{text} {n}"),
-            wire: format!("{{\"text\":\"{text} {n}\"}}"),
+            request: format!("{{\"text\":\"{text} {n}\"}}"),
             route: None,
         };
         let (parts, terms) = ([part(1), part(2)], self.approvals.terms());
@@ -110,8 +110,8 @@ impl House {
         let terms = self.approvals.terms();
         let held = self.outbox.accept_all_and(to.iter().map(new).collect(), move |tx, rows| {
             let parts = |row: &MessageRow| {
-                let wire = format!("{{\"to\":\"{}\",\"text\":\"{}\"}}", row.address, row.text);
-                [NewPart { key: row.id.clone(), shown: row.text.clone(), wire, route: None }]
+                let request = format!("{{\"to\":\"{}\",\"text\":\"{}\"}}", row.address, row.text);
+                [NewPart { key: row.id.clone(), shown: row.text.clone(), request, route: None }]
             };
             let parts: Vec<_> = rows.iter().map(parts).collect();
             let holding = |(message, parts)| -> Holding<'_> {

@@ -149,23 +149,23 @@ mod tests {
         SigningKey::from_bytes(&KEY).verifying_key().to_bytes()
     }
 
-    struct House {
+    struct Fixture {
         directory: tempfile::TempDir,
         store: Store,
         signer: Signer,
     }
 
-    impl House {
+    impl Fixture {
         /// Twenty rows, a checkpoint at the tenth and at the last.
         async fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let store = Store::open(directory.path()).unwrap();
-            let house = Self { directory, store, signer: Signer::new(SigningKey::from_bytes(&KEY)) };
-            house.add(10).await;
-            house.checkpoint().await;
-            house.add(10).await;
-            house.checkpoint().await;
-            house
+            let fixture = Self { directory, store, signer: Signer::new(SigningKey::from_bytes(&KEY)) };
+            fixture.add(10).await;
+            fixture.checkpoint().await;
+            fixture.add(10).await;
+            fixture.checkpoint().await;
+            fixture
         }
 
         async fn add(&self, rows: u32) {
@@ -231,23 +231,23 @@ mod tests {
 
     #[tokio::test]
     async fn an_untouched_audit_is_whole_and_signed_to_its_end() {
-        let house = House::new().await;
-        assert!(house.checkpoint().await.is_none(), "nothing has happened since");
-        let report = house.report().await;
+        let fixture = Fixture::new().await;
+        assert!(fixture.checkpoint().await.is_none(), "nothing has happened since");
+        let report = fixture.report().await;
         assert_eq!((report.rows, report.last, report.signed_to), (20, 20, 20));
         assert_eq!(report.faults, []);
-        house.add(3).await;
-        let report = house.report().await;
+        fixture.add(3).await;
+        let report = fixture.report().await;
         assert_eq!((report.last, report.signed_to, report.faults.len()), (23, 20, 0));
     }
 
     #[tokio::test]
     async fn a_removed_row_is_named() {
-        let house = House::new().await;
-        house.tamper("DELETE FROM audit WHERE seq = 5").await;
-        assert_eq!(house.faults().await, [Fault::Removed { first: 5, last: 5 }]);
-        house.tamper("DELETE FROM audit WHERE seq < 3").await;
-        let faults = house.faults().await;
+        let fixture = Fixture::new().await;
+        fixture.tamper("DELETE FROM audit WHERE seq = 5").await;
+        assert_eq!(fixture.faults().await, [Fault::Removed { first: 5, last: 5 }]);
+        fixture.tamper("DELETE FROM audit WHERE seq < 3").await;
+        let faults = fixture.faults().await;
         assert_eq!(faults[..], [Fault::Removed { first: 1, last: 2 }, Fault::Removed { first: 5, last: 5 }]);
     }
 
@@ -260,61 +260,61 @@ mod tests {
             "UPDATE audit SET message = NULL WHERE seq = 7",
             "UPDATE audit SET detail = '{}' WHERE seq = 7",
         ] {
-            let house = House::new().await;
-            house.tamper(sql).await;
-            assert_eq!(house.faults().await, [Fault::Changed { row: 7 }], "{sql}");
+            let fixture = Fixture::new().await;
+            fixture.tamper(sql).await;
+            assert_eq!(fixture.faults().await, [Fault::Changed { row: 7 }], "{sql}");
         }
     }
 
     #[tokio::test]
     async fn reordered_rows_are_named_with_their_places() {
-        let house = House::new().await;
-        house
+        let fixture = Fixture::new().await;
+        fixture
             .tamper("UPDATE audit SET seq = 99 WHERE seq = 4; UPDATE audit SET seq = 4 WHERE seq = 9; UPDATE audit SET seq = 9 WHERE seq = 99")
             .await;
         let expected = [Fault::Reordered { row: 9, belongs: 4 }, Fault::Reordered { row: 4, belongs: 9 }];
-        assert_eq!(house.faults().await, expected);
+        assert_eq!(fixture.faults().await, expected);
     }
 
     #[tokio::test]
     async fn an_end_that_was_cut_off_is_missed_also_with_its_checkpoints() {
-        let house = House::new().await;
-        house.tamper("DELETE FROM audit WHERE seq > 15").await;
-        assert_eq!(house.faults().await, [Fault::CutOff { last: 15, signed: 20 }]);
-        house.tamper("DELETE FROM checkpoints WHERE seq > 15").await;
-        assert_eq!(house.faults().await, [Fault::CutOff { last: 15, signed: 20 }], "by the file beside it");
-        house.tamper("DELETE FROM audit; DELETE FROM checkpoints").await;
-        assert_eq!(house.faults().await, [Fault::CutOff { last: 0, signed: 20 }]);
+        let fixture = Fixture::new().await;
+        fixture.tamper("DELETE FROM audit WHERE seq > 15").await;
+        assert_eq!(fixture.faults().await, [Fault::CutOff { last: 15, signed: 20 }]);
+        fixture.tamper("DELETE FROM checkpoints WHERE seq > 15").await;
+        assert_eq!(fixture.faults().await, [Fault::CutOff { last: 15, signed: 20 }], "by the file beside it");
+        fixture.tamper("DELETE FROM audit; DELETE FROM checkpoints").await;
+        assert_eq!(fixture.faults().await, [Fault::CutOff { last: 0, signed: 20 }]);
     }
 
     #[tokio::test]
     async fn a_chain_that_was_computed_anew_does_not_meet_what_was_signed() {
-        let house = House::new().await;
-        house.tamper("UPDATE audit SET actor = 'agent:mallory' WHERE seq = 15").await;
-        house.link_anew(15).await;
-        assert_eq!(house.faults().await, [Fault::Rewritten { after: 10, row: 20 }]);
+        let fixture = Fixture::new().await;
+        fixture.tamper("UPDATE audit SET actor = 'agent:mallory' WHERE seq = 15").await;
+        fixture.link_anew(15).await;
+        assert_eq!(fixture.faults().await, [Fault::Rewritten { after: 10, row: 20 }]);
     }
 
     #[tokio::test]
     async fn purged_rows_are_no_fault_and_rows_beside_them_still_are() {
-        let house = House::new().await;
-        house.purge(12).await;
-        let report = house.report().await;
+        let fixture = Fixture::new().await;
+        fixture.purge(12).await;
+        let report = fixture.report().await;
         assert_eq!((report.rows, report.purged_to, report.signed_to), (8, 12, 20));
         assert_eq!(report.faults, []);
-        house.tamper("DELETE FROM audit WHERE seq IN (13, 14)").await;
-        assert_eq!(house.faults().await, [Fault::Removed { first: 13, last: 14 }]);
+        fixture.tamper("DELETE FROM audit WHERE seq IN (13, 14)").await;
+        assert_eq!(fixture.faults().await, [Fault::Removed { first: 13, last: 14 }]);
     }
 
     #[tokio::test]
     async fn nobody_without_the_key_can_say_that_rows_were_purged() {
-        let house = House::new().await;
+        let fixture = Fixture::new().await;
         // The honest checkpoint at row 10, passed off as one that purged what is before it.
-        house
+        fixture
             .tamper("DELETE FROM audit WHERE seq <= 10; UPDATE checkpoints SET purged = 1 WHERE seq = 10")
             .await;
         let expected = [Fault::Forged { row: 10 }, Fault::Removed { first: 1, last: 10 }];
-        assert_eq!(house.faults().await, expected);
+        assert_eq!(fixture.faults().await, expected);
     }
 
     #[tokio::test]
@@ -328,38 +328,38 @@ mod tests {
         ] {
             let directory = tempfile::tempdir().unwrap();
             let store = Store::open(directory.path()).unwrap();
-            let house = House { directory, store, signer: Signer::new(SigningKey::from_bytes(&KEY)) };
-            let signer = house.signer.clone();
-            let began = house.store.write(move |tx| signer.begin(tx)).await.unwrap();
+            let fixture = Fixture { directory, store, signer: Signer::new(SigningKey::from_bytes(&KEY)) };
+            let signer = fixture.signer.clone();
+            let began = fixture.store.write(move |tx| signer.begin(tx)).await.unwrap();
             assert_eq!(began.map(|began| began.seq), Some(1));
-            let signer = house.signer.clone();
-            assert_eq!(house.store.write(move |tx| signer.begin(tx)).await.unwrap(), None, "once");
+            let signer = fixture.signer.clone();
+            assert_eq!(fixture.store.write(move |tx| signer.begin(tx)).await.unwrap(), None, "once");
             let detail = json!({"content": "0"});
             let accepted = Entry { actor: "hub", event: "message.accepted", message: Some("m"), detail };
-            house.store.write(move |tx| append(tx, &accepted)).await.unwrap();
-            assert_eq!(house.faults().await, []);
-            house.tamper(sql).await;
-            let faults = house.faults().await;
+            fixture.store.write(move |tx| append(tx, &accepted)).await.unwrap();
+            assert_eq!(fixture.faults().await, []);
+            fixture.tamper(sql).await;
+            let faults = fixture.faults().await;
             assert!(faults.contains(&fault), "{sql}: {faults:?}");
             // With every row and checkpoint of that time purged, what is left is whole.
             if sql.contains("DELETE") {
-                house.add(3).await;
-                house.purge(2).await;
-                assert_eq!(house.faults().await, []);
+                fixture.add(3).await;
+                fixture.purge(2).await;
+                assert_eq!(fixture.faults().await, []);
             }
         }
     }
 
     #[tokio::test]
     async fn an_audit_without_any_checkpoint_or_any_row_after_a_purge_is_missed() {
-        let house = House::new().await;
-        house.tamper("DELETE FROM checkpoints").await;
-        let unkept = house.store.read(|db| verify(db, &hub(), None)).await.unwrap();
+        let fixture = Fixture::new().await;
+        fixture.tamper("DELETE FROM checkpoints").await;
+        let unkept = fixture.store.read(|db| verify(db, &hub(), None)).await.unwrap();
         assert_eq!(unkept.faults, [Fault::Unsigned]);
-        let house = House::new().await;
-        house.purge(12).await;
-        house.tamper("DELETE FROM audit; DELETE FROM checkpoints WHERE NOT purged").await;
-        let unkept = house.store.read(|db| verify(db, &hub(), None)).await.unwrap();
+        let fixture = Fixture::new().await;
+        fixture.purge(12).await;
+        fixture.tamper("DELETE FROM audit; DELETE FROM checkpoints WHERE NOT purged").await;
+        let unkept = fixture.store.read(|db| verify(db, &hub(), None)).await.unwrap();
         assert_eq!(unkept.faults, [Fault::Emptied { purged: 12 }]);
     }
 

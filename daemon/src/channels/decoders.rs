@@ -57,7 +57,7 @@ pub const DECODERS: &[(&str, Decode)] = &[
 /// What a line of `imsg rpc` says to its first call, if it is an answer at all.
 pub fn imsg_line(line: &[u8]) -> Option<Result<Value, Failure>> {
     let said = imessage::answer::line(line, 1)?;
-    Some(said.map_err(|error| imessage::imsg::judge(&error)))
+    Some(said.map_err(|error| imessage::imsg::classify(&error)))
 }
 
 fn telegram_made(reader: &Reader, answer: &Answer, topic: bool) -> Result<String, Verdict> {
@@ -82,7 +82,7 @@ fn teams_sent(reader: &Reader, answer: &Answer, webhook: bool) -> Result<String,
 }
 
 fn signal_sent(reader: &Reader, answer: &Answer, group: bool) -> Result<String, Verdict> {
-    signal::judge::decode(reader, answer, "send", group).map(|result| result["timestamp"].to_string())
+    signal::classify::decode(reader, answer, "send", group).map(|result| result["timestamp"].to_string())
 }
 
 #[cfg(test)]

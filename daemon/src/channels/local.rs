@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
+    Redelivery, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
 };
@@ -54,7 +54,7 @@ struct Settings {
 
 /// The request that a part becomes.
 #[derive(Serialize, Deserialize)]
-struct Wire {
+struct Request {
     address: String,
     thread: Option<String>,
     reply_to: Option<String>,
@@ -159,20 +159,20 @@ impl Adapter for Local {
         IdScope::Conversation
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        json!(Wire {
-            address: letter.address.into(),
-            thread: letter.thread.map(Into::into),
-            reply_to: letter.reply_to.map(Into::into),
-            text: letter.part.text.clone(),
-            attachment: letter.files.first().cloned(),
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        json!(Request {
+            address: outgoing.address.into(),
+            thread: outgoing.thread.map(Into::into),
+            reply_to: outgoing.reply_to.map(Into::into),
+            text: outgoing.part.text.clone(),
+            attachment: outgoing.files.first().cloned(),
         })
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        let wire = Wire::deserialize(wire)
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        let request = Request::deserialize(request)
             .map_err(|error| Failure::Permanent(format!("the stored request cannot be read: {error}")))?;
-        if let Some(file) = &wire.attachment {
+        if let Some(file) = &request.attachment {
             let kept = Kept::of(&self.store).open(&file.sha256).await;
             kept.map_err(|error| Failure::Permanent(error.to_string()))?;
         }
@@ -184,14 +184,14 @@ impl Adapter for Local {
                      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (part_key) DO NOTHING",
                     params![
                         account,
-                        wire.address,
-                        wire.thread,
-                        wire.reply_to,
+                        request.address,
+                        request.thread,
+                        request.reply_to,
                         key,
-                        wire.text,
+                        request.text,
                         now_ms(),
-                        wire.attachment.as_ref().map(|file| json!(file).to_string()),
-                        wire.attachment.as_ref().map(|file| file.sha256.0),
+                        request.attachment.as_ref().map(|file| json!(file).to_string()),
+                        request.attachment.as_ref().map(|file| file.sha256.0),
                     ],
                 )?;
                 let seq: i64 =

@@ -11,6 +11,7 @@
 
 pub mod account;
 pub mod attempt;
+pub mod callback;
 pub mod capabilities;
 #[cfg(test)]
 pub(crate) mod contract;
@@ -21,10 +22,9 @@ pub mod fingerprint;
 pub mod formats;
 pub mod googlechat;
 pub mod guide;
-pub mod heard;
 pub mod history;
-pub mod house;
 pub mod http;
+pub mod hub_handle;
 pub mod identity;
 pub mod imessage;
 pub mod limits;
@@ -34,6 +34,7 @@ mod mailbox;
 pub mod matrix;
 pub mod ntfy;
 mod phone;
+pub mod rate_hints;
 pub mod registry;
 pub mod removals;
 #[cfg(test)]
@@ -44,7 +45,6 @@ pub mod slack;
 mod small;
 pub mod teams;
 pub mod telegram;
-pub mod told;
 pub mod webhook;
 pub mod whatsapp;
 
@@ -52,24 +52,24 @@ use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
 pub use attempt::{Attempt, Delivered};
+use callback::{CallbackRefused, DeliveryStatus};
 pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
-use house::House;
+use hub_handle::HubHandle;
 use identity::{Identity, Spelling, Unidentified};
 pub use located::{IdScope, Located};
 use serde_json::Value;
-use told::{NotTold, Told};
 
 use crate::{
     message::{
         attachment::Attachment,
-        deed::{Deed, Extras},
+        operation::{Extras, Operation},
     },
     render::{Flavour, Part},
 };
 
 /// One rendered part and where it goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Letter<'a> {
+pub struct OutgoingPart<'a> {
     /// The address, as [`Adapter::recipient`] returned it.
     pub address: &'a str,
     /// The thread within the conversation.
@@ -120,8 +120,8 @@ pub struct Source<'a> {
 
 /// Something else than a new text, and where it is done. The [`Capabilities`] have it, and it keeps within their bounds.
 #[derive(Debug, Clone, Copy)]
-pub struct Act<'a> {
-    /// The address, as [`Adapter::recipient`] returned it. Of [`Deed::Presence`], `self`.
+pub struct OperationRequest<'a> {
+    /// The address, as [`Adapter::recipient`] returned it. Of [`Operation::Presence`], `self`.
     pub address: &'a str,
     /// The thread within the conversation.
     pub thread: Option<&'a str>,
@@ -129,9 +129,9 @@ pub struct Act<'a> {
     pub reply_to: Option<&'a str>,
     /// Without a notification, for a poll.
     pub silent: bool,
-    /// What is done; never [`Deed::Send`].
-    pub deed: &'a Deed,
-    /// The new text of [`Deed::Edit`], always there; the first message of [`Deed::Thread`], where there is one.
+    /// What is done; never [`Operation::Send`].
+    pub operation: &'a Operation,
+    /// The new text of [`Operation::Edit`], always there; the first message of [`Operation::Thread`], where there is one.
     pub part: Option<&'a Part>,
 }
 
@@ -307,7 +307,7 @@ pub trait Adapter: Send + Sync + 'static {
         identity
     }
 
-    /// Where the platform looks for a message that is named so by a request of [`act`](Self::act), or is answered by one of
+    /// Where the platform looks for a message that is named so by a request of [`op`](Self::op), or is answered by one of
     /// [`compose`](Self::compose).
     fn scope(&self, message: &str) -> IdScope;
 
@@ -323,15 +323,15 @@ pub trait Adapter: Send + Sync + 'static {
     /// # Errors
     /// It could not be asked.
     async fn locate(&self, _address: &str, _message: &str) -> Result<Located, Failure> {
-        Ok(Located::NotTold)
+        Ok(Located::CallbackRefused)
     }
 
     /// The platform request that a part becomes: all of it but credentials and the part's key. A file stands in it by its
     /// [reference](Attachment::reference).
-    fn compose(&self, letter: &Letter<'_>) -> Value;
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value;
 
     /// The platform request of anything but a new text; none where the platform has no such thing.
-    fn act(&self, _: &Act<'_>) -> Option<Value> {
+    fn compose_operation(&self, _: &OperationRequest<'_>) -> Option<Value> {
         None
     }
 
@@ -343,30 +343,30 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// The same request for the newest revision of the message that it names: what leaves where an edit is an
     /// [`EditForm::Revision`]. Like a transport key it is filled in then, for nobody knows it before.
-    fn revise(&self, wire: Value, _newest: &str) -> Value {
-        wire
+    fn revise(&self, request: Value, _newest: &str) -> Value {
+        request
     }
 
     /// Why a composed request can never be sent, where the adapter knows it already: it is told to whoever asks for it, and
     /// nothing is stored. For bounds that are no data, such as one that two kinds of things share.
-    fn refusal(&self, wire: &Value) -> Option<String> {
-        wire["refused"].as_str().map(str::to_owned)
+    fn refusal(&self, request: &Value) -> Option<String> {
+        request["refused"].as_str().map(str::to_owned)
     }
 
     /// Whether a file goes in one request with those before it, where the platform shows several as one message.
-    fn beside(&self, _files: &[Attachment], _file: &Attachment) -> bool {
+    fn joins_album(&self, _files: &[Attachment], _file: &Attachment) -> bool {
         false
     }
 
     /// Performs a composed request; returns the platform's id of what arrived. What the platform says of its limits beyond
     /// this one request goes to [`heard`]; the shared client ([`http`]) sees to it.
     ///
-    /// `wire` is a value that [`compose`](Self::compose) or [`act`](Self::act) made, maybe before a restart.
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure>;
+    /// `request` is a value that [`compose`](Self::compose) or [`op`](Self::op) made, maybe before a restart.
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure>;
 
     /// The same, with what the platform said beside the id. The queue calls this one.
-    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
-        self.deliver(wire, key).await.map(Delivered::from)
+    async fn deliver_with_details(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        self.deliver(request, key).await.map(Delivered::from)
     }
 
     /// Where the conversation stands before a request leaves for the first time, where a look for it later must not take
@@ -375,36 +375,36 @@ pub trait Adapter: Send + Sync + 'static {
     ///
     /// # Errors
     /// It cannot be asked; nothing has left, and the request does not leave now.
-    async fn position(&self, _wire: &Value) -> Result<Option<String>, Failure> {
+    async fn position(&self, _request: &Value) -> Result<Option<String>, Failure> {
         Ok(None)
     }
 
     /// By which way a composed request goes, in words for whoever approves it: where the account is
     /// [hybrid](DeliveryMode::Hybrid), and else nothing.
-    fn route(&self, _wire: &Value) -> Option<&'static str> {
+    fn route(&self, _request: &Value) -> Option<&'static str> {
         None
     }
 
     /// What makes a second delivery of a composed request harmless: nothing, where the channel does not say.
-    fn redelivery(&self, _wire: &Value) -> Redelivery {
+    fn redelivery(&self, _request: &Value) -> Redelivery {
         Redelivery::Never
     }
 
     /// Whether a request that may have arrived goes again if an account or a call prefers two copies to none (`on_unknown`). Not
     /// if the program that sends it says of an unknown outcome that it must not be sent again.
-    fn may_resend(&self, _wire: &Value) -> bool {
+    fn may_resend(&self, _request: &Value) -> bool {
         true
     }
 
     /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
     /// certain that it did not arrive, or, with [`Redelivery::Look`], where it is not seen. Only where
     /// [`redelivery`](Self::redelivery) says one of the two.
-    async fn find(&self, _wire: &Value, _attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    async fn find(&self, _request: &Value, _attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
     }
 
     /// What is to be said of a composed request that arrived, where that is not the end of it.
-    fn remark(&self, _wire: &Value) -> Option<&'static str> {
+    fn remark(&self, _request: &Value) -> Option<&'static str> {
         None
     }
 
@@ -413,8 +413,8 @@ pub trait Adapter: Send + Sync + 'static {
     ///
     /// # Errors
     /// It is none, or the account takes none.
-    async fn admits(&self, _signature: &str) -> Result<(), NotTold> {
-        Err(NotTold::Nobody)
+    async fn admits_callback(&self, _signature: &str) -> Result<(), CallbackRefused> {
+        Err(CallbackRefused::Nobody)
     }
 
     /// Reads what the platform tells of its own accord, with its signature: what became of parts. What it asks beside that is
@@ -422,18 +422,22 @@ pub trait Adapter: Send + Sync + 'static {
     ///
     /// # Errors
     /// It is not to be believed, or the account takes none.
-    async fn told(&self, _signature: &str, _body: &[u8]) -> Result<Vec<Told>, NotTold> {
-        Err(NotTold::Nobody)
+    async fn read_callback(
+        &self,
+        _signature: &str,
+        _body: &[u8],
+    ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
+        Err(CallbackRefused::Nobody)
     }
 
     /// Whether whoever wants to tell something knows the word that was agreed on with the platform.
-    fn agrees(&self, _word: &str) -> bool {
+    fn accepts_verify_token(&self, _word: &str) -> bool {
         false
     }
 
     /// Keeps what the account keeps open for as long as the hub runs, beside its deliveries: a connection over which its
     /// platform speaks. It is begun once, when the hub runs, and dropped when that stops; for most there is nothing to do.
-    async fn listen(&self, _house: &dyn House) {}
+    async fn listen(&self, _hub: &dyn HubHandle) {}
 
     /// Says goodbye over what [`listen`](Self::listen) keeps open, where the platform has a word for it. The hub stops then, and
     /// waits for a moment only.

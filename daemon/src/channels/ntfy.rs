@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, TargetError,
+    Adapter, Capabilities, Failure, IdScope, NotReady, OutgoingPart, PartKey, TargetError,
     account::{OpenError, Opening},
     http::{Answer, Http, Reader, Silence, Verdict, base::Base, token::Token},
     identity::Spelling,
@@ -104,7 +104,7 @@ fn refused(reader: &Reader, answer: &Answer) -> Option<Verdict> {
     match answer.status.as_u16() {
         200..=299 => None,
         401 | 403 => Some(Verdict::Token(format!("ntfy refused the token: {}", reader.words(said)))),
-        _ => Some(reader.judge(answer, said, Scope::Account)),
+        _ => Some(reader.classify(answer, said, Scope::Account)),
     }
 }
 
@@ -134,13 +134,13 @@ impl Adapter for Ntfy {
         IdScope::Account
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        let priority = if letter.silent { 1 } else { self.priority };
-        json!({ "topic": letter.address, "title": letter.headline, "message": letter.part.text, "priority": priority })
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        let priority = if outgoing.silent { 1 } else { self.priority };
+        json!({ "topic": outgoing.address, "title": outgoing.headline, "message": outgoing.part.text, "priority": priority })
     }
 
-    async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
-        let answer = self.ask(self.http.client.post(self.url.at(&[])).json(wire)).await?;
+    async fn deliver(&self, request: &Value, _: &PartKey) -> Result<String, Failure> {
+        let answer = self.ask(self.http.client.post(self.url.at(&[])).json(request)).await?;
         decode(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict))
     }
 

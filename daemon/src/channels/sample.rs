@@ -3,12 +3,12 @@
 use gatepost_link::Digest;
 use tempfile::TempDir;
 
-use super::{Act, Letter, PartKey, Source};
+use super::{OperationRequest, OutgoingPart, PartKey, Source};
 use crate::{
     files::kept::Kept,
     message::{
         attachment::Attachment,
-        deed::{Deed, Extras},
+        operation::{Extras, Operation},
     },
     render::Part,
     store::Store,
@@ -29,8 +29,8 @@ pub(super) fn marked(html: &str, text: &str) -> Part {
 }
 
 /// The only part of a message.
-pub(super) fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
-    Letter {
+pub(super) fn outgoing<'a>(address: &'a str, part: &'a Part) -> OutgoingPart<'a> {
+    OutgoingPart {
         address,
         thread: None,
         reply_to: None,
@@ -47,8 +47,12 @@ pub(super) fn letter<'a>(address: &'a str, part: &'a Part) -> Letter<'a> {
 }
 
 /// A deed.
-pub(super) fn act<'a>(address: &'a str, deed: &'a Deed, part: Option<&'a Part>) -> Act<'a> {
-    Act { address, thread: None, reply_to: None, silent: false, deed, part }
+pub(super) fn op<'a>(
+    address: &'a str,
+    operation: &'a Operation,
+    part: Option<&'a Part>,
+) -> OperationRequest<'a> {
+    OperationRequest { address, thread: None, reply_to: None, silent: false, operation, part }
 }
 
 /// A part's key.

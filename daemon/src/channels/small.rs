@@ -7,11 +7,11 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use super::{
-    Adapter, Failure, Letter, Redelivery,
+    Adapter, Failure, OutgoingPart, Redelivery,
     account::{OpenError, Opening},
-    http::double::{Double, Reply, http},
+    http::mock::{Mock, Reply, http},
     ntfy,
-    sample::{MESSAGE_ID, key, letter, part},
+    sample::{MESSAGE_ID, key, outgoing, part},
     webhook,
 };
 use crate::store::Store;
@@ -38,11 +38,11 @@ fn try_open(kind: &str, port: u16, held: &str) -> Result<Arc<dyn Adapter>, OpenE
 }
 
 async fn deliver(kind: &str, script: impl Into<Vec<Reply>>) -> (Result<String, Failure>, String) {
-    let double = Double::start(&script.into());
-    let adapter = open(kind, double.port);
+    let mock = Mock::start(&script.into());
+    let adapter = open(kind, mock.port);
     let part = part("Hello");
-    let wire = adapter.compose(&Letter { silent: true, ..letter("kitchen", &part) });
-    (adapter.deliver(&wire, &key()).await, double.heard().pop().unwrap_or_default())
+    let request = adapter.compose(&OutgoingPart { silent: true, ..outgoing("kitchen", &part) });
+    (adapter.deliver(&request, &key()).await, mock.heard().pop().unwrap_or_default())
 }
 
 #[tokio::test]
@@ -103,19 +103,19 @@ async fn a_notification_is_what_ntfy_takes() {
 
 #[test]
 fn a_webhook_knows_a_part_that_comes_again_and_ntfy_does_not() {
-    let wire = json!({});
-    assert_eq!(open("webhook", 1).redelivery(&wire), Redelivery::Keyed(Duration::from_hours(23)));
-    assert_eq!(open("ntfy", 1).redelivery(&wire), Redelivery::Never);
+    let request = json!({});
+    assert_eq!(open("webhook", 1).redelivery(&request), Redelivery::Keyed(Duration::from_hours(23)));
+    assert_eq!(open("ntfy", 1).redelivery(&request), Redelivery::Never);
 }
 
 #[tokio::test]
 async fn ntfy_is_asked_whose_the_token_is_and_without_one_nothing_but_its_health() {
     const HEALTHY: Reply = Reply::Says(200, "", r#"{"healthy":true}"#);
     let check = async |token: &str, script: &[Reply]| {
-        let double = Double::start(script);
-        let said = try_open("ntfy", double.port, token).unwrap().check_ready().await;
+        let mock = Mock::start(script);
+        let said = try_open("ntfy", mock.port, token).unwrap().check_ready().await;
         let paths: Vec<String> =
-            double.heard().iter().filter_map(|heard| heard.split(' ').nth(1).map(str::to_owned)).collect();
+            mock.heard().iter().filter_map(|heard| heard.split(' ').nth(1).map(str::to_owned)).collect();
         (said, paths)
     };
     let unauthorized = Reply::Says(401, "", r#"{"code":40101,"http":401,"error":"unauthorized"}"#);
@@ -126,14 +126,14 @@ async fn ntfy_is_asked_whose_the_token_is_and_without_one_nothing_but_its_health
     let (said, _) = check("tk_any", &[HEALTHY, anonymous]).await;
     assert!(said.unwrap().contains("does not look at the token"));
     assert!(check("tk_any", &[HEALTHY, Reply::Says(200, "", "{}")]).await.0.is_err());
-    let (double, store) = (Double::start(&[HEALTHY]), tempfile::tempdir().unwrap());
-    let settings = toml::from_str(&format!("url = \"http://127.0.0.1:{}\"", double.port)).unwrap();
+    let (mock, store) = (Mock::start(&[HEALTHY]), tempfile::tempdir().unwrap());
+    let settings = toml::from_str(&format!("url = \"http://127.0.0.1:{}\"", mock.port)).unwrap();
     let opening = Opening { account: "a", settings, http: http(), store: Store::open(store.path()).unwrap() };
     assert_eq!(ntfy::open(opening).unwrap().check_ready().await.unwrap(), "ntfy at 127.0.0.1");
 }
 
 #[tokio::test]
 async fn what_is_no_ntfy_is_not_ready() {
-    let double = Double::start(&[Reply::Says(200, "", "{}")]);
-    assert!(open("ntfy", double.port).check_ready().await.is_err());
+    let mock = Mock::start(&[Reply::Says(200, "", "{}")]);
+    assert!(open("ntfy", mock.port).check_ready().await.is_err());
 }

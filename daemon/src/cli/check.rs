@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Failed, audit, output};
 use crate::{
-    approval::reach::Paired,
+    approval::availability::Paired,
     channels::{self, DeliveryMode, account::Accounts},
     config::{Agent, Config},
     hub::{HubError, broker_elsewhere, check_agents, open_accounts, unusable_names, voice},

@@ -64,7 +64,7 @@ pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Fail
         Some(file) => Token::from_file(file),
         None => Token::of_sender(arguments.as_operator),
     };
-    let door = Mcp::new(There {
+    let endpoint = Mcp::new(There {
         place: place.clone(),
         token: token.map_err(|error| Failed::Usage(error.to_string()))?,
         reached: Arc::default(),
@@ -73,7 +73,7 @@ pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Fail
         happening: Arc::default(),
     });
     let (from, to) = rmcp::transport::stdio();
-    let serving = door.serve((from, to)).await.map_err(Failed::refused)?;
+    let serving = endpoint.serve((from, to)).await.map_err(Failed::refused)?;
     serving.waiting().await.map_err(Failed::refused)?;
     Ok(())
 }

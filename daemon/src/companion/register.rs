@@ -11,9 +11,9 @@ use super::pairing::{Order, PairError, Shown};
 use crate::{
     approval::{
         Approvals,
+        availability::Unable,
         device::{self, Device},
         presence::Presence,
-        reach::Unable,
         registry::{self, DeviceError, Registered},
     },
     store::{Store, StoreError},

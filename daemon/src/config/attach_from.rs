@@ -184,23 +184,23 @@ mod tests {
 
     /// A configuration with a secret, and `out` beside it, whose agent attaches from `folder`.
     fn load(folder: &str) -> (tempfile::TempDir, Result<Config, ConfigError>) {
-        let house = tempfile::tempdir().unwrap();
-        let file = house.path().join("gatepost.toml");
+        let fixture = tempfile::tempdir().unwrap();
+        let file = fixture.path().join("gatepost.toml");
         for name in ["secrets", "out", "gatepost-data/files"] {
-            fs::create_dir_all(house.path().join(name)).unwrap();
+            fs::create_dir_all(fixture.path().join(name)).unwrap();
         }
-        fs::write(house.path().join("secrets/t"), "t").unwrap();
-        fs::write(house.path().join("out/file"), "f").unwrap();
-        symlink("out", house.path().join("link")).unwrap();
-        symlink("..", house.path().join("out/up")).unwrap();
-        symlink("/etc", house.path().join("out/etc")).unwrap();
-        let folder = folder.replace("HOUSE", house.path().to_str().unwrap());
+        fs::write(fixture.path().join("secrets/t"), "t").unwrap();
+        fs::write(fixture.path().join("out/file"), "f").unwrap();
+        symlink("out", fixture.path().join("link")).unwrap();
+        symlink("..", fixture.path().join("out/up")).unwrap();
+        symlink("/etc", fixture.path().join("out/etc")).unwrap();
+        let folder = folder.replace("HOUSE", fixture.path().to_str().unwrap());
         let text = format!(
             "[channels.ntfy.home]\nurl = \"http://127.0.0.1:1\"\ntoken = \"file:secrets/t\"\n[agents.a]\nattach_from = \"{folder}\"\n"
         );
         fs::write(&file, text).unwrap();
         let config = Config::load(&file);
-        (house, config)
+        (fixture, config)
     }
 
     #[test]
@@ -251,9 +251,9 @@ mod tests {
             ("link/new", "out/new", "is not there, so nothing can be attached from it: mkdir -p "),
             ("gatepost.toml/x", "gatepost.toml/x", "cannot be looked at"),
         ] {
-            let (house, config) = load(folder);
-            let (config, house) = (config.unwrap(), house.path().canonicalize().unwrap());
-            assert_eq!(config.agents["a"].attach_from, Some(house.join(resolved)), "{folder}");
+            let (fixture, config) = load(folder);
+            let (config, fixture) = (config.unwrap(), fixture.path().canonicalize().unwrap());
+            assert_eq!(config.agents["a"].attach_from, Some(fixture.join(resolved)), "{folder}");
             let doubts = config.doubtful_folders();
             assert_eq!(doubts.is_empty(), doubt.is_empty(), "{folder}: {doubts:?}");
             assert!(
@@ -261,8 +261,8 @@ mod tests {
                 "{doubts:?}"
             );
         }
-        let (house, config) = load("out");
-        let (config, out) = (config.unwrap(), house.path().join("out"));
+        let (fixture, config) = load("out");
+        let (config, out) = (config.unwrap(), fixture.path().join("out"));
         fs::set_permissions(&out, fs::Permissions::from_mode(0o777)).unwrap();
         fs::create_dir(out.join(".ssh")).unwrap();
         let doubts = config.doubtful_folders();

@@ -5,7 +5,7 @@ use crate::{
     approval::registry::MAX_DEVICES,
     channels::registry::kind,
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
-    message::{asked::MOST, call::MAX_TEXT},
+    message::{attachment_spec::MOST, call::MAX_TEXT},
     settings::is_name,
 };
 

@@ -75,7 +75,7 @@ impl Builtin {
 }
 
 /// How a hook is asked: one way of three.
-pub enum Way<'a> {
+pub enum Transport<'a> {
     /// A program and its arguments.
     Command(PathBuf, &'a [String]),
     /// An HTTP service and its token.
@@ -109,7 +109,7 @@ fn ten_seconds() -> Span {
 
 impl Hook {
     /// How it is asked, or what is wrong with it.
-    pub fn way(&self) -> Result<Way<'_>, &'static str> {
+    pub fn way(&self) -> Result<Transport<'_>, &'static str> {
         if self.timeout.0 > LONGEST {
             return Err("timeout is at most 5m");
         }
@@ -126,12 +126,12 @@ impl Hook {
         match (&self.command, &self.url, self.builtin) {
             (Some(command), None, None) => match command.split_first() {
                 Some((program, arguments)) if program.starts_with('/') => {
-                    Ok(Way::Command(program.into(), arguments))
+                    Ok(Transport::Command(program.into(), arguments))
                 }
                 _ => Err("command begins with the absolute path of a program"),
             },
-            (None, Some(url), None) => Ok(Way::Url(service(url)?, self.token.as_ref())),
-            (None, None, Some(builtin)) if self.on == builtin.on() => Ok(Way::Builtin(builtin)),
+            (None, Some(url), None) => Ok(Transport::Url(service(url)?, self.token.as_ref())),
+            (None, None, Some(builtin)) if self.on == builtin.on() => Ok(Transport::Builtin(builtin)),
             (None, None, Some(Builtin::Secrets)) => Err("the builtin secrets runs on message_sending"),
             (None, None, Some(Builtin::Guide)) => Err("the builtin guide runs on tool_result"),
             _ => Err("give one of command, url and builtin"),

@@ -7,8 +7,8 @@
 //! [`Config::load`] reads the [`sections`] and holds them against each other ([`mod@check`]); [`template`] writes the file
 //! that `gatepost init` gives a newcomer.
 
+mod address_book;
 mod attach_from;
-mod book;
 pub mod changes;
 mod check;
 mod entries;
@@ -141,7 +141,7 @@ impl Config {
         if let Some(parent) = path.parent() {
             config.hub.data_dir = parent.join(&config.hub.data_dir);
             if let Some(file) = &config.hub.allowlists {
-                book::import(&parent.join(file), &mut config.agents, &mut config.places)?;
+                address_book::import(&parent.join(file), &mut config.agents, &mut config.places)?;
                 config.check().map_err(|error| error.located(text, path))?;
             }
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {

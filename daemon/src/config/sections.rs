@@ -10,10 +10,10 @@ use crate::{
     connections::descriptors::MAX_HTTP,
     files::{
         self, Folder, Sources,
-        reach::{Hosts, Private},
+        fetch_policy::{Hosts, Private},
     },
     outbox::bounds::Bounds,
-    policy::{Allowlist, Crossing, PatternError, Rights},
+    policy::{Allowlist, CrossContext, PatternError, Rights},
     settings::secret::SecretSource,
 };
 
@@ -104,7 +104,7 @@ pub struct Agent {
     /// Allowlist entries that ask.
     pub hold: Vec<String>,
     /// What crossing does.
-    pub cross_context: Crossing,
+    pub cross_context: CrossContext,
     /// Whether crossing messages say whose they are.
     pub decorate: bool,
     /// The account to use, by channel.
@@ -234,7 +234,7 @@ impl Default for Agent {
         Self {
             allow: vec![],
             hold: vec![],
-            cross_context: Crossing::Hold,
+            cross_context: CrossContext::Hold,
             decorate: true,
             accounts: BTreeMap::new(),
             attach_from: None,
@@ -278,7 +278,7 @@ impl Agent {
 
     /// Whether some of its messages wait for a person.
     pub fn needs_people(&self) -> bool {
-        let crosses = !self.allow.is_empty() && self.cross_context == Crossing::Hold;
+        let crosses = !self.allow.is_empty() && self.cross_context == CrossContext::Hold;
         crosses || !self.hold.is_empty()
     }
 

@@ -14,7 +14,7 @@ use rusqlite::Transaction;
 use super::{
     Pipeline,
     ending::MAX_QUESTIONS,
-    spoken::{Arrived, Planned},
+    voice_fallback::{Arrived, Planned},
 };
 use crate::{
     channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery},
@@ -64,10 +64,10 @@ impl Pipeline {
         adapter: &dyn Adapter,
         again: Option<Again>,
     ) -> Result<Result<Arrived, Failed>, TransitionError> {
-        let Ok(wire) = serde_json::from_str(&part.wire) else {
+        let Ok(request) = serde_json::from_str(&part.request) else {
             return Ok(Err(Failed::Sending(Failure::Permanent("the stored request cannot be read".into()))));
         };
-        let planned = Planned::read(&wire);
+        let planned = Planned::read(&request);
         let key = PartKey(part.key.clone());
         let began = Instant::now();
         match again {
@@ -131,11 +131,11 @@ async fn ask(
 /// For how long a part whose answer was lost may still be sent again, if at all.
 pub(super) fn time_to_resend(
     adapter: &dyn Adapter,
-    wire: &str,
+    request: &str,
     first_sent_at: i64,
     now: i64,
 ) -> Option<Duration> {
-    match Planned::read(&serde_json::from_str(wire).ok()?).redelivery(adapter) {
+    match Planned::read(&serde_json::from_str(request).ok()?).redelivery(adapter) {
         Redelivery::Never => None,
         // It is asked before anything is sent again, however late.
         Redelivery::Ask | Redelivery::Look => Some(Duration::MAX),
@@ -150,10 +150,11 @@ pub(super) fn time_to_resend(
 /// Whether a part that may have arrived goes again because its sender prefers two copies to none.
 pub(super) fn prefers_two(message: &MessageRow, adapter: &dyn Adapter, part: &PartRow) -> bool {
     message.resend
-        && serde_json::from_str(&part.wire).is_ok_and(|wire| Planned::read(&wire).may_resend(adapter))
+        && serde_json::from_str(&part.request)
+            .is_ok_and(|request| Planned::read(&request).may_resend(adapter))
 }
 
 /// Whether a part whose answer was lost may be sent again now.
 pub(super) fn resendable(adapter: &dyn Adapter, part: &PartRow, now: i64) -> bool {
-    time_to_resend(adapter, &part.wire, part.first_sent_at.unwrap_or(0), now).is_some()
+    time_to_resend(adapter, &part.request, part.first_sent_at.unwrap_or(0), now).is_some()
 }

@@ -5,7 +5,7 @@
 //! changes or the next time that matters, whichever comes first. What changed is looked at by itself, and so is a lane that
 //! somebody has done with; all of the queue only when a time has come, or when more changed than anybody remembers. When
 //! a message goes is said by its own time, by what its platform asked for ([`crate::outbox::pauses`]) and by the rates
-//! that are kept to ([`super::pace`]).
+//! that are kept to ([`super::limiter`]).
 //!
 //! What the loop read may be old by the time it acts, so whoever takes a lane looks again before touching its head.
 
@@ -54,7 +54,7 @@ struct AtWork {
 }
 
 /// A look at the heads of lanes.
-struct Look {
+struct Scan {
     pipeline: Pipeline,
     now: i64,
     unsettled: Option<i64>,
@@ -86,7 +86,7 @@ impl Turn {
     }
 }
 
-impl Look {
+impl Scan {
     fn see(&mut self, pauses: &Pauses, head: Head) {
         let paused_until = self.pipeline.paused_until(pauses, &head.lane);
         let at = match Turn::of(&head, paused_until, self.unsettled, self.now) {
@@ -97,7 +97,7 @@ impl Look {
                 let Some(claim) = self.lanes.claim(&head.lane) else { return };
                 // What is over needs no token, and ends also while its platform keeps them back for days.
                 let is_over = head.deadline <= self.now;
-                match if is_over { Ok(()) } else { self.pipeline.0.pace.take(&head.lane) } {
+                match if is_over { Ok(()) } else { self.pipeline.0.limiter.take(&head.lane) } {
                     Ok(()) => return self.begin.push((claim, head.seq)),
                     Err(wait) => self.now.saturating_add(milliseconds(wait)).min(head.deadline),
                 }
@@ -137,7 +137,7 @@ impl Current {
             let (changed_now, freed_now) = (std::mem::take(&mut changed), std::mem::take(&mut freed));
             let found = match all {
                 true => self.round(&mut at_work).await,
-                false => self.glance(&mut at_work, next, &changed_now, freed_now).await,
+                false => self.scan_changed(&mut at_work, next, &changed_now, freed_now).await,
             };
             let rest = if all { began.elapsed().min(REST) } else { Duration::ZERO };
             all = found.is_err();
@@ -170,7 +170,7 @@ impl Current {
     }
 
     /// Starts what can go of what has changed; says when something else will, or `next`, if that is sooner.
-    async fn glance(
+    async fn scan_changed(
         &self,
         at_work: &mut AtWork,
         next: Option<i64>,
@@ -182,9 +182,9 @@ impl Current {
             return Ok(Some(now_ms().saturating_add(PAUSED)));
         }
         let unsettled = pipeline.0.outbox.store().unsettled_since();
-        let mut look = pipeline.look(at_work, unsettled, next);
-        let cares = |look: &Look, lane: &Lane| !look.lanes.is_taken(lane);
-        let held = pipeline.0.outbox.heads_of(&mut look, changed, freed, cares, Look::see)?;
+        let mut look = pipeline.scan(at_work, unsettled, next);
+        let cares = |look: &Scan, lane: &Lane| !look.lanes.is_taken(lane);
+        let held = pipeline.0.outbox.heads_of(&mut look, changed, freed, cares, Scan::see)?;
         self.begin(at_work, &mut look);
         let mut next = look.next;
         if held && unsettled.is_none() {
@@ -204,13 +204,13 @@ impl Current {
             None => pipeline.0.approvals.look_after().await?,
             Some(_) => Some(now_ms().saturating_add(PAUSED)),
         };
-        let look = pipeline.look(at_work, unsettled, next);
-        let mut look = pipeline.0.outbox.heads(look, Look::see).await?;
+        let look = pipeline.scan(at_work, unsettled, next);
+        let mut look = pipeline.0.outbox.heads(look, Scan::see).await?;
         self.begin(at_work, &mut look);
         Ok(look.next)
     }
 
-    fn begin(&self, at_work: &mut AtWork, look: &mut Look) {
+    fn begin(&self, at_work: &mut AtWork, look: &mut Scan) {
         for (claim, seq) in look.begin.drain(..) {
             at_work.sending.spawn(self.clone().work(claim, seq, at_work.free.clone()));
         }
@@ -263,9 +263,9 @@ impl Current {
 }
 
 impl Pipeline {
-    fn look(&self, at_work: &AtWork, unsettled: Option<i64>, next: Option<i64>) -> Look {
+    fn scan(&self, at_work: &AtWork, unsettled: Option<i64>, next: Option<i64>) -> Scan {
         let (pipeline, lanes) = (self.clone(), at_work.lanes.clone());
-        Look { pipeline, now: now_ms(), unsettled, lanes, begin: vec![], next }
+        Scan { pipeline, now: now_ms(), unsettled, lanes, begin: vec![], next }
     }
 
     /// The lane's head, if it can go now.
@@ -278,7 +278,7 @@ impl Pipeline {
         let paused_until = self.paused_until(&pauses, lane);
         let now = now_ms();
         let goes = Turn::of(&head, paused_until, unsettled, now) == Turn::Now;
-        Ok((goes && (head.deadline <= now || self.0.pace.take(lane).is_ok())).then_some(head.seq))
+        Ok((goes && (head.deadline <= now || self.0.limiter.take(lane).is_ok())).then_some(head.seq))
     }
 
     /// Whether what becomes of a request could be written down.

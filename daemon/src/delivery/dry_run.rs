@@ -123,7 +123,7 @@ impl Pipeline {
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;
         }
         let part = |part: NewPart| DryPart {
-            request: serde_json::from_str(&part.wire).unwrap_or_default(),
+            request: serde_json::from_str(&part.request).unwrap_or_default(),
             shown: part.shown,
         };
         said.parts = parts.into_iter().map(part).collect();

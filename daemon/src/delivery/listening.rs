@@ -7,17 +7,17 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::{task::JoinHandle, time::timeout};
 
-use super::{Pipeline, spoken::Planned};
+use super::{Pipeline, voice_fallback::Planned};
 use crate::{
     channels::{
         Adapter, PartKey,
-        house::{House, Unavailable},
+        hub_handle::{HubHandle, Unavailable},
     },
     message::{
         action::Action,
         form::{Entry, Taken},
     },
-    outbox::{Outbox, heard, told},
+    outbox::{Outbox, form_submissions, reconcile},
 };
 
 /// How long all accounts together may take to say goodbye.
@@ -101,16 +101,16 @@ fn unavailable(error: impl std::fmt::Display) -> Unavailable {
 }
 
 #[async_trait]
-impl House for Behind {
+impl HubHandle for Behind {
     async fn newest(&self, action: Action) -> Option<Value> {
         let (channel, account) = (self.channel.clone(), self.account.clone());
         let found = self
             .outbox
             .store()
-            .read(move |db| heard::newest_sent(db, (&channel, &account), action.word()))
+            .read(move |db| form_submissions::newest_sent(db, (&channel, &account), action.word()))
             .await;
         match found {
-            Ok(wire) => serde_json::from_str(&wire?).ok(),
+            Ok(request) => serde_json::from_str(&request?).ok(),
             Err(error) => {
                 tracing::warn!(%error, "cannot look up what an account did last");
                 None
@@ -119,10 +119,10 @@ impl House for Behind {
     }
 
     async fn request(&self, key: &PartKey) -> Result<Option<Value>, Unavailable> {
-        let found = self.outbox.store().look(|db| heard::request(db, self.account(), &key.0));
-        let wire = found.map_err(unavailable)?.and_then(|wire| serde_json::from_str(&wire).ok());
+        let found = self.outbox.store().look(|db| form_submissions::request(db, self.account(), &key.0));
+        let request = found.map_err(unavailable)?.and_then(|request| serde_json::from_str(&request).ok());
         // Of a recording and its words, both of which were planned, the one that goes first.
-        Ok(wire.map(|wire: Value| Planned::read(&wire).first().clone()))
+        Ok(request.map(|request: Value| Planned::read(&request).first().clone()))
     }
 
     async fn entered(&self, key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable> {
@@ -131,14 +131,14 @@ impl House for Behind {
         if !room.accepts() {
             return Err(unavailable(room));
         }
-        let found = self.outbox.store().look(|db| told::message_of(db, &key.0)).map_err(unavailable)?;
+        let found = self.outbox.store().look(|db| reconcile::message_of(db, &key.0)).map_err(unavailable)?;
         // It went in the very moment.
         let seq = found.ok_or(Unavailable)?;
         let (channel, account) = (self.channel.clone(), self.account.clone());
         let (key, id) = (key.0.clone(), format!("{channel}:{account}:{id}"));
         let entered = self
             .outbox
-            .change(seq, move |tx| heard::entered(tx, (&channel, &account), &key, &id, &entry))
+            .change(seq, move |tx| form_submissions::entered(tx, (&channel, &account), &key, &id, &entry))
             .await;
         entered.map_err(unavailable)
     }

@@ -15,7 +15,7 @@ use crate::{
     channels::{Adapter, EditForm, IdScope, Located},
     message::{
         call::Call,
-        deed::Deed,
+        operation::Operation,
         refusal::{Code, Refusal},
     },
     outbox::{edits::Edited, located::Recorded},
@@ -40,7 +40,7 @@ impl Pipeline {
             return Ok(());
         }
         let names = |message: &str| adapter.recorded_as(&target.address, message);
-        for named in call.deed.message_mut().into_iter().chain(call.reply_to.as_mut()) {
+        for named in call.operation.message_mut().into_iter().chain(call.reply_to.as_mut()) {
             let edited = Edited { account, target, names: &names(named) };
             if let Some(first) = self.0.outbox.store().look(|db| edited.first(db)).map_err(unavailable)? {
                 *named = first;
@@ -51,7 +51,8 @@ impl Pipeline {
 
     /// What an edit quotes, because the message does that it is of.
     pub(super) fn quoted_again(&self, resolved: &Resolved, call: &Call) -> Result<Option<String>, Refusal> {
-        let (Resolved { target, account, .. }, Deed::Edit { message }) = (resolved, &call.deed) else {
+        let (Resolved { target, account, .. }, Operation::Edit { message }) = (resolved, &call.operation)
+        else {
             return Ok(None);
         };
         let adapter = self.adapter_of(resolved)?;
@@ -73,7 +74,7 @@ impl Pipeline {
         resolved: &Resolved,
         call: &Call,
     ) -> Result<Vec<Touched>, Refusal> {
-        let named = call.deed.message().into_iter().chain(call.reply_to.as_deref());
+        let named = call.operation.message().into_iter().chain(call.reply_to.as_deref());
         let mut touched: Vec<Touched> = Vec::new();
         for message in named {
             if touched.iter().all(|other| other.message != message) {
@@ -129,8 +130,8 @@ impl Pipeline {
         match asked(adapter.as_ref(), &target.address, message).await {
             Ok(Located::Here { thread }) => Ok(Location::of(thread)),
             Ok(Located::Elsewhere) => Err(not_there(message, resolved)),
-            Ok(Located::NotTold) if proven => Ok(touched.location),
-            Ok(Located::NotTold) => Err(not_there(message, resolved)),
+            Ok(Located::CallbackRefused) if proven => Ok(touched.location),
+            Ok(Located::CallbackRefused) => Err(not_there(message, resolved)),
             Err(why) if proven => {
                 tracing::info!(%why, "the thread of a message could not be asked for");
                 Ok(touched.location)

@@ -9,7 +9,7 @@
 //! - [`hooks`]: the house's own programs, which may change or cancel a message;
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
-//! - [`lanes`]: which conversations are being worked in, and [`pace`]: how fast requests leave; `obey`: what platforms say of that;
+//! - [`lanes`]: which conversations are being worked in, and [`limiter`]: how fast requests leave; `obey`: what platforms say of that;
 //! - [`send`]: one message's parts, each marked before its request leaves; `attempt`: one of them; [`spoken`]: the words of a recording that is refused;
 //! - [`ending`]: what a failed attempt means;
 //! - [`listening`]: accounts that hear from their platforms;
@@ -18,29 +18,29 @@
 
 mod attempt;
 mod broadcast;
+pub mod callbacks;
 pub mod current;
 pub mod dispatch;
 pub mod dry_run;
 mod ending;
 pub mod hooks;
 pub mod identities;
-mod judge;
 mod lanes;
 pub mod listening;
 mod locate;
-mod obey;
 pub mod operate;
-pub mod pace;
+mod pause;
 pub mod plan;
 pub mod prepare;
+pub mod rate_limiter;
 pub mod readiness;
 pub mod recover;
 pub mod send;
-mod spoken;
 pub mod submit;
 #[cfg(test)]
 mod tests;
-pub mod told;
+mod verdict;
+mod voice_fallback;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,8 +64,8 @@ use crate::{
     outbox::Outbox,
     policy::{Origin, Rights, rate::Rates},
 };
-use pace::Pace;
-use plan::Book;
+use plan::AddressBook;
+use rate_limiter::RateLimiter;
 use readiness::Readiness;
 
 /// Everything that the stages share, with one configuration: see [`current`]. Clones share it.
@@ -90,11 +90,11 @@ pub struct Shared {
     /// The house's own programs.
     pub hooks: Hooks,
     /// How fast requests leave.
-    pub pace: Pace,
+    pub limiter: RateLimiter,
     /// How many messages each agent has left.
     pub rates: Arc<Rates>,
     /// Names for targets.
-    pub book: Book,
+    pub book: AddressBook,
     /// Files that go along.
     pub files: Files,
     /// What the platforms said of themselves.
@@ -117,12 +117,12 @@ pub struct AgentRules {
     /// How many messages it may hand in within a minute; 0 for as many as come.
     pub per_minute: u32,
     /// What of its turns is sent.
-    pub manners: Manners,
+    pub options: SendOptions,
 }
 
 /// What of an agent's turns is sent on the automatic path.
 #[derive(Debug, Clone, Default)]
-pub struct Manners {
+pub struct SendOptions {
     /// Message blocks, and nothing beside them.
     pub blocks_only: bool,
     /// Words by which it says nothing.
@@ -165,7 +165,7 @@ impl Pipeline {
         let who = |of: &Self, channel: &str, account: &str| of.0.accounts.fingerprint(channel, account);
         for (channel, account) in accounts {
             if who(self, channel, account) != who(before, channel, account) {
-                self.0.pace.forget(channel, account);
+                self.0.limiter.forget(channel, account);
             }
         }
     }
@@ -196,8 +196,8 @@ impl Pipeline {
     }
 
     /// What of an agent's turns is sent.
-    pub fn manners(&self, agent: &str) -> Manners {
-        self.0.agents.get(agent).map(|rules| rules.manners.clone()).unwrap_or_default()
+    pub fn options(&self, agent: &str) -> SendOptions {
+        self.0.agents.get(agent).map(|rules| rules.options.clone()).unwrap_or_default()
     }
 
     /// Where a call would go, and, where it names neither an account nor its turn's conversation, where it would go from each
@@ -208,7 +208,7 @@ impl Pipeline {
         };
         let place = async |call: &Call| {
             let resolved = plan::resolve(call, origin, rules, &self.0.accounts, &self.0.book);
-            let resolved = self.identified(resolved.ok()?, &call.deed).await;
+            let resolved = self.identified(resolved.ok()?, &call.operation).await;
             let plan::Resolved { account, target, .. } = resolved.ok()?;
             let (_, adapter) = self.0.accounts.pick(&target.channel, Some(&account)).ok()?;
             let can = adapter.capabilities();

@@ -13,20 +13,20 @@ use super::{
     dispatch::RECOVER,
     hooks::turns::Turn,
     plan::{self, Content, Renderings},
-    spoken::Planned,
     submit::{PREPARED, unavailable},
+    voice_fallback::Planned,
 };
 use crate::{
     approval::{self, Holding, Terms},
     blocking,
     channels::{Adapter, Quoted},
     message::{
-        deed::Deed,
+        operation::Operation,
         refusal::{Code, Refusal},
         state::{Event, State},
     },
     outbox::{
-        heard, quoted,
+        form_submissions, quoted,
         row::{Lane, MessageRow},
         transition::{self, Change, NewPart, TransitionError},
     },
@@ -115,12 +115,13 @@ impl Pipeline {
 
     /// The request that made the message which is edited, if the account sent it there.
     fn made_by(&self, content: &Content<'_>) -> Option<Value> {
-        let Deed::Edit { message } = content.deed else { return None };
+        let Operation::Edit { message } = content.operation else { return None };
         let of = (content.target.channel.as_str(), content.account);
-        let made = self.0.outbox.store().look(|db| heard::made(db, of, &content.target.address, message));
+        let made =
+            self.0.outbox.store().look(|db| form_submissions::made(db, of, &content.target.address, message));
         match made {
             // Of a recording and its words, both of which were planned, the one that goes first.
-            Ok(wire) => Some(Planned::read(&serde_json::from_str(&wire?).ok()?).first().clone()),
+            Ok(request) => Some(Planned::read(&serde_json::from_str(&request?).ok()?).first().clone()),
             Err(error) => {
                 tracing::warn!(%error, "cannot look up what made a message that is edited");
                 None

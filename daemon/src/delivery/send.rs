@@ -15,15 +15,16 @@ use super::{
     current::Current,
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
-    obey::Heard,
-    pace::BRIEF,
-    spoken::Arrived,
+    pause::Heard,
+    rate_limiter::BRIEF,
+    voice_fallback::Arrived,
 };
 use crate::{
     approval::{self, Released},
     channels::{
-        Adapter, EditForm, Failure, heard,
+        Adapter, EditForm, Failure,
         limits::{Allowance, Scope},
+        rate_hints,
     },
     message::{
         refusal::Code,
@@ -116,7 +117,7 @@ impl Pipeline {
     async fn may_follow(&self, message: &MessageRow, part: &PartRow) -> Result<bool, TransitionError> {
         let (seq, index, lane) = (message.seq, part.index, message.lane());
         let left = Duration::from_millis(u64::try_from(message.deadline - now_ms()).unwrap_or(0));
-        let waited = tokio::time::timeout(left, self.0.pace.wait(&lane)).await;
+        let waited = tokio::time::timeout(left, self.0.limiter.wait(&lane)).await;
         let until = match waited {
             Ok(Err(long)) => now_ms().saturating_add(i64::try_from(long.as_millis()).unwrap_or(i64::MAX)),
             // Whether its time is over is asked next.
@@ -154,7 +155,8 @@ impl Pipeline {
         }
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
         let again = open.then_some(Again { resend });
-        let (delivered, mut allowances) = heard::listening(self.attempt(seq, part, adapter, again)).await;
+        let (delivered, mut allowances) =
+            rate_hints::listening(self.attempt(seq, part, adapter, again)).await;
         let delivered = delivered?;
         let failure = delivered.as_ref().err().map(Failed::failure);
         if let Some(Failure::Wait { after, .. }) = failure {
@@ -166,7 +168,7 @@ impl Pipeline {
         });
         let account_is = self.0.accounts.fingerprint(&lane.channel, &lane.account);
         let heard = Arc::new(Heard { lane, account_is, allowances, why });
-        heard.learn(&self.0.pace);
+        heard.learn(&self.0.limiter);
         let written = Arc::clone(&heard);
         let failed = match delivered {
             Ok(Arrived { id, note, recipients }) => {
@@ -196,7 +198,7 @@ impl Pipeline {
         let tried = Tried {
             // An earlier attempt's request may have arrived, whatever became of this one.
             open,
-            left: time_to_resend(adapter, &part.wire, first_sent_at, now_ms()),
+            left: time_to_resend(adapter, &part.request, first_sent_at, now_ms()),
             attempts: message.attempts,
             questions: part.questions,
             resend,
@@ -236,8 +238,8 @@ impl Pipeline {
         }
         let Some(newest) = self.0.outbox.newest_revision(message)? else { return Ok(None) };
         // One that cannot be read is told where it is to be sent.
-        let Ok(wire) = serde_json::from_str(&part.wire) else { return Ok(None) };
-        Ok(Some(PartRow { wire: adapter.revise(wire, &newest).to_string(), ..part.clone() }))
+        let Ok(request) = serde_json::from_str(&part.request) else { return Ok(None) };
+        Ok(Some(PartRow { request: adapter.revise(request, &newest).to_string(), ..part.clone() }))
     }
 
     /// Ends a message whose time is over before it could be sent, or sent again.

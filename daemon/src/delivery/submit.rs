@@ -122,7 +122,7 @@ impl Pipeline {
             id: MessageId::new(),
             agent: agent.to_owned(),
             action: call.action.word(),
-            deed: call.deed,
+            operation: call.operation,
             target: resolved.target,
             account: resolved.account,
             account_is,
@@ -191,7 +191,7 @@ impl Pipeline {
             quoted: None,
             silent: new.silent,
             origin: new.origin.as_ref(),
-            deed: &new.deed,
+            operation: &new.operation,
             text: &new.text,
             attachments: &new.attachments,
             made_by: None,
@@ -355,7 +355,7 @@ impl Pipeline {
     ) -> Result<Resolved, Refusal> {
         let resolved = plan::resolve(call, origin, self.rules(agent), &self.0.accounts, &self.0.book);
         let resolved = resolved.map_err(|refusal| self.with_its_section(agent, refusal))?;
-        self.identified(resolved, &call.deed).await
+        self.identified(resolved, &call.operation).await
     }
 
     /// What is refused here leaves nothing in the queue.

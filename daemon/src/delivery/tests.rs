@@ -3,8 +3,8 @@
 mod accounts;
 mod answers;
 mod broadcast;
-mod deeds;
 mod identities;
+mod operations;
 mod spellings;
 mod uncertain;
 
@@ -22,23 +22,25 @@ use serde_json::{Value, json};
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    AgentRules, Hooks, Manners, Pipeline, Shared, current::Current, ending::MAX_QUESTIONS,
-    identities::Identities, lanes::AT_ONCE, pace::Pace, plan::Book, submit::Idempotency,
+    AgentRules, Hooks, Pipeline, SendOptions, Shared, current::Current, ending::MAX_QUESTIONS,
+    identities::Identities, lanes::AT_ONCE, plan::AddressBook, rate_limiter::RateLimiter,
+    submit::Idempotency,
 };
 use crate::{
     approval::Approvals,
     channels::{
-        self, Act, Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Letter,
-        NotReady, PartKey, Redelivery, TargetError,
+        self, Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady,
+        OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
         account::{Accounts, OnUnknown},
+        callback::{CallbackRefused, DeliveryStatus, Lost},
         capabilities::{ButtonRules, PollRules},
         fingerprint::Fingerprint,
-        formats, heard,
+        formats,
         identity::{Identity, Spelling, Unidentified},
         limits::{Allowance, Scope},
-        told::{Lost, NotTold, Told},
+        rate_hints,
     },
-    files::{Bounds, Files, Sources, reach::Private},
+    files::{Bounds, Files, Sources, fetch_policy::Private},
     message::{
         action::Action,
         attachment::Attachment,
@@ -48,7 +50,7 @@ use crate::{
         state::State,
     },
     outbox::{Outbox, row::MessageRow},
-    policy::{Allowlist, Crossing, Rights},
+    policy::{Allowlist, CrossContext, Rights},
     render::Flavour,
     store::{Store, now_ms},
 };
@@ -174,34 +176,38 @@ impl Adapter for Platform {
         known.ok_or_else(|| Unidentified::not_known("it has no name on its door"))
     }
 
-    fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
+    fn joins_album(&self, files: &[Attachment], file: &Attachment) -> bool {
         files.len() < 3 && files.iter().chain([file]).all(|file| file.name.starts_with("picture"))
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        if letter.part.text.contains("unheard of") {
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        if outgoing.part.text.contains("unheard of") {
             return channels::refused("that is unheard of here: say something else");
         }
-        let files = letter.files.iter().map(|file| format!("<{}>", file.name));
-        let buttons = letter.extras.buttons.iter().flatten().map(|button| format!("({})", button.text));
+        let files = outgoing.files.iter().map(|file| format!("<{}>", file.name));
+        let buttons = outgoing.extras.buttons.iter().flatten().map(|button| format!("({})", button.text));
         let text: Vec<String> =
-            std::iter::once(letter.part.text.clone()).chain(files).chain(buttons).collect();
-        json!({"to": letter.address, "text": text.join("")})
+            std::iter::once(outgoing.part.text.clone()).chain(files).chain(buttons).collect();
+        json!({"to": outgoing.address, "text": text.join("")})
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        let text = act.part.map_or("", |part| part.text.as_str());
-        Some(json!({"to": act.address, "text": format!("{:?} {text}", act.deed.action())}))
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        let text = op.part.map_or("", |part| part.text.as_str());
+        Some(json!({"to": op.address, "text": format!("{:?} {text}", op.operation.action())}))
     }
 
-    async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
+    async fn read_callback(
+        &self,
+        signature: &str,
+        body: &[u8],
+    ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         let text = String::from_utf8_lossy(body);
-        let (word, key) = text.split_once(' ').ok_or(NotTold::Body)?;
+        let (word, key) = text.split_once(' ').ok_or(CallbackRefused::Body)?;
         let lost = || Lost { id: "x".into(), why: "it never arrives".into(), again: word == "otherwise" };
         let outcome = if word == "arrived" { Ok("told".into()) } else { Err(lost()) };
         match signature {
-            "signed" => Ok(vec![Told { key: PartKey(key.into()), outcome }]),
-            _ => Err(NotTold::Signature),
+            "signed" => Ok(vec![DeliveryStatus { key: PartKey(key.into()), outcome }]),
+            _ => Err(CallbackRefused::Signature),
         }
     }
 
@@ -209,9 +215,9 @@ impl Adapter for Platform {
         self.stands.lock().unwrap().clone().unwrap_or(Ok(None))
     }
 
-    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver_with_details(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
         let recipients = self.reached.lock().unwrap().clone();
-        self.deliver(wire, key).await.map(|id| Delivered { recipients, ..Delivered::from(id) })
+        self.deliver(request, key).await.map(|id| Delivered { recipients, ..Delivered::from(id) })
     }
 
     async fn find(&self, _: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
@@ -222,11 +228,12 @@ impl Adapter for Platform {
         self.found.lock().unwrap().take().unwrap_or(Ok(None))
     }
 
-    async fn deliver(&self, wire: &Value, _: &PartKey) -> Result<String, Failure> {
-        let (to, text) = (wire["to"].as_str().unwrap().to_owned(), wire["text"].as_str().unwrap().to_owned());
+    async fn deliver(&self, request: &Value, _: &PartKey) -> Result<String, Failure> {
+        let (to, text) =
+            (request["to"].as_str().unwrap().to_owned(), request["text"].as_str().unwrap().to_owned());
         self.heard.lock().unwrap().push((to.clone(), text));
         if let Some(said) = self.says.lock().unwrap().pop() {
-            heard::note(said);
+            rate_hints::note(said);
         }
         if self.silent {
             std::future::pending::<()>().await;
@@ -251,7 +258,7 @@ impl Adapter for Platform {
 }
 
 /// A pipeline at work.
-struct House {
+struct Fixture {
     pipeline: Pipeline,
     stop: oneshot::Sender<()>,
     dispatcher: JoinHandle<()>,
@@ -259,7 +266,7 @@ struct House {
 
 const CHANNELS: [&str; 2] = ["one", "two"];
 
-impl House {
+impl Fixture {
     async fn open(directory: &Path, one: &Arc<Platform>, two: &Arc<Platform>) -> Self {
         Self::with(directory, one, two, OnUnknown::Report).await
     }
@@ -285,25 +292,29 @@ impl House {
                 hold: Allowlist::parse([]).unwrap(),
                 cross_context,
             },
-            decorate: cross_context == Crossing::Allow && one.files.is_some(),
+            decorate: cross_context == CrossContext::Allow && one.files.is_some(),
             accounts: BTreeMap::new(),
             sources: Sources::default(),
             per_minute: 0,
-            manners: Manners::default(),
+            options: SendOptions::default(),
         };
         let pipeline = Pipeline::new(Shared {
             approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
             identities: Arc::new(Identities::new(outbox.store().clone())),
             outbox,
             accounts,
-            agents: [("courier", Crossing::Allow), ("asker", Crossing::Hold), ("homely", Crossing::Deny)]
-                .map(|(name, crossing)| (name.to_owned(), rules(crossing)))
-                .into(),
+            agents: [
+                ("courier", CrossContext::Allow),
+                ("asker", CrossContext::Hold),
+                ("homely", CrossContext::Deny),
+            ]
+            .map(|(name, cross_context)| (name.to_owned(), rules(cross_context)))
+            .into(),
             ttl: Duration::from_hours(24),
             context_ttl: Duration::from_hours(24),
-            pace: Pace::default(),
+            limiter: RateLimiter::default(),
             rates: Arc::default(),
-            book: Book::default(),
+            book: AddressBook::default(),
             files,
             readiness: Arc::default(),
             hooks: Hooks::new(super::hooks::Kinds::default()),
@@ -370,115 +381,115 @@ fn wait(seconds: u64) -> Failure {
 async fn a_platform_that_answers_nobody_delays_no_other() {
     let (directory, _, two) = platforms();
     let silent = Arc::new(Platform { silent: true, ..Platform::default() });
-    let house = House::open(directory.path(), &silent, &two).await;
+    let fixture = Fixture::open(directory.path(), &silent, &two).await;
     for n in 0..AT_ONCE + 20 {
-        house.send(&format!("one:{n}"), "Hello").await;
+        fixture.send(&format!("one:{n}"), "Hello").await;
     }
     for n in 0..20 {
-        let seq = house.send(&format!("two:{n}"), "Hello").await;
-        assert_eq!(house.end(seq).await.state, State::Sent);
+        let seq = fixture.send(&format!("two:{n}"), "Hello").await;
+        assert_eq!(fixture.end(seq).await.state, State::Sent);
     }
     assert_eq!(silent.heard.lock().unwrap().len(), AT_ONCE, "and it holds a bounded number of connections");
-    house.dispatcher.abort();
+    fixture.dispatcher.abort();
 }
 
 #[tokio::test]
 async fn what_waits_keeps_its_lane_in_order_and_no_other_lane() {
     let (directory, one, two) = platforms();
-    let house = House::open(directory.path(), &one, &two).await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
     one.answers("ann", Failure::Retry("away".into()));
-    let first = house.send("one:ann", "first").await;
-    let due = house.until(first, |row| row.attempts == 1).await.due_at - now_ms();
+    let first = fixture.send("one:ann", "first").await;
+    let due = fixture.until(first, |row| row.attempts == 1).await.due_at - now_ms();
     assert!((4_000..=5_500).contains(&due), "{due}");
-    let second = house.send("one:ann", "second").await;
-    let other = house.send("one:bob", "other").await;
-    assert_eq!(house.end(other).await.state, State::Sent);
-    assert_eq!(house.pipeline.outbox().get(second).await.unwrap().state, State::Ready);
-    house.set(first, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
-    assert_eq!(house.end(second).await.state, State::Sent);
+    let second = fixture.send("one:ann", "second").await;
+    let other = fixture.send("one:bob", "other").await;
+    assert_eq!(fixture.end(other).await.state, State::Sent);
+    assert_eq!(fixture.pipeline.outbox().get(second).await.unwrap().state, State::Ready);
+    fixture.set(first, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+    assert_eq!(fixture.end(second).await.state, State::Sent);
     assert_eq!(one.heard("ann"), ["first", "first", "second"]);
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
 async fn a_held_message_blocks_nobody() {
     let (directory, one, two) = platforms();
-    let house = House::open(directory.path(), &one, &two).await;
-    let held = house.send_as("asker", "one:ann", json!({})).await;
-    let other = house.send("one:ann", "other").await;
-    assert_eq!(house.end(other).await.state, State::Sent);
-    assert_eq!(house.pipeline.outbox().get(held).await.unwrap().state, State::Held);
-    house.close().await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
+    let held = fixture.send_as("asker", "one:ann", json!({})).await;
+    let other = fixture.send("one:ann", "other").await;
+    assert_eq!(fixture.end(other).await.state, State::Sent);
+    assert_eq!(fixture.pipeline.outbox().get(held).await.unwrap().state, State::Held);
+    fixture.close().await;
 }
 
 #[tokio::test]
 async fn a_pause_is_kept_by_all_that_goes_the_same_way_also_after_a_restart_and_spends_no_attempt() {
     let (directory, one, two) = platforms();
-    let house = House::open(directory.path(), &one, &two).await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
     one.answers("ann", wait(6_775));
-    let first = house.send("one:ann", "first").await;
-    let row = house.until(first, |row| row.reason.is_some()).await;
+    let first = fixture.send("one:ann", "first").await;
+    let row = fixture.until(first, |row| row.reason.is_some()).await;
     let due = row.due_at - now_ms();
     assert!((6_770_000..=6_775_000).contains(&due), "{due}");
     assert_eq!((row.attempts, row.state), (0, State::Ready));
     // Its successor does not try in its place, nor after a restart.
-    house.pipeline.cancel(first, crate::message::state::Actor::Operator, "test").await.unwrap();
-    let second = house.send("one:ann", "second").await;
-    house.close().await;
-    let house = House::open(directory.path(), &one, &two).await;
-    let other = house.send("one:bob", "other").await;
-    assert_eq!(house.end(other).await.state, State::Sent);
-    assert_eq!(house.pipeline.outbox().get(second).await.unwrap().state, State::Ready);
+    fixture.pipeline.cancel(first, crate::message::state::Actor::Operator, "test").await.unwrap();
+    let second = fixture.send("one:ann", "second").await;
+    fixture.close().await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
+    let other = fixture.send("one:bob", "other").await;
+    assert_eq!(fixture.end(other).await.state, State::Sent);
+    assert_eq!(fixture.pipeline.outbox().get(second).await.unwrap().state, State::Ready);
     assert_eq!(one.heard("ann"), ["first"]);
 
     // What is said of an account holds for all of its conversations.
     one.says.lock().unwrap().push(Allowance::none(Scope::Account, Duration::from_secs(6_775)));
-    let last = house.send("one:bob", "last").await;
-    assert_eq!(house.end(last).await.state, State::Sent);
-    let waits = house.send("one:carol", "waits").await;
-    let other = house.send("two:carol", "other").await;
-    assert_eq!(house.end(other).await.state, State::Sent);
-    assert_eq!(house.pipeline.outbox().get(waits).await.unwrap().state, State::Ready);
+    let last = fixture.send("one:bob", "last").await;
+    assert_eq!(fixture.end(last).await.state, State::Sent);
+    let waits = fixture.send("one:carol", "waits").await;
+    let other = fixture.send("two:carol", "other").await;
+    assert_eq!(fixture.end(other).await.state, State::Sent);
+    assert_eq!(fixture.pipeline.outbox().get(waits).await.unwrap().state, State::Ready);
     assert!(one.heard("carol").is_empty());
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
 async fn a_platforms_own_numbers_are_kept_to_by_the_lanes_that_they_are_about() {
     let (directory, one, two) = platforms();
-    let house = House::open(directory.path(), &one, &two).await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
     let lasts = Duration::from_millis(1_500);
     let route = Allowance { scope: Scope::Chat, quota: "route".into(), left: 1, lasts };
     one.says.lock().unwrap().push(route);
     let since = std::time::Instant::now();
-    let first = house.send("one:ann", "first").await;
-    assert_eq!(house.end(first).await.state, State::Sent);
-    let second = house.send("one:ann", "second").await;
+    let first = fixture.send("one:ann", "first").await;
+    assert_eq!(fixture.end(first).await.state, State::Sent);
+    let second = fixture.send("one:ann", "second").await;
     let long = "All work and no play makes Jack a dull boy. ".repeat(5);
-    let third = house.send_as("courier", "one:ann", json!({"message": long, "bestEffort": true})).await;
-    let other = house.send("one:bob", "other").await;
-    assert_eq!(house.end(other).await.state, State::Sent);
-    assert_eq!(house.end(second).await.state, State::Sent);
+    let third = fixture.send_as("courier", "one:ann", json!({"message": long, "bestEffort": true})).await;
+    let other = fixture.send("one:bob", "other").await;
+    assert_eq!(fixture.end(other).await.state, State::Sent);
+    assert_eq!(fixture.end(second).await.state, State::Sent);
     assert_eq!(one.heard("ann"), ["first", "second"]);
-    assert_eq!(house.end(third).await.state, State::Sent, "what is brief drops nothing");
+    assert_eq!(fixture.end(third).await.state, State::Sent, "what is brief drops nothing");
     assert!(since.elapsed() >= lasts, "{:?}", since.elapsed());
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
 async fn a_message_of_which_nothing_more_goes_says_how_far_it_came() {
     let (directory, one, two) = platforms();
-    let house = House::open(directory.path(), &one, &two).await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
     // The pause comes with the answer to the first part.
     one.says.lock().unwrap().push(Allowance::none(Scope::Account, Duration::from_secs(6_775)));
     let long = "All work and no play makes Jack a dull boy. ".repeat(5);
-    let seq = house.send_as("courier", "one:ann", json!({"message": long, "bestEffort": true})).await;
-    let receipt = house.end(seq).await;
+    let seq = fixture.send_as("courier", "one:ann", json!({"message": long, "bestEffort": true})).await;
+    let receipt = fixture.end(seq).await;
     assert_eq!(receipt.state, State::Failed);
     assert_eq!(receipt.sent.as_deref(), Some("1 of 3"));
     let error = receipt.error.unwrap();
     assert!(error.contains("pause") && error.contains("bestEffort"), "{error}");
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
@@ -491,32 +502,32 @@ async fn a_lost_answer_is_reported_or_resent_as_the_account_or_the_call_says() {
         (OnUnknown::Resend, json!({"onUnknown": "report"}), false),
     ] {
         let (directory, one, two) = platforms();
-        let house = House::with(directory.path(), &one, &two, on).await;
+        let fixture = Fixture::with(directory.path(), &one, &two, on).await;
         one.answers("ann", lost());
-        let seq = house.send_as("courier", "one:ann", call).await;
-        let row = house.until(seq, |row| row.reason.is_some()).await;
+        let seq = fixture.send_as("courier", "one:ann", call).await;
+        let row = fixture.until(seq, |row| row.reason.is_some()).await;
         if resent {
             assert_eq!(row.state, State::Ready);
-            house.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+            fixture.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
         }
         let expected = if resent { (State::Sent, 2) } else { (State::Unknown, 1) };
-        assert_eq!((house.end(seq).await.state, one.heard("ann").len()), expected);
-        house.close().await;
+        assert_eq!((fixture.end(seq).await.state, one.heard("ann").len()), expected);
+        fixture.close().await;
     }
 }
 
 #[tokio::test]
 async fn what_may_have_arrived_is_unknown_also_when_its_time_is_over() {
     let (directory, one, two) = platforms();
-    let house = House::with(directory.path(), &one, &two, OnUnknown::Resend).await;
+    let fixture = Fixture::with(directory.path(), &one, &two, OnUnknown::Resend).await;
     one.answers("ann", Failure::Unknown("no answer".into()));
-    let seq = house.send("one:ann", "Hello").await;
-    house.until(seq, |row| row.reason.is_some()).await;
-    house.set(seq, "UPDATE messages SET deadline = 1 WHERE seq = ?").await;
-    let receipt = house.end(seq).await;
+    let seq = fixture.send("one:ann", "Hello").await;
+    fixture.until(seq, |row| row.reason.is_some()).await;
+    fixture.set(seq, "UPDATE messages SET deadline = 1 WHERE seq = ?").await;
+    let receipt = fixture.end(seq).await;
     assert_eq!(receipt.state, State::Unknown, "{receipt:?}");
     assert_eq!(receipt.code.as_deref(), Some("unknown_outcome"));
-    house.close().await;
+    fixture.close().await;
 }
 
 fn files(files: Value) -> Value {
@@ -527,68 +538,68 @@ fn files(files: Value) -> Value {
     call
 }
 
-async fn hand_in(house: &House, call: Value) -> Result<Receipt, crate::message::refusal::Refusal> {
+async fn hand_in(fixture: &Fixture, call: Value) -> Result<Receipt, crate::message::refusal::Refusal> {
     let once = Idempotency::NONE;
-    house.pipeline.submit("courier", Call::parse(&call, &CHANNELS).unwrap(), once).await
+    fixture.pipeline.submit("courier", Call::parse(&call, &CHANNELS).unwrap(), once).await
 }
 
 #[tokio::test]
 async fn a_channel_without_files_refuses_them_at_the_door_and_one_with_files_what_is_too_large_for_it() {
     let (directory, one, two) = platforms();
-    let house = House::open(directory.path(), &one, &two).await;
-    let refused = hand_in(&house, files(json!([{"base64": "aGk="}]))).await.unwrap_err();
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
+    let refused = hand_in(&fixture, files(json!([{"base64": "aGk="}]))).await.unwrap_err();
     assert_eq!((refused.reason, refused.error.as_str()), (Some("not_supported"), "test has no files"));
     assert!(refused.hint.contains("link"), "{}", refused.hint);
-    house.close().await;
+    fixture.close().await;
 
     let (directory, _, two) = platforms();
     let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
-    let house = House::open(directory.path(), &one, &two).await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
     for sizes in [&[12][..], &[9, 9]] {
         let large = sizes.iter().map(|n| json!({"base64": "eHh4".repeat(n / 3)})).collect();
-        let refused = hand_in(&house, files(large)).await.unwrap_err();
+        let refused = hand_in(&fixture, files(large)).await.unwrap_err();
         assert_eq!((refused.code.word(), refused.reason), ("too_large", Some("files")), "{sizes:?}");
     }
-    let listed = house.pipeline.outbox().list(crate::outbox::Filter { limit: 9, ..Default::default() });
+    let listed = fixture.pipeline.outbox().list(crate::outbox::Filter { limit: 9, ..Default::default() });
     assert!(listed.await.unwrap().is_empty());
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
 async fn files_follow_the_text_each_with_its_caption_or_behind_one_that_is_too_long_for_it() {
     let (directory, _, two) = platforms();
     let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
-    let house = House::open(directory.path(), &one, &two).await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
     let long = "word ".repeat(30);
     let call = files(json!([
         {"base64": "eA==", "name": "a", "caption": "*A*"},
         {"base64": "eA==", "name": "b", "caption": long},
         {"base64": "eA==", "name": "c"},
     ]));
-    let receipt = hand_in(&house, call).await.unwrap();
-    let seq = house.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
-    assert_eq!(house.end(seq).await.state, State::Sent);
+    let receipt = hand_in(&fixture, call).await.unwrap();
+    let seq = fixture.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
+    assert_eq!(fixture.end(seq).await.state, State::Sent);
     let heard = one.heard("ann");
     assert_eq!(heard[..2], ["[courier] Hello", "A<a>"]);
     assert_eq!(heard[2..heard.len() - 2].join(" "), long.trim());
     assert!(heard.len() > 5, "{heard:?}");
     assert_eq!(heard[heard.len() - 2..], ["<b>", "<c>"]);
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
 async fn what_is_shown_together_goes_in_one_request_but_for_what_has_words_of_its_own() {
     let (directory, _, two) = platforms();
     let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
-    let house = House::open(directory.path(), &one, &two).await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
     let file = |name: &str| json!({"base64": "eA==", "name": name});
     let mut list: Vec<Value> = (1..=5).map(|n| file(&format!("picture{n}"))).collect();
     list[0]["caption"] = json!("A");
     list.extend([file("other"), file("picture6"), file("picture7")]);
     list[6]["caption"] = json!("B");
-    let receipt = hand_in(&house, files(json!(list))).await.unwrap();
-    let seq = house.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
-    assert_eq!(house.end(seq).await.state, State::Sent);
+    let receipt = hand_in(&fixture, files(json!(list))).await.unwrap();
+    let seq = fixture.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
+    assert_eq!(fixture.end(seq).await.state, State::Sent);
     let expected = [
         "[courier] Hello",
         "A<picture1><picture2><picture3>",
@@ -597,7 +608,7 @@ async fn what_is_shown_together_goes_in_one_request_but_for_what_has_words_of_it
         "B<picture6><picture7>",
     ];
     assert_eq!(one.heard("ann"), expected);
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
@@ -608,14 +619,14 @@ async fn without_a_text_whose_it_is_stands_at_the_first_file() {
     ] {
         let (directory, _, two) = platforms();
         let one = Arc::new(Platform { files: Some(form), ..Platform::default() });
-        let house = House::open(directory.path(), &one, &two).await;
+        let fixture = Fixture::open(directory.path(), &one, &two).await;
         let call = files(json!([
             {"base64": "eA==", "name": "mute"}, {"base64": "eQ==", "name": "b", "caption": "B"},
         ]));
-        let receipt = hand_in(&house, call).await.unwrap();
-        let seq = house.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
-        assert_eq!(house.end(seq).await.state, State::Sent);
+        let receipt = hand_in(&fixture, call).await.unwrap();
+        let seq = fixture.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
+        assert_eq!(fixture.end(seq).await.state, State::Sent);
         assert_eq!(one.heard("ann"), expected);
-        house.close().await;
+        fixture.close().await;
     }
 }

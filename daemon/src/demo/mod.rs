@@ -5,13 +5,13 @@
 //! step is checked by what the hub says afterwards, and the demo ends well only if every step really happened.
 //!
 //! - [`letter`]: what the agent has to say;
-//! - [`house`]: the hub and the companion;
+//! - [`demo_hub`]: the hub and the companion;
 //! - [`board`]: a companion that is a board in QEMU;
 //! - [`stage`]: how it is told.
 
 mod board;
-mod house;
-mod letter;
+mod hub;
+mod sample_message;
 mod stage;
 
 use std::{path::PathBuf, time::Duration};
@@ -29,7 +29,7 @@ use crate::{
 };
 use board::Board;
 pub use board::BoardError;
-use house::{Asked, House, Wanted};
+use hub::{Asked, DemoHub, Wanted};
 use stage::{Interruption, Stage};
 
 /// How long a person may take. The demo's holds live as long.
@@ -117,75 +117,77 @@ pub async fn run(arguments: Arguments) -> Result<(), DemoError> {
             (stage, Wanted::Board(ready))
         }
     };
-    let house = House::open(arguments.dir.as_deref(), wanted).await?;
-    let mut interruption = match &house.companion {
+    let demo_hub = DemoHub::open(arguments.dir.as_deref(), wanted).await?;
+    let mut interruption = match &demo_hub.companion {
         Asked::Desktop(companion) => stage.attach(companion)?,
         Asked::Board(_) => Interruption::by_signal(),
     };
     let played = tokio::select! {
-        played = play(&house, &stage, arguments.decide) => played,
+        played = play(&demo_hub, &stage, arguments.decide) => played,
         () = interruption.comes() => Err(DemoError::Failed("interrupted".into())),
     };
     stage.close();
-    house.close().await;
+    demo_hub.close().await;
     played
 }
 
-async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), DemoError> {
+async fn play(demo_hub: &DemoHub, stage: &Stage, decide: Decide) -> Result<(), DemoError> {
     stage.say("The hub is up: HTTP door, embedded MQTT broker, embedded database, the `local` channel.");
-    match &house.companion {
+    match &demo_hub.companion {
         Asked::Desktop(_) => {
             stage.met(MEETING).await?;
             stage.say("A companion is connected. Its key was registered just now; nothing else may decide.");
         }
-        Asked::Board(board) => paired(house, stage, board, decide).await?,
+        Asked::Board(board) => paired(demo_hub, stage, board, decide).await?,
     }
 
-    let context = heard(house).await?;
+    let context = heard(demo_hub).await?;
     stage.say("Ann wrote to the agent `engineer`. The agent answers her where she wrote: nobody is asked.");
     let answer =
-        say(house, json!({"to": "current", "message": letter::SHORT, "context": context}), 10).await?;
+        say(demo_hub, json!({"to": "current", "message": sample_message::SHORT, "context": context}), 10)
+            .await?;
     expect(&answer, "sent", "the answer in its own conversation")?;
-    show_arrived(house, stage, "ann", 1).await?;
+    show_arrived(demo_hub, stage, "ann", 1).await?;
 
     stage.say("");
     stage.say(
         "Now the agent sends a long report to another conversation, `local:team`. That leaves the house's",
     );
     stage.say("rule \"answer where you were asked\", so it is held, and the companion asks.");
-    let report = json!({"to": "local:team", "message": letter::report(), "context": context});
-    let held = say(house, report, 0).await?;
+    let report = json!({"to": "local:team", "message": sample_message::report(), "context": context});
+    let held = say(demo_hub, report, 0).await?;
     expect(&held, "held", "the report")?;
     stage.say(&format!("Held as {}: {}", text(&held, "id"), text(&held, "reason")));
-    let verdict = decided(house, stage, decide, Verdict::Approve).await?;
-    let end = ended(house, &held).await?;
-    tell_end(house, stage, &end, verdict).await?;
+    let verdict = decided(demo_hub, stage, decide, Verdict::Approve).await?;
+    let end = ended(demo_hub, &held).await?;
+    tell_end(demo_hub, stage, &end, verdict).await?;
     if verdict == Verdict::Approve {
-        show_arrived(house, stage, "team", 2).await?;
+        show_arrived(demo_hub, stage, "team", 2).await?;
     } else {
-        nothing_arrived(house, "team").await?;
+        nothing_arrived(demo_hub, "team").await?;
     }
 
     stage.say("");
     stage.say("The agent tries once more: a message that nobody should get.");
     let second =
-        say(house, json!({"to": "local:team", "message": letter::SECOND, "context": context}), 0).await?;
+        say(demo_hub, json!({"to": "local:team", "message": sample_message::SECOND, "context": context}), 0)
+            .await?;
     expect(&second, "held", "the second message")?;
     let wanted = if decide == Decide::Ask { decide } else { Decide::Deny };
-    let before = arrived(house, "team").await?.len();
-    let verdict = decided(house, stage, wanted, Verdict::Deny).await?;
-    let end = ended(house, &second).await?;
-    tell_end(house, stage, &end, verdict).await?;
-    if verdict == Verdict::Deny && arrived(house, "team").await?.len() != before {
+    let before = arrived(demo_hub, "team").await?.len();
+    let verdict = decided(demo_hub, stage, wanted, Verdict::Deny).await?;
+    let end = ended(demo_hub, &second).await?;
+    tell_end(demo_hub, stage, &end, verdict).await?;
+    if verdict == Verdict::Deny && arrived(demo_hub, "team").await?.len() != before {
         return Err(DemoError::Failed("a denied message arrived".into()));
     }
 
-    let broken = house.hub.store().read(audit::first_broken).await.map_err(store)?;
+    let broken = demo_hub.hub.store().read(audit::first_broken).await.map_err(store)?;
     if let Some(row) = broken {
         return Err(DemoError::Failed(format!("the audit's chain is broken at row {row}")));
     }
-    let hub = house.hub.key();
-    let proof = house.hub.store().read(move |db| prove(db, hub, 0)).await.map_err(store)?;
+    let hub = demo_hub.hub.key();
+    let proof = demo_hub.hub.store().read(move |db| prove(db, hub, 0)).await.map_err(store)?;
     if let Some(fault) = proof.faults.first() {
         return Err(DemoError::Failed(fault.to_string()));
     }
@@ -196,15 +198,15 @@ async fn play(house: &House, stage: &Stage, decide: Decide) -> Result<(), DemoEr
 }
 
 /// The board starts as a new one and is paired with the hub, as any device is.
-async fn paired(house: &House, stage: &Stage, board: &Board, decide: Decide) -> Result<(), DemoError> {
+async fn paired(demo_hub: &DemoHub, stage: &Stage, board: &Board, decide: Decide) -> Result<(), DemoError> {
     board.unpaired(BOARDS).await?;
     stage.say(
         "A board has started in QEMU: RISC-V, a screen, two keys. It is paired with nobody, and says so.",
     );
     // That of an earlier demo in the same directory. A first one knows of none.
-    house.operator.ask(Method::DELETE, &format!("/v1/companions/{BOARD}"), Request::default()).await?;
+    demo_hub.operator.ask(Method::DELETE, &format!("/v1/companions/{BOARD}"), Request::default()).await?;
     let wait = || Request { wait: BOARDS, ..Request::default() };
-    let shown = house.operator.call(Method::POST, "/v1/pairing", wait()).await?;
+    let shown = demo_hub.operator.call(Method::POST, "/v1/pairing", wait()).await?;
     let code = text(&shown, "code").to_owned();
     let number = format!("{:06}", board.number(BOARDS).await?);
     stage.say(&format!(
@@ -224,7 +226,7 @@ async fn paired(house: &House, stage: &Stage, board: &Board, decide: Decide) -> 
     };
     let path = format!("/v1/pairing/{code}");
     let body = Some(json!({"same": true, "name": BOARD}));
-    let answer = async { Ok(house.operator.call(Method::POST, &path, Request { body, ..wait() }).await?) };
+    let answer = async { Ok(demo_hub.operator.call(Method::POST, &path, Request { body, ..wait() }).await?) };
     tokio::try_join!(confirm, answer)?;
     board.met(BOARDS).await?;
     stage.say(
@@ -234,25 +236,30 @@ async fn paired(house: &House, stage: &Stage, board: &Board, decide: Decide) -> 
 }
 
 /// Ann writes; the context of the turn that this starts.
-async fn heard(house: &House) -> Result<String, DemoError> {
+async fn heard(demo_hub: &DemoHub) -> Result<String, DemoError> {
     let body =
-        json!({"agent": house::AGENT, "channel": "local", "peer": "ann", "text": "How did the night go?"});
-    let answer = house.operator.call(Method::POST, "/v1/inbound", with(body)).await?;
+        json!({"agent": hub::AGENT, "channel": "local", "peer": "ann", "text": "How did the night go?"});
+    let answer = demo_hub.operator.call(Method::POST, "/v1/inbound", with(body)).await?;
     Ok(text(&answer, "context").to_owned())
 }
 
 /// The agent's call, as any agent would make it.
-async fn say(house: &House, call: Value, wait: u64) -> Result<Value, DemoError> {
+async fn say(demo_hub: &DemoHub, call: Value, wait: u64) -> Result<Value, DemoError> {
     let request = Request {
         query: vec![("wait", wait.to_string())],
         body: Some(call),
         wait: Duration::from_secs(wait),
     };
-    Ok(house.agent.call(Method::POST, "/v1/messages", request).await?)
+    Ok(demo_hub.agent.call(Method::POST, "/v1/messages", request).await?)
 }
 
 /// Waits for the person's decision on the card that is open.
-async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) -> Result<Verdict, DemoError> {
+async fn decided(
+    demo_hub: &DemoHub,
+    stage: &Stage,
+    decide: Decide,
+    hint: Verdict,
+) -> Result<Verdict, DemoError> {
     let verdict = match decide {
         Decide::Ask => {
             stage.say(match hint {
@@ -261,7 +268,7 @@ async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) ->
                 }
                 Verdict::Deny => "This one is to be denied: press [d]. (It is yours to decide.)",
             });
-            return match &house.companion {
+            return match &demo_hub.companion {
                 Asked::Desktop(_) => stage.decision(PATIENCE).await,
                 Asked::Board(board) => Ok(board.decision(PATIENCE).await?),
             };
@@ -273,7 +280,7 @@ async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) ->
         Verdict::Approve => "The scripted person reads every page, then holds Approve.",
         Verdict::Deny => "The scripted person presses Deny.",
     });
-    match &house.companion {
+    match &demo_hub.companion {
         Asked::Desktop(companion) => {
             person::decide(companion, verdict, SCRIPTED).await.map_err(DemoError::failed)?;
         }
@@ -283,15 +290,15 @@ async fn decided(house: &House, stage: &Stage, decide: Decide, hint: Verdict) ->
 }
 
 /// The message's end, as its agent sees it.
-async fn ended(house: &House, receipt: &Value) -> Result<Value, DemoError> {
+async fn ended(demo_hub: &DemoHub, receipt: &Value) -> Result<Value, DemoError> {
     let path = format!("/v1/messages/{}", text(receipt, "id"));
     let request =
         Request { query: vec![("wait", "20".into())], wait: Duration::from_secs(20), ..Request::default() };
-    Ok(house.agent.call(Method::GET, &path, request).await?)
+    Ok(demo_hub.agent.call(Method::GET, &path, request).await?)
 }
 
 /// Checks a message's end against the decision, and tells it.
-async fn tell_end(house: &House, stage: &Stage, end: &Value, verdict: Verdict) -> Result<(), DemoError> {
+async fn tell_end(demo_hub: &DemoHub, stage: &Stage, end: &Value, verdict: Verdict) -> Result<(), DemoError> {
     match verdict {
         Verdict::Approve => {
             expect(end, "sent", "the approved message")?;
@@ -303,7 +310,7 @@ async fn tell_end(house: &House, stage: &Stage, end: &Value, verdict: Verdict) -
         }
         Verdict::Deny => {
             expect(end, "denied", "the refused message")?;
-            let answer = house.agent.call(Method::GET, "/v1/inbox", Request::default()).await?;
+            let answer = demo_hub.agent.call(Method::GET, "/v1/inbox", Request::default()).await?;
             let notices = answer.get("notices").and_then(Value::as_array).cloned().unwrap_or_default();
             let told = notices.iter().filter_map(|notice| notice.get("receipt"));
             let Some(notice) = told.into_iter().find(|receipt| text(receipt, "id") == text(end, "id")) else {
@@ -320,8 +327,13 @@ async fn tell_end(house: &House, stage: &Stage, end: &Value, verdict: Verdict) -
     Ok(())
 }
 
-async fn show_arrived(house: &House, stage: &Stage, address: &str, least: usize) -> Result<(), DemoError> {
-    let arrived = arrived(house, address).await?;
+async fn show_arrived(
+    demo_hub: &DemoHub,
+    stage: &Stage,
+    address: &str,
+    least: usize,
+) -> Result<(), DemoError> {
+    let arrived = arrived(demo_hub, address).await?;
     if arrived.len() < least {
         let found = arrived.len();
         return Err(DemoError::Failed(format!(
@@ -336,17 +348,17 @@ async fn show_arrived(house: &House, stage: &Stage, address: &str, least: usize)
     Ok(())
 }
 
-async fn nothing_arrived(house: &House, address: &str) -> Result<(), DemoError> {
-    match arrived(house, address).await?.len() {
+async fn nothing_arrived(demo_hub: &DemoHub, address: &str) -> Result<(), DemoError> {
+    match arrived(demo_hub, address).await?.len() {
         0 => Ok(()),
         found => Err(DemoError::Failed(format!("{found} parts of a denied message arrived"))),
     }
 }
 
-async fn arrived(house: &House, address: &str) -> Result<Vec<Value>, DemoError> {
-    let query = vec![("address", address.to_owned()), ("after", house.before.to_string())];
+async fn arrived(demo_hub: &DemoHub, address: &str) -> Result<Vec<Value>, DemoError> {
+    let query = vec![("address", address.to_owned()), ("after", demo_hub.before.to_string())];
     let answer =
-        house.operator.call(Method::GET, "/v1/local", Request { query, ..Request::default() }).await?;
+        demo_hub.operator.call(Method::GET, "/v1/local", Request { query, ..Request::default() }).await?;
     Ok(answer.get("arrived").and_then(Value::as_array).cloned().unwrap_or_default())
 }
 

@@ -16,7 +16,7 @@ use crate::{
 const SOON: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn house() -> (tempfile::TempDir, Events) {
+fn fixture() -> (tempfile::TempDir, Events) {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let hub = gatepost_link::decision::PublicKey([1; 32]);
@@ -59,7 +59,7 @@ fn names(page: &Page) -> Vec<&str> {
 
 #[tokio::test]
 async fn an_agent_hears_of_its_own_messages_alone_and_an_operator_of_everything() {
-    let (_directory, events) = house();
+    let (_directory, events) = fixture();
     let (mine, others) = (accept(&events, "a").await, accept(&events, "b").await);
     cancel(&events, mine).await;
     cancel(&events, others).await;
@@ -76,7 +76,7 @@ async fn an_agent_hears_of_its_own_messages_alone_and_an_operator_of_everything(
 
 #[tokio::test]
 async fn who_begins_now_hears_what_comes_and_who_comes_back_what_it_missed() {
-    let (_directory, events) = house();
+    let (_directory, events) = fixture();
     let before = accept(&events, "a").await;
     let mut first = watch(&events, agent("a"), None).await;
     assert_eq!(first.next(SOON).await.unwrap().unwrap().events, []);
@@ -93,7 +93,7 @@ async fn who_begins_now_hears_what_comes_and_who_comes_back_what_it_missed() {
 
 #[tokio::test]
 async fn a_long_absence_is_made_up_for_in_pages() {
-    let (_directory, events) = house();
+    let (_directory, events) = fixture();
     for _ in 0..600 {
         accept(&events, "a").await;
     }
@@ -109,7 +109,7 @@ async fn a_long_absence_is_made_up_for_in_pages() {
 
 #[tokio::test]
 async fn what_is_past_its_retention_is_said_and_not_skipped() {
-    let (_directory, events) = house();
+    let (_directory, events) = fixture();
     for agent in ["a", "b", "a"] {
         accept(&events, agent).await;
     }
@@ -127,7 +127,7 @@ async fn what_is_past_its_retention_is_said_and_not_skipped() {
 
 #[tokio::test]
 async fn a_number_from_another_life_of_the_database_is_told_so() {
-    let (_directory, events) = house();
+    let (_directory, events) = fixture();
     let seq = accept(&events, "a").await;
     let mut watch = watch(&events, agent("a"), Some(5_000)).await;
     let heard = watch.next(PATIENCE).await.unwrap().unwrap();
@@ -138,7 +138,7 @@ async fn a_number_from_another_life_of_the_database_is_told_so() {
 
 #[tokio::test]
 async fn a_caller_has_a_bounded_number_of_streams_and_all_end_with_the_hub() {
-    let (_directory, events) = house();
+    let (_directory, events) = fixture();
     let mut open = Vec::new();
     for _ in 0..STREAMS {
         open.push(watch(&events, agent("a"), None).await);

@@ -14,7 +14,7 @@ use crate::{
         state::State,
         target::Target,
     },
-    outbox::heard::ENTERED,
+    outbox::form_submissions::ENTERED,
     store::StoreError,
 };
 

@@ -19,9 +19,9 @@ use reqwest::{
 };
 
 use super::{
+    blob_store::{Draft, Taken},
     error::StageError,
-    reach::{Hosts, Private},
-    shelf::{Draft, Taken},
+    fetch_policy::{Hosts, Private},
 };
 use tokio::sync::OnceCell;
 

@@ -12,7 +12,7 @@ use std::{
 use gatepost_link::Digest;
 use sha2::{Digest as _, Sha256};
 
-use super::{BLOCK, shelf::folder};
+use super::{BLOCK, blob_store::folder};
 use crate::store::Store;
 
 /// Where staged files are read.

@@ -5,19 +5,19 @@
 //! memory, and everything is bounded: one file, all of a message, all of the house, the time, and how many are staged at
 //! once.
 //!
-//! - [`shelf`]: the folder, `DATA_DIR/files`: how a file gets into it whole, how long it stays, who takes it away;
+//! - [`blobs`]: the folder, `DATA_DIR/files`: how a file gets into it whole, how long it stays, who takes it away;
 //! - [`kept`]: reading one back, its hash checked before the first byte is used;
 //! - [`beneath`]: files of an agent's own folder; [`fetch`]: files from an address, and [`reach`]: which addresses those
 //!   may be; [`uploads`]: files that a caller handed in;
 //! - [`sniff`]: what a file is, by its content; words to be spoken become one by [`crate::voice`];
 //! - [`error`]: why a file was not taken.
 
-mod beneath;
+mod blob_store;
 pub mod error;
 mod fetch;
+pub mod fetch_policy;
 pub mod kept;
-pub mod reach;
-mod shelf;
+mod path_resolver;
 mod sniff;
 mod uploads;
 
@@ -31,21 +31,21 @@ use tokio::{
     sync::{Semaphore, SemaphorePermit},
 };
 
-pub use shelf::Pin;
+pub use blob_store::Pin;
 pub use uploads::Uploaded;
 
 use crate::{
     message::{
-        asked::{Asked, Source},
         attachment::{Attachment, MAX_NAME, clean_name, is_kind},
+        attachment_spec::{Asked, Source},
     },
     store::{Store, StoreError},
     voice::Voice,
 };
+use blob_store::{BlobStore, Draft};
 use error::StageError;
 use fetch::Fetcher;
-use reach::{Hosts, Private};
-use shelf::{Draft, Shelf};
+use fetch_policy::{Hosts, Private};
 
 /// Files that are on their way into the folder at once, over all callers, of either kind; the others wait.
 const AT_ONCE: usize = 8;
@@ -112,7 +112,7 @@ pub struct Sources {
 pub struct Files(Arc<Shared>);
 
 struct Shared {
-    shelf: Arc<Shelf>,
+    blobs: Arc<BlobStore>,
     bounds: Bounds,
     fetcher: Fetcher,
     voice: Voice,
@@ -135,10 +135,10 @@ impl Files {
     /// The files in the data directory of `store`. Fetching goes to public addresses and `private` ones. What a hub that
     /// was killed left half-written is removed.
     pub fn open(store: Store, bounds: Bounds, private: Private, voice: Voice) -> Result<Self, StageError> {
-        let shelf = Arc::new(Shelf::open(store, bounds.max_stored)?);
+        let blobs = Arc::new(BlobStore::open(store, bounds.max_stored)?);
         let turns = || Semaphore::new(AT_ONCE);
         let (fetcher, here, far) = (Fetcher::new(private), turns(), turns());
-        Ok(Self(Arc::new(Shared { shelf, bounds, fetcher, voice, here, far })))
+        Ok(Self(Arc::new(Shared { blobs, bounds, fetcher, voice, here, far })))
     }
 
     /// What is taken.
@@ -249,8 +249,8 @@ impl Files {
     }
 
     /// Copies a file of an agent's own folder.
-    async fn copy(&self, folder: Folder, path: String, left: u64) -> Result<shelf::Taken, StageError> {
-        let (file, size) = beneath::open(folder, path).await?;
+    async fn copy(&self, folder: Folder, path: String, left: u64) -> Result<blob_store::Taken, StageError> {
+        let (file, size) = path_resolver::open(folder, path).await?;
         let mut draft = self.draft(left)?;
         draft.expect(size)?;
         let mut file = tokio::fs::File::from_std(file);
@@ -288,16 +288,21 @@ impl Files {
             return Err(StageError::Empty);
         }
         let kind = sniff::sniff(&taken.head, None).kind;
-        uploads::register(self.0.shelf.store(), agent, taken.pin.digest()).await?;
+        uploads::register(self.0.blobs.store(), agent, taken.pin.digest()).await?;
         Ok(Uploaded { file: taken.pin.digest(), size: taken.size, kind, lasts: uploads::LASTS })
     }
 
-    async fn uploaded(&self, agent: &str, digest: Digest, left: u64) -> Result<shelf::Taken, StageError> {
+    async fn uploaded(
+        &self,
+        agent: &str,
+        digest: Digest,
+        left: u64,
+    ) -> Result<blob_store::Taken, StageError> {
         // Held before it is looked for, so that it does not go in between.
-        let pin = self.0.shelf.pin(digest);
-        uploads::find(self.0.shelf.store(), agent, digest).await?;
+        let pin = self.0.blobs.pin(digest);
+        uploads::find(self.0.blobs.store(), agent, digest).await?;
         let file =
-            kept::Kept::of(self.0.shelf.store()).open(&digest).await.map_err(|_| StageError::NoUpload)?;
+            kept::Kept::of(self.0.blobs.store()).open(&digest).await.map_err(|_| StageError::NoUpload)?;
         let size = file.size;
         let most = self.bounds().max_size.min(left);
         if size > most {
@@ -306,16 +311,16 @@ impl Files {
         let mut head = Vec::new();
         let source = tokio::fs::File::from_std(file.file);
         source.take(sniff::HEAD as u64).read_to_end(&mut head).await.map_err(StageError::Read)?;
-        Ok(shelf::Taken { pin, size, head })
+        Ok(blob_store::Taken { pin, size, head })
     }
 
     fn draft(&self, left: u64) -> Result<Draft, StageError> {
-        Draft::begin(&self.0.shelf, self.bounds().max_size.min(left))
+        Draft::begin(&self.0.blobs, self.bounds().max_size.min(left))
     }
 
     /// Where the house has all but as many as it may, those that nobody needs go now.
     async fn make_room(&self) {
-        if !self.0.shelf.is_tight(self.bounds().max_size) {
+        if !self.0.blobs.is_tight(self.bounds().max_size) {
             return;
         }
         if let Err(error) = self.sweep().await {
@@ -325,8 +330,8 @@ impl Files {
 
     /// Removes files that nothing refers to any more, and that nobody is staging. How many went.
     pub async fn sweep(&self) -> Result<usize, StoreError> {
-        uploads::expire(self.0.shelf.store()).await?;
-        self.0.shelf.sweep().await
+        uploads::expire(self.0.blobs.store()).await?;
+        self.0.blobs.sweep().await
     }
 }
 

@@ -9,7 +9,7 @@ use super::HubError;
 use crate::{
     channels::account::Accounts,
     config::Config,
-    delivery::{AgentRules, Manners},
+    delivery::{AgentRules, SendOptions},
     message::target::Destination,
     policy::{Allowlist, Pattern},
 };
@@ -45,14 +45,14 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
         }
         rights.hold = held(rights.hold, accounts);
         let sources = agent.sources().expect("checked when the configuration was read");
-        let manners = Manners { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
+        let options = SendOptions { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
         let rules = AgentRules {
             rights,
             decorate: agent.decorate,
             accounts: agent.accounts.clone(),
             sources,
             per_minute: agent.per_minute,
-            manners,
+            options,
         };
         agents.insert(name.clone(), rules);
     }

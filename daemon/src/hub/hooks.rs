@@ -4,9 +4,9 @@ use super::{ANSWER, HubError};
 use crate::{
     config::{
         Config,
-        hooks::{Builtin, Moment, Way as Configured},
+        hooks::{Builtin, Moment, Transport as Configured},
     },
-    delivery::hooks::{Hook, Hooks, Kinds, Way, call::Call},
+    delivery::hooks::{Hook, Hooks, Kinds, Transport, call::Call},
     program::Program,
 };
 
@@ -16,16 +16,16 @@ pub(super) fn build(config: &Config) -> Result<Hooks, HubError> {
     let mut kinds = Kinds::default();
     for (name, hook) in config.hooks.iter().filter(|(_, hook)| hook.enabled) {
         let way = match hook.way().expect("checked when the configuration was read") {
-            Configured::Builtin(builtin) => Way::Builtin(builtin),
+            Configured::Builtin(builtin) => Transport::Builtin(builtin),
             Configured::Command(path, arguments) => {
-                Way::Command(Program { path, arguments: arguments.to_vec() })
+                Transport::Command(Program { path, arguments: arguments.to_vec() })
             }
             Configured::Url(url, token) => {
                 let token = token.map(|token| token.read()).transpose();
                 let token = token.map_err(|error| HubError::HookToken(name.clone(), error))?;
                 // What is posted goes where the configuration says, and nowhere else.
                 let client = super::http().timeout(ANSWER.max(hook.timeout.0)).no_proxy().build()?;
-                Way::Call(Call { client, url, token })
+                Transport::Call(Call { client, url, token })
             }
         };
         let built = Hook { name: name.clone(), way, timeout: hook.timeout.0, tools: hook.tools.clone() };
@@ -37,7 +37,7 @@ pub(super) fn build(config: &Config) -> Result<Hooks, HubError> {
         }
     }
     if !config.hooks.values().any(|hook| hook.builtin == Some(Builtin::Guide)) {
-        let (name, way, tools) = ("guide".to_owned(), Way::Builtin(Builtin::Guide), Vec::new());
+        let (name, way, tools) = ("guide".to_owned(), Transport::Builtin(Builtin::Guide), Vec::new());
         kinds.result.push(Hook { name, way, timeout: ANSWER, tools });
     }
     Ok(Hooks::new(kinds))

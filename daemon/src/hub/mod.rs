@@ -41,8 +41,8 @@ use crate::{
     agents::AgentError,
     approval::{
         Approvals,
+        availability::Paired,
         device::{self, Device},
-        reach::Paired,
         registry::{self, DeviceError},
     },
     audit::checkpoint::Signer,
@@ -56,10 +56,13 @@ use crate::{
     },
     config::{Config, locate::locate_in},
     connections::{descriptors::Descriptors, load::Load},
-    delivery::{Pipeline, Shared, current::Current, identities::Identities, pace::Pace, plan::Book},
+    delivery::{
+        Pipeline, Shared, current::Current, identities::Identities, plan::AddressBook,
+        rate_limiter::RateLimiter,
+    },
     events::Events,
     files::{Files, error::StageError},
-    intake::http::{Behind, Door, server},
+    intake::http::{Behind, Endpoint, server},
     metrics::Metrics,
     outbox::{Outbox, transition::TransitionError},
     settings::secret::{Secret, SecretError},
@@ -254,9 +257,9 @@ impl Hub {
             ttl: config.hub.ttl.0,
             context_ttl: config.contexts.ttl.0,
             hooks: hooks::build(config)?,
-            pace: Pace::default(),
+            limiter: RateLimiter::default(),
             rates: Arc::default(),
-            book: Book::new(config.book().expect("checked when the configuration was read")),
+            book: AddressBook::new(config.book().expect("checked when the configuration was read")),
             files: files.clone(),
             readiness: Arc::default(),
             identities: Arc::new(Identities::new(store.clone())),
@@ -289,7 +292,7 @@ impl Hub {
         let events = Events::new(approvals);
         let companions = link.companions().clone();
         let load = Load::new("http");
-        let door = Door::new(Behind {
+        let endpoint = Endpoint::new(Behind {
             current: current.clone(),
             reload: reload.clone(),
             events: events.clone(),
@@ -307,7 +310,7 @@ impl Hub {
         });
         let bounds = server::Bounds::of(descriptors.http.min(config.hub.max_connections));
         let (stop, stopped) = watch::channel(false);
-        let server = tokio::spawn(server::serve(listener, door, bounds, stopped));
+        let server = tokio::spawn(server::serve(listener, endpoint, bounds, stopped));
         tracing::info!(%address, "the hub is ready");
         Ok(Self {
             address,

@@ -32,7 +32,7 @@ use crate::{
         changes::{Changes, RELOADED},
         locate::locate_in,
     },
-    delivery::{Pipeline, current::Current, listening::Listening, plan::Book},
+    delivery::{Pipeline, current::Current, listening::Listening, plan::AddressBook},
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
     settings::readers::ReadByAll,
@@ -231,7 +231,7 @@ impl Shared {
         hooks::build(&config).map_err(failed)?;
         voice(&config).map_err(failed)?;
         broker_elsewhere(&config).map_err(failed)?;
-        let book = Book::new(config.book().expect("checked when the configuration was read"));
+        let book = AddressBook::new(config.book().expect("checked when the configuration was read"));
         let pipeline = self.current.pipeline().reconfigured(|shared| {
             shared.outbox =
                 shared.outbox.clone().bounded(bounds(&config)).deduplicating(config.queue.dedup.0);

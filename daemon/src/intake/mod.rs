@@ -3,14 +3,14 @@
 //! - [`http`]: what agents, bridges and the command line speak, and [`mcp`]: what models speak;
 //! - [`reply`]: the text of an agent's turn, which goes where the turn came from;
 //! - [`whoami`]: who a token belongs to;
-//! - [`desk`]: what each of them does with a call of the `message` tool, and [`tool`]: the tools as models are told of them.
+//! - [`service`]: what each of them does with a call of the `message` tool, and [`tool`]: the tools as models are told of them.
 //!
 //! A door knows who is calling and what they said, bounded and well-formed; everything else is the pipeline's. What a
 //! door refuses leaves a line in the audit and nothing in the queue.
 
-mod desk;
 pub mod http;
 pub mod mcp;
+mod message_service;
 mod refused;
 pub mod reply;
 pub mod tool;

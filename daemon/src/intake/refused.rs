@@ -37,8 +37,8 @@ impl Refused {
         Self { store, windows: Mutex::default() }
     }
 
-    /// Writes down that `caller` (nobody, without a valid token) was refused at `door`.
-    pub(super) async fn note(&self, caller: Option<&Caller>, door: &str, refusal: &Refusal) {
+    /// Writes down that `caller` (nobody, without a valid token) was refused at `endpoint`.
+    pub(super) async fn note(&self, caller: Option<&Caller>, endpoint: &str, refusal: &Refusal) {
         if !self.store.space().look().accepts() {
             // What room is left belongs to what was accepted.
             return;
@@ -46,7 +46,7 @@ impl Refused {
         let actor = caller.map_or_else(|| "nobody".to_owned(), ToString::to_string);
         let Some(left_out) = self.room(&actor, Instant::now()) else { return };
         let mut detail = json!({
-            "door": door, "code": refusal.code, "reason": refusal.reason, "error": refusal.error,
+            "door": endpoint, "code": refusal.code, "reason": refusal.reason, "error": refusal.error,
         });
         if left_out > 0 {
             detail["left_out_before"] = left_out.into();

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::{
     agents::{Caller, Role},
     delivery::Pipeline,
-    policy::Crossing,
+    policy::CrossContext,
 };
 
 /// Targets that are named, at most; a longer list is counted.
@@ -47,8 +47,8 @@ impl Whoami {
             (entries(rights.map(|rights| &rights.allow)), entries(rights.map(|rights| &rights.hold)));
         let summary = match &agent {
             Some(agent) => {
-                let crossing = rights.map(|rights| rights.cross_context);
-                format!("{} {}", title(caller, agent), may_write(&allow, &hold, crossing))
+                let cross_context = rights.map(|rights| rights.cross_context);
+                format!("{} {}", title(caller, agent), may_write(&allow, &hold, cross_context))
             }
             None => format!("This token has the role {}: it sends no messages.", caller.role.word()),
         };
@@ -74,17 +74,17 @@ fn title(caller: &Caller, agent: &str) -> String {
     }
 }
 
-fn may_write(allow: &[String], hold: &[String], crossing: Option<Crossing>) -> String {
+fn may_write(allow: &[String], hold: &[String], cross_context: Option<CrossContext>) -> String {
     if allow.is_empty() && hold.is_empty() {
         return "You may not write to anybody: the operator has to allow targets first.".into();
     }
     let mut said = format!("You may write to: {}.", listed(allow.iter().chain(hold)));
-    match crossing.unwrap_or_default() {
-        Crossing::Hold => said
+    match cross_context.unwrap_or_default() {
+        CrossContext::Hold => said
             .push_str(" A message that leaves the conversation of its turn waits for a person's approval."),
-        Crossing::Deny => said.push_str(" You may write only in the conversation of your turn."),
-        Crossing::Allow if hold.is_empty() => {}
-        Crossing::Allow => {
+        CrossContext::Deny => said.push_str(" You may write only in the conversation of your turn."),
+        CrossContext::Allow if hold.is_empty() => {}
+        CrossContext::Allow => {
             said.push_str(&format!(" A person is asked about messages to: {}.", listed(hold.iter())))
         }
     }
@@ -112,12 +112,12 @@ mod tests {
     fn the_summary_says_what_waits_for_a_person() {
         let (team, mail) = (texts(&["local:team"]), texts(&["email:*"]));
         assert_eq!(
-            may_write(&team, &[], Some(Crossing::Hold)),
+            may_write(&team, &[], Some(CrossContext::Hold)),
             "You may write to: local:team. A message that leaves the conversation of its turn waits for a person's approval."
         );
-        assert_eq!(may_write(&team, &[], Some(Crossing::Allow)), "You may write to: local:team.");
+        assert_eq!(may_write(&team, &[], Some(CrossContext::Allow)), "You may write to: local:team.");
         assert_eq!(
-            may_write(&team, &mail, Some(Crossing::Allow)),
+            may_write(&team, &mail, Some(CrossContext::Allow)),
             "You may write to: local:team, email:*. A person is asked about messages to: email:*."
         );
         assert!(may_write(&[], &[], None).starts_with("You may not write to anybody"));

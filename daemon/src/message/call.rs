@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::{
     action::Action,
-    asked::Asked,
-    deed::Deed,
+    aliases,
+    attachment_spec::Asked,
+    operation::Operation,
+    operation_parser,
     parameters::{self, Given, MOST_TARGETS, clip},
     refusal::{Code, NO_ACCOUNT, Refusal},
-    slips,
     target::{self, Destination, ITSELF, KINDS_OF_ID},
-    wanted,
 };
 use crate::spelling::nearest;
 
@@ -29,7 +29,7 @@ pub struct Call {
     /// What was asked for, by its word.
     pub action: Action,
     /// What to do.
-    pub deed: Deed,
+    pub operation: Operation,
     /// The text, Markdown; empty where files or a card go along, or the deed has none.
     pub text: String,
     /// Files that go along, in their order.
@@ -63,7 +63,7 @@ pub struct Call {
 impl Call {
     /// Whether it is a poll, for which a platform may have something else.
     pub fn is_poll(&self) -> bool {
-        matches!(self.deed, Deed::Poll(_))
+        matches!(self.operation, Operation::Poll(_))
     }
 
     /// Reads a call for one target. `channels` are the names of all channels that the hub knows.
@@ -106,7 +106,7 @@ impl Call {
         target: &str,
         channels: &[&str],
     ) -> Result<Self, Refusal> {
-        let deed = wanted::deed(given, action)?;
+        let operation = operation_parser::operation(given, action)?;
         let message = given.text("message")?.unwrap_or_default();
         if message.len() > MAX_TEXT {
             let error = format!("the message has {} bytes, at most {MAX_TEXT} are taken", message.len());
@@ -118,9 +118,9 @@ impl Call {
             return Err(parameters::missing("attachments", action));
         }
         let says = !message.trim().is_empty();
-        let shows = match &deed {
-            Deed::Send(extras) => says || !attachments.is_empty() || extras.card.is_some(),
-            Deed::Edit { .. } => says,
+        let shows = match &operation {
+            Operation::Send(extras) => says || !attachments.is_empty() || extras.card.is_some(),
+            Operation::Edit { .. } => says,
             _ => true,
         };
         if !shows || target.is_empty() {
@@ -149,7 +149,7 @@ impl Call {
         }
         Ok(Self {
             action,
-            deed,
+            operation,
             text: message,
             attachments,
             destination,
@@ -243,7 +243,7 @@ fn action(given: Given<'_>) -> Result<Action, Refusal> {
         let words = || Action::ALL.iter().map(|action| action.word());
         let lower = word.to_ascii_lowercase();
         let same = words().find(|known| known.eq_ignore_ascii_case(&lower));
-        let hint = match (slips::action(&word), same.or_else(|| nearest(&word, words()))) {
+        let hint = match (aliases::action(&word), same.or_else(|| nearest(&word, words()))) {
             (Some(meant), _) => meant.to_owned(),
             (None, Some(near)) => format!("did you mean {near:?}?"),
             (None, None) => format!("actions are: {}", words().collect::<Vec<_>>().join(", ")),

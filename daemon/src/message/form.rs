@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{
     bounds::{MAX_FORM_LABEL, MAX_FORM_NAME, MOST_FIELDS},
+    operation_parser::{member, object},
     parameters::{clip, line, wrong_type},
     refusal::Refusal,
-    wanted::{member, object},
 };
 
 /// The longest text that may be entered, in characters: what Discord takes.

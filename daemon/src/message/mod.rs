@@ -3,7 +3,7 @@
 //! - [`target`]: where a message goes;
 //! - [`parameters`]: those of the `message` tool, [`schema`]: how they are written, and [`call`]: what an agent asks for,
 //!   parsed from them into types; [`slips`]: what models write in their place;
-//! - [`action`]: the words for what can be done, and [`deed`]: what is done, typed;
+//! - [`action`]: the words for what can be done, and [`operation`]: what is done, typed;
 //! - [`bounds`]: how long and how many they may be;
 //! - [`form`]: what a button's form asks, and what somebody entered;
 //! - [`asked`]: files that a call asks for, and [`attachment`]: files that the hub has;
@@ -12,21 +12,21 @@
 //! - [`receipt`]: what a caller is told of a message.
 
 pub mod action;
-pub mod asked;
+mod aliases;
 pub mod attachment;
+pub mod attachment_spec;
 pub mod bounds;
 pub mod call;
-pub mod deed;
 pub mod form;
+pub mod operation;
+mod operation_parser;
 pub mod parameters;
 pub mod receipt;
 pub mod recipients;
 pub mod refusal;
 pub mod schema;
-mod slips;
 pub mod state;
 pub mod target;
-mod wanted;
 
 /// The names of the tools in an agent's hand.
 pub const TOOLS: [&str; 7] = ["message", "send_message", "reply", "receipt", "cancel", "inbox", "guide"];

@@ -7,9 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{
     action::Action::{self, *},
-    bounds,
+    aliases, bounds,
     refusal::Refusal,
-    slips,
     target::{MAX_ADDRESS, fits_an_id},
 };
 use crate::spelling::nearest;
@@ -278,7 +277,7 @@ impl<'a> Given<'a> {
             None => Ok(Self(fields)),
             Some(unknown) => {
                 let error = format!("unknown parameter {:?}", clip(unknown));
-                let hint = match (slips::parameter(unknown), nearest(unknown, known())) {
+                let hint = match (aliases::parameter(unknown), nearest(unknown, known())) {
                     (Some(meant), _) => meant.to_owned(),
                     (None, Some(near)) => format!("did you mean {near:?}?"),
                     (None, None) => format!("parameters are: {}", known().collect::<Vec<_>>().join(", ")),
@@ -299,7 +298,7 @@ impl<'a> Given<'a> {
             Some(stray) => {
                 let words: Vec<&str> = stray.of.iter().map(|action| action.word()).collect();
                 let error = format!("{:?} does not go with the action {:?}", stray.names[0], action.word());
-                let hint = match slips::stray(stray.names[0], action) {
+                let hint = match aliases::stray(stray.names[0], action) {
                     Some(meant) => meant.to_owned(),
                     None => format!("leave it out; it goes with: {}", words.join(", ")),
                 };

@@ -12,7 +12,7 @@ use utoipa::{
 
 use super::{
     action::Action,
-    asked::{self, MEMBERS},
+    attachment_spec::{self, MEMBERS},
     bounds,
     call::MAX_TEXT,
     form::LONGEST,
@@ -37,10 +37,10 @@ pub fn of(holds: Holds) -> Value {
         // Words to be spoken are a recording too.
         Holds::File => {
             let mut file = file();
-            file["properties"][asked::WORDS] = text();
+            file["properties"][attachment_spec::WORDS] = text();
             file
         }
-        Holds::Files => json!({"type": "array", "items": file(), "maxItems": asked::MOST}),
+        Holds::Files => json!({"type": "array", "items": file(), "maxItems": attachment_spec::MOST}),
         Holds::Buttons => {
             let members = [
                 ("text", line(bounds::MAX_BUTTON_TEXT)),
@@ -126,7 +126,7 @@ impl Message {
                 let mut schema = match parameter.holds {
                     Holds::File => as_object(of(Holds::File)),
                     Holds::Files => {
-                        json!({"type": "array", "items": as_object(file()), "maxItems": asked::MOST})
+                        json!({"type": "array", "items": as_object(file()), "maxItems": attachment_spec::MOST})
                     }
                     holds => of(holds),
                 };

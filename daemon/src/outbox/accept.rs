@@ -18,7 +18,7 @@ use crate::{
     message::{
         MessageId,
         attachment::Attachment,
-        deed::Deed,
+        operation::Operation,
         state::{Event, IllegalTransition, State, next},
         target::Target,
     },
@@ -36,7 +36,7 @@ pub struct NewMessage {
     /// What was asked for, by its word.
     pub action: &'static str,
     /// What is done.
-    pub deed: Deed,
+    pub operation: Operation,
     /// Where it goes: its address is an identity, as far as that is known.
     pub target: Target,
     /// The address as it was written, where that is another.
@@ -83,7 +83,7 @@ impl NewMessage {
             id: MessageId::new(),
             agent: "a".into(),
             action: "send",
-            deed: Deed::default(),
+            operation: Operation::default(),
             target: Target { channel: "local".into(), address: "ann".into(), thread: None },
             written_as: None,
             unidentified: None,
@@ -344,11 +344,11 @@ fn insert(
         new.origin.as_ref().map(|origin| serde_json::to_string(origin).expect("an origin is plain data"));
     let attachments = (!new.attachments.is_empty())
         .then(|| serde_json::to_string(&new.attachments).expect("attachments are plain data"));
-    let deed = (!new.deed.is_plain())
-        .then(|| serde_json::to_string(&new.deed).expect("a deed is plain data with text for keys"));
+    let operation = (!new.operation.is_plain())
+        .then(|| serde_json::to_string(&new.operation).expect("a deed is plain data with text for keys"));
     let touched = (!new.touched.is_empty())
         .then(|| serde_json::to_string(&new.touched).expect("messages and threads are plain data"));
-    let said = new.text.len() + deed.as_ref().map_or(0, String::len);
+    let said = new.text.len() + operation.as_ref().map_or(0, String::len);
     bounds.check(tx, said)??;
     let state = match released {
         Some((change, _)) => next(State::Accepted, change.event, change.actor)?,
@@ -384,7 +384,7 @@ fn insert(
         new.resend,
         place,
         attachments,
-        deed,
+        operation,
         new.known_as,
         touched,
         new.written_as,
@@ -427,7 +427,7 @@ fn insert(
         agent: new.agent,
         state,
         action: new.action.to_owned(),
-        deed: new.deed,
+        operation: new.operation,
         channel: new.target.channel,
         account: new.account,
         account_is: new.account_is,

@@ -76,7 +76,7 @@ impl Edited<'_> {
 impl Outbox {
     /// The newest revision of the message that this one is done to, if it was edited.
     pub fn newest_revision(&self, of: &MessageRow) -> Result<Option<String>, StoreError> {
-        let Some(message) = of.deed.message() else { return Ok(None) };
+        let Some(message) = of.operation.message() else { return Ok(None) };
         self.store.look(|db| {
             let one = params![message, of.channel, of.account, of.address];
             Ok(db.prepare_cached(NEWEST)?.query_row(one, |row| row.get(0)).optional()?)

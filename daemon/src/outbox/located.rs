@@ -80,7 +80,7 @@ impl Recorded<'_> {
 mod tests {
     use super::*;
     use crate::{
-        message::{deed::Deed, state::PartState},
+        message::{operation::Operation, state::PartState},
         outbox::{
             Outbox,
             accept::{Accepted, NewMessage},
@@ -90,12 +90,12 @@ mod tests {
         store::{Store, now_ms},
     };
 
-    struct House {
+    struct Fixture {
         _folder: tempfile::TempDir,
         outbox: Outbox,
     }
 
-    impl House {
+    impl Fixture {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let outbox = Outbox::new(Store::open(folder.path()).unwrap());
@@ -106,7 +106,7 @@ mod tests {
         async fn sent(&self, new: NewMessage, id: &'static str) {
             let Accepted::New(seq) = self.outbox.accept(new).await.unwrap() else { panic!() };
             let key = crate::message::new_part_key();
-            let part = NewPart { key, shown: "x".into(), wire: "{}".into(), route: None };
+            let part = NewPart { key, shown: "x".into(), request: "{}".into(), route: None };
             let arrived = self.outbox.change(seq, move |tx| {
                 transition::store_parts(tx, seq, &[part])?;
                 transition::settle_part(tx, seq, 0, PartState::Confirmed, Some(id), None)
@@ -148,42 +148,46 @@ mod tests {
 
     #[tokio::test]
     async fn a_receipt_says_where_a_message_is_and_what_was_done_to_one_does_not() {
-        let house = House::new();
-        house.sent(to("ann", Some("7")), "5").await;
-        house.sent(to("ben", None), "6").await;
-        house.sent(to("ann", None), "10,11,12").await;
-        let edit = NewMessage { deed: Deed::Edit { message: "9".into() }, action: "edit", ..to("ann", None) };
-        house.sent(edit, "9").await;
-        assert_eq!(house.at("5", false), (Some(Location::Thread("7".into())), true));
-        assert_eq!(house.at("6", false), (None, true), "it is Ben's");
-        assert_eq!(house.at("9", false), (None, false), "nobody has sent it");
-        assert_eq!(house.at("10", false), (Some(Location::Outside), true), "the first of an album");
-        assert_eq!(house.at("1", false), (None, false));
+        let fixture = Fixture::new();
+        fixture.sent(to("ann", Some("7")), "5").await;
+        fixture.sent(to("ben", None), "6").await;
+        fixture.sent(to("ann", None), "10,11,12").await;
+        let edit = NewMessage {
+            operation: Operation::Edit { message: "9".into() },
+            action: "edit",
+            ..to("ann", None)
+        };
+        fixture.sent(edit, "9").await;
+        assert_eq!(fixture.at("5", false), (Some(Location::Thread("7".into())), true));
+        assert_eq!(fixture.at("6", false), (None, true), "it is Ben's");
+        assert_eq!(fixture.at("9", false), (None, false), "nobody has sent it");
+        assert_eq!(fixture.at("10", false), (Some(Location::Outside), true), "the first of an album");
+        assert_eq!(fixture.at("1", false), (None, false));
     }
 
     #[tokio::test]
     async fn where_answers_are_threads_a_message_outside_of_all_may_be_in_one_by_now() {
-        let house = House::new();
-        house.sent(to("ann", None), "5").await;
-        assert_eq!(house.at("5", false).0, Some(Location::Outside));
-        assert_eq!(house.at("5", true).0, Some(Location::Unknown));
+        let fixture = Fixture::new();
+        fixture.sent(to("ann", None), "5").await;
+        assert_eq!(fixture.at("5", false).0, Some(Location::Outside));
+        assert_eq!(fixture.at("5", true).0, Some(Location::Unknown));
         let thread = |message: Option<&str>| NewMessage {
-            deed: Deed::Thread { name: "June".into(), message: message.map(Into::into) },
+            operation: Operation::Thread { name: "June".into(), message: message.map(Into::into) },
             action: "thread",
             ..to("ann", None)
         };
-        house.sent(thread(None), "6").await;
-        house.sent(thread(Some("5")), "7").await;
-        assert_eq!(house.at("6", false).0, Some(Location::Outside));
-        assert_eq!(house.at("7", false).0, Some(Location::Unknown));
+        fixture.sent(thread(None), "6").await;
+        fixture.sent(thread(Some("5")), "7").await;
+        assert_eq!(fixture.at("6", false).0, Some(Location::Outside));
+        assert_eq!(fixture.at("7", false).0, Some(Location::Unknown));
     }
 
     #[tokio::test]
     async fn what_was_heard_is_where_it_was_heard() {
-        let house = House::new();
-        house.heard("ann", Some("7"), "5").await;
-        house.heard("ben", None, "6").await;
-        assert_eq!(house.at("5", true), (Some(Location::Thread("7".into())), true));
-        assert_eq!(house.at("6", true), (None, true));
+        let fixture = Fixture::new();
+        fixture.heard("ann", Some("7"), "5").await;
+        fixture.heard("ben", None, "6").await;
+        assert_eq!(fixture.at("5", true), (Some(Location::Thread("7".into())), true));
+        assert_eq!(fixture.at("6", true), (None, true));
     }
 }

@@ -23,7 +23,7 @@ use super::{
     row::{self, MessageRow},
 };
 use crate::{
-    message::{attachment::Attachment, deed::Deed, state::State},
+    message::{attachment::Attachment, operation::Operation, state::State},
     store::StoreError,
 };
 
@@ -74,7 +74,7 @@ impl Recent {
             if message.accepted_at < now.saturating_sub(self.window) {
                 break;
             }
-            let place = place([&message.account, &message.channel, &message.address], &message.deed);
+            let place = place([&message.account, &message.channel, &message.address], &message.operation);
             let was_asked: bool = asked.query_row([message.seq], |row| row.get(0))?;
             found.push((message.accepted_at, apart(of_row(&message), was_asked), place, message.seq));
         }
@@ -91,7 +91,7 @@ impl Recent {
     /// What is needed to know this message again. On the caller's thread: the writer's is the one that all wait for.
     pub(super) fn mark(self: &Arc<Self>, new: &NewMessage) -> Mark {
         let payload = (self.window > 0).then(|| of_new(new));
-        let place = place([&new.account, &new.target.channel, &new.target.address], &new.deed);
+        let place = place([&new.account, &new.target.channel, &new.target.address], &new.operation);
         Mark { recent: Arc::clone(self), payload, asks: new.asks, place }
     }
 }
@@ -188,10 +188,10 @@ fn of_new(new: &NewMessage) -> u128 {
             Some(&*new.target.address),
             new.target.thread.as_deref(),
             new.reply_to.as_deref(),
-            Some(done(new.action, &new.deed)),
+            Some(done(new.action, &new.operation)),
             Some(&*new.text),
         ],
-        &new.deed,
+        &new.operation,
         &new.attachments,
         new.silent,
     )
@@ -206,24 +206,24 @@ fn of_row(message: &MessageRow) -> u128 {
             Some(&*message.address),
             message.thread.as_deref(),
             message.reply_to.as_deref(),
-            Some(done(&message.action, &message.deed)),
+            Some(done(&message.action, &message.operation)),
             // What the agent wrote, whatever the hooks made of it.
             Some(message.written.as_deref().unwrap_or(&message.text)),
         ],
-        &message.deed,
+        &message.operation,
         &message.attachments,
         message.silent,
     )
 }
 
 /// What is done: all that sends is one, for what it answers, its files and the rest are compared by themselves.
-fn done<'a>(action: &'a str, deed: &Deed) -> &'a str {
-    if matches!(deed, Deed::Send(_)) { "send" } else { action }
+fn done<'a>(action: &'a str, operation: &Operation) -> &'a str {
+    if matches!(operation, Operation::Send(_)) { "send" } else { action }
 }
 
 /// The account and the conversation in which a deed changes something; none where it only adds.
-fn place(names: [&str; 3], deed: &Deed) -> Option<u128> {
-    let adds = matches!(deed, Deed::Send(_) | Deed::Poll(_) | Deed::Thread { .. });
+fn place(names: [&str; 3], operation: &Operation) -> Option<u128> {
+    let adds = matches!(operation, Operation::Send(_) | Operation::Poll(_) | Operation::Thread { .. });
     (!adds).then(|| {
         let mut hash = Sha256::new();
         for name in names {
@@ -245,14 +245,14 @@ fn half(hash: Sha256) -> u128 {
     u128::from_le_bytes(*half)
 }
 
-fn payload(fields: [Option<&str>; 8], deed: &Deed, files: &[Attachment], silent: bool) -> u128 {
+fn payload(fields: [Option<&str>; 8], operation: &Operation, files: &[Attachment], silent: bool) -> u128 {
     let mut hash = Sha256::new();
     for one in fields {
         field(&mut hash, one);
     }
     hash.update([u8::from(silent)]);
-    if !deed.is_plain() {
-        hash.update(serde_json::to_vec(deed).expect("a deed is plain data with text for keys"));
+    if !operation.is_plain() {
+        hash.update(serde_json::to_vec(operation).expect("a deed is plain data with text for keys"));
     }
     for file in files {
         hash.update(file.sha256.0);
@@ -287,8 +287,8 @@ mod tests {
         assert_ne!(of_new(&NewMessage { agent: "b".into(), ..one.clone() }), same);
         assert_ne!(of_new(&NewMessage { silent: true, ..one.clone() }), same);
         assert_eq!(of_new(&NewMessage { action: "broadcast", ..one.clone() }), same);
-        let deed = Deed::Delete { message: "5".into() };
-        assert_ne!(of_new(&NewMessage { deed, ..one.clone() }), same);
+        let operation = Operation::Delete { message: "5".into() };
+        assert_ne!(of_new(&NewMessage { operation, ..one.clone() }), same);
         let mut thread = one.clone();
         thread.target.thread = Some("1".into());
         assert_ne!(of_new(&thread), same);

@@ -130,7 +130,7 @@ mod tests {
         ] {
             let accepted = outbox.accept(NewMessage::example(text)).await.unwrap();
             let crate::outbox::accept::Accepted::New(seq) = accepted else { panic!("{accepted:?}") };
-            let parts = [NewPart { key: text.into(), shown: text.into(), wire: "{}".into(), route: None }];
+            let parts = [NewPart { key: text.into(), shown: text.into(), request: "{}".into(), route: None }];
             outbox.change(seq, move |tx| transition::store_parts(tx, seq, &parts)).await.unwrap();
             for &event in events {
                 let change =

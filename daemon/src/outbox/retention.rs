@@ -144,7 +144,8 @@ mod tests {
         for n in 0..messages {
             let new = NewMessage::example("A text that takes some room. ".repeat(100));
             let Accepted::New(seq) = outbox.accept(new).await.unwrap() else { panic!() };
-            let parts = [NewPart { key: n.to_string(), shown: "x".into(), wire: "{}".into(), route: None }];
+            let parts =
+                [NewPart { key: n.to_string(), shown: "x".into(), request: "{}".into(), route: None }];
             let event = if n % 2 == 0 { Event::Refuse } else { Event::Allow };
             let changed = outbox.change(seq, move |tx| {
                 transition::store_parts(tx, seq, &parts)?;

@@ -7,7 +7,7 @@ use crate::{
     channels::fingerprint::Fingerprint,
     message::{
         attachment::Attachment,
-        deed::Deed,
+        operation::Operation,
         recipients::Recipients,
         state::{PartState, State},
         target::Target,
@@ -115,7 +115,7 @@ pub struct MessageRow {
     /// What was asked for, by its word.
     pub action: String,
     /// What is done.
-    pub deed: Deed,
+    pub operation: Operation,
     /// The channel it goes to.
     pub channel: String,
     /// The account it goes from.
@@ -206,7 +206,7 @@ impl MessageRow {
             best_effort: row.get(23)?,
             resend: row.get(24)?,
             attachments: attachments(row)?,
-            deed: deed(row)?,
+            operation: operation(row)?,
             known_as: row.get(27)?,
             touched: list(row, 28)?,
             written_as: row.get(29)?,
@@ -249,8 +249,8 @@ fn attachments(row: &Row<'_>) -> rusqlite::Result<Vec<Attachment>> {
 }
 
 /// A deed that cannot be read is an error and not "a plain text".
-fn deed(row: &Row<'_>) -> rusqlite::Result<Deed> {
-    let Some(text) = row.get_ref(26)?.as_str_or_null()? else { return Ok(Deed::default()) };
+fn operation(row: &Row<'_>) -> rusqlite::Result<Operation> {
+    let Some(text) = row.get_ref(26)?.as_str_or_null()? else { return Ok(Operation::default()) };
     serde_json::from_str(text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(26, rusqlite::types::Type::Text, Box::new(error))
     })
@@ -333,7 +333,7 @@ pub struct PartRow {
     /// Its visible text, as a person is shown it.
     pub shown: String,
     /// The platform request, canonical JSON.
-    pub wire: String,
+    pub request: String,
     /// When its request first left.
     pub first_sent_at: Option<i64>,
     /// The platform's id of it.
@@ -361,7 +361,7 @@ impl PartRow {
                 key: row.get(1)?,
                 state: row.get(2)?,
                 shown: row.get(3)?,
-                wire: row.get(4)?,
+                request: row.get(4)?,
                 first_sent_at: row.get(5)?,
                 platform_id: row.get(6)?,
                 error: row.get(7)?,

@@ -205,7 +205,7 @@ pub struct NewPart {
     /// Its visible text.
     pub shown: String,
     /// The platform request, canonical JSON.
-    pub wire: String,
+    pub request: String,
     /// By which way it goes, where the account has several; the request says so too.
     pub route: Option<&'static str>,
 }
@@ -216,7 +216,7 @@ pub fn store_parts(tx: &Transaction<'_>, seq: i64, parts: &[NewPart]) -> Result<
         "INSERT INTO parts (message, idx, key, state, shown, wire) VALUES (?, ?, ?, ?, ?, ?)",
     )?;
     for (index, part) in (0_u32..).zip(parts) {
-        insert.execute(params![seq, index, part.key, PartState::Planned, part.shown, part.wire])?;
+        insert.execute(params![seq, index, part.key, PartState::Planned, part.shown, part.request])?;
     }
     Ok(())
 }

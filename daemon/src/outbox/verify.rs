@@ -12,7 +12,7 @@
 //! stands in a row of the chain ([`crate::audit::beginning`]): from there on, a row without its hash is a fault.
 
 mod fault;
-mod said;
+mod recorded;
 mod stored;
 
 use rusqlite::{Connection, OptionalExtension as _};
@@ -21,7 +21,7 @@ use serde_json::Value;
 
 pub use self::fault::Fault;
 use self::{
-    said::{Said, said},
+    recorded::{Recorded, said},
     stored::Stored,
 };
 use super::digest;
@@ -74,7 +74,7 @@ pub fn verify(db: &Connection, purged_to: i64) -> Result<Report, StoreError> {
 
 impl Report {
     /// Holds one message against what the audit says of it.
-    fn compare(&mut self, db: &Connection, stored: &Stored, said: &Said) -> Result<(), StoreError> {
+    fn compare(&mut self, db: &Connection, stored: &Stored, said: &Recorded) -> Result<(), StoreError> {
         let (seq, message) = (stored.seq, || stored.id.clone());
         let (mut is_of_now, before) = (false, self.faults.len());
         match &said.content {
@@ -126,7 +126,7 @@ impl Report {
 }
 
 /// Whether the parts of a message that was sent are as its row says: each is confirmed, by these ids.
-fn was_delivered(db: &Connection, seq: i64, said: &Said) -> Result<bool, StoreError> {
+fn was_delivered(db: &Connection, seq: i64, said: &Recorded) -> Result<bool, StoreError> {
     let mut parts =
         db.prepare_cached("SELECT state, platform_id FROM parts WHERE message = ? ORDER BY idx")?;
     let parts = parts.query_map([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -23,7 +23,7 @@ use crate::message::{
 /// What happens to a message that leaves its own conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Crossing {
+pub enum CrossContext {
     /// A person is asked.
     #[default]
     Hold,
@@ -41,7 +41,7 @@ pub struct Rights {
     /// Targets that it may write to, but out of context only after a person approved.
     pub hold: Allowlist,
     /// What happens to crossings towards targets under `allow`.
-    pub cross_context: Crossing,
+    pub cross_context: CrossContext,
 }
 
 /// The conversation that a turn came from.
@@ -81,9 +81,9 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, en
         return Verdict::Hold(format!("{leaves}, and {why}"));
     }
     match rights.cross_context {
-        Crossing::Allow => Verdict::Allow("crossing is allowed to this agent"),
-        Crossing::Hold => Verdict::Hold(leaves),
-        Crossing::Deny => Verdict::Deny(
+        CrossContext::Allow => Verdict::Allow("crossing is allowed to this agent"),
+        CrossContext::Hold => Verdict::Hold(leaves),
+        CrossContext::Deny => Verdict::Deny(
             Refusal::new(
                 Code::Forbidden,
                 format!("the message may not be sent to {target}: {leaves}"),
@@ -177,7 +177,7 @@ mod tests {
         Target { channel: channel.into(), address: address.into(), thread }
     }
 
-    fn rights(allow: &[&str], hold: &[&str], cross_context: Crossing) -> Rights {
+    fn rights(allow: &[&str], hold: &[&str], cross_context: CrossContext) -> Rights {
         let list = |texts: &[&str]| Allowlist::parse(texts.iter().map(|text| (*text).to_owned())).unwrap();
         Rights { allow: list(allow), hold: list(hold), cross_context }
     }
@@ -200,14 +200,14 @@ mod tests {
 
     #[test]
     fn without_an_entry_nothing_is_sent_not_even_in_its_own_conversation() {
-        let none = rights(&[], &[], Crossing::Allow);
+        let none = rights(&[], &[], CrossContext::Allow);
         assert_eq!(verdict(&none, origin("local:ann"), "local:ann"), "not_allowed");
         assert_eq!(verdict(&none, None, "local:ann"), "not_allowed");
     }
 
     #[test]
     fn the_refusal_names_the_allowed_targets() {
-        let rights = rights(&["slack:C0123", "local:*"], &[], Crossing::Hold);
+        let rights = rights(&["slack:C0123", "local:*"], &[], CrossContext::Hold);
         let Verdict::Deny(refusal) = judged(&rights, None, &target("slack:C9")) else { panic!() };
         assert_eq!(
             refusal.error,
@@ -217,35 +217,35 @@ mod tests {
 
     #[test]
     fn its_own_conversation_never_asks() {
-        let rights = rights(&["local:ann"], &["email:*"], Crossing::Deny);
+        let rights = rights(&["local:ann"], &["email:*"], CrossContext::Deny);
         assert_eq!(verdict(&rights, origin("local:ann"), "local:ann"), "allow");
         assert_eq!(verdict(&rights, origin("email:a@b.test"), "email:a@b.test"), "allow");
     }
 
     #[test]
     fn crossing_is_held_by_default() {
-        let rights = rights(&["*"], &[], Crossing::default());
+        let rights = rights(&["*"], &[], CrossContext::default());
         assert_eq!(verdict(&rights, origin("local:ann"), "local:bob"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann"), "email:ann"), "hold");
     }
 
     #[test]
     fn a_turn_in_no_conversation_crosses_with_everything() {
-        assert_eq!(verdict(&rights(&["*"], &[], Crossing::Hold), None, "local:ann"), "hold");
-        assert_eq!(verdict(&rights(&["*"], &[], Crossing::Deny), None, "local:ann"), "cross_context");
-        assert_eq!(verdict(&rights(&["*"], &[], Crossing::Allow), None, "local:ann"), "allow");
+        assert_eq!(verdict(&rights(&["*"], &[], CrossContext::Hold), None, "local:ann"), "hold");
+        assert_eq!(verdict(&rights(&["*"], &[], CrossContext::Deny), None, "local:ann"), "cross_context");
+        assert_eq!(verdict(&rights(&["*"], &[], CrossContext::Allow), None, "local:ann"), "allow");
     }
 
     #[test]
     fn a_target_under_hold_asks_even_where_crossing_is_free() {
-        let rights = rights(&["*"], &["email:*"], Crossing::Allow);
+        let rights = rights(&["*"], &["email:*"], CrossContext::Allow);
         assert_eq!(verdict(&rights, origin("local:ann"), "email:a@b.test"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann"), "local:bob"), "allow");
     }
 
     #[test]
     fn another_thread_or_account_is_another_conversation() {
-        let rights = rights(&["*"], &[], Crossing::Hold);
+        let rights = rights(&["*"], &[], CrossContext::Hold);
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann#1"), "allow");
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann#2"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann"), "hold");
@@ -266,7 +266,7 @@ mod tests {
                 Verdict::Deny(refusal) => refusal.reason.unwrap().to_owned(),
             }
         };
-        let all = rights(&["*"], &[], Crossing::Hold);
+        let all = rights(&["*"], &[], CrossContext::Hold);
         let thread = |id: &str| Location::Thread(id.into());
         assert_eq!(judged(&all, "local:ann#1", "local:ann#1", thread("1")), "allow");
         assert!(judged(&all, "local:ann#1", "local:ann#1", thread("2")).contains("another thread"));
@@ -276,7 +276,7 @@ mod tests {
         for location in [thread("2"), Location::Outside, Location::Unknown] {
             assert_eq!(judged(&all, "local:ann", "local:ann", location), "allow");
         }
-        let denied = rights(&["*"], &[], Crossing::Deny);
+        let denied = rights(&["*"], &[], CrossContext::Deny);
         assert_eq!(judged(&denied, "local:ann#1", "local:ann#1", Location::Unknown), "cross_context");
     }
 }

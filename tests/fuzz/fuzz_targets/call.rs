@@ -3,8 +3,8 @@
 #![no_main]
 
 use gatepost::{
-    channels::{Act, Letter, Source, registry::NAMES},
-    message::{call::Call, deed::Deed, target::Destination},
+    channels::{OperationRequest, OutgoingPart, Source, registry::NAMES},
+    message::{call::Call, operation::Operation, target::Destination},
     render,
 };
 use gatepost_fuzz::accounts::ACCOUNTS;
@@ -28,12 +28,12 @@ fn compose(call: &Call) {
         let Ok(address) = account.spell(address, *person) else { continue };
         let Ok(parts) = render::render(&render::parse(&call.text), &account.flavour()) else { continue };
         let thread = call.thread.as_deref().or(thread.as_deref());
-        let extras = match &call.deed {
-            Deed::Send(extras) => extras.clone(),
+        let extras = match &call.operation {
+            Operation::Send(extras) => extras.clone(),
             _ => Default::default(),
         };
         for (index, part) in parts.iter().enumerate() {
-            let wire = account.compose(&Letter {
+            let wire = account.compose(&OutgoingPart {
                 address: &address,
                 thread,
                 reply_to: call.reply_to.as_deref(),
@@ -50,9 +50,9 @@ fn compose(call: &Call) {
             let _ = (account.refusal(&wire), account.redelivery(&wire), account.remark(&wire));
         }
         let part = parts.first();
-        let deed = &call.deed;
-        let act = Act { address: &address, thread, reply_to: None, silent: call.silent, part, deed };
-        if let Some(wire) = account.act(&act) {
+        let operation = &call.operation;
+        let op = OperationRequest { address: &address, thread, reply_to: None, silent: call.silent, part, operation };
+        if let Some(wire) = account.compose_operation(&op) {
             let _ = (account.refusal(&wire), account.redelivery(&wire), account.remark(&wire));
         }
     }

@@ -5,7 +5,7 @@
 use gatepost::{
     channels::{
         teams::token::{Key, Parsed},
-        told::NotTold,
+        callback::NotTold,
         whatsapp::status,
     },
     settings::secret::Secret,

@@ -28,18 +28,18 @@ use tokio::task::JoinHandle;
 use super::eventually;
 
 /// A connection to the broker on `port` of this machine, and what it has said and been told.
-struct Wire {
+struct Transport {
     client: AsyncClient,
     task: JoinHandle<()>,
 }
 
-impl Drop for Wire {
+impl Drop for Transport {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Wire {
+impl Transport {
     fn connect(port: u16, login: (&str, &str)) -> (AsyncClient, EventLoop) {
         let mut options = MqttOptions::new(random::hex::<8>(), "127.0.0.1", port);
         options.set_credentials(login.0, login.1);
@@ -57,7 +57,7 @@ type Said = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
 /// Hears everything between a hub and a companion, and may say anything to either.
 pub struct Eavesdropper {
-    wire: Wire,
+    transport: Transport,
     topics: Topics,
     heard: Said,
 }
@@ -68,7 +68,7 @@ impl Eavesdropper {
     /// # Errors
     /// The broker did not let it.
     pub fn listen(port: u16, login: (&str, &str), hub: PublicKey, device: PublicKey) -> Result<Self> {
-        let (client, mut events) = Wire::connect(port, login);
+        let (client, mut events) = Transport::connect(port, login);
         let topics = Topics::new(hub, device);
         for topic in [&topics.up, &topics.down] {
             client.try_subscribe(topic.as_str(), QoS::AtLeastOnce)?;
@@ -87,9 +87,9 @@ impl Eavesdropper {
                 }
             }
         });
-        let wire = Wire { client, task };
+        let transport = Transport { client, task };
         eventually("the broker lets somebody listen", || Ok((*lock(&granted) == 2).then_some(())))?;
-        Ok(Self { wire, topics, heard })
+        Ok(Self { transport, topics, heard })
     }
 
     /// Says something to the hub in the companion's name.
@@ -97,7 +97,7 @@ impl Eavesdropper {
     /// # Errors
     /// The client's queue is full.
     pub fn say_up(&self, payload: &[u8]) -> Result<()> {
-        self.wire.publish(&self.topics.up, payload)
+        self.transport.publish(&self.topics.up, payload)
     }
 
     /// Says something to the companion in the hub's name.
@@ -105,7 +105,7 @@ impl Eavesdropper {
     /// # Errors
     /// The client's queue is full.
     pub fn say_down(&self, payload: &[u8]) -> Result<()> {
-        self.wire.publish(&self.topics.down, payload)
+        self.transport.publish(&self.topics.down, payload)
     }
 
     /// All that was said to the hub, by anybody.
@@ -134,7 +134,7 @@ impl Random for System {
 
 /// Has a companion's keys, and opens a session with them: a clone, or a thief.
 pub struct Impostor {
-    wire: Wire,
+    transport: Transport,
     topics: Topics,
     state: Arc<Mutex<State>>,
 }
@@ -163,7 +163,7 @@ impl Impostor {
     pub fn speaking(version: u8, port: u16, bond: &Bond, keys: &Keys) -> Result<Self> {
         let device = PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes());
         let topics = Topics::new(bond.hub, device);
-        let (client, mut events) = Wire::connect(port, (&bond.user, &bond.password));
+        let (client, mut events) = Transport::connect(port, (&bond.user, &bond.password));
         client.try_subscribe(topics.down.as_str(), QoS::AtLeastOnce)?;
         let ends = Ends { version, ..Ends::new(bond.hub, device) };
         let device_session = HubSession::new(ends, keys.seal.clone(), bond.seal);
@@ -184,10 +184,10 @@ impl Impostor {
                 }
             }
         });
-        let impostor = Self { wire: Wire { client, task }, topics, state };
+        let impostor = Self { transport: Transport { client, task }, topics, state };
         eventually("the hub opens a session", || {
             let again = lock(&impostor.state).open();
-            again.iter().try_for_each(|payload| impostor.wire.publish(&impostor.topics.up, payload))?;
+            again.iter().try_for_each(|payload| impostor.transport.publish(&impostor.topics.up, payload))?;
             Ok(impostor.session().ok())
         })?;
         Ok(impostor)
@@ -207,7 +207,7 @@ impl Impostor {
     /// There is none, or the client's queue is full.
     pub fn say(&self, up: &Up) -> Result<()> {
         let payload = lock(&self.state).device_session.seal(up).context("there is no session")?;
-        self.wire.publish(&self.topics.up, &payload)
+        self.transport.publish(&self.topics.up, &payload)
     }
 
     /// Says that this was decided.

@@ -37,7 +37,7 @@ pub struct Part {
     /// What a person was shown.
     pub shown: String,
     /// The stored request.
-    pub wire: String,
+    pub request: String,
 }
 
 /// A stored approval.
@@ -139,8 +139,8 @@ pub fn parts(db: &Connection, id: &str) -> Result<Vec<Part>> {
     let mut parts = db.prepare(
         "SELECT key, shown, wire FROM parts JOIN messages ON seq = message WHERE id = ? ORDER BY idx",
     )?;
-    let parts =
-        parts.query_map([id], |row| Ok(Part { key: row.get(0)?, shown: row.get(1)?, wire: row.get(2)? }))?;
+    let parts = parts
+        .query_map([id], |row| Ok(Part { key: row.get(0)?, shown: row.get(1)?, request: row.get(2)? }))?;
     Ok(parts.collect::<Result<_, _>>()?)
 }
 

@@ -159,11 +159,11 @@ impl TestHub {
             hub.username,
             password.display()
         );
-        let mut house = Self::new(folder, &config)?;
-        house.login = (companion.username.into(), companion.password.into());
-        house.meets_at = Some(broker.port());
-        house.run().await?;
-        Ok(house)
+        let mut fixture = Self::new(folder, &config)?;
+        fixture.login = (companion.username.into(), companion.password.into());
+        fixture.meets_at = Some(broker.port());
+        fixture.run().await?;
+        Ok(fixture)
     }
 
     /// The same over what another hub left in `folder`.
@@ -171,9 +171,9 @@ impl TestHub {
     /// # Errors
     /// It did not start.
     pub async fn start_in(folder: Arc<TempDir>, config: &str) -> Result<Self> {
-        let mut house = Self::new(folder, config)?;
-        house.run().await?;
-        Ok(house)
+        let mut fixture = Self::new(folder, config)?;
+        fixture.run().await?;
+        Ok(fixture)
     }
 
     fn new(folder: Arc<TempDir>, config: &str) -> Result<Self> {

@@ -156,7 +156,7 @@ impl SpawnedHub {
     /// It did not start; the error shows its log.
     pub fn run(&mut self) -> Result<()> {
         self.run_without_waiting()?;
-        let door = self.anybody(None);
+        let port = self.anybody(None);
         eventually("the hub is ready", || {
             if let Some(child) = &mut self.child
                 && let Some(status) = child.try_wait()?
@@ -167,7 +167,7 @@ impl SpawnedHub {
                     fs::read_to_string(self.folder.path().join("log"))?
                 );
             }
-            Ok(door.get("/readyz").is_ok_and(|answer| answer.status == 200).then_some(()))
+            Ok(port.get("/readyz").is_ok_and(|answer| answer.status == 200).then_some(()))
         })
     }
 

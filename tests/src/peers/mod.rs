@@ -6,7 +6,7 @@
 //!
 //! A peer that is not installed fails the test that wants it: `tests/run --setup-only` installs them all.
 //!
-//! Platforms that nobody can run here are played by `double`: ours, and as strict as their documentation.
+//! Platforms that nobody can run here are played by `mock`: ours, and as strict as their documentation.
 //!
 //! Parts that were rendered go to the judges of `html` and `judges`, which are no servers but libraries. The doors go to
 //! `schemathesis` and `judged`, which are clients.
@@ -14,7 +14,6 @@
 //! Read `leash` first: it is how a peer lives and dies.
 
 mod cable;
-mod double;
 mod html;
 mod judged;
 mod judges;
@@ -23,6 +22,7 @@ mod mail;
 mod man;
 mod mcp;
 mod mime;
+mod mock;
 mod mosquitto;
 mod playground;
 mod ports;
@@ -35,7 +35,6 @@ mod terminal;
 mod webhooks;
 
 pub use cable::Cable;
-pub use double::Double;
 pub use html::html_check;
 pub use judged::{mcp_conformance, mcp_inspect, step};
 pub use judges::{JUDGED, Verdict, judge};
@@ -43,6 +42,7 @@ pub use mail::Mail;
 pub use man::Man;
 pub use mcp::McpClient;
 pub use mime::Mime;
+pub use mock::Mock;
 pub use mosquitto::{Credentials, Mosquitto};
 pub use playground::{Playground, cards_check};
 pub use ports::free as free_port;

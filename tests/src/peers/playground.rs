@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::{leash::Leash, ports};
-use crate::doubles::Desk;
+use crate::mocks::MockServer;
 
 const START: Duration = Duration::from_secs(60);
 
@@ -26,7 +26,7 @@ const START: Duration = Duration::from_secs(60);
 pub struct Playground {
     _leash: Leash,
     /// Whom it tells what people do.
-    _bot: Desk,
+    _bot: MockServer,
     port: u16,
     personal: String,
     group: String,
@@ -53,7 +53,7 @@ impl Playground {
         fs::write(bin.join("xdg-open"), "#!/bin/sh\n")?;
         fs::set_permissions(bin.join("xdg-open"), fs::Permissions::from_mode(0o755))?;
         let path = format!("PATH={}:{}", bin.display(), std::env::var("PATH")?);
-        let (port, bot) = (ports::free()?, Desk::saying(serde_json::json!({}))?);
+        let (port, bot) = (ports::free()?, MockServer::saying(serde_json::json!({}))?);
         let endpoint = format!("{}/api/messages", bot.url());
         let port_text = port.to_string();
         // Without telemetry.

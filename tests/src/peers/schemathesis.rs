@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::judged::run;
 
-/// Holds the hub at `base` to what it says of itself, `described`. `house` is what the configuration asks for.
+/// Holds the hub at `base` to what it says of itself, `described`. `fixture` is what the configuration asks for.
 ///
 /// # Errors
 /// The hub answered otherwise than it says; the error has the calls. Or schemathesis is not installed.
-pub fn schemathesis(base: &str, described: &Value, house: &[(&str, &str)]) -> Result<()> {
+pub fn schemathesis(base: &str, described: &Value, fixture: &[(&str, &str)]) -> Result<()> {
     let program = super::python()?.with_file_name("st");
     if !program.exists() {
         bail!("schemathesis is missing: run `tests/run --setup-only`");
@@ -29,7 +29,7 @@ pub fn schemathesis(base: &str, described: &Value, house: &[(&str, &str)]) -> Re
         .arg("run")
         .arg(file)
         .args(["--url", base])
-        .envs(house.iter().copied());
+        .envs(fixture.iter().copied());
     let (well, said) = run(&mut judge)?;
     ensure!(well, "the hub is not as it says:\n{said}");
     Ok(())

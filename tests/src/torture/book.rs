@@ -110,7 +110,7 @@ fn stamp(text: &str) -> Result<(usize, usize)> {
 
 /// A message as the hub wrote it down.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct Recorded {
     /// Its id.
     pub id: String,
     /// Its state.
@@ -123,13 +123,13 @@ pub struct Told {
 ///
 /// # Errors
 /// SQLite's.
-pub fn told(data_dir: &Path) -> Result<BTreeMap<String, Told>> {
+pub fn told(data_dir: &Path) -> Result<BTreeMap<String, Recorded>> {
     let db = database::open(data_dir)?;
     let mut rows = db.prepare(
         "SELECT idempotency_key, id, m.state, p.state, p.key FROM messages m LEFT JOIN parts p ON p.message = m.seq
          WHERE idempotency_key IS NOT NULL ORDER BY m.seq, p.idx",
     )?;
-    let mut all: BTreeMap<String, Told> = BTreeMap::new();
+    let mut all: BTreeMap<String, Recorded> = BTreeMap::new();
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
         let told = all.entry(row.get(0)?).or_default();

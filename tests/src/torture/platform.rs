@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::Dice;
-use crate::doubles::door::Door;
+use crate::mocks::endpoint::Port;
 
 /// The token of an account whose resent messages are not recognised.
 pub const FORGETFUL: &str = "forgetful";
@@ -64,7 +64,7 @@ impl Fault {
 
 /// How badly it answers.
 #[derive(Debug, Clone, Default)]
-pub struct Manner {
+pub struct Behaviour {
     /// Up to so long before a request is done, and again before it is answered. Milliseconds.
     pub dawdles: u64,
     /// How many of a thousand requests go wrong, and how. Each request at most once so that it costs an
@@ -98,14 +98,14 @@ struct Ledger {
 }
 
 struct Shared {
-    manner: Manner,
+    behaviour: Behaviour,
     dice: Mutex<Dice>,
     ledger: Mutex<Ledger>,
 }
 
 /// The platform. Stops listening when it is dropped.
 pub struct Platform {
-    door: Door,
+    port: Port,
     shared: Arc<Shared>,
 }
 
@@ -114,10 +114,10 @@ impl Platform {
     ///
     /// # Errors
     /// There is no port to listen on.
-    pub fn start(manner: Manner, dice: Dice) -> Result<Self> {
-        let shared = Arc::new(Shared { manner, dice: Mutex::new(dice), ledger: Mutex::default() });
+    pub fn start(behaviour: Behaviour, dice: Dice) -> Result<Self> {
+        let shared = Arc::new(Shared { behaviour, dice: Mutex::new(dice), ledger: Mutex::default() });
         let serving = Arc::clone(&shared);
-        Ok(Self { door: Door::open(move |stream| serving.serve(stream))?, shared })
+        Ok(Self { port: Port::open(move |stream| serving.serve(stream))?, shared })
     }
 
     /// The account of this name, with the token in `folder`, for a hub's configuration.
@@ -130,7 +130,7 @@ impl Platform {
         let keys = if name == FORGETFUL { "resend_minutes = 0\n" } else { "" };
         Ok(format!(
             "[channels.matrix.{name}]\nhomeserver = \"http://127.0.0.1:{}\"\ntoken = \"file:{}\"\nlimit = 200\n{keys}",
-            self.door.port(),
+            self.port.port(),
             file.display()
         ))
     }
@@ -272,7 +272,7 @@ impl Shared {
         } else if token == LATE {
             first.then_some(Fault::TooLate)
         } else {
-            self.manner.faults.iter().find_map(|(fault, share)| {
+            self.behaviour.faults.iter().find_map(|(fault, share)| {
                 let hit = thrown < *share;
                 thrown = thrown.saturating_sub(*share);
                 hit.then_some(*fault)
@@ -290,8 +290,8 @@ impl Shared {
     }
 
     fn dawdle(&self) {
-        if self.manner.dawdles > 0 {
-            thread::sleep(Duration::from_millis(self.dice(self.manner.dawdles)));
+        if self.behaviour.dawdles > 0 {
+            thread::sleep(Duration::from_millis(self.dice(self.behaviour.dawdles)));
         }
     }
 }

@@ -21,7 +21,7 @@ use rustls::{
 };
 
 use super::{Dice, platform::has_gone};
-use crate::doubles::door::Door;
+use crate::mocks::endpoint::Port;
 
 /// The hub's account here.
 pub const POST: &str = "post";
@@ -34,7 +34,7 @@ const STAMP: usize = 3;
 
 /// How badly it answers.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Manner {
+pub struct Behaviour {
     /// Up to so long before a mail is taken, and again before that is answered. Milliseconds.
     pub dawdles: u64,
     /// How many of a thousand mails are taken and never answered.
@@ -52,7 +52,7 @@ struct Ledger {
 }
 
 struct Shared {
-    manner: Manner,
+    behaviour: Behaviour,
     dice: Mutex<Dice>,
     ledger: Mutex<Ledger>,
     an_answer: Condvar,
@@ -61,7 +61,7 @@ struct Shared {
 
 /// The server. Stops listening when it is dropped.
 pub struct Post {
-    door: Door,
+    port: Port,
     shared: Arc<Shared>,
 }
 
@@ -72,16 +72,16 @@ impl Post {
     ///
     /// # Errors
     /// There is no port to listen on, or no certificate.
-    pub fn start(manner: Manner, dice: Dice) -> Result<Self> {
+    pub fn start(behaviour: Behaviour, dice: Dice) -> Result<Self> {
         let shared = Arc::new(Shared {
-            manner,
+            behaviour,
             dice: Mutex::new(dice),
             ledger: Mutex::default(),
             an_answer: Condvar::new(),
             tls: tls()?,
         });
         let serving = Arc::clone(&shared);
-        Ok(Self { door: Door::open(move |stream| serving.serve(stream))?, shared })
+        Ok(Self { port: Port::open(move |stream| serving.serve(stream))?, shared })
     }
 
     /// The account, for a hub's configuration.
@@ -89,7 +89,7 @@ impl Post {
         format!(
             "[channels.email.{POST}]\nhost = \"localhost\"\nport = {}\ntls = \"implicit\"\nfrom = \"hub@post.test\"\n\
              ca_file = \"{}\"\n",
-            self.door.port(),
+            self.port.port(),
             testdata("ca.pem").display()
         )
     }
@@ -150,8 +150,8 @@ impl Shared {
     }
 
     fn dawdle(&self) {
-        if self.manner.dawdles > 0 {
-            thread::sleep(Duration::from_millis(self.dice(self.manner.dawdles)));
+        if self.behaviour.dawdles > 0 {
+            thread::sleep(Duration::from_millis(self.dice(self.behaviour.dawdles)));
         }
     }
 
@@ -198,7 +198,7 @@ impl Shared {
         ensure!(complete, "the mail ended in the middle");
         self.dawdle();
         self.ledger().boxes.entry(to.to_owned()).or_default().push(subject.clone());
-        if self.dice(1_000) < self.manner.loses {
+        if self.dice(1_000) < self.behaviour.loses {
             self.ledger().lost += 1;
             // Not even a farewell: the client sees a line that broke.
             return Err(anyhow::anyhow!("its answer is lost"));

@@ -25,11 +25,11 @@ allow_software_companion = true
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_two_agents_reads_as_it_did() -> Result<()> {
-    let mut house = TestHub::start(CONFIG).await?;
-    let (engineer, gardener) = (house.agent("engineer").await?, house.agent("gardener").await?);
-    let bridge = house.bridge("porch").await?;
+    let mut fixture = TestHub::start(CONFIG).await?;
+    let (engineer, gardener) = (fixture.agent("engineer").await?, fixture.agent("gardener").await?);
+    let bridge = fixture.bridge("porch").await?;
     // The story begins when the companion is there, or it tells of one that is still connecting.
-    let operator = house.operator()?;
+    let operator = fixture.operator()?;
     eventually("the companion is there", || {
         let listed = operator.get("/v1/companions")?.taken()?;
         Ok((listed["companions"][0]["able"] == true).then_some(()))
@@ -48,7 +48,7 @@ async fn a_session_of_two_agents_reads_as_it_did() -> Result<()> {
     let answer = json!({"to": "current", "message": "It is **green**.", "context": context});
     let sent = story.calls("The engineer", &engineer, "/v1/tools/message", &answer)?;
     ensure!(sent["state"] == "sent", "{sent}");
-    story.arrived(&house, "ann")?;
+    story.arrived(&fixture, "ann")?;
 
     story.chapter(
         "Dry run: what would be sent",
@@ -63,30 +63,30 @@ async fn a_session_of_two_agents_reads_as_it_did() -> Result<()> {
     let call = json!({"to": "local:team", "message": words, "context": context, "wait": 0});
     let held = story.calls("The engineer", &engineer, "/v1/tools/message", &call)?;
     ensure!(held["state"] == "held", "{held}");
-    story.decides(&house, Verdict::Approve).await?;
+    story.decides(&fixture, Verdict::Approve).await?;
     let asked = json!({"id": held["id"], "wait": 20});
     let receipt = story.calls("The engineer", &engineer, "/v1/tools/receipt", &asked)?;
     ensure!(receipt["state"] == "sent", "{receipt}");
-    story.arrived(&house, "team")?;
+    story.arrived(&fixture, "team")?;
 
     story.chapter("Said twice", "The engineer has lost track and sends it again. It is answered with the first one's receipt, and nothing arrives.");
     let again = story.calls("The engineer", &engineer, "/v1/tools/message", &call)?;
     ensure!(again["deduplicated"] == true && again["id"] == held["id"], "{again}");
-    ensure!(house.arrived("team")?.len() == 1, "it arrived twice");
+    ensure!(fixture.arrived("team")?.len() == 1, "it arrived twice");
 
     story.chapter(
         "Held, and denied",
         "The gardener has a timer and no conversation: everything that it sends is asked about.",
     );
     let call = json!({"platform": "local", "target": "ann", "body": "The door code is 4711."});
-    let meanwhile = async |story: &mut Story| story.decides(&house, Verdict::Deny).await;
+    let meanwhile = async |story: &mut Story| story.decides(&fixture, Verdict::Deny).await;
     let denied =
         story.calls_meanwhile("The gardener", &gardener, "/v1/tools/send_message", &call, meanwhile).await?;
     ensure!(denied["state"] == "denied", "{denied}");
     story.tells("Nothing of it has arrived. The end stands in the gardener's inbox too, for a turn that did not wait for it.");
     let told = story.calls("The gardener", &gardener, "/v1/tools/inbox", &json!({}))?;
     ensure!(told["notices"][0]["receipt"]["state"] == "denied", "{told}");
-    ensure!(house.arrived("ann")?.len() == 1, "something of a denied message arrived");
+    ensure!(fixture.arrived("ann")?.len() == 1, "something of a denied message arrived");
 
     story.chapter(
         "Not allowed",
@@ -103,13 +103,13 @@ async fn a_session_of_two_agents_reads_as_it_did() -> Result<()> {
     });
     let told = story.calls("The engineer", &engineer, "/v1/tools/message", &call)?;
     ensure!(told["failed"] == 1 && told["targets"][1]["state"] == "held", "{told}");
-    story.decides(&house, Verdict::Approve).await?;
+    story.decides(&fixture, Verdict::Approve).await?;
     let asked = json!({"id": told["targets"][1]["id"], "wait": 20});
     let receipt = story.calls("The engineer", &engineer, "/v1/tools/receipt", &asked)?;
     ensure!(receipt["state"] == "sent", "{receipt}");
-    story.arrived(&house, "team")?;
+    story.arrived(&fixture, "team")?;
 
-    house.audit_is_whole().await?;
-    house.stop().await;
+    fixture.audit_is_whole().await?;
+    fixture.stop().await;
     story.is_as_before("session.md")
 }

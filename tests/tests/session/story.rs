@@ -64,8 +64,8 @@ impl Story {
     }
 
     /// The person reads the card, and decides.
-    pub(crate) async fn decides(&mut self, house: &TestHub, verdict: Verdict) -> Result<()> {
-        let seen = house.decide(verdict).await?;
+    pub(crate) async fn decides(&mut self, fixture: &TestHub, verdict: Verdict) -> Result<()> {
+        let seen = fixture.decide(verdict).await?;
         // Rows end where the screen does.
         let tidy = |page: &String| {
             page.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
@@ -81,8 +81,8 @@ impl Story {
     }
 
     /// What has arrived at an address of the house's own inbox.
-    pub(crate) fn arrived(&mut self, house: &TestHub, address: &str) -> Result<()> {
-        let parts = house.arrived(address)?;
+    pub(crate) fn arrived(&mut self, fixture: &TestHub, address: &str) -> Result<()> {
+        let parts = fixture.arrived(address)?;
         self.shows(
             &format!("In the inbox of `local:{address}`"),
             "text",

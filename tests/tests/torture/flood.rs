@@ -13,7 +13,7 @@ use gatepost_tests::{
     hub::{Client, SpawnedHub},
     torture::{
         Dice, book, number,
-        platform::{Manner, Platform},
+        platform::{Behaviour, Platform},
     },
 };
 use rusqlite::Connection;
@@ -83,7 +83,7 @@ fn a_flood_that_does_not_end_takes_no_more_and_more_memory() -> Result<()> {
     let rate = number("TORTURE_RATE", 500)?;
     let dice = Dice::throw("soak")?;
     let folder = tempfile::tempdir()?;
-    let platform = Platform::start(Manner::default(), dice)?;
+    let platform = Platform::start(Behaviour::default(), dice)?;
     let config = configuration(&platform, &[KEYED], folder.path())?;
     let hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;

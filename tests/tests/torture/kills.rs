@@ -15,7 +15,7 @@ use gatepost_tests::{
         Dice,
         book::{self, LOCAL, Lane},
         number,
-        platform::{FORGETFUL, Manner, Platform},
+        platform::{Behaviour, FORGETFUL, Platform},
         post::{self, POST, Post},
     },
 };
@@ -24,12 +24,12 @@ use serde_json::{Value, json};
 use super::{AGENTS, KEYED, configuration, lanes, settled, turn};
 
 /// Starts the hub, and lets it live for a moment of random length, or not even become ready; then kills it.
-fn live_and_die(hub: &mut SpawnedHub, door: &Client, dice: &mut Dice) -> Result<()> {
+fn live_and_die(hub: &mut SpawnedHub, port: &Client, dice: &mut Dice) -> Result<()> {
     hub.run_without_waiting()?;
     let start = Instant::now();
     let at_start = dice.below(6) == 0;
     if !at_start {
-        while !door.get("/readyz").is_ok_and(|answer| answer.status == 200) {
+        while !port.get("/readyz").is_ok_and(|answer| answer.status == 200) {
             ensure!(start.elapsed() < Duration::from_secs(60), "the hub does not become ready");
             thread::sleep(Duration::from_millis(3));
         }
@@ -57,14 +57,14 @@ fn kills_at_random_moments_lose_nothing_send_nothing_twice_and_keep_the_order() 
     let messages = usize::try_from(number("TORTURE_MESSAGES", 5_000)?)?;
     let mut dice = Dice::throw("kills")?;
     let folder = tempfile::tempdir()?;
-    let platform = Platform::start(Manner { dawdles: 15, faults: vec![] }, dice.clone())?;
-    let post = Post::start(post::Manner { dawdles: 15, loses: 20 }, dice.clone())?;
+    let platform = Platform::start(Behaviour { dawdles: 15, faults: vec![] }, dice.clone())?;
+    let post = Post::start(post::Behaviour { dawdles: 15, loses: 20 }, dice.clone())?;
     let config = configuration(&platform, &[KEYED, FORGETFUL], folder.path())? + &post.account();
     let lanes = lanes(&[(KEYED, 12), (FORGETFUL, 6), (POST, 3), (LOCAL, 4)], messages / 25);
     let total: usize = lanes.iter().map(|lane| lane.messages).sum();
     let mut hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;
-    let door = hub.anybody(None);
+    let port = hub.anybody(None);
     hub.kill()?;
 
     let (killed, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -83,7 +83,7 @@ fn kills_at_random_moments_lose_nothing_send_nothing_twice_and_keep_the_order() 
                 aimed += usize::from(die_at_an_answer(&mut hub, &post)?);
                 unrecorded += book::answered_unrecorded(&lanes, &post, &hub.data_dir())?;
             } else {
-                live_and_die(&mut hub, &door, &mut dice)?;
+                live_and_die(&mut hub, &port, &mut dice)?;
             }
             killed.fetch_add(1, Ordering::Relaxed);
         }
@@ -172,7 +172,7 @@ fn kills_before_a_real_homeserver_leave_every_event_there_once_and_in_order() ->
     );
     let mut hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;
-    let door = hub.anybody(None);
+    let port = hub.anybody(None);
     for (number, room) in rooms.iter().enumerate() {
         for message in 0..per_room {
             let call =
@@ -183,7 +183,7 @@ fn kills_before_a_real_homeserver_leave_every_event_there_once_and_in_order() ->
     hub.kill()?;
     let mut hit = 0;
     for _ in 0..kills {
-        live_and_die(&mut hub, &door, &mut dice)?;
+        live_and_die(&mut hub, &port, &mut dice)?;
         let db = gatepost_tests::hub::database::open(&hub.data_dir())?;
         let sql = "SELECT count(*) FROM parts WHERE state = 'in_flight'";
         hit += db.query_row(sql, [], |row| row.get::<_, i64>(0))?;

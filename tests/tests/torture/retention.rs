@@ -7,7 +7,7 @@ use gatepost_tests::{
     hub::{SpawnedHub, database, eventually},
     torture::{
         Dice, number,
-        platform::{Manner, Platform},
+        platform::{Behaviour, Platform},
     },
 };
 use serde_json::json;
@@ -29,7 +29,7 @@ fn retention_and_vacuum_fire_by_themselves_and_survive_kills() -> Result<()> {
     let kills = number("TORTURE_RETENTION", 25)?;
     let mut dice = Dice::throw("retention")?;
     let folder = tempfile::tempdir()?;
-    let platform = Platform::start(Manner { dawdles: 0, faults: vec![] }, dice.clone())?;
+    let platform = Platform::start(Behaviour { dawdles: 0, faults: vec![] }, dice.clone())?;
     let config = configuration(&platform, &[KEYED], folder.path())?;
     let mut hub = SpawnedHub::start(&format!("{CONFIG}{config}"))?;
     let agent = hub.agent("courier")?;

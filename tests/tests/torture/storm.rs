@@ -9,7 +9,7 @@ use gatepost_tests::{
         Dice,
         book::{self, LOCAL, Lane},
         number,
-        platform::{FORGETFUL, Fault, LATE, Manner, PATIENCE, PATIENT, Platform},
+        platform::{Behaviour, FORGETFUL, Fault, LATE, PATIENCE, PATIENT, Platform},
     },
 };
 use rusqlite::Connection;
@@ -28,7 +28,7 @@ fn a_storm_of_errors_ends_with_everything_there_once_and_a_long_pause_is_kept() 
         (Fault::Garbage, 30),
     ];
     let folder = tempfile::tempdir()?;
-    let platform = Platform::start(Manner { dawdles: 3, faults }, dice)?;
+    let platform = Platform::start(Behaviour { dawdles: 3, faults }, dice)?;
     let config = configuration(&platform, &[KEYED, FORGETFUL, PATIENT, LATE], folder.path())?;
     let messages = usize::try_from(number("TORTURE_STORM", 4)?)?;
     let mut lanes = lanes(&[(KEYED, 50), (FORGETFUL, 15), (LATE, 1)], messages);

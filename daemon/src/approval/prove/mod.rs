@@ -372,7 +372,7 @@ fn difference(shown: &Document<'_>, message: &MessageRow, parts: &[PartRow]) -> 
         return Some(format!("its {what}"));
     }
     let differing = shown.parts.iter().zip(parts).enumerate().find_map(|(number, (shown, stored))| {
-        let what = match (shown.text == stored.shown, shown.wire == Digest::of(stored.wire.as_bytes())) {
+        let what = match (shown.text == stored.shown, shown.wire == Digest::of(stored.request.as_bytes())) {
             (false, _) => "text",
             // Of a further target it is known of all requests together.
             (true, false) if index == 0 => "request",

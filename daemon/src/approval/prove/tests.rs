@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     approval::{
         Terms, registry,
-        testing::{HUB, House, public},
+        testing::{Fixture, HUB, public},
     },
     audit,
     message::{
@@ -18,28 +18,28 @@ use crate::{
     store::now_ms,
 };
 
-impl House {
+impl Fixture {
     /// With a companion that approved the first message and denied the second; a third one waits.
     async fn new() -> Self {
-        let mut house = Self::with(&[(9, "shelf")], Terms::default()).await;
-        house.hold("first").await;
-        house.decide(Verdict::Approve, 3).await;
-        house.hold("second").await;
-        house.decide(Verdict::Deny, 4).await;
-        house.hold("third").await;
-        house
+        let mut fixture = Self::with(&[(9, "shelf")], Terms::default()).await;
+        fixture.hold("first").await;
+        fixture.decide(Verdict::Approve, 3).await;
+        fixture.hold("second").await;
+        fixture.decide(Verdict::Deny, 4).await;
+        fixture.hold("third").await;
+        fixture
     }
 
     /// With two companions that both approved the first message; the second waits for one of them.
     async fn of_two() -> Self {
         let terms = Terms { quorum: 2, ..Terms::default() };
-        let mut house = Self::with(&[(8, "hall"), (9, "shelf")], terms).await;
+        let mut fixture = Self::with(&[(8, "hall"), (9, "shelf")], terms).await;
         for (seq, text) in (1..).zip(["first", "second"]) {
-            house.hold(text).await;
-            house.decide_as(8, seq, Verdict::Approve, 10 + u64::try_from(seq).unwrap()).await.unwrap();
+            fixture.hold(text).await;
+            fixture.decide_as(8, seq, Verdict::Approve, 10 + u64::try_from(seq).unwrap()).await.unwrap();
         }
-        house.decide_as(9, 1, Verdict::Approve, 3).await.unwrap();
-        house
+        fixture.decide_as(9, 1, Verdict::Approve, 3).await.unwrap();
+        fixture
     }
 
     async fn decide(&self, verdict: Verdict, counter: u64) {
@@ -80,10 +80,10 @@ impl House {
 
 #[tokio::test]
 async fn untouched_decisions_and_documents_are_proven() {
-    let house = House::new().await;
+    let fixture = Fixture::new().await;
     let expected = Report { decisions: 2, documents: 3, documents_gone: 0, faults: vec![] };
-    assert_eq!(house.report().await, expected);
-    let other = house.outbox.store().read(|db| prove(db, PublicKey([2; 32]), 0)).await.unwrap();
+    assert_eq!(fixture.report().await, expected);
+    let other = fixture.outbox.store().read(|db| prove(db, PublicKey([2; 32]), 0)).await.unwrap();
     assert_eq!((other.decisions, other.faults.len()), (0, 2), "they were not given to another hub");
 }
 
@@ -111,71 +111,72 @@ async fn a_decision_that_was_changed_in_the_audit_is_not_its_devices_own() {
             "UPDATE audit SET detail = json_set(detail, '$.facts.signature', printf('%0128d', 0)) WHERE actor = 'companion:shelf' AND event = 'message.denied'",
         ),
     ] {
-        let house = House::new().await;
-        house.tamper(sql).await;
-        let (row, message, device) = (house.row(1).await, house.messages[1].clone(), to_hex(&public(9).0));
+        let fixture = Fixture::new().await;
+        fixture.tamper(sql).await;
+        let (row, message, device) =
+            (fixture.row(1).await, fixture.messages[1].clone(), to_hex(&public(9).0));
         let signature = Fault::Signature { row, message: message.clone(), device: device.clone() };
         // A lower counter leaves the registered one behind, without a row.
         let ahead = (what == "counter").then_some(Fault::Ahead { device });
         let exchanged = Fault::Exchanged { row, message, what };
         let expected: Vec<Fault> = [Some(signature), ahead, Some(exchanged)].into_iter().flatten().collect();
-        assert_eq!(house.faults().await, expected, "{what}");
+        assert_eq!(fixture.faults().await, expected, "{what}");
     }
 }
 
 #[tokio::test]
 async fn a_decision_without_a_signature_is_named() {
-    let house = House::new().await;
-    house
+    let fixture = Fixture::new().await;
+    fixture
         .tamper("UPDATE audit SET detail = json_remove(detail, '$.facts') WHERE event = 'message.denied'")
         .await;
-    let (row, message) = (house.row(1).await, house.messages[1].clone());
+    let (row, message) = (fixture.row(1).await, fixture.messages[1].clone());
     let unsigned = Fault::Unsigned { row, message: message.clone() };
     let ahead = Fault::Ahead { device: to_hex(&public(9).0) };
-    assert_eq!(house.faults().await, [unsigned, ahead, Fault::Unrecorded { message }]);
+    assert_eq!(fixture.faults().await, [unsigned, ahead, Fault::Unrecorded { message }]);
 }
 
 #[tokio::test]
 async fn a_decision_of_a_device_that_nobody_registered_is_named() {
-    let house = House::new().await;
-    house.tamper("UPDATE devices SET key = zeroblob(32)").await;
-    let faults = house.faults().await;
+    let fixture = Fixture::new().await;
+    fixture.tamper("UPDATE devices SET key = zeroblob(32)").await;
+    let faults = fixture.faults().await;
     let stranger = |row, message: &String| Fault::Stranger {
         row,
         message: message.clone(),
         device: to_hex(&public(9).0),
     };
     let expected = [
-        stranger(house.row(0).await, &house.messages[0]),
-        stranger(house.row(1).await, &house.messages[1]),
+        stranger(fixture.row(0).await, &fixture.messages[0]),
+        stranger(fixture.row(1).await, &fixture.messages[1]),
         Fault::Ahead { device: to_hex(&[0; 32]) },
     ];
     assert_eq!(faults, expected);
 
     // A key that is put into the table alone, and signs: nobody at the shell has added it.
-    let house = House::new().await;
-    house.tamper("DELETE FROM audit WHERE event = 'device.added'").await;
-    assert_eq!(house.faults().await.len(), 2);
-    let purged = house.outbox.store().read(|db| prove(db, HUB, 1)).await.unwrap();
+    let fixture = Fixture::new().await;
+    fixture.tamper("DELETE FROM audit WHERE event = 'device.added'").await;
+    assert_eq!(fixture.faults().await.len(), 2);
+    let purged = fixture.outbox.store().read(|db| prove(db, HUB, 1)).await.unwrap();
     assert_eq!(purged.faults, [], "a year later that row is purged");
 }
 
 #[tokio::test]
 async fn a_counter_that_does_not_rise_or_was_set_back_is_named_with_its_device() {
-    let house = House::new().await;
+    let fixture = Fixture::new().await;
     let device = to_hex(&public(9).0);
-    house.tamper("UPDATE devices SET counter = 3").await;
-    assert_eq!(house.faults().await, [Fault::SetBack { device: device.clone() }]);
+    fixture.tamper("UPDATE devices SET counter = 3").await;
+    assert_eq!(fixture.faults().await, [Fault::SetBack { device: device.clone() }]);
     // What it decided since is gone, with its rows. A year later those were purged.
-    house.tamper("UPDATE devices SET counter = 99").await;
-    assert_eq!(house.faults().await, [Fault::Ahead { device: device.clone() }]);
-    let purged = house.outbox.store().read(|db| prove(db, HUB, 1)).await.unwrap();
+    fixture.tamper("UPDATE devices SET counter = 99").await;
+    assert_eq!(fixture.faults().await, [Fault::Ahead { device: device.clone() }]);
+    let purged = fixture.outbox.store().read(|db| prove(db, HUB, 1)).await.unwrap();
     assert!(!purged.faults.contains(&Fault::Ahead { device: device.clone() }), "{purged:?}");
-    house.tamper("UPDATE devices SET counter = 3").await;
+    fixture.tamper("UPDATE devices SET counter = 3").await;
     // Genuine, and taken a second time.
-    house.decide(Verdict::Approve, 4).await;
-    let (row, message) = (house.row(2).await, house.messages[2].clone());
-    assert_eq!(house.faults().await, [Fault::Counter { row, message, device }]);
+    fixture.decide(Verdict::Approve, 4).await;
+    let (row, message) = (fixture.row(2).await, fixture.messages[2].clone());
+    assert_eq!(fixture.faults().await, [Fault::Counter { row, message, device }]);
 }
 
 #[tokio::test]
@@ -187,35 +188,35 @@ async fn whatever_is_exchanged_beside_the_audit_is_named() {
         ("session", "UPDATE approvals SET session = NULL WHERE verdict = 'deny'"),
         ("signature", "UPDATE approvals SET signature = x'00' WHERE verdict = 'deny'"),
     ] {
-        let house = House::new().await;
-        house.tamper(sql).await;
-        let (row, message) = (house.row(1).await, house.messages[1].clone());
-        assert_eq!(house.faults().await, [Fault::Exchanged { row, message, what }]);
+        let fixture = Fixture::new().await;
+        fixture.tamper(sql).await;
+        let (row, message) = (fixture.row(1).await, fixture.messages[1].clone());
+        assert_eq!(fixture.faults().await, [Fault::Exchanged { row, message, what }]);
     }
 }
 
 #[tokio::test]
 async fn an_approval_that_nobody_gave_is_named_whether_it_is_pretended_or_not() {
-    let house = House::new().await;
-    let message = house.messages[2].clone();
-    house.tamper("UPDATE approvals SET verdict = 'approve', decided_at = 1 WHERE verdict IS NULL").await;
-    assert_eq!(house.faults().await, [Fault::Unrecorded { message: message.clone() }]);
-    let house = House::new().await;
-    house.tamper("UPDATE messages SET state = 'sent' WHERE state = 'held'").await;
-    assert_eq!(house.faults().await, [Fault::Unasked { message: house.messages[2].clone() }]);
+    let fixture = Fixture::new().await;
+    let message = fixture.messages[2].clone();
+    fixture.tamper("UPDATE approvals SET verdict = 'approve', decided_at = 1 WHERE verdict IS NULL").await;
+    assert_eq!(fixture.faults().await, [Fault::Unrecorded { message: message.clone() }]);
+    let fixture = Fixture::new().await;
+    fixture.tamper("UPDATE messages SET state = 'sent' WHERE state = 'held'").await;
+    assert_eq!(fixture.faults().await, [Fault::Unasked { message: fixture.messages[2].clone() }]);
 }
 
 #[tokio::test]
 async fn a_decision_whose_row_was_purged_proves_itself_or_is_named() {
-    let house = House::new().await;
-    let last = house.purge().await;
-    let prove_purged = async || house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
+    let fixture = Fixture::new().await;
+    let last = fixture.purge().await;
+    let prove_purged = async || fixture.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
     let expected = Report { decisions: 2, documents: 3, documents_gone: 0, faults: vec![] };
     assert_eq!(prove_purged().await, expected);
-    house.tamper("UPDATE approvals SET verdict = 'approve' WHERE verdict = 'deny'").await;
-    let message = house.messages[1].clone();
+    fixture.tamper("UPDATE approvals SET verdict = 'approve' WHERE verdict = 'deny'").await;
+    let message = fixture.messages[1].clone();
     assert_eq!(prove_purged().await.faults, [Fault::Unrecorded { message }]);
-    house
+    fixture
         .tamper(
             "UPDATE approvals SET verdict = 'deny' WHERE message = 2; UPDATE devices SET key = zeroblob(32)",
         )
@@ -225,11 +226,11 @@ async fn a_decision_whose_row_was_purged_proves_itself_or_is_named() {
 
 #[tokio::test]
 async fn a_decision_that_is_younger_than_the_purge_has_its_row() {
-    let house = House::new().await;
-    let last = house.purge().await;
-    house.tamper("UPDATE audit SET at = at - 60000").await;
-    let faults = house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap().faults;
-    let expected = [0, 1].map(|n| Fault::Unrecorded { message: house.messages[n].clone() });
+    let fixture = Fixture::new().await;
+    let last = fixture.purge().await;
+    fixture.tamper("UPDATE audit SET at = at - 60000").await;
+    let faults = fixture.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap().faults;
+    let expected = [0, 1].map(|n| Fault::Unrecorded { message: fixture.messages[n].clone() });
     assert_eq!(faults, expected);
 }
 
@@ -253,51 +254,51 @@ async fn a_message_that_is_not_what_was_shown_is_named_with_what_differs() {
             "UPDATE messages SET origin = 'nonsense' WHERE seq = 1",
         ),
     ] {
-        let house = House::new().await;
-        house.tamper(sql).await;
-        let message = house.messages[0].clone();
-        assert_eq!(house.faults().await, [Fault::Differs { message, what: what.into() }]);
+        let fixture = Fixture::new().await;
+        fixture.tamper(sql).await;
+        let message = fixture.messages[0].clone();
+        assert_eq!(fixture.faults().await, [Fault::Differs { message, what: what.into() }]);
     }
 }
 
 #[tokio::test]
 async fn a_document_that_was_exchanged_is_named_decided_or_not() {
     // The second message's document in the place of the third's, which nobody has signed yet.
-    let house = House::new().await;
+    let fixture = Fixture::new().await;
     let document = "UPDATE approvals SET document = (SELECT document FROM approvals WHERE message = 2) WHERE message = 3";
-    house.tamper(document).await;
-    let message = house.messages[2].clone();
+    fixture.tamper(document).await;
+    let message = fixture.messages[2].clone();
     let what = "the message that it was held as".to_owned();
-    let faults = house.faults().await;
+    let faults = fixture.faults().await;
     assert_eq!(faults[0], Fault::Differs { message: message.clone(), what });
     assert!(matches!(&faults[1], Fault::Head { message: other, .. } if *other == message), "{faults:?}");
 
-    let house = House::new().await;
-    house.tamper("UPDATE approvals SET document = x'00' WHERE message = 1").await;
-    let message = house.messages[0].clone();
-    let row = house.row(0).await;
+    let fixture = Fixture::new().await;
+    fixture.tamper("UPDATE approvals SET document = x'00' WHERE message = 1").await;
+    let message = fixture.messages[0].clone();
+    let row = fixture.row(0).await;
     let expected = [
         Fault::Exchanged { row, message: message.clone(), what: "document" },
         Fault::Differs { message, what: "nothing that can be read".into() },
     ];
-    assert_eq!(house.faults().await, expected);
+    assert_eq!(fixture.faults().await, expected);
 }
 
 #[tokio::test]
 async fn an_audit_that_was_written_anew_is_not_the_one_that_a_document_vouches_for() {
-    let house = House::new().await;
+    let fixture = Fixture::new().await;
     // With the hub's key a whole chain could be computed anew, and signed. What the companion signed stays.
-    house.tamper("UPDATE audit SET hash = zeroblob(32) WHERE seq = 2").await;
-    let message = house.messages[0].clone();
-    assert_eq!(house.faults().await, [Fault::Head { row: 2, message }]);
+    fixture.tamper("UPDATE audit SET hash = zeroblob(32) WHERE seq = 2").await;
+    let message = fixture.messages[0].clone();
+    assert_eq!(fixture.faults().await, [Fault::Head { row: 2, message }]);
 }
 
 #[tokio::test]
 async fn a_document_that_is_gone_while_its_message_is_there_is_named() {
-    let house = House::new().await;
-    house.tamper("DELETE FROM approvals WHERE message = 3").await;
-    let message = house.messages[2].clone();
-    let faults = house.faults().await;
+    let fixture = Fixture::new().await;
+    fixture.tamper("DELETE FROM approvals WHERE message = 3").await;
+    let message = fixture.messages[2].clone();
+    let faults = fixture.faults().await;
     assert!(
         matches!(&faults[..], [Fault::Undocumented { message: gone, .. }] if *gone == message),
         "{faults:?}"
@@ -306,23 +307,23 @@ async fn a_document_that_is_gone_while_its_message_is_there_is_named() {
 
 #[tokio::test]
 async fn what_went_with_its_retention_is_said_and_what_went_otherwise_is_a_fault() {
-    let house = House::new().await;
-    let id = Some(house.messages[1].clone());
+    let fixture = Fixture::new().await;
+    let id = Some(fixture.messages[1].clone());
     let purge = Purge { before: now_ms() + 1, state: None, id, by: "operator".into() };
-    assert_eq!(house.outbox.purge(purge).await.unwrap(), 1);
+    assert_eq!(fixture.outbox.purge(purge).await.unwrap(), 1);
     let expected = Report { decisions: 2, documents: 2, documents_gone: 1, faults: vec![] };
-    assert_eq!(house.report().await, expected);
-    house
+    assert_eq!(fixture.report().await, expected);
+    fixture
         .tamper("DELETE FROM parts WHERE message = 1; DELETE FROM approvals WHERE message = 1; DELETE FROM messages WHERE seq = 1")
         .await;
-    assert_eq!(house.faults().await, [Fault::Gone { messages: 1 }]);
+    assert_eq!(fixture.faults().await, [Fault::Gone { messages: 1 }]);
 }
 
 #[tokio::test]
 async fn a_message_that_was_taken_back_while_it_was_held_is_no_fault() {
-    let house = House::new().await;
+    let fixture = Fixture::new().await;
     let seq = 3;
-    let cancelled = house.outbox.change(seq, move |tx| {
+    let cancelled = fixture.outbox.change(seq, move |tx| {
         let change = Change {
             event: Event::Cancel,
             actor: Actor::Operator,
@@ -334,37 +335,37 @@ async fn a_message_that_was_taken_back_while_it_was_held_is_no_fault() {
         transition::apply(tx, seq, &change)
     });
     cancelled.await.unwrap();
-    let broken = house.outbox.store().read(audit::first_broken).await.unwrap();
-    assert_eq!((house.faults().await, broken), (vec![], None));
+    let broken = fixture.outbox.store().read(audit::first_broken).await.unwrap();
+    assert_eq!((fixture.faults().await, broken), (vec![], None));
 }
 
 #[tokio::test]
 async fn every_approval_of_a_quorum_is_proven() {
-    let house = House::of_two().await;
+    let fixture = Fixture::of_two().await;
     let expected = Report { decisions: 3, documents: 2, documents_gone: 0, faults: vec![] };
-    assert_eq!(house.report().await, expected);
-    registry::revoke(house.outbox.store(), "hall", "operator").await.unwrap();
-    assert_eq!(house.report().await, expected, "what it said before stands in the audit");
+    assert_eq!(fixture.report().await, expected);
+    registry::revoke(fixture.outbox.store(), "hall", "operator").await.unwrap();
+    assert_eq!(fixture.report().await, expected, "what it said before stands in the audit");
 }
 
 #[tokio::test]
 async fn a_message_that_went_with_fewer_approvals_than_it_was_held_for_is_named() {
-    let house = House::of_two().await;
-    let (row, message) = (house.row(0).await, house.messages[0].clone());
+    let fixture = Fixture::of_two().await;
+    let (row, message) = (fixture.row(0).await, fixture.messages[0].clone());
     // As if the hub had counted one for two: the other one's row was never written.
-    house
+    fixture
         .tamper(
             "DELETE FROM votes WHERE request = (SELECT request FROM approvals WHERE message = 1);
              DELETE FROM audit WHERE event = 'decision.counted' AND seq < 6",
         )
         .await;
-    assert_eq!(house.faults().await, [Fault::Quorum { row, message: message.clone(), votes: 1, of: 2 }]);
+    assert_eq!(fixture.faults().await, [Fault::Quorum { row, message: message.clone(), votes: 1, of: 2 }]);
 
     // The number itself is in the chain.
-    let house = House::of_two().await;
-    house.tamper("UPDATE approvals SET quorum = 1 WHERE message = 2").await;
-    let message = house.messages[1].clone();
-    let faults = house.faults().await;
+    let fixture = Fixture::of_two().await;
+    fixture.tamper("UPDATE approvals SET quorum = 1 WHERE message = 2").await;
+    let message = fixture.messages[1].clone();
+    let faults = fixture.faults().await;
     assert!(
         matches!(&faults[..], [Fault::Exchanged { message: of, what: "number of approvals that it takes", .. }] if *of == message),
         "{faults:?}"
@@ -378,23 +379,23 @@ async fn an_approval_that_was_exchanged_added_or_removed_is_named() {
         ("session", "UPDATE votes SET session = zeroblob(32) WHERE counter = 12"),
         ("signature", "UPDATE votes SET signature = zeroblob(64) WHERE counter = 12"),
     ] {
-        let house = House::of_two().await;
-        house.tamper(sql).await;
-        let faults = house.faults().await;
+        let fixture = Fixture::of_two().await;
+        fixture.tamper(sql).await;
+        let faults = fixture.faults().await;
         assert!(
             matches!(&faults[..], [Fault::Exchanged { what: named, .. }] if *named == what),
             "{faults:?}"
         );
     }
-    let house = House::of_two().await;
-    let message = house.messages[1].clone();
-    house
+    let fixture = Fixture::of_two().await;
+    let message = fixture.messages[1].clone();
+    fixture
         .tamper("INSERT INTO votes SELECT request, zeroblob(32), at, counter, session, signature FROM votes WHERE counter = 12")
         .await;
     let device = "0".repeat(64);
-    assert_eq!(house.faults().await, [Fault::Counted { message: message.clone(), device }]);
-    house.tamper("DELETE FROM votes WHERE counter = 12").await;
-    let faults = house.faults().await;
+    assert_eq!(fixture.faults().await, [Fault::Counted { message: message.clone(), device }]);
+    fixture.tamper("DELETE FROM votes WHERE counter = 12").await;
+    let faults = fixture.faults().await;
     assert!(
         matches!(&faults[..], [Fault::Uncounted { message: of, .. }, ..] | [.., Fault::Uncounted { message: of, .. }] if *of == message),
         "{faults:?}"
@@ -403,26 +404,26 @@ async fn an_approval_that_was_exchanged_added_or_removed_is_named() {
 
 #[tokio::test]
 async fn approvals_whose_rows_were_purged_prove_themselves_or_are_named() {
-    let house = House::of_two().await;
-    let last = house.purge().await;
-    let prove_purged = async || house.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
+    let fixture = Fixture::of_two().await;
+    let last = fixture.purge().await;
+    let prove_purged = async || fixture.outbox.store().read(move |db| prove(db, HUB, last)).await.unwrap();
     let expected = Report { decisions: 3, documents: 2, documents_gone: 0, faults: vec![] };
     assert_eq!(prove_purged().await, expected);
-    house.tamper("DELETE FROM votes WHERE counter = 11").await;
-    let message = house.messages[0].clone();
+    fixture.tamper("DELETE FROM votes WHERE counter = 11").await;
+    let message = fixture.messages[0].clone();
     assert_eq!(prove_purged().await.faults, [Fault::Quorum { row: last, message, votes: 1, of: 2 }]);
 }
 
 #[tokio::test]
 async fn a_decision_of_a_device_that_was_revoked_by_then_is_named() {
-    let mut house = House::new().await;
-    house.hold("fourth").await;
-    registry::revoke(house.outbox.store(), "shelf", "operator").await.unwrap();
+    let mut fixture = Fixture::new().await;
+    fixture.hold("fourth").await;
+    registry::revoke(fixture.outbox.store(), "shelf", "operator").await.unwrap();
     // As if the hub had forgotten.
-    house.tamper("UPDATE devices SET revoked_at = NULL").await;
-    house.decide(Verdict::Approve, 5).await;
-    let (row, message, device) = (house.row(2).await, house.messages[2].clone(), to_hex(&public(9).0));
-    assert_eq!(house.faults().await, [Fault::Revoked { row, message, device }]);
+    fixture.tamper("UPDATE devices SET revoked_at = NULL").await;
+    fixture.decide(Verdict::Approve, 5).await;
+    let (row, message, device) = (fixture.row(2).await, fixture.messages[2].clone(), to_hex(&public(9).0));
+    assert_eq!(fixture.faults().await, [Fault::Revoked { row, message, device }]);
 }
 
 #[test]

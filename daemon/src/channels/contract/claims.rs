@@ -11,43 +11,43 @@ use super::{
 };
 use crate::{
     channels::{
-        Act, Adapter, DeliveryMode, Letter, Redelivery,
+        Adapter, DeliveryMode, OperationRequest, OutgoingPart, Redelivery,
         capabilities::{ButtonRules, FormRules, PollRules, SelectRules},
-        sample::{act, key, letter, part},
+        sample::{key, op, outgoing, part},
     },
     message::{
         action::Action,
-        deed::{Button, Choice, Deed, Extras, Poll, Presence, Press, Select},
         form::{Field, Form},
+        operation::{Button, Choice, Extras, Operation, Poll, Presence, Press, Select},
     },
 };
 
 /// One deed of each kind but a new message.
-pub(super) fn deeds(contract: &Contract) -> [Deed; 11] {
+pub(super) fn operations(contract: &Contract) -> [Operation; 11] {
     let (message, user) = (|| contract.message.to_owned(), || contract.user.to_owned());
     [
-        Deed::Poll(Poll {
+        Operation::Poll(Poll {
             question: "Tea?".into(),
             options: vec!["Yes".into(), "No".into()],
             multiple: false,
             seconds: None,
             anonymous: None,
         }),
-        Deed::Thread { name: "June".into(), message: None },
-        Deed::React { message: message(), emoji: "👍".into(), remove: false },
-        Deed::Edit { message: message() },
-        Deed::Delete { message: message() },
-        Deed::Pin { message: message() },
-        Deed::Unpin { message: message() },
-        Deed::Timeout { user: user(), seconds: 600, reason: None },
-        Deed::Kick { user: user(), reason: None },
-        Deed::Ban { user: user(), reason: None },
-        Deed::Presence { status: Presence::Online, text: None },
+        Operation::Thread { name: "June".into(), message: None },
+        Operation::React { message: message(), emoji: "👍".into(), remove: false },
+        Operation::Edit { message: message() },
+        Operation::Delete { message: message() },
+        Operation::Pin { message: message() },
+        Operation::Unpin { message: message() },
+        Operation::Timeout { user: user(), seconds: 600, reason: None },
+        Operation::Kick { user: user(), reason: None },
+        Operation::Ban { user: user(), reason: None },
+        Operation::Presence { status: Presence::Online, text: None },
     ]
 }
 
-fn where_(contract: &Contract, deed: &Deed) -> &'static str {
-    if matches!(deed, Deed::Presence { .. }) { "self" } else { contract.address }
+fn where_(contract: &Contract, operation: &Operation) -> &'static str {
+    if matches!(operation, Operation::Presence { .. }) { "self" } else { contract.address }
 }
 
 pub(super) fn nowhere(contract: &Contract) -> std::sync::Arc<dyn Adapter> {
@@ -58,27 +58,28 @@ pub(super) fn nowhere(contract: &Contract) -> std::sync::Arc<dyn Adapter> {
 async fn what_is_claimed_is_done_and_what_is_lacking_is_not() {
     let text = part("New");
     for contract in all() {
-        for deed in deeds(contract) {
-            let (action, to) = (deed.action(), where_(contract, &deed));
+        for operation in operations(contract) {
+            let (action, to) = (operation.action(), where_(contract, &operation));
             let what = format!("{}, {}", contract.name(), action.word());
-            let part = matches!(deed, Deed::Edit { .. }).then_some(&text);
-            let asked = act(to, &deed, part);
+            let part = matches!(operation, Operation::Edit { .. }).then_some(&text);
+            let asked = op(to, &operation, part);
             let idle = nowhere(contract);
             if !idle.capabilities().does(action) {
-                assert_eq!(idle.act(&asked), None, "{what}: it is not claimed");
+                assert_eq!(idle.compose_operation(&asked), None, "{what}: it is not claimed");
                 continue;
             }
-            let Scene::Plays(script, ends) = (contract.scene)(Case::Deed(action)) else {
+            let Scene::Plays(script, ends) = (contract.scene)(Case::Operation(action)) else {
                 panic!("{what}: it is claimed, and the contract does not say how it goes")
             };
             let stage = Stage::set(script);
             let adapter = stage.open(contract);
-            let wire = adapter.act(&asked).unwrap_or_else(|| panic!("{what}: it is claimed"));
-            assert_eq!(wire.get("refused"), None, "{what}");
+            let request =
+                adapter.compose_operation(&asked).unwrap_or_else(|| panic!("{what}: it is claimed"));
+            assert_eq!(request.get("refused"), None, "{what}");
             let _listening = stage.listen(&adapter);
-            assert_ends(&what, &adapter.deliver(&wire, &key()).await, ends);
-            let seen_once = !matches!(deed, Deed::Poll(_) | Deed::Thread { .. });
-            assert!(!seen_once || matches!(adapter.redelivery(&wire), Redelivery::Keyed(_)), "{what}");
+            assert_ends(&what, &adapter.deliver(&request, &key()).await, ends);
+            let seen_once = !matches!(operation, Operation::Poll(_) | Operation::Thread { .. });
+            assert!(!seen_once || matches!(adapter.redelivery(&request), Redelivery::Keyed(_)), "{what}");
         }
     }
 }
@@ -128,7 +129,7 @@ fn whoever_approves_is_told_the_way_where_there_are_several_and_who_sets_it_up_w
     for contract in all() {
         let adapter = nowhere(contract);
         let can = adapter.capabilities();
-        let route = adapter.route(&adapter.compose(&letter(contract.address, &text)));
+        let route = adapter.route(&adapter.compose(&outgoing(contract.address, &text)));
         assert_eq!(route.is_some(), can.mode == DeliveryMode::Hybrid, "{}: {route:?}", contract.name());
         let said = can.mode.not_ready(can.channel, "no answer");
         let between = said.contains("a program in between");
@@ -220,13 +221,13 @@ fn texts(value: &Value, into: &mut BTreeMap<String, usize>) {
 }
 
 /// Nothing is left out of a request, cut off or refused.
-fn assert_whole<'a>(what: &str, wire: &Value, expected: impl IntoIterator<Item = &'a String>) {
-    assert_eq!(wire.get("refused"), None, "{what}: {wire}");
+fn assert_whole<'a>(what: &str, request: &Value, expected: impl IntoIterator<Item = &'a String>) {
+    assert_eq!(request.get("refused"), None, "{what}: {request}");
     let mut there = BTreeMap::new();
-    texts(wire, &mut there);
+    texts(request, &mut there);
     for text in expected {
         let has = there.keys().any(|one| one.contains(text.as_str()));
-        assert!(has, "{what}: {text} is not in {}", wire);
+        assert!(has, "{what}: {text} is not in {}", request);
     }
 }
 
@@ -238,47 +239,48 @@ fn what_is_within_the_bounds_stands_in_the_request_as_a_whole_and_beyond_them_no
         let adapter = nowhere(contract);
         let can = adapter.capabilities();
         let compose =
-            |extras: &Extras| adapter.compose(&Letter { extras, ..letter(contract.address, &text) });
+            |extras: &Extras| adapter.compose(&OutgoingPart { extras, ..outgoing(contract.address, &text) });
         for beyond in [0, 3] {
             let name = format!("{}, {beyond} beyond the bound", contract.name());
             if let Some(rules) = &can.buttons {
                 let rows = buttons(rules, beyond);
-                let wire = compose(&Extras { buttons: rows.clone(), ..Extras::default() });
+                let request = compose(&Extras { buttons: rows.clone(), ..Extras::default() });
                 let shown = rows.iter().flatten().map(|button| &button.text);
                 if beyond == 0 {
-                    assert_whole(&name, &wire, shown.chain([&text.text]));
+                    assert_whole(&name, &request, shown.chain([&text.text]));
                 }
             }
             if let Ok(rules) = &can.forms {
                 let form = form(rules, beyond);
                 let opens = Button { text: "Say".into(), press: Press::Form(form.clone()) };
-                let wire = compose(&Extras { buttons: vec![vec![opens]], ..Extras::default() });
+                let request = compose(&Extras { buttons: vec![vec![opens]], ..Extras::default() });
                 let shown = form.fields.iter().flat_map(|field| [&field.label, &field.name]);
                 if beyond == 0 {
-                    assert_whole(&name, &wire, shown.chain([&form.title, &text.text]));
+                    assert_whole(&name, &request, shown.chain([&form.title, &text.text]));
                 }
             }
             if let Some(rules) = &can.selects {
                 let lists = selects(rules, beyond);
-                let wire = compose(&Extras { selects: lists.clone(), ..Extras::default() });
+                let request = compose(&Extras { selects: lists.clone(), ..Extras::default() });
                 let shown = lists.iter().flat_map(|list| &list.options).map(|choice| &choice.label);
                 if beyond == 0 {
-                    assert_whole(&name, &wire, shown);
+                    assert_whole(&name, &request, shown);
                 }
             }
             if let Some(rules) = &can.polls {
                 let poll = poll(rules, beyond);
-                let deed = Deed::Poll(poll.clone());
-                let wire =
-                    adapter.act(&act(contract.address, &deed, None)).unwrap_or_else(|| panic!("{name}"));
+                let operation = Operation::Poll(poll.clone());
+                let request = adapter
+                    .compose_operation(&op(contract.address, &operation, None))
+                    .unwrap_or_else(|| panic!("{name}"));
                 if beyond == 0 {
-                    assert_whole(&name, &wire, poll.options.iter().chain([&poll.question]));
+                    assert_whole(&name, &request, poll.options.iter().chain([&poll.question]));
                 }
             }
         }
         for effect in can.effects {
-            let wire = compose(&Extras { effect: Some((*effect).into()), ..Extras::default() });
-            assert_ne!(wire, compose(Extras::NONE), "{}: {effect} is not in it", contract.name());
+            let request = compose(&Extras { effect: Some((*effect).into()), ..Extras::default() });
+            assert_ne!(request, compose(Extras::NONE), "{}: {effect} is not in it", contract.name());
         }
         assert_eq!(
             can.cards.is_some(),
@@ -289,8 +291,8 @@ fn what_is_within_the_bounds_stands_in_the_request_as_a_whole_and_beyond_them_no
         if let Some(rules) = &can.cards {
             let card: Value = serde_json::from_str(contract.card).unwrap();
             assert_eq!((rules.check)(&card), Ok(()), "{}", contract.name());
-            let wire = compose(&Extras { card: Some(card), ..Extras::default() });
-            assert_whole(&contract.name(), &wire, [&"in a card".to_owned(), &text.text]);
+            let request = compose(&Extras { card: Some(card), ..Extras::default() });
+            assert_whole(&contract.name(), &request, [&"in a card".to_owned(), &text.text]);
             for odd in [json!(null), json!([]), json!({}), json!("x"), json!({"a": 1})] {
                 assert!((rules.check)(&odd).is_err(), "{}: {odd}", contract.name());
                 compose(&Extras { card: Some(odd), ..Extras::default() });
@@ -321,27 +323,27 @@ fn an_answer_in_a_thread_in_silence_is_composed_wherever_it_is_claimed() {
     for contract in all() {
         let adapter = nowhere(contract);
         let can = adapter.capabilities();
-        let plain = letter(contract.address, &text);
+        let plain = outgoing(contract.address, &text);
         let bare = adapter.compose(&plain);
         let claims = [
-            (can.threads, Letter { thread: Some(contract.message), ..plain }, "threads"),
-            (can.replies, Letter { reply_to: Some(contract.message), ..plain }, "replies"),
-            (can.silent, Letter { silent: true, ..plain }, "silence"),
+            (can.threads, OutgoingPart { thread: Some(contract.message), ..plain }, "threads"),
+            (can.replies, OutgoingPart { reply_to: Some(contract.message), ..plain }, "replies"),
+            (can.silent, OutgoingPart { silent: true, ..plain }, "silence"),
         ];
-        for (claimed, letter, what) in claims {
-            let wire = adapter.compose(&letter);
+        for (claimed, outgoing, what) in claims {
+            let request = adapter.compose(&outgoing);
             if claimed {
-                assert_ne!(wire, bare, "{}: {what} are claimed", contract.name());
-                assert_eq!(wire.get("refused"), None, "{}: {what}", contract.name());
+                assert_ne!(request, bare, "{}: {what} are claimed", contract.name());
+                assert_eq!(request.get("refused"), None, "{}: {what}", contract.name());
             }
         }
-        let deed = Deed::Delete { message: contract.message.into() };
-        let full = Act {
+        let operation = Operation::Delete { message: contract.message.into() };
+        let full = OperationRequest {
             thread: Some("1"),
             reply_to: Some("2"),
             silent: true,
-            ..act(contract.address, &deed, None)
+            ..op(contract.address, &operation, None)
         };
-        let _ = adapter.act(&full);
+        let _ = adapter.compose_operation(&full);
     }
 }

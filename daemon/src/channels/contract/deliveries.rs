@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{
     channels::{
-        Adapter, Failure, Letter, PartKey, formats,
-        http::double::Reply,
-        sample::{act, key, letter, part},
+        Adapter, Failure, OutgoingPart, PartKey, formats,
+        http::mock::Reply,
+        sample::{key, op, outgoing, part},
     },
-    message::deed::Deed,
+    message::operation::Operation,
     render,
 };
 
@@ -46,7 +46,7 @@ pub(super) fn scenes(case: Case) -> impl Iterator<Item = (&'static Contract, Scr
 
 async fn send(adapter: &dyn Adapter, contract: &Contract, text: &str) -> Result<String, Failure> {
     let part = part(text);
-    adapter.deliver(&adapter.compose(&letter(contract.address, &part)), &key()).await
+    adapter.deliver(&adapter.compose(&outgoing(contract.address, &part)), &key()).await
 }
 
 async fn all_end_as_they_should(case: Case) {
@@ -63,13 +63,13 @@ async fn a_removal_whose_answer_was_lost_is_done_where_nothing_is_left_to_remove
     for (contract, script, ends) in scenes(Case::Removed) {
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
-        let deed = Deed::Delete { message: contract.message.into() };
-        let wire = adapter.act(&act(contract.address, &deed, None)).unwrap();
+        let operation = Operation::Delete { message: contract.message.into() };
+        let request = adapter.compose_operation(&op(contract.address, &operation, None)).unwrap();
         let what = format!("{}, a removal", contract.name());
-        assert_ends(&what, &adapter.deliver(&wire, &key()).await, Ends::Unknown);
-        assert_ends(&what, &adapter.deliver(&wire, &key()).await, ends);
+        assert_ends(&what, &adapter.deliver(&request, &key()).await, Ends::Unknown);
+        assert_ends(&what, &adapter.deliver(&request, &key()).await, ends);
         // What nobody has tried to remove is no more gone than it was ever there.
-        let other = adapter.deliver(&wire, &PartKey("f".repeat(32))).await;
+        let other = adapter.deliver(&request, &PartKey("f".repeat(32))).await;
         assert!(matches!(other, Err(Failure::Permanent(_))), "{what}: {other:?}");
         tried += 1;
     }
@@ -97,9 +97,9 @@ async fn a_long_text_arrives_in_parts_none_of_which_is_over_the_limit() {
         let of = parts.len();
         for (index, part) in parts.iter().enumerate() {
             assert!(part.units <= most, "{name}: a part has {} units", part.units);
-            let wire = adapter.compose(&Letter { index, of, ..letter(contract.address, part) });
+            let request = adapter.compose(&OutgoingPart { index, of, ..outgoing(contract.address, part) });
             let key = if index == 0 { key() } else { PartKey(format!("{index:032x}")) };
-            let ended = adapter.deliver(&wire, &key).await;
+            let ended = adapter.deliver(&request, &key).await;
             assert_ends(&format!("{name}, part {index} of {of}"), &ended, ends);
         }
     }
@@ -183,19 +183,19 @@ async fn a_file_goes_along_and_nothing_goes_without_it() {
         let captions = format.is_none_or(|format| format.caption_limit != Some(0));
         let caption = part(if captions { "See" } else { "" });
         let file = [stage.stage(name, kind, b"the bytes of a file")];
-        let wire = adapter.compose(&Letter { files: &file, ..letter(contract.address, &caption) });
-        let stored = wire.to_string();
+        let request = adapter.compose(&OutgoingPart { files: &file, ..outgoing(contract.address, &caption) });
+        let stored = request.to_string();
         assert!(
             stored.contains(&file[0].reference()) || stored.contains(&file[0].sha256.to_string()),
             "{what}: {stored}"
         );
         assert!(!stored.contains("the bytes"), "{what}: {stored}");
-        assert_ends(&what, &adapter.deliver(&wire, &key()).await, ends);
+        assert_ends(&what, &adapter.deliver(&request, &key()).await, ends);
         let heard = || stage.heard().iter().filter(|line| *line != "QUIT").count();
         let before = heard();
         std::fs::remove_dir_all(stage.files()).unwrap();
         let other = PartKey("1".repeat(32));
-        let ended = adapter.deliver(&wire, &other).await;
+        let ended = adapter.deliver(&request, &other).await;
         assert_ends(&format!("{what}, its file is gone"), &ended, Ends::Refused("any more"));
         assert_eq!(heard(), before, "{what}");
     }

@@ -6,7 +6,7 @@ use super::{
     Contract, all,
     stage::{Script, Stage},
 };
-use crate::channels::{Adapter, http::double::Reply, identity::Spelling};
+use crate::channels::{Adapter, http::mock::Reply, identity::Spelling};
 
 /// Addresses that are one person or place.
 pub(in crate::channels) struct Alike {

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::{
     Case, Contract, Ends, Scene, all,
-    claims::{deeds, nowhere},
+    claims::{nowhere, operations},
     stage::Stage,
 };
 use crate::channels::{
-    Act, Adapter, IdScope, Letter, Located,
-    sample::{act, letter, part},
+    Adapter, IdScope, Located, OperationRequest, OutgoingPart,
+    sample::{op, outgoing, part},
 };
 
 const THREAD: &str = "1700000000123456789";
@@ -21,10 +21,19 @@ const THREAD: &str = "1700000000123456789";
 /// Every request of a channel that names its message, if it has any.
 fn requests(contract: &Contract, adapter: &dyn Adapter, thread: Option<&str>) -> Vec<Value> {
     let (can, text) = (adapter.capabilities(), part("New"));
-    let answered = Letter { reply_to: Some(contract.message), thread, ..letter(contract.address, &text) };
+    let answered =
+        OutgoingPart { reply_to: Some(contract.message), thread, ..outgoing(contract.address, &text) };
     let mut requests: Vec<Value> = can.replies.then(|| adapter.compose(&answered)).into_iter().collect();
-    for deed in deeds(contract).iter().filter(|deed| deed.message().is_some() && can.does(deed.action())) {
-        requests.extend(adapter.act(&Act { thread, ..act(contract.address, deed, Some(&text)) }));
+    for operation in operations(contract)
+        .iter()
+        .filter(|operation| operation.message().is_some() && can.does(operation.action()))
+    {
+        requests.extend(
+            adapter.compose_operation(&OperationRequest {
+                thread,
+                ..op(contract.address, operation, Some(&text))
+            }),
+        );
     }
     requests
 }
@@ -60,7 +69,7 @@ async fn a_platform_that_can_be_asked_says_where_a_message_is_and_where_it_is_no
                 Scene::Plays(script, ends) => (script, ends),
                 Scene::Never(why) => {
                     let told = nowhere(contract).locate(contract.address, contract.message).await;
-                    assert_eq!(told, Ok(Located::NotTold), "{what}: {why}");
+                    assert_eq!(told, Ok(Located::CallbackRefused), "{what}: {why}");
                     continue;
                 }
             };
@@ -82,7 +91,7 @@ async fn a_platform_that_can_be_asked_says_where_a_message_is_and_where_it_is_no
 async fn who_cannot_be_asked_now_says_neither() {
     for contract in all() {
         let told = nowhere(contract).locate(contract.address, contract.message).await;
-        assert!(matches!(told, Err(_) | Ok(Located::NotTold)), "{}: {told:?}", contract.name());
+        assert!(matches!(told, Err(_) | Ok(Located::CallbackRefused)), "{}: {told:?}", contract.name());
     }
 }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 pub(super) use self::identities::Alike;
 use self::stage::{Script, Stage};
-use super::{Adapter, http::double::Reply};
+use super::{Adapter, http::mock::Reply};
 use crate::message::action::Action;
 
 /// One way to one platform.
@@ -81,7 +81,7 @@ pub(super) enum Case {
     /// It takes one with a file.
     File,
     /// It does this, and says so.
-    Deed(Action),
+    Operation(Action),
     /// Too much, says when: in seven seconds.
     Limited,
     /// Too much, does not say when.
@@ -167,7 +167,7 @@ pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case)
         Case::Malformed => (vec![HALF], Ends::Unknown),
         Case::Nameless => (vec![Reply::Says(200, "", "{}")], Ends::Unknown),
         Case::Endless => (vec![Reply::Endless], Ends::Unknown),
-        Case::File | Case::Deed(_) | Case::Removed => return Scene::Never(UNCLAIMED),
+        Case::File | Case::Operation(_) | Case::Removed => return Scene::Never(UNCLAIMED),
         Case::Located | Case::Missing => return Scene::Never(NOT_TOLD),
         Case::Refused | Case::Replaced | Case::Ready | Case::NotReady => {
             panic!("what the platform says in the case {case:?} is for its contract to say")

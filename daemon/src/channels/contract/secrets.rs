@@ -7,7 +7,7 @@ use super::{
 };
 use crate::channels::{
     Failure,
-    sample::{key, letter, part},
+    sample::{key, outgoing, part},
 };
 
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn a_secret_that_is_refused_is_named_and_not_shown() {
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
         let part = part("Hello");
-        let ended = adapter.deliver(&adapter.compose(&letter(contract.address, &part)), &key()).await;
+        let ended = adapter.deliver(&adapter.compose(&outgoing(contract.address, &part)), &key()).await;
         assert_ends(&contract.name(), &ended, ends);
     }
 }
@@ -28,12 +28,12 @@ async fn a_secret_that_was_replaced_is_read_when_the_old_one_is_refused() {
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
         let part = part("Hello");
-        let wire = adapter.compose(&letter(contract.address, &part));
+        let request = adapter.compose(&outgoing(contract.address, &part));
         stage.write_secret(contract, Age::New);
-        let refused = adapter.deliver(&wire, &key()).await;
+        let refused = adapter.deliver(&request, &key()).await;
         assert!(matches!(refused, Err(Failure::Retry(_))), "{name}: {refused:?}");
         assert!(!format!("{refused:?}").contains(NEEDLE), "{name}: {refused:?}");
-        assert_ends(&name, &adapter.deliver(&wire, &key()).await, ends);
+        assert_ends(&name, &adapter.deliver(&request, &key()).await, ends);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The contracts of the channels that have no folder.
 
 use super::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, plays, stage::Script, usual};
-use crate::channels::http::double::Reply;
+use crate::channels::http::mock::Reply;
 
 /// Of the hub's own inbox, of webhooks and of ntfy.
 pub(super) const CONTRACTS: &[Contract] = &[
@@ -59,7 +59,7 @@ fn local(case: Case) -> Scene {
     match case {
         Case::Text | Case::File => Scene::Plays(Script::Hub, Ends::Sent("local:1")),
         Case::Parts(_) | Case::Ready => Scene::Plays(Script::Hub, Ends::Sent("")),
-        Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
+        Case::Operation(_) | Case::Removed => Scene::Never(UNCLAIMED),
         _ => Scene::Never("it is a row in the hub's own database, and nobody is asked for it"),
     }
 }

@@ -21,8 +21,8 @@ use crate::{
         account::Opening,
         discord::{self, Step},
         email,
-        house::{House, Unavailable},
-        http::double::{Double, Reply, http, nobody},
+        http::mock::{Mock, Reply, http, nobody},
+        hub_handle::{HubHandle, Unavailable},
         registry,
     },
     message::{
@@ -38,7 +38,7 @@ pub(in crate::channels) enum Script {
     /// Speaks HTTP.
     Http(Vec<Reply>),
     /// Speaks SMTP, and goes along with all but this.
-    Smtp(&'static [(&'static str, email::double::Deed)]),
+    Smtp(&'static [(&'static str, email::mock::Step)]),
     /// Keeps a connection open over which it goes so, with whoever has this token.
     Gateway(&'static str, &'static [Step]),
     /// A program, as a shell reads it.
@@ -50,9 +50,9 @@ pub(in crate::channels) enum Script {
 }
 
 enum Platform {
-    Http(Double, usize),
-    Smtp(email::double::Double),
-    Gateway(discord::Double),
+    Http(Mock, usize),
+    Smtp(email::mock::Mock),
+    Gateway(discord::Mock),
     Program,
     Other,
 }
@@ -73,19 +73,19 @@ impl Stage {
         let store = Store::open(&folder.path().join("data")).unwrap();
         let (platform, port) = match script {
             Script::Http(script) => {
-                let (answers, double) = (script.len(), Double::start(&script));
-                let port = double.port;
-                (Platform::Http(double, answers), port)
+                let (answers, mock) = (script.len(), Mock::start(&script));
+                let port = mock.port;
+                (Platform::Http(mock, answers), port)
             }
             Script::Smtp(script) => {
-                let double = email::double::Double::upgrading(script);
-                let port = double.port;
-                (Platform::Smtp(double), port)
+                let mock = email::mock::Mock::upgrading(script);
+                let port = mock.port;
+                (Platform::Smtp(mock), port)
             }
             Script::Gateway(token, script) => {
-                let double = discord::Double::start(token, &[script]);
-                let port = double.port;
-                (Platform::Gateway(double), port)
+                let mock = discord::Mock::start(token, &[script]);
+                let port = mock.port;
+                (Platform::Gateway(mock), port)
             }
             Script::Program(lines) => {
                 let program = folder.path().join("program");
@@ -165,9 +165,9 @@ impl Stage {
     /// What the platform heard.
     pub(crate) fn heard(&self) -> Vec<String> {
         match &self.platform {
-            Platform::Http(double, _) => double.heard(),
-            Platform::Smtp(double) => double.heard(),
-            Platform::Gateway(double) => double.heard(3).iter().map(Value::to_string).collect(),
+            Platform::Http(mock, _) => mock.heard(),
+            Platform::Smtp(mock) => mock.heard(),
+            Platform::Gateway(mock) => mock.heard(3).iter().map(Value::to_string).collect(),
             Platform::Program | Platform::Other => lines(&self.folder.path().join("log")),
         }
     }
@@ -175,8 +175,8 @@ impl Stage {
     /// Waits until the platform has heard all that its script is about.
     pub(super) async fn has_heard_all(&self) {
         let all = || match &self.platform {
-            Platform::Http(double, answers) => double.heard().len() >= *answers,
-            Platform::Smtp(double) => double.heard().iter().any(|line| line == "."),
+            Platform::Http(mock, answers) => mock.heard().len() >= *answers,
+            Platform::Smtp(mock) => mock.heard().iter().any(|line| line == "."),
             // What it does before a message, it answers.
             Platform::Program => {
                 let asked = lines(&self.folder.path().join("program.asked"));
@@ -197,7 +197,7 @@ impl Stage {
 struct Empty;
 
 #[async_trait]
-impl House for Empty {
+impl HubHandle for Empty {
     async fn newest(&self, _action: Action) -> Option<Value> {
         None
     }

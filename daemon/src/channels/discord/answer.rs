@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::said::said;
+use super::refusal::said;
 use crate::channels::{
     http::{Answer, Reader, Verdict, quota},
     limits::Scope,
@@ -39,15 +39,15 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict 
             let global = answer.body["global"].as_bool().unwrap_or(!answer.body.is_object());
             let body = answer.body["retry_after"].as_f64().and_then(seconds);
             let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
-            reader.judge(&answer, &said, if global { Scope::Account } else { Scope::Chat })
+            reader.classify(&answer, &said, if global { Scope::Account } else { Scope::Chat })
         }
         _ if answer.body["code"] == OVERLOADED => {
             Verdict::Retry(format!("Discord answered {}", reader.words(&said)))
         }
         400..=499 if said.is_empty() => {
-            reader.judge(answer, "which is not how Discord speaks; check base_url", Scope::Chat)
+            reader.classify(answer, "which is not how Discord speaks; check base_url", Scope::Chat)
         }
-        _ => reader.judge(answer, &said, Scope::Chat),
+        _ => reader.classify(answer, &said, Scope::Chat),
     }
 }
 

@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{UNKNOWN_MEMBER, UNKNOWN_MESSAGE, made, verdict},
+    conversations::{Places, kind},
     forms, media,
-    places::{Places, kind},
+    request::{Request, StoredRequest},
     target, voice,
-    wire::{Request, Wire},
 };
 use crate::{
     channels::{
@@ -59,65 +59,70 @@ impl Client {
     }
 
     /// Performs a request; the id of what it made, or of what it was about.
-    pub(super) async fn deliver(&self, wire: Wire, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
-        match &wire.request {
+    pub(super) async fn deliver(
+        &self,
+        request: StoredRequest,
+        key: &PartKey,
+        kept: &Kept,
+    ) -> Result<String, Failure> {
+        match &request.request {
             Request::Message { body } => {
                 // Whatever can be wrong with the files is found before anything is asked or sent.
-                let files = media::open(&wire.files, kept).await?;
-                let channel = self.channel(&wire).await?;
-                self.takes(&wire, &files).await?;
+                let files = media::open(&request.files, kept).await?;
+                let channel = self.channel(&request).await?;
+                self.takes(&request, &files).await?;
                 let (mut body, mut files) = (with_nonce(body, key), files);
-                forms::named(&mut body, wire.forms.len(), key);
-                if wire.voice
+                forms::named(&mut body, request.forms.len(), key);
+                if request.voice
                     && let [_] = files.as_slice()
                 {
                     let (file, length) = media::length(files.remove(0)).await?;
                     files.push(file);
                     length.into_iter().for_each(|length| make_voice(&mut body, length));
                 }
-                self.post(&channel, &body, &wire, files).await
+                self.post(&channel, &body, &request, files).await
             }
             Request::Thread { name, message, first } => {
-                self.thread(&wire, name, message.as_deref(), first.as_ref(), key).await
+                self.thread(&request, name, message.as_deref(), first.as_ref(), key).await
             }
             Request::React { message, emoji, remove } => {
                 // An address has no place for these.
                 if emoji.is_empty() || emoji.chars().all(|c| c == '.') {
                     return Err(Failure::Permanent("a reaction needs an emoji".into()));
                 }
-                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
+                let (message, channel) = (id("message", message)?, self.channel(&request).await?);
                 let method = if *remove { Method::DELETE } else { Method::PUT };
                 let path = ["channels", &channel, "messages", &message, "reactions", emoji, "@me"];
                 self.perform(self.request(method, &path)).await.map(|_| message.clone())
             }
             Request::Edit { message, body } => {
-                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
+                let (message, channel) = (id("message", message)?, self.channel(&request).await?);
                 let path = ["channels", &channel, "messages", &message];
                 self.perform(self.request(Method::PATCH, &path).json(body)).await.map(|_| message.clone())
             }
             Request::Delete { message } => {
-                let (message, channel) = (id("message", message)?, self.channel(&wire).await?);
+                let (message, channel) = (id("message", message)?, self.channel(&request).await?);
                 let path = ["channels", &channel, "messages", &message];
                 self.remove(self.request(Method::DELETE, &path), UNKNOWN_MESSAGE, key).await.map(|()| message)
             }
-            Request::Pin { message } => self.pin(&wire, Method::PUT, message).await,
-            Request::Unpin { message } => self.pin(&wire, Method::DELETE, message).await,
+            Request::Pin { message } => self.pin(&request, Method::PUT, message).await,
+            Request::Unpin { message } => self.pin(&request, Method::DELETE, message).await,
             Request::Timeout { user, seconds } => {
                 let (user, until) = (id("person", user)?, until(*seconds)?);
-                let guild = self.guild(&wire.to).await?;
-                let request = self.because(&wire, Method::PATCH, &["guilds", &guild, "members", &user]);
+                let guild = self.guild(&request.to).await?;
+                let builder = self.because(&request, Method::PATCH, &["guilds", &guild, "members", &user]);
                 let body = json!({"communication_disabled_until": until});
-                self.perform(request.json(&body)).await.map(|_| user.clone())
+                self.perform(builder.json(&body)).await.map(|_| user.clone())
             }
             Request::Kick { user } => {
-                let (user, guild) = (id("person", user)?, self.guild(&wire.to).await?);
-                let request = self.because(&wire, Method::DELETE, &["guilds", &guild, "members", &user]);
-                self.remove(request, UNKNOWN_MEMBER, key).await.map(|()| user)
+                let (user, guild) = (id("person", user)?, self.guild(&request.to).await?);
+                let builder = self.because(&request, Method::DELETE, &["guilds", &guild, "members", &user]);
+                self.remove(builder, UNKNOWN_MEMBER, key).await.map(|()| user)
             }
             Request::Ban { user } => {
-                let (user, guild) = (id("person", user)?, self.guild(&wire.to).await?);
-                let request = self.because(&wire, Method::PUT, &["guilds", &guild, "bans", &user]);
-                self.perform(request.json(&json!({}))).await.map(|_| user.clone())
+                let (user, guild) = (id("person", user)?, self.guild(&request.to).await?);
+                let builder = self.because(&request, Method::PUT, &["guilds", &guild, "bans", &user]);
+                self.perform(builder.json(&json!({}))).await.map(|_| user.clone())
             }
             // It goes over the account's other connection, where there is one.
             Request::Presence { .. } => Err(Failure::Permanent(
@@ -131,16 +136,16 @@ impl Client {
         &self,
         channel: &str,
         body: &Map<String, Value>,
-        wire: &Wire,
+        request: &StoredRequest,
         files: Vec<crate::files::kept::Checked>,
     ) -> Result<String, Failure> {
-        let request = self.request(Method::POST, &["channels", channel, "messages"]);
+        let builder = self.request(Method::POST, &["channels", channel, "messages"]);
         let answer = if files.is_empty() {
-            self.perform(request.json(body)).await?
+            self.perform(builder.json(body)).await?
         } else {
             let longest = Http::longest(files.iter().map(|file| file.size).sum());
-            let form = media::form(body, &wire.files, files)?;
-            self.perform_within(request.multipart(form), longest).await?
+            let form = media::form(body, &request.files, files)?;
+            self.perform_within(builder.multipart(form), longest).await?
         };
         self.made(&answer)
     }
@@ -148,14 +153,14 @@ impl Client {
     /// <https://docs.discord.com/developers/resources/channel#start-thread-from-message> and the two after it.
     async fn thread(
         &self,
-        wire: &Wire,
+        request: &StoredRequest,
         name: &str,
         message: Option<&str>,
         first: Option<&Map<String, Value>>,
         key: &PartKey,
     ) -> Result<String, Failure> {
         let message = message.map(|message| id("message", message)).transpose()?;
-        let channel = self.conversation(&wire.to).await?;
+        let channel = self.conversation(&request.to).await?;
         let (path, body) = match message {
             Some(message) => {
                 let path = ["channels", &channel, "messages", &message, "threads"].map(str::to_owned);
@@ -166,9 +171,9 @@ impl Client {
                 let of = |kind: u64| json!({"name": name, "type": kind});
                 match (self.place(&channel).await?.kind, first) {
                     (kind::FORUM | kind::MEDIA, Some(first)) => {
-                        let request = self.request(Method::POST, &["channels", &channel, "threads"]);
+                        let builder = self.request(Method::POST, &["channels", &channel, "threads"]);
                         let body = json!({"name": name, "message": first});
-                        return self.made(&self.perform(request.json(&body)).await?);
+                        return self.made(&self.perform(builder.json(&body)).await?);
                     }
                     (kind::FORUM | kind::MEDIA, None) => {
                         let why = "a post in a forum needs a text: send the thread with a message";
@@ -182,7 +187,7 @@ impl Client {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let thread = self.made(&self.perform(self.request(Method::POST, &path).json(&body)).await?)?;
         let Some(first) = first else { return Ok(thread) };
-        match self.post(&thread, &with_nonce(first, key), wire, vec![]).await {
+        match self.post(&thread, &with_nonce(first, key), request, vec![]).await {
             Ok(_) => Ok(thread),
             // What follows a thread cannot be done again without making another one.
             Err(Failure::Unknown(why)) => {
@@ -195,10 +200,10 @@ impl Client {
     }
 
     /// <https://docs.discord.com/developers/resources/message#pin-message>.
-    async fn pin(&self, wire: &Wire, method: Method, message: &str) -> Result<String, Failure> {
-        let (message, channel) = (id("message", message)?, self.channel(wire).await?);
+    async fn pin(&self, request: &StoredRequest, method: Method, message: &str) -> Result<String, Failure> {
+        let (message, channel) = (id("message", message)?, self.channel(request).await?);
         let path = ["channels", &channel, "messages", "pins", &message];
-        self.perform(self.because(wire, method, &path)).await.map(|_| message.clone())
+        self.perform(self.because(request, method, &path)).await.map(|_| message.clone())
     }
 
     /// Who the bot is, or why it cannot send.
@@ -210,7 +215,7 @@ impl Client {
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.judge(&answer).to_string());
+            return Err(self.classify(&answer).to_string());
         }
         match (answer.body["username"].as_str(), answer.body["id"].as_str()) {
             (Some(name), Some(id)) => Ok(self.http.words(&format!("{name} ({id})"))),
@@ -228,11 +233,11 @@ impl Client {
     }
 
     /// The same with a reason for the server's audit log.
-    fn because(&self, wire: &Wire, method: Method, path: &[&str]) -> RequestBuilder {
-        let request = self.request(method, path);
-        match &wire.reason {
-            Some(reason) => request.header("X-Audit-Log-Reason", encoded(reason)),
-            None => request,
+    fn because(&self, request: &StoredRequest, method: Method, path: &[&str]) -> RequestBuilder {
+        let builder = self.request(method, path);
+        match &request.reason {
+            Some(reason) => builder.header("X-Audit-Log-Reason", encoded(reason)),
+            None => builder,
         }
     }
 
@@ -240,7 +245,7 @@ impl Client {
     async fn remove(&self, request: RequestBuilder, unknown: u64, key: &PartKey) -> Result<(), Failure> {
         let (gone, ended) = match self.http.ask(request).await {
             Ok(answer) if answer.status.is_success() => (false, Ok(())),
-            Ok(answer) => (answer.body["code"] == unknown, Err(self.judge(&answer))),
+            Ok(answer) => (answer.body["code"] == unknown, Err(self.classify(&answer))),
             Err(silence) => (false, Err(silence.into())),
         };
         self.removals.settle(key, gone, ended).map(drop)
@@ -252,7 +257,7 @@ impl Client {
 
     async fn perform_within(&self, request: RequestBuilder, longest: Duration) -> Result<Value, Failure> {
         let answer = self.http.ask_within(request, longest).await?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer)) }
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer)) }
     }
 
     /// Asks something that changes nothing that anybody sees.
@@ -261,10 +266,10 @@ impl Client {
         if answer.status.is_success() {
             return Ok(answer.body);
         }
-        Err(self.judge(&answer).harmless())
+        Err(self.classify(&answer).harmless())
     }
 
-    fn judge(&self, answer: &Answer) -> Failure {
+    fn classify(&self, answer: &Answer) -> Failure {
         self.http.settle(verdict(&self.http.reader(), answer))
     }
 

@@ -4,7 +4,7 @@ use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Script, usual},
         discord::Step,
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -16,7 +16,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         way: "with its Gateway",
         settings: |stage| format!("{}\ngateway = true", (BOT.settings)(stage)),
         scene: |case| match case {
-            Case::Deed(Action::SetPresence) => {
+            Case::Operation(Action::SetPresence) => {
                 Scene::Plays(Script::Gateway("MTk4.hush_Old", CONNECTION), Ends::Sent("1986"))
             }
             _ => scene(case),
@@ -77,12 +77,14 @@ fn scene(case: Case) -> Scene {
         Case::NotReady => plays([REJECTED], Ends::Refused("bot token rejected")),
         Case::File => plays([CHANNEL, SENT], Ends::Sent("1001")),
         Case::Removed => plays([CHANNEL, Reply::Close, GONE, GONE], Ends::Sent("1001")),
-        Case::Deed(Action::Thread) => {
+        Case::Operation(Action::Thread) => {
             plays([CHANNEL, Reply::Says(201, "", r#"{"id":"31"}"#)], Ends::Sent("31"))
         }
-        Case::Deed(Action::Poll) => plays([CHANNEL, SENT], Ends::Sent("1001")),
-        Case::Deed(Action::Timeout | Action::Kick | Action::Ban) => plays([CHANNEL, DONE], Ends::Sent("99")),
-        Case::Deed(_) => plays([CHANNEL, DONE], Ends::Sent("1001")),
+        Case::Operation(Action::Poll) => plays([CHANNEL, SENT], Ends::Sent("1001")),
+        Case::Operation(Action::Timeout | Action::Kick | Action::Ban) => {
+            plays([CHANNEL, DONE], Ends::Sent("99"))
+        }
+        Case::Operation(_) => plays([CHANNEL, DONE], Ends::Sent("1001")),
         _ => usual(&[CHANNEL], SENT, "1001", case),
     }
 }

@@ -12,9 +12,9 @@ use std::{collections::BTreeMap, time::Duration};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use super::{client::Client, target, wire::Wire};
+use super::{client::Client, request::StoredRequest, target};
 use crate::{
-    channels::{PartKey, house::House},
+    channels::{PartKey, hub_handle::HubHandle},
     message::form::{Entry, Form, Taken},
 };
 
@@ -132,18 +132,21 @@ impl Interaction {
     }
 
     /// Answers it.
-    pub(super) async fn answer(self, client: &Client, house: &dyn House) {
-        let Ok(wire) = house.request(&self.key).await else {
+    pub(super) async fn answer(self, client: &Client, hub: &dyn HubHandle) {
+        let Ok(request) = hub.request(&self.key).await else {
             // Nobody can say whether there is such a form: Discord tells the person that nothing came of it.
             return;
         };
-        let forms = wire.and_then(|wire| Wire::read(&wire).ok()).map(|wire| wire.forms).unwrap_or_default();
+        let forms = request
+            .and_then(|request| StoredRequest::read(&request).ok())
+            .map(|request| request.forms)
+            .unwrap_or_default();
         let answer = match (forms.into_iter().nth(self.form), self.kind) {
             (None, _) => say("This form has expired."),
             (Some(form), PRESSED) => {
                 json!({"type": callback::FORM, "data": modal(&form, &id(&self.key, self.form))})
             }
-            (Some(form), _) => match house.entered(&self.key, &self.id, self.entry(&form)).await {
+            (Some(form), _) => match hub.entered(&self.key, &self.id, self.entry(&form)).await {
                 // The same event may come twice.
                 Ok(Taken::Now | Taken::Before) => json!({"type": callback::TAKEN}),
                 Ok(Taken::Full) => say("This form takes no more answers."),
@@ -151,9 +154,9 @@ impl Interaction {
             },
         };
         let path = ["interactions", &self.id, &self.token, "callback"];
-        let request = client.request(Method::POST, &path).json(&answer);
+        let builder = client.request(Method::POST, &path).json(&answer);
         // Its error has the address in it, and so the token.
-        match client.http.ask_within(request, IN_TIME).await {
+        match client.http.ask_within(builder, IN_TIME).await {
             Ok(answer) if answer.status.is_success() => {}
             Ok(answer) => tracing::warn!(status = answer.status.as_u16(), "Discord took no answer to a form"),
             Err(_) => tracing::warn!("Discord did not hear the answer to a form"),

@@ -13,8 +13,8 @@ use reqwest::Method;
 
 use super::{
     client::Client,
-    places::{lock, remember},
-    wire::Wire,
+    conversations::{lock, remember},
+    request::StoredRequest,
 };
 use crate::{channels::Failure, files::kept::Checked, message::attachment::Attachment};
 
@@ -40,15 +40,16 @@ impl Client {
     }
 
     /// Makes sure that the server of a message takes its files.
-    pub(super) async fn takes(&self, wire: &Wire, files: &[Checked]) -> Result<(), Failure> {
+    pub(super) async fn takes(&self, request: &StoredRequest, files: &[Checked]) -> Result<(), Failure> {
         if files.iter().all(|file| file.size <= USUAL) {
             return Ok(());
         }
-        let largest = match wire.to.starts_with('@') {
+        let largest = match request.to.starts_with('@') {
             true => USUAL,
-            false => self.largest(&self.guild(&wire.to).await?).await?,
+            false => self.largest(&self.guild(&request.to).await?).await?,
         };
-        let named = wire.files.iter().map(|file| file.name.as_str()).zip(files.iter().map(|file| file.size));
+        let named =
+            request.files.iter().map(|file| file.name.as_str()).zip(files.iter().map(|file| file.size));
         too_large(named, largest).map_or(Ok(()), |why| Err(Failure::Permanent(why)))
     }
 

@@ -12,27 +12,27 @@
 //! what people press and fill in: a form to fill in (a modal) is Discord's answer to a press on a button, which a message brings
 //! ([`forms`]).
 //!
-//! Read `wire` first: it is what a message becomes.
+//! Read `request` first: it is what a message becomes.
 
 pub(super) mod answer;
 mod card;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
-#[cfg(test)]
-mod dialogue;
+mod conversations;
 mod forms;
 mod gateway;
 mod limits;
 mod media;
-mod places;
-mod said;
+mod refusal;
+mod request;
+#[cfg(test)]
+mod scenarios;
 mod target;
 mod voice;
-mod wire;
 
 #[cfg(test)]
-pub(super) use self::gateway::double::{Double, Step};
+pub(super) use self::gateway::mock::{Mock, Step};
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,15 +44,15 @@ use serde_json::Value;
 use self::{
     client::Client,
     gateway::{Gateway, Tempo},
-    wire::{Manners, Request, Wire},
+    request::{Request, SendOptions, StoredRequest},
 };
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest, OutgoingPart,
+    PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
-    house::House,
     http::{base::Base, token::Token},
+    hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
@@ -102,7 +102,7 @@ const REST: Capabilities = Capabilities {
     actions: WITH_STATUS.split_at(WITH_STATUS.len() - 1).0,
     // <https://docs.discord.com/developers/components/reference#action-row> and `#button`.
     buttons: Some(ButtonRules {
-        rows: wire::MAX_ROWS,
+        rows: request::MAX_ROWS,
         per_row: 5,
         in_all: 25,
         text: 80,
@@ -113,7 +113,13 @@ const REST: Capabilities = Capabilities {
     }),
     forms: Err(NO_FORMS),
     // Each takes a row (`#string-select`).
-    selects: Some(SelectRules { in_all: wire::MAX_ROWS, options: 25, text: 100, id: 100, placeholder: 150 }),
+    selects: Some(SelectRules {
+        in_all: request::MAX_ROWS,
+        options: 25,
+        text: 100,
+        id: 100,
+        placeholder: 150,
+    }),
     // <https://docs.discord.com/developers/resources/poll#poll-create-request-object> and `#poll-media-object`.
     polls: Some(PollRules {
         options: 10,
@@ -121,11 +127,11 @@ const REST: Capabilities = Capabilities {
         option: 55,
         unit: Unit::CodePoints,
         multiple: true,
-        seconds: wire::MAX_POLL_HOURS * 3600,
+        seconds: request::MAX_POLL_HOURS * 3600,
         anonymous: false,
         stand_in: None,
     }),
-    thread_name: wire::MAX_THREAD_NAME,
+    thread_name: request::MAX_THREAD_NAME,
     cards: Some(CardRules { what: "embeds", max_bytes: card::MAX_BYTES, check: card::check }),
     instead: &[
         (
@@ -193,7 +199,7 @@ fn default_base() -> String {
 struct Discord {
     client: Client,
     kept: Kept,
-    manners: Manners,
+    options: SendOptions,
     gateway: Option<Gateway>,
 }
 
@@ -218,7 +224,10 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     Ok(Arc::new(Discord {
         kept: Kept::of(&opening.store),
         client: Client::new(opening.http, base, token),
-        manners: Manners { previews: settings.link_previews, mention_answered: settings.mention_answered },
+        options: SendOptions {
+            previews: settings.link_previews,
+            mention_answered: settings.mention_answered,
+        },
         gateway: settings.gateway.then(|| Gateway::new(opening.account, Tempo::USUAL)),
     }))
 }
@@ -255,12 +264,12 @@ impl Adapter for Discord {
         IdScope::Thread
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        if let Some(why) = wire::alike(letter.extras) {
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        if let Some(why) = request::alike(outgoing.extras) {
             return super::refused(&why);
         }
-        let wire = wire::compose(letter, self.manners);
-        if !wire.forms.is_empty() {
+        let request = request::compose(outgoing, self.options);
+        if !request.forms.is_empty() {
             match &self.gateway {
                 // It was taken when there was a connection, and none is there any more.
                 None => return super::refused(NO_FORMS),
@@ -271,46 +280,46 @@ impl Adapter for Discord {
                 }
             }
         }
-        let rows = letter.extras.buttons.len() + letter.extras.selects.len();
-        if rows > wire::MAX_ROWS {
+        let rows = outgoing.extras.buttons.len() + outgoing.extras.selects.len();
+        if rows > request::MAX_ROWS {
             return super::refused(
                 "buttons and lists share five rows on Discord, of which each list takes one",
             );
         }
-        if let Some(why) = wire.forms.iter().find_map(forms::unfit) {
+        if let Some(why) = request.forms.iter().find_map(forms::unfit) {
             return super::refused(&why);
         }
-        if let Some(why) = self.client.too_large_for(letter.address, letter.files) {
+        if let Some(why) = self.client.too_large_for(outgoing.address, outgoing.files) {
             return super::refused(&why);
         }
-        wire.stored()
+        request.stored()
     }
 
-    fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
+    fn joins_album(&self, files: &[Attachment], file: &Attachment) -> bool {
         // "up to ten" (<https://docs.discord.com/developers/reference#uploading-files>); a voice message has one alone.
         files.len() < 10 && !file.voice && !files.iter().any(|file| file.voice)
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        let wire = wire::act(act, self.manners)?;
-        (self.gateway.is_some() || wire.presence().is_none()).then(|| wire.stored())
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        let request = request::compose_operation(op, self.options)?;
+        (self.gateway.is_some() || request.presence().is_none()).then(|| request.stored())
     }
 
-    fn refusal(&self, wire: &Value) -> Option<String> {
-        let unfit = || Wire::read(wire).ok()?.unfit();
-        wire["refused"].as_str().map(str::to_owned).or_else(unfit)
+    fn refusal(&self, request: &Value) -> Option<String> {
+        let unfit = || StoredRequest::read(request).ok()?.unfit();
+        request["refused"].as_str().map(str::to_owned).or_else(unfit)
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        let wire = Wire::read(wire)?;
-        match (&self.gateway, wire.presence()) {
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        let request = StoredRequest::read(request)?;
+        match (&self.gateway, request.presence()) {
             (Some(gateway), Some(presence)) => gateway.set(presence).await,
-            _ => self.client.deliver(wire, key, &self.kept).await,
+            _ => self.client.deliver(request, key, &self.kept).await,
         }
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        match Wire::read(wire).map(|wire| wire.request) {
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        match StoredRequest::read(request).map(|request| request.request) {
             Ok(Request::Message { .. }) => Redelivery::Keyed(NONCE),
             // A thread has no nonce.
             Ok(Request::Thread { .. }) | Err(_) => Redelivery::Never,
@@ -318,11 +327,11 @@ impl Adapter for Discord {
         }
     }
 
-    async fn listen(&self, house: &dyn House) {
+    async fn listen(&self, hub: &dyn HubHandle) {
         let Some(gateway) = &self.gateway else { return };
-        let last = house.newest(Action::SetPresence).await;
-        let presence = last.and_then(|wire| Wire::read(&wire).ok()?.presence());
-        gateway.keep(&self.client, house, presence).await;
+        let last = hub.newest(Action::SetPresence).await;
+        let presence = last.and_then(|request| StoredRequest::read(&request).ok()?.presence());
+        gateway.keep(&self.client, hub, presence).await;
     }
 
     async fn leave(&self) {
@@ -347,7 +356,7 @@ mod tests {
 
     #[test]
     fn user_before_an_id_means_a_person() {
-        let discord = dialogue::discord(1, crate::settings::secret::Secret::from("t"));
+        let discord = scenarios::discord(1, crate::settings::secret::Secret::from("t"));
         assert_eq!(discord.resolve_person("42").unwrap(), "@42");
         assert_eq!(discord.resolve_person("@42").unwrap(), "@42");
     }

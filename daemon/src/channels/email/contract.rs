@@ -1,6 +1,6 @@
 //! What a mail server says in each case of the contract.
 
-use super::double::{AUTHORITY, Deed};
+use super::mock::{AUTHORITY, Step};
 use crate::channels::contract::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
 
 /// Of an account.
@@ -34,27 +34,27 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
 
 fn scene(case: Case) -> Scene {
     const ID: &str = "<00112233445566778899aabbccddeeff@hub.test>";
-    let says = |script: &'static [(&'static str, Deed)], ends| Scene::Plays(Script::Smtp(script), ends);
+    let says = |script: &'static [(&'static str, Step)], ends| Scene::Plays(Script::Smtp(script), ends);
     const WRONG: &str = "535 5.7.8 AGh1YgBodXNoT2xk is wrong";
     match case {
         Case::Text | Case::Parts(_) | Case::File => says(&[], Ends::Sent(ID)),
-        Case::LimitedVaguely => says(&[("MAIL", Deed::Answer("451 4.7.1 too many"))], Ends::Retried),
-        Case::Trouble => says(&[(".", Deed::Answer("451 4.3.0 trouble"))], Ends::Retried),
+        Case::LimitedVaguely => says(&[("MAIL", Step::Answer("451 4.7.1 too many"))], Ends::Retried),
+        Case::Trouble => says(&[(".", Step::Answer("451 4.3.0 trouble"))], Ends::Retried),
         // RFC 5321 §3.8: "Service not available, closing transmission channel".
-        Case::Unavailable => says(&[("MAIL", Deed::Answer("421 4.3.2 shutting down"))], Ends::Retried),
+        Case::Unavailable => says(&[("MAIL", Step::Answer("421 4.3.2 shutting down"))], Ends::Retried),
         Case::Away => Scene::Plays(Script::Nobody, Ends::Retried),
-        Case::Closed => says(&[(".", Deed::Close)], Ends::Unknown),
-        Case::Silent => says(&[(".", Deed::Hang)], Ends::Unknown),
-        Case::Malformed => says(&[(".", Deed::Answer("what?"))], Ends::Unknown),
-        Case::Refused => says(&[("AUTH", Deed::Answer(WRONG))], Ends::Refused("check user and password")),
-        Case::Replaced => says(&[("AUTH PLAIN AGh1YgBodXNoT2xk", Deed::Answer(WRONG))], Ends::Sent(ID)),
+        Case::Closed => says(&[(".", Step::Close)], Ends::Unknown),
+        Case::Silent => says(&[(".", Step::Hang)], Ends::Unknown),
+        Case::Malformed => says(&[(".", Step::Answer("what?"))], Ends::Unknown),
+        Case::Refused => says(&[("AUTH", Step::Answer(WRONG))], Ends::Refused("check user and password")),
+        Case::Replaced => says(&[("AUTH PLAIN AGh1YgBodXNoT2xk", Step::Answer(WRONG))], Ends::Sent(ID)),
         Case::Ready => says(&[], Ends::Sent("")),
-        Case::NotReady => says(&[("AUTH", Deed::Answer(WRONG))], Ends::Refused("check user and password")),
+        Case::NotReady => says(&[("AUTH", Step::Answer(WRONG))], Ends::Refused("check user and password")),
         Case::Limited => Scene::Never("SMTP has no word for when to come back"),
         Case::Gateway => Scene::Never("the server that answers is the one that takes the mail"),
         Case::Nameless => Scene::Never("a mail has its id from the hub"),
         Case::Endless => Scene::Never("an answer that does not end is given up with its time, as silence is"),
-        Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
+        Case::Operation(_) | Case::Removed => Scene::Never(UNCLAIMED),
         Case::Located | Case::Missing => {
             Scene::Never("a server that takes mail tells nothing of mail that it took")
         }

@@ -5,19 +5,19 @@
 //! said in the clear: a server without TLS gets neither the password nor the mail.
 //!
 //! A mail is not split. What [`compose`](Adapter::compose) returns is the whole of it but `Date` and `Message-ID`,
-//! which [`wire`] adds, and the bytes of files, which [`content`] reads as the mail leaves: a message is one mail, its text
+//! which [`request`] adds, and the bytes of files, which [`content`] reads as the mail leaves: a message is one mail, its text
 //! first and its files behind it. Bounces, which arrive later and elsewhere, are no part of a delivery.
 
+mod classify;
 mod content;
 #[cfg(test)]
 pub(super) mod contract;
 #[cfg(test)]
-mod dialogue;
+pub(super) mod mock;
+mod request;
 #[cfg(test)]
-pub(super) mod double;
-mod judgement;
+mod scenarios;
 mod submission;
-mod wire;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -27,12 +27,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::{
-    submission::{Login, Pace, Security, Submission, trust},
-    wire::{Mail, Wire},
+    request::{Mail, Request},
+    submission::{Login, RateLimiter, Security, Submission, trust},
 };
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
+    Redelivery, TargetError,
     account::{OpenError, Opening},
     http::token::Token,
     identity::Spelling,
@@ -160,8 +160,8 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         .ca_file
         .map(|path| read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
     let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
-    let (host, security, pace) = (settings.host, settings.tls, Pace::default());
-    let submission = Submission { host, port, security, tls, hello, login, pace };
+    let (host, security, limiter) = (settings.host, settings.tls, RateLimiter::default());
+    let submission = Submission { host, port, security, tls, hello, login, limiter };
     Ok(Arc::new(Email { from, kept: Kept::of(&opening.store), submission }))
 }
 
@@ -191,19 +191,19 @@ impl Adapter for Email {
         IdScope::Conversation
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        serde_json::to_value(Wire::new(&self.from, letter)).expect("strings always have a JSON form")
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        serde_json::to_value(Request::new(&self.from, outgoing)).expect("strings always have a JSON form")
     }
 
-    fn refusal(&self, wire: &Value) -> Option<String> {
-        let unfit = || Wire::deserialize(wire).ok()?.unfit();
-        wire["refused"].as_str().map(str::to_owned).or_else(unfit)
+    fn refusal(&self, request: &Value) -> Option<String> {
+        let unfit = || Request::deserialize(request).ok()?.unfit();
+        request["refused"].as_str().map(str::to_owned).or_else(unfit)
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        let mail = Wire::deserialize(wire)
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        let mail = Request::deserialize(request)
             .map_err(|e| e.to_string())
-            .and_then(|wire| wire.mail(key))
+            .and_then(|request| request.mail(key))
             .map_err(|why| Failure::Permanent(format!("the stored mail cannot be sent: {why}")))?;
         let content = mail.content.open(&self.kept).await;
         let content = content.map_err(|error| Failure::Permanent(error.to_string()))?;
@@ -216,8 +216,8 @@ impl Adapter for Email {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        let door = self.submission.knock().await.map_err(|failure| NotReady(failure.to_string()))?;
-        Ok(format!("{} through {door}", self.from))
+        let endpoint = self.submission.knock().await.map_err(|failure| NotReady(failure.to_string()))?;
+        Ok(format!("{} through {endpoint}", self.from))
     }
 }
 

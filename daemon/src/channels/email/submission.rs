@@ -33,8 +33,8 @@ use tokio::{
 };
 
 use super::{
-    judgement::{Phase, judge, no_answer},
-    wire::Mail,
+    classify::{Phase, classify, no_answer},
+    request::Mail,
 };
 use crate::channels::{Failure, http::token::Token};
 
@@ -68,7 +68,7 @@ pub(super) struct Login {
 /// How long to wait. A delivery has at most seven steps and an answer, so it ends within 330 s, and within 240 s more
 /// where files go along.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct RateLimiter {
     /// For each of a host's addresses.
     pub(super) address: Duration,
     /// For each step.
@@ -78,7 +78,7 @@ pub(super) struct Pace {
     pub(super) answer: Duration,
 }
 
-impl Default for Pace {
+impl Default for RateLimiter {
     fn default() -> Self {
         Self {
             address: Duration::from_secs(10),
@@ -88,7 +88,7 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl RateLimiter {
     /// For the content and its answer, with so many bytes of files in it.
     fn with_files(&self, size: u64) -> Duration {
         self.answer + Duration::from_secs(size / UPLOAD_RATE).min(UPLOAD_LONGEST)
@@ -113,7 +113,7 @@ pub(super) struct Submission {
     pub(super) tls: TlsParameters,
     pub(super) hello: ClientId,
     pub(super) login: Option<Login>,
-    pub(super) pace: Pace,
+    pub(super) limiter: RateLimiter,
 }
 
 /// What a server must prove: its name, under the system's authorities or one of the person's own (PEM).
@@ -183,7 +183,7 @@ impl Submission {
             Security::Implicit => {
                 let greeting = AsyncSmtpConnection::connect_tokio1(
                     (self.host.as_str(), self.port),
-                    Some(self.pace.address),
+                    Some(self.limiter.address),
                     &self.hello,
                     Some(self.tls.clone()),
                     None,
@@ -218,7 +218,7 @@ impl Submission {
         let addresses: Vec<SocketAddr> =
             tokio::net::lookup_host((self.host.as_str(), self.port)).await?.collect();
         for address in addresses {
-            match timeout(self.pace.address, TcpStream::connect(address)).await {
+            match timeout(self.limiter.address, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => last = error,
                 Err(_) => {
@@ -255,7 +255,7 @@ impl Submission {
             dot.store(true, Ordering::Relaxed);
             None
         }));
-        let answer = self.pace.with_files(mail.content.files_size());
+        let answer = self.limiter.with_files(mail.content.files_size());
         let handed_over = timeout(answer, unless(&broken, connection.message_iter(content))).await;
         let result = match handed_over {
             Ok(Some(result)) => Ok(result),
@@ -272,7 +272,7 @@ impl Submission {
             }
             Ok(Ok(answer)) => format!("the answer was {}, which says neither yes nor no", answer.code()),
             Ok(Err(error)) => {
-                let failure = self.judge(Phase::Content, &error);
+                let failure = self.classify(Phase::Content, &error);
                 if error.status().is_some() || !dot.load(Ordering::Relaxed) {
                     return Passed { outcome: Err(failure), answered: error.status().is_some() };
                 }
@@ -295,20 +295,20 @@ impl Submission {
         phase: Phase,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, Failure> {
-        match timeout(self.pace.step, work).await {
-            Ok(result) => result.map_err(|error| self.judge(phase, &error)),
+        match timeout(self.limiter.step, work).await {
+            Ok(result) => result.map_err(|error| self.classify(phase, &error)),
             Err(_) => Err(Failure::Retry(format!(
                 "{} did not get past {phase} within {} s{}",
                 self.server(),
-                self.pace.step.as_secs(),
+                self.limiter.step.as_secs(),
                 no_answer(phase)
             ))),
         }
     }
 
-    fn judge(&self, phase: Phase, error: &(dyn std::error::Error + 'static)) -> Failure {
+    fn classify(&self, phase: Phase, error: &(dyn std::error::Error + 'static)) -> Failure {
         let password = self.login.as_ref().map(|login| login.password.now());
-        judge(&self.server(), phase, error, password.as_ref().map(|password| password.expose()))
+        classify(&self.server(), phase, error, password.as_ref().map(|password| password.expose()))
     }
 }
 

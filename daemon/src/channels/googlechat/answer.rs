@@ -47,7 +47,7 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer, webhook: bo
         (status, message) => format!("{status}: {message}{hint}"),
     };
     if answer.status != StatusCode::UNAUTHORIZED {
-        return reader.judge(answer, &words, Scope::Chat);
+        return reader.classify(answer, &words, Scope::Chat);
     }
     let what = if webhook { "webhook" } else { "access token" };
     Verdict::Token(format!("Google Chat refused the {what}: {}", reader.words(&words)))

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::message::deed::{Button, Poll, Press};
+use crate::message::operation::{Button, Poll, Press};
 
 /// The longest card, in bytes. A message has 32,000, of which its text may take half.
 pub(super) const MAX_BYTES: usize = 12_000;

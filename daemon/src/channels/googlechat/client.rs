@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use super::{
     answer::{created, refusal, verdict},
     key::{Replaceable, ServiceAccount},
+    request::Request,
     space,
-    wire::Wire,
 };
 use crate::{
     channels::{
@@ -37,12 +37,12 @@ const OR_FAIL: (&str, &str) = ("messageReplyOption", "REPLY_MESSAGE_OR_FAIL");
 /// An account's way to its spaces.
 pub(super) struct Client {
     http: Http,
-    pub(super) way: Way,
+    pub(super) way: Route,
     removals: Removals,
 }
 
 /// As whom it speaks.
-pub(super) enum Way {
+pub(super) enum Route {
     /// As an app.
     App {
         /// The API.
@@ -62,7 +62,7 @@ pub(super) enum Way {
 impl Client {
     /// An app.
     pub(super) fn app(http: reqwest::Client, base: Base, account: Replaceable) -> Self {
-        let way = Way::App { base, account: Box::new(account), granted: Granted::default() };
+        let way = Route::App { base, account: Box::new(account), granted: Granted::default() };
         // Its secret stays in the account; what is masked of words is the access token, which is not known yet.
         Self {
             http: Http::new(http, "Google Chat", Secret::from("-----BEGIN PRIVATE KEY-----")),
@@ -87,15 +87,15 @@ impl Client {
         }
         Ok(Self {
             http: Http::new(http, "Google Chat", address),
-            way: Way::Webhook { space: named },
+            way: Route::Webhook { space: named },
             removals: Removals::default(),
         })
     }
 
     /// Performs a request; returns the name of what it made or was done to.
-    pub(super) async fn perform(&self, wire: Wire, key: &PartKey) -> Result<String, Failure> {
-        match wire {
-            Wire::Create { space, answers, opens, quotes, silent, mut message } => {
+    pub(super) async fn perform(&self, request: Request, key: &PartKey) -> Result<String, Failure> {
+        match request {
+            Request::Create { space, answers, opens, quotes, silent, mut message } => {
                 if let Some(answered) = answers {
                     let (thread, quoted) = self.answered(&answered).await?;
                     message.insert("thread".into(), thread);
@@ -105,14 +105,14 @@ impl Client {
                 }
                 self.create(&space, opens, silent, message, key).await
             }
-            Wire::Update { name, message } => {
+            Request::Update { name, message } => {
                 let query = [("updateMask", message.keys().cloned().collect::<Vec<_>>().join(","))];
                 self.ask(Method::PATCH, &name, &query, Some(&message)).await.map(|_| name)
             }
-            Wire::Delete { name } => {
+            Request::Delete { name } => {
                 let (gone, ended) = match self.send(Method::DELETE, &name, &[], None).await {
                     Ok(answer) if answer.status.is_success() => (false, Ok(())),
-                    Ok(answer) => (answer.status == StatusCode::NOT_FOUND, Err(self.judge(&answer).await)),
+                    Ok(answer) => (answer.status == StatusCode::NOT_FOUND, Err(self.classify(&answer).await)),
                     Err(failure) => (false, Err(failure)),
                 };
                 self.removals.settle(key, gone, ended).map(|_| name)
@@ -131,13 +131,13 @@ impl Client {
         let mut query = vec![("requestId", key.0.clone())];
         // "client-", lower case, digits and hyphens, 63 at most.
         let named = format!("client-{}", key.0);
-        if let Way::App { .. } = self.way {
+        if let Route::App { .. } = self.way {
             query.push(("messageId", named.clone()));
         }
         if message.contains_key("thread") {
             query.push((OR_FAIL.0, OR_FAIL.1.to_owned()));
         }
-        if silent && matches!(self.way, Way::App { .. }) {
+        if silent && matches!(self.way, Route::App { .. }) {
             query.push((SILENT.0, SILENT.1.to_owned()));
         }
         let path = format!("{space}/messages");
@@ -156,7 +156,7 @@ impl Client {
             {
                 Ok(format!("{path}/{named}"))
             }
-            answer => Err(self.judge(&answer).await),
+            answer => Err(self.classify(&answer).await),
         }
     }
 
@@ -180,15 +180,15 @@ impl Client {
 
     /// Whether a message is there, and in which thread: every one is in one.
     pub(super) async fn locate(&self, message: &str) -> Result<Located, Failure> {
-        if let Way::Webhook { .. } = self.way {
-            return Ok(Located::NotTold);
+        if let Route::Webhook { .. } = self.way {
+            return Ok(Located::CallbackRefused);
         }
         let answer = self.send(Method::GET, message, &[], None).await.map_err(Failure::harmless)?;
         if answer.status == StatusCode::NOT_FOUND {
             return Ok(Located::Elsewhere);
         }
         if !answer.status.is_success() {
-            return Err(self.judge(&answer).await.harmless());
+            return Err(self.classify(&answer).await.harmless());
         }
         Ok(Located::Here { thread: answer.body["thread"]["name"].as_str().map(str::to_owned) })
     }
@@ -196,7 +196,7 @@ impl Client {
     /// Whether it could send, and as whom. A webhook cannot be asked; that it is well-formed was seen when it was opened.
     pub(super) async fn ready(&self) -> Result<String, String> {
         match &self.way {
-            Way::App { account, .. } => {
+            Route::App { account, .. } => {
                 let query = [("pageSize", "1".to_owned())];
                 let said = self
                     .ask(Method::GET, "spaces", &query, None)
@@ -207,7 +207,7 @@ impl Client {
                     false => Err(format!("{} is in no space: add the Chat app to one", account.now().email)),
                 }
             }
-            Way::Webhook { space } => {
+            Route::Webhook { space } => {
                 Ok(format!("a webhook of {space}; whether Google still knows it, only a message shows"))
             }
         }
@@ -221,7 +221,7 @@ impl Client {
         body: Option<&Map<String, Value>>,
     ) -> Result<Value, Failure> {
         let answer = self.send(method, path, query, body).await?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer).await) }
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer).await) }
     }
 
     async fn send(
@@ -232,12 +232,12 @@ impl Client {
         body: Option<&Map<String, Value>>,
     ) -> Result<Answer, Failure> {
         let mut request = match &self.way {
-            Way::App { base, .. } => {
+            Route::App { base, .. } => {
                 let path: Vec<&str> = std::iter::once("v1").chain(path.split('/')).collect();
                 let token = self.access().await?;
                 self.request(method, base.at(&path), query).bearer_auth(token.expose())
             }
-            Way::Webhook { .. } => {
+            Route::Webhook { .. } => {
                 let url = Url::parse(self.http.token().expose())
                     .map_err(|_| Failure::Permanent("the webhook's address is none any more".into()))?;
                 self.request(method, url, query)
@@ -258,7 +258,7 @@ impl Client {
 
     /// An access token.
     async fn access(&self) -> Result<Secret, Failure> {
-        let Way::App { account, granted, .. } = &self.way else {
+        let Route::App { account, granted, .. } = &self.way else {
             return Err(Failure::Permanent("a webhook has no access token".into()));
         };
         granted.token(self.grant(account, &account.now())).await
@@ -294,7 +294,7 @@ impl Client {
                     "Google refuses the service account: {words}; look whether its key was deleted, and whether the hub's \
                      clock is right"
                 )),
-                _ => self.http.judge(&answer, &words, Scope::Account).harmless(),
+                _ => self.http.classify(&answer, &words, Scope::Account).harmless(),
             });
         }
         let lasts = Duration::from_secs(answer.body["expires_in"].as_u64().unwrap_or_default());
@@ -305,8 +305,8 @@ impl Client {
     }
 
     /// What an answer other than yes means.
-    async fn judge(&self, answer: &Answer) -> Failure {
-        let Way::App { granted, .. } = &self.way else {
+    async fn classify(&self, answer: &Answer) -> Failure {
+        let Route::App { granted, .. } = &self.way else {
             return self.http.settle(verdict(&self.reader(), answer, true));
         };
         // The one that the request had, unless its time is over since.
@@ -323,7 +323,7 @@ impl Client {
     fn reader(&self) -> Reader {
         let reader = self.http.reader();
         match (&self.way, Url::parse(self.http.token().expose())) {
-            (Way::Webhook { .. }, Ok(url)) => {
+            (Route::Webhook { .. }, Ok(url)) => {
                 url.query_pairs().fold(reader, |reader, (_, secret)| reader.hiding(Secret::from(&*secret)))
             }
             _ => reader,

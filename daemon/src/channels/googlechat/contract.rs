@@ -3,7 +3,7 @@
 use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -74,8 +74,8 @@ fn by_app(case: Case) -> Scene {
         ),
         Case::NotReady => plays([DELETED], Ends::Refused("refuses the service account")),
         Case::Removed => plays([GRANTED, Reply::Close, GONE, GONE], Ends::Sent(ID)),
-        Case::Deed(Action::Thread) => plays([GRANTED, CREATED], Ends::Sent("spaces/AAAA/threads/M")),
-        Case::Deed(_) => plays([GRANTED, CREATED], Ends::Sent(ID)),
+        Case::Operation(Action::Thread) => plays([GRANTED, CREATED], Ends::Sent("spaces/AAAA/threads/M")),
+        Case::Operation(_) => plays([GRANTED, CREATED], Ends::Sent(ID)),
         Case::Located => plays([GRANTED, CREATED], Ends::Sent("spaces/AAAA/threads/M")),
         Case::Missing => plays([GRANTED, GONE], Ends::Sent("")),
         _ => usual(&[GRANTED], CREATED, ID, case),
@@ -88,7 +88,7 @@ fn by_webhook(case: Case) -> Scene {
         Case::Replaced => plays([REFUSED, CREATED], Ends::Sent(ID)),
         Case::Ready => plays([], Ends::Sent("")),
         Case::NotReady => Scene::Never("a webhook is asked nothing, for every question would be a message"),
-        Case::Deed(Action::Thread) => plays([CREATED], Ends::Sent("spaces/AAAA/threads/M")),
+        Case::Operation(Action::Thread) => plays([CREATED], Ends::Sent("spaces/AAAA/threads/M")),
         _ => usual(&[], CREATED, ID, case),
     }
 }

@@ -13,10 +13,10 @@ mod cards;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
-#[cfg(test)]
-mod dialogue;
 mod key;
-mod wire;
+mod request;
+#[cfg(test)]
+mod scenarios;
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,13 +26,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::{
-    client::{Client, Way},
+    client::{Client, Route},
     key::Replaceable,
-    wire::Wire,
+    request::Request,
 };
 use super::{
-    Act, Adapter, Capabilities, Failure, IdScope, Letter, Located, NotReady, PartKey, Redelivery,
-    TargetError,
+    Adapter, Capabilities, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart, PartKey,
+    Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
     http::{
@@ -176,8 +176,8 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
 impl Adapter for GoogleChat {
     fn capabilities(&self) -> &'static Capabilities {
         match self.client.way {
-            Way::App { .. } => &APP,
-            Way::Webhook { .. } => &WEBHOOK,
+            Route::App { .. } => &APP,
+            Route::Webhook { .. } => &WEBHOOK,
         }
     }
 
@@ -185,7 +185,7 @@ impl Adapter for GoogleChat {
         let refused = TargetError::at(APP.channel, address);
         let space = space(address).map_err(&refused)?;
         match &self.client.way {
-            Way::Webhook { space: own } if *own != space => {
+            Route::Webhook { space: own } if *own != space => {
                 Err(refused("a webhook writes to its own space alone: it stands in the webhook's address"))
             }
             _ => Ok(space),
@@ -198,35 +198,35 @@ impl Adapter for GoogleChat {
     }
 
     fn scope(&self, _: &str) -> IdScope {
-        // Its name in the request is made of the space and its last part (see `wire`).
+        // Its name in the request is made of the space and its last part (see `request`).
         IdScope::Conversation
     }
 
     fn recorded_as(&self, address: &str, message: &str) -> Vec<String> {
-        vec![wire::within(address, "messages", message)]
+        vec![request::within(address, "messages", message)]
     }
 
     async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
-        self.client.locate(&wire::within(address, "messages", message)).await
+        self.client.locate(&request::within(address, "messages", message)).await
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        wire::compose(letter)
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        request::compose(outgoing)
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        wire::act(act, matches!(self.client.way, Way::Webhook { .. }))
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        request::compose_operation(op, matches!(self.client.way, Route::Webhook { .. }))
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.client.perform(Wire::read(wire)?, key).await
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.client.perform(Request::read(request)?, key).await
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        match (&self.client.way, Wire::read(wire)) {
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        match (&self.client.way, Request::read(request)) {
             (_, Err(_)) => Redelivery::Never,
-            (Way::Webhook { .. }, Ok(_)) => Redelivery::Keyed(BY_REQUEST),
-            (Way::App { .. }, Ok(_)) => Redelivery::Keyed(BY_NAME),
+            (Route::Webhook { .. }, Ok(_)) => Redelivery::Keyed(BY_REQUEST),
+            (Route::App { .. }, Ok(_)) => Redelivery::Keyed(BY_NAME),
         }
     }
 

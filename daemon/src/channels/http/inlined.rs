@@ -73,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::channels::http::double::{Double, Reply, http};
+    use crate::channels::http::mock::{Mock, Reply, http};
 
     #[tokio::test]
     async fn a_file_stands_in_the_body_as_base64_and_a_text_that_names_it_stays() {
@@ -85,11 +85,11 @@ mod tests {
             let name = format!("attachment:{}", Digest::of(&bytes));
             let json = json!({"a": name, "list": [format!("data:x/y;base64,{name}")], "z": name});
             assert_eq!(reference(&json, "/list/0"), Some(name.as_str()));
-            let double = Double::start(&[Reply::Says(200, "", "{}")]);
-            let request = http().post(format!("http://127.0.0.1:{}/", double.port));
+            let mock = Mock::start(&[Reply::Says(200, "", "{}")]);
+            let request = http().post(format!("http://127.0.0.1:{}/", mock.port));
             let checked = Checked { file, size: size as u64 };
             body(request, json, "/list/0", checked).unwrap().send().await.unwrap();
-            let heard = double.heard().remove(0);
+            let heard = mock.heard().remove(0);
             let sent: Value = serde_json::from_str(heard.split_once("\r\n\r\n").unwrap().1).unwrap();
             let expected = format!("data:x/y;base64,{}", STANDARD.encode(&bytes));
             assert_eq!(sent, json!({"a": name, "list": [expected], "z": name}), "{size}");

@@ -5,11 +5,11 @@
 //! its words are passed on only without the account's secret. Redirects and proxies are whoever makes the client's matter.
 
 pub mod base;
-#[cfg(test)]
-pub(super) mod double;
 pub mod granted;
 pub mod inlined;
 mod masked;
+#[cfg(test)]
+pub(super) mod mock;
 pub mod quota;
 pub mod reader;
 pub mod token;
@@ -24,8 +24,9 @@ use serde_json::Value;
 
 use self::token::Token;
 use super::{
-    Failure, heard,
+    Failure,
     limits::{Allowance, Scope},
+    rate_hints,
 };
 use crate::{cause::innermost, files::kept::Checked, settings::secret::Secret};
 
@@ -130,7 +131,7 @@ impl Http {
             Verdict::Retry(why) => Failure::Retry(why),
             Verdict::Wait { by, after, why } => {
                 if let Some(by) = by {
-                    heard::note(Allowance::none(by, after));
+                    rate_hints::note(Allowance::none(by, after));
                 }
                 Failure::Wait { after, why }
             }
@@ -140,9 +141,9 @@ impl Http {
         }
     }
 
-    /// What an answer means that says no, by its status alone: see [`Reader::judge`].
-    pub fn judge(&self, answer: &Answer, said: &str, by: Scope) -> Failure {
-        self.settle(self.reader().judge(answer, said, by))
+    /// What an answer means that says no, by its status alone: see [`Reader::classify`].
+    pub fn classify(&self, answer: &Answer, said: &str, by: Scope) -> Failure {
+        self.settle(self.reader().classify(answer, said, by))
     }
 
     /// What it means that the platform refuses the token: a new one may have been put in its place.
@@ -202,7 +203,7 @@ impl Http {
         let (status, now) = (response.status(), SystemTime::now());
         let limited = status == StatusCode::TOO_MANY_REQUESTS;
         let retry_after = quota::retry_after(response.headers(), limited, now);
-        quota::allowances(response.headers(), limited, now).into_iter().for_each(heard::note);
+        quota::allowances(response.headers(), limited, now).into_iter().for_each(rate_hints::note);
         let bytes = match self.read(response).await {
             Ok(bytes) => bytes,
             Err(why) if status.is_success() => return Err(Silence::Lost(self.words(&why))),
@@ -249,7 +250,7 @@ impl Http {
 #[cfg(test)]
 mod tests {
     use super::{
-        double::{Double, Reply},
+        mock::{Mock, Reply},
         *,
     };
     use crate::channels::{
@@ -258,9 +259,9 @@ mod tests {
     };
 
     async fn asked(script: &'static [Reply]) -> (Result<Answer, Silence>, Vec<Allowance>) {
-        let port = Double::start(script).port;
-        let http = Http::new(double::http(), "the platform", Secret::from("hush"));
-        heard::listening(http.ask(http.client.get(format!("http://127.0.0.1:{port}/")))).await
+        let port = Mock::start(script).port;
+        let http = Http::new(mock::http(), "the platform", Secret::from("hush"));
+        rate_hints::listening(http.ask(http.client.get(format!("http://127.0.0.1:{port}/")))).await
     }
 
     #[tokio::test]
@@ -307,8 +308,8 @@ mod tests {
 
     #[tokio::test]
     async fn no_address_is_in_an_error_for_it_may_have_an_old_secret_in_it() {
-        let port = Double::start(&[Reply::Close]).port;
-        let http = Http::new(double::http(), "the platform", Secret::from("the new one"));
+        let port = Mock::start(&[Reply::Close]).port;
+        let http = Http::new(mock::http(), "the platform", Secret::from("the new one"));
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         for url in [
             format!("http://127.0.0.1:{port}/botold-secret/send"),
@@ -324,10 +325,10 @@ mod tests {
     #[tokio::test]
     async fn who_says_that_it_did_nothing_is_asked_again_and_who_may_have_done_something_is_not() {
         let judged = async |status, headers, body| {
-            let port = Double::start(&[Reply::Says(status, headers, body)]).port;
-            let http = Http::new(double::http(), "the platform", Secret::from("hush"));
+            let port = Mock::start(&[Reply::Says(status, headers, body)]).port;
+            let http = Http::new(mock::http(), "the platform", Secret::from("hush"));
             let answer = http.ask(http.client.post(format!("http://127.0.0.1:{port}/"))).await.unwrap();
-            http.judge(&answer, "no", Scope::Chat)
+            http.classify(&answer, "no", Scope::Chat)
         };
         for (status, body) in [(408, ""), (503, r#"{"error":"in maintenance"}"#)] {
             let failure = judged(status, "", body).await;
@@ -350,7 +351,7 @@ mod tests {
     async fn who_is_given_a_moment_only_is_lost_after_it() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", port.local_addr().unwrap());
-        let http = Http::new(double::http(), "the platform", Secret::from("hush"));
+        let http = Http::new(mock::http(), "the platform", Secret::from("hush"));
         // It is connected, and nobody answers.
         let lost = http.ask_within(http.client.get(url), Duration::from_millis(50)).await;
         assert!(matches!(lost, Err(Silence::Lost(_))), "{lost:?}");
@@ -358,10 +359,10 @@ mod tests {
 
     #[test]
     fn words_are_bounded_on_one_line_and_without_the_secret() {
-        let http = Http::new(double::http(), "the platform", Secret::from("hush"));
+        let http = Http::new(mock::http(), "the platform", Secret::from("hush"));
         assert_eq!(http.words("be hush\nnow"), "be *** now");
         assert_eq!(http.words(&"ä".repeat(500)).chars().count(), MAX_WORDS + 1);
-        let open = Http::new(double::http(), "the platform", Secret::from(""));
+        let open = Http::new(mock::http(), "the platform", Secret::from(""));
         assert_eq!(open.words("be hush"), "be hush");
     }
 }

@@ -78,7 +78,7 @@ impl Reader {
 
     /// What an answer means that says no, by its status alone; `said` are the platform's words, `by` whom a limit without a
     /// name of its own counts. What a platform's own codes say goes before it.
-    pub fn judge(&self, answer: &Answer, said: &str, by: Scope) -> Verdict {
+    pub fn classify(&self, answer: &Answer, said: &str, by: Scope) -> Verdict {
         let status = answer.status.as_u16();
         let said = format!("{} answered {status}, {}", self.platform, self.words(said));
         match status {

@@ -56,7 +56,7 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict 
             _ => Verdict::Unknown(said),
         },
         404 => Verdict::Permanent(format!("{said}; check url")),
-        _ => reader.judge(answer, &words, Scope::Account),
+        _ => reader.classify(answer, &words, Scope::Account),
     }
 }
 

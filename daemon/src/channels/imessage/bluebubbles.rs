@@ -25,8 +25,8 @@ use super::{
     answer::{self, verdict},
     caf,
     chats::Chats,
+    request::VOICE_IS_A_FILE,
     target,
-    wire::VOICE_IS_A_FILE,
 };
 use crate::{
     channels::{
@@ -68,37 +68,42 @@ impl Server {
     }
 
     /// Performs a request; the message's GUID, and what is to be said of it.
-    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<Delivered, Failure> {
+    pub(super) async fn send(
+        &self,
+        request: &Value,
+        key: &PartKey,
+        kept: &Kept,
+    ) -> Result<Delivered, Failure> {
         let path: Vec<&str> =
-            wire["path"].as_array().ok_or_else(broken)?.iter().filter_map(Value::as_str).collect();
-        let mut body = wire["body"].clone();
+            request["path"].as_array().ok_or_else(broken)?.iter().filter_map(Value::as_str).collect();
+        let mut body = request["body"].clone();
         if !body.is_object() {
             return Err(broken());
         }
-        let Some(to) = address(wire) else {
+        let Some(to) = address(request) else {
             // An edit or a removal: the message says which chat.
-            let of = wire["of"].as_str().ok_or_else(broken)?;
-            self.post(&path, |request| request.json(&body), LONGEST).await?;
+            let of = request["of"].as_str().ok_or_else(broken)?;
+            self.post(&path, |builder| builder.json(&body), LONGEST).await?;
             return Ok(of.to_owned().into());
         };
         // Nothing has left while that is asked.
         let chat = self.chats.of(self, to).await.map_err(Failure::harmless)?;
         let mut note = None;
-        let sent = match (chat, wire["file"].is_null()) {
+        let sent = match (chat, request["file"].is_null()) {
             (Some(chat), true) => {
                 body["chatGuid"] = json!(chat);
-                if wire["of"].is_null() {
+                if request["of"].is_null() {
                     body["tempGuid"] = json!(key.0);
                 }
-                self.post(&path, |request| request.json(&body), LONGEST).await
+                self.post(&path, |builder| builder.json(&body), LONGEST).await
             }
-            (None, true) if wire["of"].is_null() => self.create(to, body, &key.0).await,
+            (None, true) if request["of"].is_null() => self.create(to, body, &key.0).await,
             (None, true) => Err(no_chat(to)),
-            (chat, false) => self.send_file(wire, to, chat, key, kept, &mut note).await,
+            (chat, false) => self.send_file(request, to, chat, key, kept, &mut note).await,
         };
         let answer = sent.inspect_err(|_| self.chats.forget(to))?;
         let made = answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?;
-        let id = wire["of"].as_str().map_or(made, str::to_owned);
+        let id = request["of"].as_str().map_or(made, str::to_owned);
         self.history.remember(&id);
         Ok(Delivered { note, ..Delivered::from(id) })
     }
@@ -121,17 +126,17 @@ impl Server {
 
     async fn send_file(
         &self,
-        wire: &Value,
+        request: &Value,
         to: &str,
         chat: Option<String>,
         key: &PartKey,
         kept: &Kept,
         note: &mut Option<String>,
     ) -> Result<Value, Failure> {
-        let file = wire["file"]["file"].as_str().and_then(referred).ok_or_else(broken)?;
+        let file = request["file"]["file"].as_str().and_then(referred).ok_or_else(broken)?;
         let file = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
         // Stored by an earlier hub, which sent both as one part: nobody knows which of them has gone.
-        if wire["caption"].is_object() {
+        if request["caption"].is_object() {
             return Err(Failure::Permanent(
                 "an earlier Gatepost stored this file with its caption: send it again".into(),
             ));
@@ -141,15 +146,15 @@ impl Server {
                 "{to} was never written to, and a first message needs words: give the file a caption or send a text before it"
             ))
         })?;
-        let mut members = wire["body"].as_object().ok_or_else(broken)?.clone();
+        let mut members = request["body"].as_object().ok_or_else(broken)?.clone();
         members.remove("chatGuid");
-        let mut kind = wire["file"]["kind"].as_str().unwrap_or_default();
+        let mut kind = request["file"]["kind"].as_str().unwrap_or_default();
         let (mut file, mut caf) = (file, None);
-        if wire["file"]["as_caf"] == true {
+        if request["file"]["as_caf"] == true {
             (file, caf) = as_caf(file).await?;
             match &caf {
                 Some(_) => {
-                    let name = wire["body"]["name"].as_str().unwrap_or("voice");
+                    let name = request["body"]["name"].as_str().unwrap_or("voice");
                     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
                     members.insert("name".into(), json!(format!("{stem}.caf")));
                     members.insert("isAudioMessage".into(), json!(true));
@@ -173,12 +178,14 @@ impl Server {
             form = form.text(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         }
         let form = form.part("attachment", part);
-        self.post(&["message", "attachment"], |request| request.multipart(form), longest).await
+        self.post(&["message", "attachment"], |builder| builder.multipart(form), longest).await
     }
 
     /// The number of the latest row of a text's chat, as the server's database has it (`originalROWID`).
-    pub(super) async fn position(&self, wire: &Value) -> Result<Option<String>, Failure> {
-        let Some(to) = address(wire).filter(|_| wire["body"]["message"].is_string()) else { return Ok(None) };
+    pub(super) async fn position(&self, request: &Value) -> Result<Option<String>, Failure> {
+        let Some(to) = address(request).filter(|_| request["body"]["message"].is_string()) else {
+            return Ok(None);
+        };
         let Some(chat) = self.chats.of(self, to).await? else { return Ok(Some("0".into())) };
         let query = json!({ "chatGuid": chat, "sort": "DESC", "limit": 5, "offset": 0 });
         let answer = self.ask(&["message", "query"], &query).await?;
@@ -191,12 +198,16 @@ impl Server {
     }
 
     /// Looks for a text whose answer was lost.
-    pub(super) async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        let Some(to) = address(wire) else { return Ok(None) };
+    pub(super) async fn find(
+        &self,
+        request: &Value,
+        attempt: &Attempt<'_>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(to) = address(request) else { return Ok(None) };
         let patience = self.history.patience();
         loop {
             let found = match self.chats.of(self, to).await {
-                Ok(Some(chat)) => self.look(&chat, wire, attempt).await,
+                Ok(Some(chat)) => self.look(&chat, request, attempt).await,
                 Ok(None) => Ok(None),
                 Err(failure) => Err(failure),
             };
@@ -215,8 +226,13 @@ impl Server {
     }
 
     /// The same, once. A page of texts that are too long to be read at once is asked for in smaller ones.
-    async fn look(&self, chat: &str, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        let text = wire["body"]["message"].as_str().unwrap_or_default();
+    async fn look(
+        &self,
+        chat: &str,
+        request: &Value,
+        attempt: &Attempt<'_>,
+    ) -> Result<Option<String>, Failure> {
+        let text = request["body"]["message"].as_str().unwrap_or_default();
         let after = attempt.position.and_then(|row| row.parse::<i64>().ok()).unwrap_or(-1);
         let ours = |message: &&Value| {
             let id = message["guid"].as_str().unwrap_or_default();
@@ -269,7 +285,7 @@ impl Server {
             return Ok(Located::Elsewhere);
         }
         if !answer.status.is_success() {
-            return Err(self.judge(&answer).harmless());
+            return Err(self.classify(&answer).harmless());
         }
         let chats = answer.body["data"]["chats"].as_array().map_or(&[][..], Vec::as_slice);
         let here = |chat: &Value| chat["guid"].as_str().is_some_and(|guid| target::is_chat_of(guid, address));
@@ -288,7 +304,7 @@ impl Server {
     ) -> Result<Value, Failure> {
         let request = dress(self.http.client.post(self.at(path)));
         let answer = self.http.ask_within(request, longest).await?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer)) }
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer)) }
     }
 
     /// With the password in its query, as the server wants it.
@@ -299,7 +315,7 @@ impl Server {
         url
     }
 
-    fn judge(&self, answer: &Answer) -> Failure {
+    fn classify(&self, answer: &Answer) -> Failure {
         self.http.settle(verdict(&self.http.reader(), answer))
     }
 
@@ -310,7 +326,7 @@ impl Server {
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.judge(&answer).to_string());
+            return Err(self.classify(&answer).to_string());
         }
         let data = &answer.body["data"];
         let Some(version) = data["server_version"].as_str() else {
@@ -331,8 +347,8 @@ impl Server {
 }
 
 /// Whom a stored request is for. Older ones have a chat in their body.
-fn address(wire: &Value) -> Option<&str> {
-    wire["to"].as_str().or(wire["body"]["chatGuid"].as_str())
+fn address(request: &Value) -> Option<&str> {
+    request["to"].as_str().or(request["body"]["chatGuid"].as_str())
 }
 
 /// A recording, at its beginning again, and the same as Messages plays it, where it can be that.

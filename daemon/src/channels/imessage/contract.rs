@@ -3,7 +3,7 @@
 use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, NOT_TOLD, Scene, UNCLAIMED, plays, stage::Script, usual},
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -101,15 +101,15 @@ fn by_bluebubbles(case: Case) -> Scene {
         Case::Removed => {
             Scene::Never("what it says to a second one, it says to whatever goes wrong in Messages")
         }
-        Case::Deed(Action::React) => plays([CHAT, SENT], Ends::Sent("B-2")),
-        Case::Deed(Action::Edit | Action::Delete) => plays([SENT], Ends::Sent("B-2")),
+        Case::Operation(Action::React) => plays([CHAT, SENT], Ends::Sent("B-2")),
+        Case::Operation(Action::Edit | Action::Delete) => plays([SENT], Ends::Sent("B-2")),
         _ => usual(&[CHAT], SENT, "A-1", case),
     }
 }
 
 /// A program that speaks as `imsg rpc` does, with answers to its methods as a shell's `case` has them; it writes what it is
 /// asked beside itself. It is 0.15 without its bridge, or what `VERSION` says: one before 0.14.0 has no `status`
-/// (openclaw/imsg, `CHANGELOG.md`; the whole program is played by `tests/src/doubles/imsg.rs`).
+/// (openclaw/imsg, `CHANGELOG.md`; the whole program is played by `tests/src/mocks/imsg.rs`).
 macro_rules! answers {
     ($cases:expr) => {
         concat!(
@@ -209,7 +209,7 @@ fn imsg(said: &Said, case: Case) -> Scene {
         Case::Gateway => Scene::Never("nobody stands between the program and the hub"),
         Case::Unavailable => runs(said.unavailable, Ends::Retried),
         Case::Refused | Case::Replaced => Scene::Never("a program on this machine asks nobody who they are"),
-        Case::Deed(_) | Case::Removed => Scene::Never(UNCLAIMED),
+        Case::Operation(_) | Case::Removed => Scene::Never(UNCLAIMED),
         Case::Located | Case::Missing => Scene::Never(NOT_TOLD),
     }
 }

@@ -67,13 +67,13 @@ impl Imsg {
     }
 
     /// Sends a message; its GUID.
-    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
-        let to = wire["to"].as_str().ok_or_else(broken)?;
+    pub(super) async fn send(&self, request: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
+        let to = request["to"].as_str().ok_or_else(broken)?;
         let mut laid_out = None;
-        if let Some(file) = wire["file"]["file"].as_str() {
+        if let Some(file) = request["file"]["file"].as_str() {
             let file = referred(file).ok_or_else(broken)?;
             let checked = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-            let name = wire["file"]["name"].as_str().unwrap_or("file");
+            let name = request["file"]["name"].as_str().unwrap_or("file");
             let failed = |error| Failure::Retry(format!("cannot lay the file out for imsg: {error}"));
             laid_out = Some(self.lay_out(key, name, checked).await.map_err(failed)?);
         }
@@ -89,7 +89,7 @@ impl Imsg {
                 }
             },
         };
-        if let Some(text) = wire["text"].as_str() {
+        if let Some(text) = request["text"].as_str() {
             params["text"] = json!(text);
         }
         let mut method = "send";
@@ -107,7 +107,7 @@ impl Imsg {
             sent = session.call("send", params).await;
         }
         drop(laid_out);
-        let answer = sent.map_err(|error| judge(&error))?;
+        let answer = sent.map_err(|error| classify(&error))?;
         let guid = answer["guid"].as_str().or(answer["message_id"].as_str()).filter(|guid| !guid.is_empty());
         let id = guid.ok_or_else(|| {
             Failure::Unknown("imsg says that it has sent it, and not as which message".into())
@@ -117,11 +117,11 @@ impl Imsg {
     }
 
     /// The number of the latest row of a text's conversation; nothing, where the database cannot be read.
-    pub(super) async fn position(&self, wire: &Value) -> Result<Option<String>, Failure> {
-        if !wire["text"].is_string() || !wire["file"].is_null() {
+    pub(super) async fn position(&self, request: &Value) -> Result<Option<String>, Failure> {
+        if !request["text"].is_string() || !request["file"].is_null() {
             return Ok(None);
         }
-        let to = wire["to"].as_str().ok_or_else(broken)?;
+        let to = request["to"].as_str().ok_or_else(broken)?;
         let mut session = Session::open(&self.program, READING).await?;
         let row = match chat(&mut session, to).await {
             // Whatever is in it later is new.
@@ -140,10 +140,14 @@ impl Imsg {
     }
 
     /// Whether a text arrived, after its answer was lost.
-    pub(super) async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    pub(super) async fn find(
+        &self,
+        request: &Value,
+        attempt: &Attempt<'_>,
+    ) -> Result<Option<String>, Failure> {
         let patience = self.history.patience();
         loop {
-            let seen = self.look(wire, attempt).await?;
+            let seen = self.look(request, attempt).await?;
             match seen {
                 Seen::Sent(id) => {
                     self.history.remember(&id);
@@ -162,9 +166,10 @@ impl Imsg {
         }
     }
 
-    async fn look(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Seen, Failure> {
+    async fn look(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Seen, Failure> {
         let asked = |error: CallError| Failure::Retry(error.words());
-        let (to, text) = (wire["to"].as_str().unwrap_or_default(), wire["text"].as_str().unwrap_or_default());
+        let (to, text) =
+            (request["to"].as_str().unwrap_or_default(), request["text"].as_str().unwrap_or_default());
         let mut session = Session::open(&self.program, READING).await?;
         if let Some(id) = tracked(attempt.key) {
             // The program gives the message its id in lower case (`handleSend`), and Messages may write it in upper case. Since
@@ -272,7 +277,7 @@ fn needs_a_chat(error: &CallError) -> bool {
 }
 
 /// What an error means for a message (docs/rpc.md, "Delivery failures").
-pub(in crate::channels) fn judge(error: &CallError) -> Failure {
+pub(in crate::channels) fn classify(error: &CallError) -> Failure {
     let said = error.words();
     let CallError::Refused { code, words, data } = error else { return Failure::Unknown(said) };
     // Its `retry_safe` is about the one before it, which is still at it; this one was not begun (`rejectMutationBlocked`,

@@ -3,7 +3,7 @@
 //! Both drive Apple's Messages; neither recognises a message that comes twice, so neither is ever given one a second time.
 //! Both are asked, for texts, whether a lost one arrived: what is not seen is unknown.
 //!
-//! - `target`: addresses; `wire`: what a message becomes for either;
+//! - `target`: addresses; `request`: what a message becomes for either;
 //! - `caf`: a voice note as Messages plays it;
 //! - `bluebubbles` and `chats`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh.
 
@@ -13,13 +13,13 @@ mod caf;
 mod chats;
 #[cfg(test)]
 pub(super) mod contract;
-#[cfg(test)]
-mod dialogue;
 pub(super) mod imsg;
 mod program;
+mod request;
 mod rpc;
+#[cfg(test)]
+mod scenarios;
 mod target;
-mod wire;
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ use serde_json::Value;
 
 use self::{bluebubbles::Server, imsg::Imsg, program::Program};
 use super::{
-    Act, Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Letter, Located,
-    NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Located, NotReady,
+    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::DeliveryMode,
     http::{base::Base, token::Token},
@@ -100,7 +100,7 @@ const PLAIN: Capabilities = Capabilities {
 const PRIVATE: Capabilities = Capabilities {
     replies: true,
     actions: &[Action::React, Action::Edit, Action::Delete],
-    effects: wire::EFFECTS,
+    effects: request::EFFECTS,
     ..PLAIN
 };
 
@@ -211,40 +211,40 @@ impl Adapter for IMessage {
     async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
         match &self.bridge {
             Bridge::Server { server, .. } => server.locate(address, message).await,
-            Bridge::Program { .. } => Ok(Located::NotTold),
+            Bridge::Program { .. } => Ok(Located::CallbackRefused),
         }
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
         match self.bridge {
-            Bridge::Server { private, .. } => wire::bluebubbles(letter, private),
-            Bridge::Program { .. } => wire::imsg(letter),
+            Bridge::Server { private, .. } => request::bluebubbles(outgoing, private),
+            Bridge::Program { .. } => request::imsg(outgoing),
         }
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
         match self.bridge {
-            Bridge::Server { private: true, .. } => wire::act(act),
+            Bridge::Server { private: true, .. } => request::compose_operation(op),
             _ => None,
         }
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.deliver_with_details(wire, key).await.map(|delivered| delivered.id)
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.deliver_with_details(request, key).await.map(|delivered| delivered.id)
     }
 
-    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
-        if let Some(why) = wire["refused"].as_str() {
+    async fn deliver_with_details(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        if let Some(why) = request["refused"].as_str() {
             return Err(Failure::Permanent(why.into()));
         }
-        let note = wire["note"].as_str().map(str::to_owned);
-        match (&self.bridge, wire["by"].as_str()) {
+        let note = request["note"].as_str().map(str::to_owned);
+        match (&self.bridge, request["by"].as_str()) {
             (Bridge::Server { server, .. }, Some("bluebubbles")) => {
-                let sent = server.send(wire, key, &self.kept).await?;
+                let sent = server.send(request, key, &self.kept).await?;
                 Ok(Delivered { note: sent.note.or(note), ..Delivered::from(sent.id) })
             }
             (Bridge::Program { imsg, .. }, Some("imsg")) => {
-                let id = imsg.send(wire, key, &self.kept).await?;
+                let id = imsg.send(request, key, &self.kept).await?;
                 Ok(Delivered { note, ..Delivered::from(id) })
             }
             _ => Err(Failure::Permanent(
@@ -254,16 +254,16 @@ impl Adapter for IMessage {
     }
 
     /// "Do not retry", says `imsg` of an outcome that it does not know (openclaw/imsg, docs/send.md).
-    fn may_resend(&self, wire: &Value) -> bool {
-        wire["by"] != "imsg"
+    fn may_resend(&self, request: &Value) -> bool {
+        request["by"] != "imsg"
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        if wire["of"].is_string() || wire["refused"].is_string() {
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        if request["of"].is_string() || request["refused"].is_string() {
             Redelivery::SEEN_ONCE
-        } else if !wire["file"].is_null() {
+        } else if !request["file"].is_null() {
             Redelivery::Never
-        } else if wire["text"].is_string() || wire["body"]["message"].is_string() {
+        } else if request["text"].is_string() || request["body"]["message"].is_string() {
             // Neither recognises what comes again, and what is not seen may be on its way.
             Redelivery::Look
         } else {
@@ -271,17 +271,17 @@ impl Adapter for IMessage {
         }
     }
 
-    async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    async fn find(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         match &self.bridge {
-            Bridge::Program { imsg, .. } => imsg.find(wire, attempt).await,
-            Bridge::Server { server, .. } => server.find(wire, attempt).await,
+            Bridge::Program { imsg, .. } => imsg.find(request, attempt).await,
+            Bridge::Server { server, .. } => server.find(request, attempt).await,
         }
     }
 
-    async fn position(&self, wire: &Value) -> Result<Option<String>, Failure> {
+    async fn position(&self, request: &Value) -> Result<Option<String>, Failure> {
         match &self.bridge {
-            Bridge::Program { imsg, .. } => imsg.position(wire).await,
-            Bridge::Server { server, .. } => server.position(wire).await,
+            Bridge::Program { imsg, .. } => imsg.position(request).await,
+            Bridge::Server { server, .. } => server.position(request).await,
         }
     }
 

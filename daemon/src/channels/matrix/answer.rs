@@ -58,7 +58,7 @@ pub(super) fn verdict(reader: &Reader, answer: &Answer) -> Verdict {
         429 => {
             let body = refusal.retry_after_ms.map(|after| Duration::from_millis(after).min(quota::LONGEST));
             let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
-            reader.judge(&answer, &words, Scope::Account)
+            reader.classify(&answer, &words, Scope::Account)
         }
         401 => {
             let said = format!("the homeserver answered 401, {}; log in anew", reader.words(&words));
@@ -66,8 +66,8 @@ pub(super) fn verdict(reader: &Reader, answer: &Answer) -> Verdict {
         }
         400..=499 if refusal.errcode.is_empty() => {
             let words = format!("{words}, which is not how one speaks; check homeserver");
-            reader.judge(answer, &words, Scope::Account)
+            reader.classify(answer, &words, Scope::Account)
         }
-        _ => reader.judge(answer, &words, Scope::Account),
+        _ => reader.classify(answer, &words, Scope::Account),
     }
 }

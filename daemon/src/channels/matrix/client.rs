@@ -103,7 +103,7 @@ impl Client {
             self.remember_plain(room);
             return Ok(());
         }
-        Err(self.judge(&answer).harmless())
+        Err(self.classify(&answer).harmless())
     }
 
     /// Whether an event is in a room, and in which thread of it.
@@ -116,7 +116,7 @@ impl Client {
             return Ok(Located::Elsewhere);
         }
         if !answer.status.is_success() {
-            return Err(self.judge(&answer).harmless());
+            return Err(self.classify(&answer).harmless());
         }
         // #mthread: what is beside the text is never encrypted.
         let relates = &answer.body["content"]["m.relates_to"];
@@ -133,7 +133,7 @@ impl Client {
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.judge(&answer).to_string());
+            return Err(self.classify(&answer).to_string());
         }
         match (answer.body["user_id"].as_str(), answer.body["device_id"].as_str()) {
             (Some(user), Some(device)) => Ok(format!("{user}, device {device}")),
@@ -151,7 +151,7 @@ impl Client {
         let url = self.homeserver.at(&path);
         let request = self.http.client.get(url).bearer_auth(self.http.token().expose());
         let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer).harmless()) }
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer).harmless()) }
     }
 
     pub(super) async fn ask(
@@ -169,7 +169,7 @@ impl Client {
         self.http.ask(request).await
     }
 
-    pub(super) fn judge(&self, answer: &Answer) -> Failure {
+    pub(super) fn classify(&self, answer: &Answer) -> Failure {
         self.http.settle(verdict(&self.http.reader(), answer))
     }
 

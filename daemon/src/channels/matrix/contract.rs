@@ -3,7 +3,7 @@
 use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -67,12 +67,12 @@ fn scene(case: Case) -> Scene {
         Case::NotReady => plays([REFUSED], Ends::Refused("M_UNKNOWN_TOKEN")),
         Case::Removed => Scene::Never("a redaction goes again under its transaction id, and is the same one"),
         Case::File => plays([PLAIN_ROOM, UPLOADED, SENT], Ends::Sent("$event")),
-        Case::Deed(Action::Delete) => plays([SENT], Ends::Sent("$event")),
-        Case::Deed(Action::Pin) => plays([PLAIN_ROOM, SENT], Ends::Sent("$event")),
-        Case::Deed(Action::Unpin) => plays([PINNED, SENT], Ends::Sent("$event")),
-        Case::Deed(Action::Kick | Action::Ban) => plays([DONE], Ends::Sent("@ada:hub.test")),
-        Case::Deed(Action::SetPresence) => plays([WHOAMI, DONE], Ends::Sent("@bot:hub.test")),
-        Case::Deed(_) => plays([PLAIN_ROOM, SENT], Ends::Sent("$event")),
+        Case::Operation(Action::Delete) => plays([SENT], Ends::Sent("$event")),
+        Case::Operation(Action::Pin) => plays([PLAIN_ROOM, SENT], Ends::Sent("$event")),
+        Case::Operation(Action::Unpin) => plays([PINNED, SENT], Ends::Sent("$event")),
+        Case::Operation(Action::Kick | Action::Ban) => plays([DONE], Ends::Sent("@ada:hub.test")),
+        Case::Operation(Action::SetPresence) => plays([WHOAMI, DONE], Ends::Sent("@bot:hub.test")),
+        Case::Operation(_) => plays([PLAIN_ROOM, SENT], Ends::Sent("$event")),
         Case::Located => {
             let event = r#"{"content":{"m.relates_to":{"rel_type":"m.thread","event_id":"$root"}}}"#;
             plays([Reply::Says(200, "", event)], Ends::Sent("$root"))

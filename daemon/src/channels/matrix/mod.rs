@@ -9,14 +9,14 @@
 //! upload is in no room and nobody sees it. Room aliases are refused too: they can be pointed elsewhere between the
 //! approval and the sending, a room id cannot.
 
-mod acts;
 pub(super) mod answer;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
-#[cfg(test)]
-mod dialogue;
 mod media;
+mod operations;
+#[cfg(test)]
+mod scenarios;
 mod state;
 mod target;
 
@@ -27,10 +27,10 @@ use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::{acts::Stored, client::Client};
+use self::{client::Client, operations::Stored};
 use super::{
-    Act, Adapter, Capabilities, EditForm, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady,
-    PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, EditForm, Failure, FileForm, FileRules, IdScope, Located, NotReady,
+    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::PollRules,
     http::{base::Base, token::Token},
@@ -222,51 +222,51 @@ impl Adapter for Matrix {
         self.client.locate(room, event).await
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
         // A file's msgtype says what it is, and none of those is quiet.
-        if letter.silent && !letter.files.is_empty() {
+        if outgoing.silent && !outgoing.files.is_empty() {
             return super::refused(
                 "a file on Matrix always notifies: leave silent out, or send a link to it",
             );
         }
         // An empty m.mentions says that nobody is mentioned, whatever the text looks like (#user-and-room-mentions).
         let mut content = json!({
-            "msgtype": if letter.silent { QUIET } else { "m.text" },
-            "body": body(letter.part),
+            "msgtype": if outgoing.silent { QUIET } else { "m.text" },
+            "body": body(outgoing.part),
             "m.mentions": {},
         });
-        if let Some(html) = &letter.part.html {
+        if let Some(html) = &outgoing.part.html {
             content["format"] = json!("org.matrix.custom.html");
             content["formatted_body"] = json!(html);
         }
-        if let Some(file) = letter.files.first() {
+        if let Some(file) = outgoing.files.first() {
             media::describe(&mut content, file);
         }
-        if let Some(relation) = relation(letter.thread, letter.reply_to) {
+        if let Some(relation) = relation(outgoing.thread, outgoing.reply_to) {
             content["m.relates_to"] = relation;
         }
-        json!({ "room": letter.address, "type": "m.room.message", "content": content })
+        json!({ "room": outgoing.address, "type": "m.room.message", "content": content })
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        acts::compose(act)
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        operations::compose(op)
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        if wire.get("do").is_some() {
-            let stored = Stored::deserialize(wire)
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        if request.get("do").is_some() {
+            let stored = Stored::deserialize(request)
                 .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))?;
             return self.client.perform(stored, key).await;
         }
-        let mut stored = Wire::deserialize(wire)
+        let mut stored = Request::deserialize(request)
             .map_err(|why| Failure::Permanent(format!("the stored event cannot be sent: {why}")))?;
         self.client.refuse_encrypted(&stored.room).await?;
         media::hand_over(&mut stored.content, &self.kept, &self.client).await?;
         self.client.send(&stored.room, &stored.kind, key, &stored.content).await
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        if wire.get("do").is_some() {
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        if request.get("do").is_some() {
             return Redelivery::SEEN_ONCE;
         }
         if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
@@ -280,7 +280,7 @@ impl Adapter for Matrix {
 /// What [`Matrix::compose`] made.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct Request {
     room: String,
     #[serde(rename = "type")]
     kind: String,
@@ -319,7 +319,7 @@ fn relation(thread: Option<&str>, reply_to: Option<&str>) -> Option<Value> {
 mod tests {
     use super::*;
     use crate::channels::{
-        matrix::dialogue::{letter, matrix},
+        matrix::scenarios::{matrix, outgoing},
         sample::{marked, part},
     };
 
@@ -328,7 +328,7 @@ mod tests {
         let matrix = matrix(1);
         let part = marked("<b>Hello</b>", "Hello");
         assert_eq!(
-            matrix.compose(&letter(&part)),
+            matrix.compose(&outgoing(&part)),
             json!({
                 "room": "!room:hub.test",
                 "type": "m.room.message",
@@ -348,39 +348,44 @@ mod tests {
         let matrix = matrix(1);
         let document = crate::render::parse("It was ||the butler||.");
         let parts = crate::render::render(&document, &matrix.flavour()).unwrap();
-        let content = &matrix.compose(&letter(&parts[0]))["content"];
+        let content = &matrix.compose(&outgoing(&parts[0]))["content"];
         assert_eq!(content["body"], "It was [Spoiler].");
         assert_eq!(content["formatted_body"], "<p>It was <span data-mx-spoiler>the butler</span>.</p>");
-        let deed = crate::message::deed::Deed::Edit { message: "$e".into() };
-        let act = matrix.act(&crate::channels::sample::act("!room:hub.test", &deed, Some(&parts[0])));
-        assert!(!act.unwrap().to_string().replace("the butler</span>", "").contains("butler"));
+        let operation = crate::message::operation::Operation::Edit { message: "$e".into() };
+        let op = matrix.compose_operation(&crate::channels::sample::op(
+            "!room:hub.test",
+            &operation,
+            Some(&parts[0]),
+        ));
+        assert!(!op.unwrap().to_string().replace("the butler</span>", "").contains("butler"));
     }
 
     #[test]
     fn silent_replies_and_threads_have_their_own_forms() {
         let matrix = matrix(1);
         let part = part("Hello");
-        let mut letter = letter(&part);
-        letter.silent = true;
+        let mut outgoing = outgoing(&part);
+        outgoing.silent = true;
         assert_eq!(
-            matrix.compose(&letter)["content"],
+            matrix.compose(&outgoing)["content"],
             json!({ "msgtype": "m.notice", "body": "Hello", "m.mentions": {} })
         );
-        letter.reply_to = Some("$e");
-        let relates = |letter: &Letter<'_>| matrix.compose(letter)["content"]["m.relates_to"].clone();
-        assert_eq!(relates(&letter), json!({ "m.in_reply_to": { "event_id": "$e" } }));
-        letter.thread = Some("$root");
+        outgoing.reply_to = Some("$e");
+        let relates =
+            |outgoing: &OutgoingPart<'_>| matrix.compose(outgoing)["content"]["m.relates_to"].clone();
+        assert_eq!(relates(&outgoing), json!({ "m.in_reply_to": { "event_id": "$e" } }));
+        outgoing.thread = Some("$root");
         let mut thread = json!({
             "rel_type": "m.thread",
             "event_id": "$root",
             "is_falling_back": false,
             "m.in_reply_to": { "event_id": "$e" },
         });
-        assert_eq!(relates(&letter), thread);
-        letter.reply_to = None;
+        assert_eq!(relates(&outgoing), thread);
+        outgoing.reply_to = None;
         thread["is_falling_back"] = json!(true);
         thread["m.in_reply_to"]["event_id"] = json!("$root");
-        assert_eq!(relates(&letter), thread);
+        assert_eq!(relates(&outgoing), thread);
     }
 
     #[test]

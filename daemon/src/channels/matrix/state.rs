@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::{acts::Stored, answer::refusal, client::Client};
+use super::{answer::refusal, client::Client, operations::Stored};
 use crate::channels::{Failure, PartKey, http::Silence};
 
 impl Client {
@@ -73,7 +73,7 @@ impl Client {
         let answer = self.ask(Method::GET, &path, None).await.map_err(Silence::harmless)?;
         let none = answer.status == StatusCode::NOT_FOUND && refusal(&answer).errcode == "M_NOT_FOUND";
         if !answer.status.is_success() && !none {
-            return Err(self.judge(&answer).harmless());
+            return Err(self.classify(&answer).harmless());
         }
         let mut list = answer.body["pinned"].as_array().cloned().unwrap_or_default();
         let there = list.iter().any(|other| *other == event.as_str());
@@ -115,7 +115,7 @@ impl Client {
     async fn me(&self) -> Result<String, Failure> {
         let answer = self.ask(Method::GET, &["account", "whoami"], None).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
-            return Err(self.judge(&answer).harmless());
+            return Err(self.classify(&answer).harmless());
         }
         let me = answer.body["user_id"].as_str();
         me.map(str::to_owned)
@@ -129,7 +129,7 @@ impl Client {
         body: Option<&Map<String, Value>>,
     ) -> Result<Value, Failure> {
         let answer = self.ask(method, path, body).await?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.judge(&answer)) }
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer)) }
     }
 }
 

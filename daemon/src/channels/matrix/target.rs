@@ -89,7 +89,7 @@ impl Client {
         let answer = self.ask(Method::GET, path, None).await.map_err(Silence::harmless)?;
         match answer.status.is_success() {
             true => Ok(answer.body),
-            false => Err(self.judge(&answer).harmless().into()),
+            false => Err(self.classify(&answer).harmless().into()),
         }
     }
 }

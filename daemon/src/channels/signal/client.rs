@@ -1,6 +1,6 @@
 //! The requests that there are, and in which order they go.
 //!
-//! Every answer has status 200; an error is in its body, and [`judge`](super::judge) says what it means. Before a message goes,
+//! Every answer has status 200; an error is in its body, and [`classify`](super::classify) says what it means. Before a message goes,
 //! Signal is asked something that only its servers know (`listDevices`), for of a message that fails on the way signal-cli does
 //! not say whether it left. It is not asked again for [`REACHED`] after anything else went through.
 //!
@@ -15,7 +15,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    judge::{self, code},
+    classify::{self, code},
     reached::recipients,
     version::Version,
 };
@@ -89,27 +89,27 @@ impl Client {
     }
 
     /// Performs a request.
-    pub(super) async fn perform(&self, id: &str, wire: &Value, kept: &Kept) -> Result<Performed, Failure> {
-        if let Some(why) = wire["refused"].as_str() {
+    pub(super) async fn perform(&self, id: &str, request: &Value, kept: &Kept) -> Result<Performed, Failure> {
+        if let Some(why) = request["refused"].as_str() {
             return Err(Failure::Permanent(why.into()));
         }
-        let request =
-            json!({ "jsonrpc": "2.0", "id": id, "method": wire["method"], "params": wire["params"] });
-        let file = match inlined::reference(&request, FILE).and_then(referred) {
+        let builder =
+            json!({ "jsonrpc": "2.0", "id": id, "method": request["method"], "params": request["params"] });
+        let file = match inlined::reference(&builder, FILE).and_then(referred) {
             Some(digest) => {
                 Some(kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?)
             }
-            None if request.pointer(FILE).is_some() => {
+            None if builder.pointer(FILE).is_some() => {
                 return Err(Failure::Permanent("the stored request names its file by no hash".into()));
             }
             None => None,
         };
         self.serves_all().await?;
         self.reaches_signal().await?;
-        self.is_own(wire).await?;
-        let answer = self.ask(request, file).await.inspect_err(|_| self.forget())?;
-        let group = wire["params"]["groupId"].is_array();
-        let method = wire["method"].as_str().unwrap_or_default();
+        self.is_own(request).await?;
+        let answer = self.ask(builder, file).await.inspect_err(|_| self.forget())?;
+        let group = request["params"]["groupId"].is_array();
+        let method = request["method"].as_str().unwrap_or_default();
         let result = self.result(&answer, method, group).inspect_err(|_| self.known().reached = None)?;
         self.known().reached = Some(Instant::now());
         let results = result["results"].as_array().map_or(&[][..], Vec::as_slice);
@@ -147,12 +147,12 @@ impl Client {
     }
 
     /// Fails where a message that is changed turns out to be somebody else's.
-    async fn is_own(&self, wire: &Value) -> Result<(), Failure> {
-        let Some(author) = wire["own"].as_str() else { return Ok(()) };
+    async fn is_own(&self, request: &Value) -> Result<(), Failure> {
+        let Some(author) = request["own"].as_str() else { return Ok(()) };
         self.learn_aci().await;
         match self.is_self(author) {
             Some(true) => Ok(()),
-            _ => Err(Failure::Permanent(super::wire::NOT_OWN.into())),
+            _ => Err(Failure::Permanent(super::request::NOT_OWN.into())),
         }
     }
 
@@ -188,16 +188,16 @@ impl Client {
         if answer.status.is_success() && self.is_no_account(error) {
             return Err(Failure::Permanent(self.no_account()));
         }
-        let result = judge::decode(&self.http.reader(), answer, method, group);
+        let result = classify::decode(&self.http.reader(), answer, method, group);
         result.map_err(|verdict| self.http.settle(verdict))
     }
 
     /// What an error means for a question.
-    pub(super) fn judge(&self, error: &Value, method: &str) -> Failure {
+    pub(super) fn classify(&self, error: &Value, method: &str) -> Failure {
         if self.is_no_account(error) {
             return Failure::Permanent(self.no_account());
         }
-        self.http.settle(judge::of_error(&self.http.reader(), error, method, false))
+        self.http.settle(classify::of_error(&self.http.reader(), error, method, false))
     }
 
     fn is_no_account(&self, error: &Value) -> bool {
@@ -213,7 +213,7 @@ impl Client {
         let answer = self.ask(question("listAccounts", None), None).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
-            return Err(self.http.judge(&answer, &said, Scope::Account).harmless());
+            return Err(self.http.classify(&answer, &said, Scope::Account).harmless());
         }
         if serves_one(&answer) {
             return Err(Failure::Permanent(self.started_for_one()));
@@ -235,7 +235,7 @@ impl Client {
         if answer.status.is_success() && passing {
             let words = self.http.words(error["message"].as_str().unwrap_or("it gave no reason"));
             let said = format!("Signal cannot be reached: signal-cli said {number}, {words}");
-            return Err(self.http.settle(judge::before(said, "", &[])));
+            return Err(self.http.settle(classify::before(said, "", &[])));
         }
         self.result(&answer, "listDevices", false).map_err(Failure::harmless)?;
         self.known().reached = Some(Instant::now());
@@ -291,7 +291,7 @@ impl Client {
         };
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
-            return Err(self.http.judge(&answer, &said, Scope::Account).to_string());
+            return Err(self.http.classify(&answer, &said, Scope::Account).to_string());
         }
         if serves_one(&answer) {
             return Err(self.started_for_one());

@@ -3,7 +3,7 @@
 use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -81,7 +81,7 @@ fn scene(case: Case) -> Scene {
             plays([ACCOUNTS, VERSION, DEVICES, NOBODY], Ends::Sent("+4915112345678 by signal-cli 0.14.2"))
         }
         Case::NotReady => plays([NOBODY], Ends::Refused("signal-cli has no account +4915112345678")),
-        Case::File | Case::Deed(Action::Edit | Action::Delete | Action::React | Action::Poll) => {
+        Case::File | Case::Operation(Action::Edit | Action::Delete | Action::React | Action::Poll) => {
             plays([ACCOUNTS, DEVICES, SENT], Ends::Sent(ID))
         }
         _ => usual(&[ACCOUNTS, DEVICES], SENT, ID, case),

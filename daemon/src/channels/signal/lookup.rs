@@ -41,11 +41,11 @@ impl Client {
         let mut answer = self.ask(request, None).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
-            return Err(self.http().judge(&answer, &said, Scope::Account).harmless());
+            return Err(self.http().classify(&answer, &said, Scope::Account).harmless());
         }
         match answer.body["error"].is_null() {
             true => Ok(answer.body["result"].take()),
-            false => Err(self.judge(&answer.body["error"], method).harmless()),
+            false => Err(self.classify(&answer.body["error"], method).harmless()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Signal: one account of a signal-cli daemon, over its JSON-RPC interface on HTTP.
 //!
-//! - `target`: addresses and ids; `wire`: what a message becomes;
-//! - `client`: the requests and their order; `judge`: what an error means; `reached`: whom a group's message reached;
+//! - `target`: addresses and ids; `request`: what a message becomes;
+//! - `client`: the requests and their order; `classify`: what an error means; `reached`: whom a group's message reached;
 //! - `version`: what an older signal-cli lacks.
 //!
 //! A message's id is the time at which signal-cli sent it; until it answers nobody knows that time, and nothing finds the
@@ -11,17 +11,17 @@
 //! The daemon has no login of its own: whoever reaches it writes as its accounts. Let it listen on this machine, or put
 //! something in front of it that asks who comes.
 
+pub(super) mod classify;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
-#[cfg(test)]
-mod dialogue;
-pub(super) mod judge;
 mod lookup;
 mod reached;
+mod request;
+#[cfg(test)]
+mod scenarios;
 mod target;
 mod version;
-mod wire;
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,12 +32,12 @@ use serde_json::Value;
 
 use self::client::Client;
 use super::{
-    Act, Adapter, Capabilities, Delivered, EditForm, Failure, FileForm, FileRules, IdScope, Letter, NotReady,
-    PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, EditForm, Failure, FileForm, FileRules, IdScope, NotReady,
+    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
-    house::House,
     http::base::Base,
+    hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
@@ -190,29 +190,29 @@ impl Adapter for Signal {
         target::recorded_as(&self.account, message)
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        wire::compose(&self.account, letter)
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        request::compose(&self.account, outgoing)
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        wire::act(&self.account, act, |author| self.client.is_self(author))
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        request::compose_operation(&self.account, op, |author| self.client.is_self(author))
     }
 
-    fn revise(&self, wire: Value, newest: &str) -> Value {
-        wire::revise(wire, newest)
+    fn revise(&self, request: Value, newest: &str) -> Value {
+        request::revise(request, newest)
     }
 
-    fn keeping(&self, wire: Value, made: &Value) -> Value {
-        wire::keeping(wire, made)
+    fn keeping(&self, request: Value, made: &Value) -> Value {
+        request::keeping(request, made)
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.deliver_with_details(wire, key).await.map(|delivered| delivered.id)
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.deliver_with_details(request, key).await.map(|delivered| delivered.id)
     }
 
-    async fn deliver_with_details(&self, wire: &Value, key: &PartKey) -> Result<Delivered, Failure> {
-        let performed = self.client.perform(&key.0, wire, &self.kept).await?;
-        let params = &wire["params"];
+    async fn deliver_with_details(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        let performed = self.client.perform(&key.0, request, &self.kept).await?;
+        let params = &request["params"];
         // An edit has a time of its own, which the next one names.
         let Some(time) = params["targetTimestamp"].as_u64().or(performed.result["timestamp"].as_u64()) else {
             return Err(Failure::Unknown("signal-cli said yes, but not as which message".into()));
@@ -226,15 +226,15 @@ impl Adapter for Signal {
         Ok(Delivered { id, note, recipients: performed.recipients })
     }
 
-    async fn listen(&self, _: &dyn House) {
+    async fn listen(&self, _: &dyn HubHandle) {
         while self.client.learn_version().await.is_none() {
             tokio::time::sleep(ASK_AGAIN).await;
         }
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        let method = wire["method"].as_str().unwrap_or_default();
-        let new = method == wire::POLL || method == "send" && wire["params"]["editTimestamp"].is_null();
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        let method = request["method"].as_str().unwrap_or_default();
+        let new = method == request::POLL || method == "send" && request["params"]["editTimestamp"].is_null();
         if new { Redelivery::Never } else { Redelivery::SEEN_ONCE }
     }
 

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    message::deed::{Button, Extras, Poll, Press, Select},
+    message::operation::{Button, Extras, Poll, Press, Select},
     render::Part,
 };
 
@@ -119,7 +119,7 @@ fn sections(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::channels::sample::part;
-    use crate::message::deed::Choice;
+    use crate::message::operation::Choice;
 
     #[test]
     fn text_alone_needs_no_blocks() {

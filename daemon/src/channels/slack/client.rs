@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     refusal::{Outcome, Refusal, decode, posted},
+    request::{POST, Request},
     target::is_person,
-    wire::{POST, Wire},
 };
 use crate::channels::{
     Failure, PartKey,
@@ -53,24 +53,25 @@ impl Client {
     }
 
     /// Performs a request without a file; returns the id of what it became or was done to.
-    pub(super) async fn perform(&self, wire: &Wire, key: &PartKey) -> Result<String, Failure> {
-        let mut body = wire.body.clone();
-        if wire.method == POST {
+    pub(super) async fn perform(&self, request: &Request, key: &PartKey) -> Result<String, Failure> {
+        let mut body = request.body.clone();
+        if request.method == POST {
             let metadata = json!({ "event_type": EVENT, "event_payload": { "key": key.0 } });
             body.insert("metadata".into(), metadata);
-        } else if let Some(person) = wire.text("channel").filter(|channel| is_person(channel)) {
+        } else if let Some(person) = request.text("channel").filter(|channel| is_person(channel)) {
             body.insert("channel".into(), self.direct(person).await?.into());
         }
-        let done = match wire.is_removal() {
-            true => self.remove(&wire.method, &body, key).await?,
-            false => self.write(&wire.method, &body).await?,
+        let done = match request.is_removal() {
+            true => self.remove(&request.method, &body, key).await?,
+            false => self.write(&request.method, &body).await?,
         };
         match done {
-            Outcome::Yes(said) if wire.method == POST => {
+            Outcome::Yes(said) if request.method == POST => {
                 posted(&said).map_err(|verdict| self.http.settle(verdict))
             }
             Outcome::Yes(_) | Outcome::Already => {
-                let message = ["timestamp", "ts", "presence", "file"].iter().find_map(|name| wire.text(name));
+                let message =
+                    ["timestamp", "ts", "presence", "file"].iter().find_map(|name| request.text(name));
                 Ok(message.unwrap_or_default().to_owned())
             }
         }

@@ -3,7 +3,7 @@
 use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -75,9 +75,9 @@ fn scene(case: Case) -> Scene {
         Case::NotReady => plays([REVOKED], Ends::Refused("bot token rejected")),
         Case::File => plays([PLACE, Reply::Says(200, "", "OK - 5"), SHARED], Ends::Sent(ID)),
         Case::Removed => plays([Reply::Close, GONE, GONE], Ends::Sent(ID)),
-        Case::Deed(Action::Poll | Action::Thread) => plays([SENT], Ends::Sent(ID)),
-        Case::Deed(Action::SetPresence) => plays([YES], Ends::Sent("auto")),
-        Case::Deed(_) => plays([YES], Ends::Sent(ID)),
+        Case::Operation(Action::Poll | Action::Thread) => plays([SENT], Ends::Sent(ID)),
+        Case::Operation(Action::SetPresence) => plays([YES], Ends::Sent("auto")),
+        Case::Operation(_) => plays([YES], Ends::Sent(ID)),
         Case::Located => {
             let message =
                 r#"{"ok":true,"messages":[{"ts":"1790000000.000100","thread_ts":"1780000000.000100"}]}"#;

@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 use super::{
     client::Client,
     refusal::Outcome,
+    request::{File, Request},
     target::is_person,
-    wire::{File, Wire},
 };
 use crate::{
     cause::innermost,
@@ -30,12 +30,17 @@ const PAUSES: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1
 
 /// Shares a file; returns the time of its message, by which it is answered and deleted, or the file's own id where Slack
 /// does not tell; by that nothing can be done to it.
-pub(super) async fn share(client: &Client, kept: &Kept, wire: &Wire, file: &File) -> Result<String, Failure> {
+pub(super) async fn share(
+    client: &Client,
+    kept: &Kept,
+    request: &Request,
+    file: &File,
+) -> Result<String, Failure> {
     let digest = referred(&file.source)
         .ok_or_else(|| Failure::Permanent("the stored request names its file by no hash".into()))?;
     let checked = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-    let mut body = wire.body.clone();
-    let channel = match wire.text("channel_id") {
+    let mut body = request.body.clone();
+    let channel = match request.text("channel_id") {
         Some(person) if is_person(person) => client.direct(person).await?,
         Some(channel) => channel.to_owned(),
         None => return Err(Failure::Permanent("the stored request names no conversation".into())),
@@ -43,7 +48,7 @@ pub(super) async fn share(client: &Client, kept: &Kept, wire: &Wire, file: &File
     let id = upload(client, &file.name, checked).await?;
     body.insert("channel_id".into(), json!(channel));
     body.insert("files".into(), json!([{ "id": id, "title": file.name }]));
-    match client.write(&wire.method, &body).await {
+    match client.write(&request.method, &body).await {
         Ok(Outcome::Yes(said)) => match message(&said["files"][0], &channel) {
             Some(ts) => Ok(ts),
             None => Ok(shared(client, &id, &channel).await.unwrap_or(id)),

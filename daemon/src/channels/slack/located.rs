@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{client::Client, target::is_person, wire::is_file};
+use super::{client::Client, request::is_file, target::is_person};
 use crate::channels::{Failure, Located};
 
 /// Asks Slack.

@@ -11,20 +11,20 @@
 //! A reply in Slack is a message in the thread of the one that it answers, and a thread is a message with answers; so
 //! both are `thread_ts`, and a new thread is a message that begins with its name.
 
-mod asked;
 mod blocks;
 mod card;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
-#[cfg(test)]
-mod dialogue;
 mod emoji;
 mod files;
 mod located;
+mod reconcile;
 pub(super) mod refusal;
+mod request;
+#[cfg(test)]
+mod scenarios;
 mod target;
-mod wire;
 
 use std::sync::Arc;
 
@@ -33,10 +33,10 @@ use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{client::Client, wire::Wire};
+use self::{client::Client, request::Request};
 use super::{
-    Act, Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady,
-    PartKey, Redelivery, TargetError,
+    Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, IdScope, Located, NotReady,
+    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
@@ -192,52 +192,52 @@ impl Adapter for Slack {
 
     fn scope(&self, message: &str) -> IdScope {
         // A message's id is its time in the conversation that the request names; a file is the workspace's.
-        if wire::is_file(message) { IdScope::Account } else { IdScope::Conversation }
+        if request::is_file(message) { IdScope::Account } else { IdScope::Conversation }
     }
 
     async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
         located::ask(&self.client, address, message).await
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        let wire = wire::compose(letter);
-        match wire["body"]["blocks"].as_array().map(Vec::len) {
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        let request = request::compose(outgoing);
+        match request["body"]["blocks"].as_array().map(Vec::len) {
             Some(blocks) if blocks > card::BLOCKS => super::refused(&format!(
                 "a message on Slack has {} blocks at most, and its text, card, buttons and lists make {blocks}: shorten the \
                  card or the text, or send them apart",
                 card::BLOCKS
             )),
-            _ => wire,
+            _ => request,
         }
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        wire::act(act)
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        request::compose_operation(op)
     }
 
-    fn refusal(&self, wire: &Value) -> Option<String> {
-        wire["refused"].as_str().map(str::to_owned).or_else(|| target::unfit(&wire["body"]))
+    fn refusal(&self, request: &Value) -> Option<String> {
+        request["refused"].as_str().map(str::to_owned).or_else(|| target::unfit(&request["body"]))
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        let wire = Wire::read(wire)?;
-        match &wire.file {
-            Some(file) => files::share(&self.client, &self.kept, &wire, file).await,
-            None => self.client.perform(&wire, key).await,
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        let request = Request::read(request)?;
+        match &request.file {
+            Some(file) => files::share(&self.client, &self.kept, &request, file).await,
+            None => self.client.perform(&request, key).await,
         }
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        match Wire::read(wire) {
-            Ok(wire) if wire.file.is_some() => Redelivery::Never,
-            Ok(wire) if wire.method == wire::POST => Redelivery::Ask,
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        match Request::read(request) {
+            Ok(request) if request.file.is_some() => Redelivery::Never,
+            Ok(request) if request.method == request::POST => Redelivery::Ask,
             Ok(_) => Redelivery::SEEN_ONCE,
             Err(_) => Redelivery::Never,
         }
     }
 
-    async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        asked::find(&self.client, &Wire::read(wire)?, attempt.key).await
+    async fn find(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        reconcile::find(&self.client, &Request::read(request)?, attempt.key).await
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
@@ -248,17 +248,17 @@ impl Adapter for Slack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::deed::{Button, Extras, Press};
+    use crate::message::operation::{Button, Extras, Press};
 
     #[test]
     fn a_text_a_card_and_buttons_have_fifty_blocks_together() {
-        let slack = dialogue::slack(1);
+        let slack = scenarios::slack(1);
         let text = super::super::sample::part("Hello");
         let refusal = |dividers: usize| {
             let card = vec![serde_json::json!({ "type": "divider" }); dividers];
             let buttons = vec![vec![Button { text: "Yes".into(), press: Press::Data("y".into()) }]];
             let extras = Extras { card: Some(card.into()), buttons, ..Extras::default() };
-            slack.refusal(&slack.compose(&Letter { extras: &extras, ..dialogue::letter(&text) }))
+            slack.refusal(&slack.compose(&OutgoingPart { extras: &extras, ..scenarios::outgoing(&text) }))
         };
         assert_eq!(refusal(48), None);
         assert!(refusal(49).unwrap().contains("make 51"));

@@ -161,11 +161,11 @@ impl Refusal {
     }
 
     /// What it means for the queue. `by` is whom a limit counts.
-    pub(super) fn judge(&self, reader: &Reader, answer: &Answer, by: Scope) -> Verdict {
+    pub(super) fn classify(&self, reader: &Reader, answer: &Answer, by: Scope) -> Verdict {
         if self.error.is_empty() {
             return match answer.status.is_success() {
                 true => Verdict::Unknown("Slack's answer says neither yes nor no; check base_url".into()),
-                false => reader.judge(answer, &answer.status.to_string(), by),
+                false => reader.classify(answer, &answer.status.to_string(), by),
             };
         }
         let words = reader.words(&self.words());
@@ -176,7 +176,7 @@ impl Refusal {
                     let mut answer = answer.clone();
                     answer.status = reqwest::StatusCode::TOO_MANY_REQUESTS;
                     answer.retry_after = Some(after);
-                    reader.judge(&answer, &words, by)
+                    reader.classify(&answer, &words, by)
                 }
                 None => Verdict::Retry(said),
             },
@@ -185,7 +185,7 @@ impl Refusal {
             Meaning::Token => Verdict::Token(format!("bot token rejected: {said}")),
             // A server in trouble may word it.
             Meaning::Done | Meaning::Never if answer.status.is_server_error() => {
-                reader.judge(answer, &words, by)
+                reader.classify(answer, &words, by)
             }
             Meaning::Done | Meaning::Never => Verdict::Permanent(said),
         }
@@ -223,7 +223,7 @@ pub(in crate::channels) fn decode(reader: &Reader, answer: &Answer, by: Scope) -
         Some(refusal) if refusal.meaning() == Meaning::Done && answer.status.is_success() => {
             Ok(Outcome::Already)
         }
-        Some(refusal) => Err(refusal.judge(reader, answer, by)),
+        Some(refusal) => Err(refusal.classify(reader, answer, by)),
     }
 }
 

@@ -48,6 +48,6 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer, webhook: bo
         (401 | 403, true) => Verdict::Token(format!("the workflow refused the webhook: {words}")),
         // "Retry with exponential backoff"; nothing was done.
         (412, _) => Verdict::Retry(format!("Teams answered 412, {words}")),
-        _ => reader.judge(answer, &words, Scope::Chat),
+        _ => reader.classify(answer, &words, Scope::Chat),
     }
 }

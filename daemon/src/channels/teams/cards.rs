@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::message::deed::{Button, Extras, Poll, Press};
+use crate::message::operation::{Button, Extras, Poll, Press};
 
 /// The type of its attachment: <https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-reference#adaptive-card>.
 const TYPE: &str = "application/vnd.microsoft.card.adaptive";

@@ -14,17 +14,17 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{refusal, verdict},
-    believed::Believer,
     consent,
-    wire::Wire,
+    request::Request,
+    token_verification::Believer,
 };
 use crate::{
     channels::{
         Failure, PartKey,
+        callback::CallbackRefused,
         http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
         limits::Scope,
         removals::Removals,
-        told::NotTold,
     },
     files::kept::{Checked, Kept},
     message::attachment::referred,
@@ -53,12 +53,12 @@ const TAKEN: &str = "accepted";
 /// An account's way to Teams.
 pub(super) struct Client {
     http: Http,
-    way: Way,
+    way: Route,
     removals: Removals,
 }
 
 /// As whom it speaks.
-enum Way {
+enum Route {
     Bot(Box<Bot>),
     Webhook,
 }
@@ -81,7 +81,7 @@ impl Client {
         secret: impl Into<Token>,
     ) -> Self {
         let token_url = login.at(&[tenant, "oauth2", "v2.0", "token"]);
-        let way = Way::Bot(Box::new(Bot { service, token_url, app_id, granted: Granted::default() }));
+        let way = Route::Bot(Box::new(Bot { service, token_url, app_id, granted: Granted::default() }));
         Self { http: Http::new(http, "Teams", secret), way, removals: Removals::default() }
     }
 
@@ -93,18 +93,23 @@ impl Client {
             return Err("webhook: copy the whole address of the workflow, with all behind its ?".into());
         }
         let http = Http::new(http, "Teams", address);
-        Ok(Self { http, way: Way::Webhook, removals: Removals::default() })
+        Ok(Self { http, way: Route::Webhook, removals: Removals::default() })
     }
 
     /// Whether it is a webhook.
     pub(super) fn is_webhook(&self) -> bool {
-        matches!(self.way, Way::Webhook)
+        matches!(self.way, Route::Webhook)
     }
 
     /// Performs a request; returns the id of what it made or was done to.
-    pub(super) async fn perform(&self, wire: Wire, kept: &Kept, key: &PartKey) -> Result<String, Failure> {
-        match wire {
-            Wire::Send { conversation, answers, mut activity } => {
+    pub(super) async fn perform(
+        &self,
+        request: Request,
+        kept: &Kept,
+        key: &PartKey,
+    ) -> Result<String, Failure> {
+        match request {
+            Request::Send { conversation, answers, mut activity } => {
                 bounded(&activity)?;
                 hold(&mut activity, kept).await?;
                 let path = segments(&conversation, answers.as_deref());
@@ -112,7 +117,7 @@ impl Client {
                 // Of what it shows as two messages, Teams names none.
                 Ok(said["id"].as_str().map_or_else(|| format!("{TAKEN}:{}", key.0), str::to_owned))
             }
-            Wire::Offer { conversation, answers, name, size, file, says } => {
+            Request::Offer { conversation, answers, name, size, file, says } => {
                 // What is offered can be handed over, as far as anybody knows yet.
                 open(&file, kept).await?;
                 let mut activity = consent::offer(&name, size, &says, key);
@@ -124,14 +129,14 @@ impl Client {
                 let said = self.ask(Method::POST, &path, Some(&activity)).await?;
                 Ok(said["id"].as_str().map_or_else(|| format!("{TAKEN}:{}", key.0), str::to_owned))
             }
-            Wire::Update { conversation, id, activity } => {
+            Request::Update { conversation, id, activity } => {
                 bounded(&activity)?;
                 self.ask(Method::PUT, &segments(&conversation, Some(&id)), Some(&activity)).await.map(|_| id)
             }
-            Wire::Delete { conversation, id } => {
+            Request::Delete { conversation, id } => {
                 self.remove(&segments(&conversation, Some(&id)), key).await.map(|()| id)
             }
-            Wire::Post { message } => {
+            Request::Post { message } => {
                 bounded(&message)?;
                 self.ask(Method::POST, &[], Some(&message)).await.map(|_| format!("{TAKEN}:{}", key.0))
             }
@@ -173,8 +178,8 @@ impl Client {
     /// Where somebody tries the bot out on this machine, without Teams.
     pub(super) fn tried_out_at(&self) -> Option<&str> {
         match &self.way {
-            Way::Bot(bot) => Some(bot.service.host()).filter(|_| bot.service.is_here()),
-            Way::Webhook => None,
+            Route::Bot(bot) => Some(bot.service.host()).filter(|_| bot.service.is_here()),
+            Route::Webhook => None,
         }
     }
 
@@ -184,29 +189,33 @@ impl Client {
         believer: &Believer,
         authorization: &str,
         activity: &Value,
-    ) -> Result<(), NotTold> {
+    ) -> Result<(), CallbackRefused> {
         match &self.way {
-            Way::Bot(bot) => believer.check(&self.http, &bot.app_id, authorization, activity).await,
-            Way::Webhook => Err(NotTold::Nobody),
+            Route::Bot(bot) => believer.check(&self.http, &bot.app_id, authorization, activity).await,
+            Route::Webhook => Err(CallbackRefused::Nobody),
         }
     }
 
     /// The same of the token alone, before there is an activity.
-    pub(super) async fn vouches(&self, believer: &Believer, authorization: &str) -> Result<(), NotTold> {
+    pub(super) async fn vouches(
+        &self,
+        believer: &Believer,
+        authorization: &str,
+    ) -> Result<(), CallbackRefused> {
         match &self.way {
-            Way::Bot(bot) => believer.token(&self.http, &bot.app_id, authorization).await.map(drop),
-            Way::Webhook => Err(NotTold::Nobody),
+            Route::Bot(bot) => believer.token(&self.http, &bot.app_id, authorization).await.map(drop),
+            Route::Webhook => Err(CallbackRefused::Nobody),
         }
     }
 
     /// Whether it could send, and as whom. A webhook cannot be asked.
     pub(super) async fn ready(&self) -> Result<String, String> {
         match &self.way {
-            Way::Bot(bot) => {
+            Route::Bot(bot) => {
                 self.access().await.map_err(|failure| failure.to_string())?;
                 Ok(format!("app {}", bot.app_id))
             }
-            Way::Webhook => {
+            Route::Webhook => {
                 Ok("a workflow's webhook; whether it is still there, only a message shows".into())
             }
         }
@@ -217,7 +226,7 @@ impl Client {
         let (gone, ended) = match self.answered(Method::DELETE, path, None).await {
             Ok((answer, _)) if answer.status.is_success() => (false, Ok(())),
             Ok((answer, used)) => {
-                (refusal(&answer).code == GONE, Err(self.judge(&answer, used.as_ref()).await))
+                (refusal(&answer).code == GONE, Err(self.classify(&answer, used.as_ref()).await))
             }
             Err(failure) => (false, Err(failure)),
         };
@@ -233,7 +242,7 @@ impl Client {
     ) -> Result<Value, Failure> {
         match self.answered(method, path, body).await? {
             (answer, _) if answer.status.is_success() => Ok(answer.body),
-            (answer, used) => Err(self.judge(&answer, used.as_ref()).await),
+            (answer, used) => Err(self.classify(&answer, used.as_ref()).await),
         }
     }
 
@@ -245,14 +254,14 @@ impl Client {
         body: Option<&Map<String, Value>>,
     ) -> Result<(Answer, Option<Secret>), Failure> {
         let (mut request, used) = match &self.way {
-            Way::Bot(bot) => {
+            Route::Bot(bot) => {
                 let token = self.access().await?;
                 let path: Vec<&str> = path.iter().map(String::as_str).collect();
                 let request =
                     self.http.client.request(method, bot.service.at(&path)).bearer_auth(token.expose());
                 (request, Some(token))
             }
-            Way::Webhook => {
+            Route::Webhook => {
                 let url = Url::parse(self.http.token().expose())
                     .map_err(|_| Failure::Permanent("the webhook's address is none any more".into()))?;
                 (self.http.client.request(method, url), None)
@@ -269,7 +278,7 @@ impl Client {
 
     /// An access token.
     async fn access(&self) -> Result<Secret, Failure> {
-        let Way::Bot(bot) = &self.way else {
+        let Route::Bot(bot) = &self.way else {
             return Err(Failure::Permanent("a webhook has no access token".into()));
         };
         bot.granted.token(self.grant(&bot.token_url, &bot.app_id)).await
@@ -303,7 +312,7 @@ impl Client {
                 (400 | 401 | 403, _) => Failure::Permanent(format!(
                     "Microsoft gives the bot no access: {words}; check app_id and tenant"
                 )),
-                _ => self.http.judge(&answer, &words, Scope::Account).harmless(),
+                _ => self.http.classify(&answer, &words, Scope::Account).harmless(),
             });
         }
         let lasts = Duration::from_secs(answer.body["expires_in"].as_u64().unwrap_or_default());
@@ -314,11 +323,11 @@ impl Client {
     }
 
     /// What an answer other than yes means, for a request with this access token.
-    async fn judge(&self, answer: &Answer, used: Option<&Secret>) -> Failure {
+    async fn classify(&self, answer: &Answer, used: Option<&Secret>) -> Failure {
         let reader = used.into_iter().fold(self.reader(), |reader, token| reader.hiding(token.clone()));
         let verdict = verdict(&reader, answer, self.is_webhook());
         match (verdict, &self.way) {
-            (Verdict::Token(said), Way::Bot(bot)) => match used {
+            (Verdict::Token(said), Route::Bot(bot)) => match used {
                 Some(token) if !bot.granted.refused(token).await => {
                     Failure::Permanent(format!("{said}; check app_id, tenant and service_url"))
                 }
@@ -332,7 +341,7 @@ impl Client {
     fn reader(&self) -> Reader {
         let reader = self.http.reader();
         match (&self.way, Url::parse(self.http.token().expose())) {
-            (Way::Webhook, Ok(url)) => url
+            (Route::Webhook, Ok(url)) => url
                 .query_pairs()
                 .filter(|(_, value)| value.len() > 3)
                 .fold(reader, |reader, (_, secret)| reader.hiding(Secret::from(&*secret))),

@@ -3,7 +3,7 @@
 use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -80,8 +80,10 @@ fn by_bot(case: Case) -> Scene {
         Case::Ready => plays([GRANTED], Ends::Sent("app app-1")),
         Case::NotReady => plays([EXPIRED], Ends::Refused("client secret")),
         Case::Removed => plays([GRANTED, Reply::Close, GONE, GONE], Ends::Sent(ID)),
-        Case::File | Case::Deed(Action::Poll | Action::Thread) => plays([GRANTED, CREATED], Ends::Sent(ID)),
-        Case::Deed(_) => plays([GRANTED, Reply::Says(200, "", "")], Ends::Sent(ID)),
+        Case::File | Case::Operation(Action::Poll | Action::Thread) => {
+            plays([GRANTED, CREATED], Ends::Sent(ID))
+        }
+        Case::Operation(_) => plays([GRANTED, Reply::Says(200, "", "")], Ends::Sent(ID)),
         _ => usual(&[GRANTED], CREATED, ID, case),
     }
 }

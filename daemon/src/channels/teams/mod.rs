@@ -7,21 +7,21 @@
 //! the text stands in the card, above them. Mentions take an entity beside the text, of which there is none here.
 //!
 //! Small pictures stand in a message. Any other file is offered, in a conversation with one person ([`consent`]), and handed
-//! over once they accept ([`handing`]), which Teams tells by the hub's own door, where it must be [`believed`].
+//! over once they accept ([`transfer`]), which Teams tells by the hub's own door, where it must be [`believed`].
 
 pub(super) mod answer;
-mod believed;
 mod cards;
 mod client;
 mod consent;
 #[cfg(test)]
 pub(super) mod contract;
+mod file_transfer;
+mod request;
 #[cfg(test)]
-mod dialogue;
-mod handing;
+mod scenarios;
 mod target;
 pub mod token;
-mod wire;
+mod token_verification;
 
 use std::sync::Arc;
 
@@ -30,19 +30,22 @@ use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{believed::Believer, client::Client, consent::Answer, handing::Handing, wire::Wire};
+use self::{
+    client::Client, consent::Answer, file_transfer::FileTransfer, request::Request,
+    token_verification::Believer,
+};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest, OutgoingPart,
+    PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
+    callback::{CallbackRefused, DeliveryStatus},
     capabilities::{ButtonRules, CardRules, PollRules},
-    house::House,
     http::{
         base::{Base, without_query},
         token::Token,
     },
+    hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
-    told::{NotTold, Told},
 };
 use crate::{
     files::kept::Kept,
@@ -192,7 +195,7 @@ struct Teams {
     client: Client,
     kept: Kept,
     believer: Believer,
-    handing: Handing,
+    transfer: FileTransfer,
 }
 
 /// Opens an account. Connects to nothing.
@@ -218,7 +221,12 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         ));
     }
     let believer = Believer::new(openid);
-    Ok(Arc::new(Teams { kept: Kept::of(&opening.store), client, believer, handing: Handing::default() }))
+    Ok(Arc::new(Teams {
+        kept: Kept::of(&opening.store),
+        client,
+        believer,
+        transfer: FileTransfer::default(),
+    }))
 }
 
 #[async_trait]
@@ -251,60 +259,66 @@ impl Adapter for Teams {
         IdScope::Conversation
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        wire::compose(letter, self.client.is_webhook())
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        request::compose(outgoing, self.client.is_webhook())
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        if self.client.is_webhook() { None } else { wire::act(act) }
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        if self.client.is_webhook() { None } else { request::compose_operation(op) }
     }
 
-    fn refusal(&self, wire: &Value) -> Option<String> {
-        if let Some(why) = wire["refused"].as_str() {
+    fn refusal(&self, request: &Value) -> Option<String> {
+        if let Some(why) = request["refused"].as_str() {
             return Some(why.to_owned());
         }
-        match Wire::read(wire).ok()? {
-            Wire::Send { activity, .. } | Wire::Update { activity, .. } => client::too_long(&activity),
-            Wire::Post { message } => client::too_long(&message),
-            Wire::Offer { .. } | Wire::Delete { .. } => None,
+        match Request::read(request).ok()? {
+            Request::Send { activity, .. } | Request::Update { activity, .. } => client::too_long(&activity),
+            Request::Post { message } => client::too_long(&message),
+            Request::Offer { .. } | Request::Delete { .. } => None,
         }
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.client.perform(Wire::read(wire)?, &self.kept, key).await
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.client.perform(Request::read(request)?, &self.kept, key).await
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        match Wire::read(wire) {
-            Ok(Wire::Update { .. } | Wire::Delete { .. }) => Redelivery::SEEN_ONCE,
-            Ok(Wire::Send { .. } | Wire::Offer { .. } | Wire::Post { .. }) | Err(_) => Redelivery::Never,
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        match Request::read(request) {
+            Ok(Request::Update { .. } | Request::Delete { .. }) => Redelivery::SEEN_ONCE,
+            Ok(Request::Send { .. } | Request::Offer { .. } | Request::Post { .. }) | Err(_) => {
+                Redelivery::Never
+            }
         }
     }
 
-    fn remark(&self, wire: &Value) -> Option<&'static str> {
-        let offered = matches!(Wire::read(wire), Ok(Wire::Offer { .. }));
+    fn remark(&self, request: &Value) -> Option<&'static str> {
+        let offered = matches!(Request::read(request), Ok(Request::Offer { .. }));
         offered.then_some(
             "the file is offered, and handed over once its reader accepts it; your inbox will say so",
         )
     }
 
-    async fn admits(&self, authorization: &str) -> Result<(), NotTold> {
+    async fn admits_callback(&self, authorization: &str) -> Result<(), CallbackRefused> {
         self.client.vouches(&self.believer, authorization).await
     }
 
-    async fn told(&self, authorization: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
+    async fn read_callback(
+        &self,
+        authorization: &str,
+        body: &[u8],
+    ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         // Who is not believed learns nothing, not even that they were read; and the Connector's own words can be.
-        let activity: Value = serde_json::from_slice(body).map_err(|_| NotTold::Signature)?;
+        let activity: Value = serde_json::from_slice(body).map_err(|_| CallbackRefused::Signature)?;
         self.client.believes(&self.believer, authorization, &activity).await?;
         match Answer::read(&activity) {
-            Some(answer) => self.handing.put(answer).map(|()| vec![]),
+            Some(answer) => self.transfer.put(answer).map(|()| vec![]),
             // Whatever else Teams tells a bot is its bridge's.
             None => Ok(vec![]),
         }
     }
 
-    async fn listen(&self, house: &dyn House) {
-        self.handing.work(&self.client, &self.kept, house).await;
+    async fn listen(&self, hub: &dyn HubHandle) {
+        self.transfer.work(&self.client, &self.kept, hub).await;
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
@@ -318,12 +332,12 @@ mod tests {
 
     #[test]
     fn more_than_teams_takes_is_refused_before_anybody_is_asked() {
-        let (teams, text) = (dialogue::bot(1), super::super::sample::part("Hello"));
+        let (teams, text) = (scenarios::bot(1), super::super::sample::part("Hello"));
         let refusal = |length: usize| {
             let block = serde_json::json!({ "type": "TextBlock", "text": "x".repeat(length) });
             let card = serde_json::json!({ "type": "AdaptiveCard", "version": "1.4", "body": [block] });
-            let extras = crate::message::deed::Extras { card: Some(card), ..Default::default() };
-            teams.refusal(&teams.compose(&Letter { extras: &extras, ..dialogue::letter(&text) }))
+            let extras = crate::message::operation::Extras { card: Some(card), ..Default::default() };
+            teams.refusal(&teams.compose(&OutgoingPart { extras: &extras, ..scenarios::outgoing(&text) }))
         };
         assert_eq!(refusal(24_000), None);
         assert!(refusal(25_000).unwrap().contains("Teams takes 25000"));

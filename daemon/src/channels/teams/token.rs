@@ -13,7 +13,7 @@ use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::channels::told::NotTold;
+use crate::channels::callback::CallbackRefused;
 
 /// Who issues the Connector's tokens.
 const ISSUER: &str = "https://api.botframework.com";
@@ -44,7 +44,7 @@ pub enum TokenError {
     Endorsement,
 }
 
-impl From<TokenError> for NotTold {
+impl From<TokenError> for CallbackRefused {
     fn from(_: TokenError) -> Self {
         Self::Signature
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::wire::BETWEEN;
+use super::request::BETWEEN;
 use crate::channels::{
     http::{Answer, Reader, Verdict, quota},
     limits::Scope,
@@ -69,12 +69,12 @@ impl Refused {
                     .map(Duration::from_secs)
                     .map(|after| after.min(quota::LONGEST));
                 let answer = Answer { retry_after: answer.retry_after.max(body), ..answer.clone() };
-                reader.judge(&answer, said, Scope::Chat)
+                reader.classify(&answer, said, Scope::Chat)
             }
             400..=499 if said.is_empty() => {
-                reader.judge(answer, "which is not how Telegram speaks; check base_url", Scope::Chat)
+                reader.classify(answer, "which is not how Telegram speaks; check base_url", Scope::Chat)
             }
-            _ => reader.judge(answer, said, Scope::Chat),
+            _ => reader.classify(answer, said, Scope::Chat),
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     answer::{Refused, made, result},
     media,
-    wire::{BETWEEN, Instead, REMOVE, Wire},
+    request::{BETWEEN, Instead, REMOVE, Request},
 };
 use crate::{
     channels::{
@@ -41,12 +41,17 @@ impl Client {
     }
 
     /// Performs a request and what follows it; the id of what it made, or of what it was about.
-    pub(super) async fn deliver(&self, wire: Wire, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
-        if wire.method == REMOVE {
-            return self.remove(wire, key).await;
+    pub(super) async fn deliver(
+        &self,
+        request: Request,
+        key: &PartKey,
+        kept: &Kept,
+    ) -> Result<String, Failure> {
+        if request.method == REMOVE {
+            return self.remove(request, key).await;
         }
-        let (method, then, about) = (wire.method.clone(), wire.then.clone(), about(&wire.body));
-        let result = self.perform(wire, kept).await?;
+        let (method, then, about) = (request.method.clone(), request.then.clone(), about(&request.body));
+        let result = self.perform(request, kept).await?;
         let topic = method == "createForumTopic";
         let id = made(&result, topic, about).map_err(|verdict| self.http.settle(verdict))?;
         let Some(mut then) = then else { return Ok(id) };
@@ -65,65 +70,66 @@ impl Client {
     }
 
     /// Removes a message.
-    async fn remove(&self, wire: Wire, key: &PartKey) -> Result<String, Failure> {
-        let request = self.http.client.post(self.address(&wire.method)).json(&wire.body);
-        let (gone, ended) = match self.ask(request, TIMEOUT).await {
+    async fn remove(&self, request: Request, key: &PartKey) -> Result<String, Failure> {
+        let builder = self.http.client.post(self.address(&request.method)).json(&request.body);
+        let (gone, ended) = match self.ask(builder, TIMEOUT).await {
             Ok(Ok(_)) => (false, Ok(())),
             Ok(Err(refused)) => {
-                (refused.said.contains("message to delete not found"), Err(self.judge(&refused)))
+                (refused.said.contains("message to delete not found"), Err(self.classify(&refused)))
             }
             Err(silence) => (false, Err(silence.into())),
         };
-        self.removals.settle(key, gone, ended).map(|_| about(&wire.body))
+        self.removals.settle(key, gone, ended).map(|_| about(&request.body))
     }
 
     /// Performs one request, as it is or as it was planned for what Telegram says to it.
-    async fn perform(&self, mut wire: Wire, kept: &Kept) -> Result<Value, Failure> {
-        if let Some(seconds) = wire.seconds {
-            wire.body.insert("until_date".into(), until(seconds)?.into());
+    async fn perform(&self, mut request: Request, kept: &Kept) -> Result<Value, Failure> {
+        if let Some(seconds) = request.seconds {
+            request.body.insert("until_date".into(), until(seconds)?.into());
         }
         loop {
-            let refused = match self.request(&wire, kept).await? {
+            let refused = match self.request(&request, kept).await? {
                 Ok(result) => return Ok(result),
                 Err(refused) => refused,
             };
             let bad = refused.answer.status == 400;
             if bad
                 && is_unreadable(&refused.said)
-                && let Some(plain) = wire.plain.take()
+                && let Some(plain) = request.plain.take()
             {
                 tracing::warn!(
                     said = self.http.words(&refused.said),
                     "Telegram cannot read the markup; it goes without"
                 );
-                wire.without_markup(plain);
-            } else if bad && let Some(other) = wire.instead.take_if(|other| calls_for(&refused.said, *other))
-            {
-                wire.by(other);
+                request.without_markup(plain);
             } else if bad
-                && wire.method.starts_with("editMessage")
+                && let Some(other) = request.instead.take_if(|other| calls_for(&refused.said, *other))
+            {
+                request.by(other);
+            } else if bad
+                && request.method.starts_with("editMessage")
                 && refused.said.contains("message is not modified")
             {
                 // It says already what it shall say.
                 return Ok(Value::Bool(true));
             } else {
-                return Err(self.judge(&refused));
+                return Err(self.classify(&refused));
             }
         }
     }
 
-    async fn request(&self, wire: &Wire, kept: &Kept) -> Result<Result<Value, Refused>, Failure> {
-        let request = self.http.client.post(self.address(&wire.method));
+    async fn request(&self, request: &Request, kept: &Kept) -> Result<Result<Value, Refused>, Failure> {
+        let builder = self.http.client.post(self.address(&request.method));
         let mut files = Vec::new();
-        for file in wire.file.iter().chain(&wire.album) {
+        for file in request.file.iter().chain(&request.album) {
             files.push((file, file.open(kept).await?));
         }
         if files.is_empty() {
-            return Ok(self.ask(request.json(&wire.body), TIMEOUT).await?);
+            return Ok(self.ask(builder.json(&request.body), TIMEOUT).await?);
         }
         let longest = Http::longest(files.iter().map(|(_, bytes)| bytes.size).sum());
-        let form = media::form(&wire.body, files)?;
-        Ok(self.ask(request.multipart(form), longest).await?)
+        let form = media::form(&request.body, files)?;
+        Ok(self.ask(builder.multipart(form), longest).await?)
     }
 
     async fn ask(
@@ -157,7 +163,7 @@ impl Client {
             },
             Err(refused) => match refused.answer.body["parameters"]["migrate_to_chat_id"].as_i64() {
                 Some(moved) => Ok(Identity::new(moved.to_string())),
-                None => Err(self.judge(&refused).harmless().into()),
+                None => Err(self.classify(&refused).harmless().into()),
             },
         }
     }
@@ -169,7 +175,7 @@ impl Client {
                 Some(name) => Ok(format!("@{}", self.http.words(name))),
                 None => Err("Telegram does not say whose token this is; check base_url".into()),
             },
-            Ok(Err(refused)) => Err(self.judge(&refused).to_string()),
+            Ok(Err(refused)) => Err(self.classify(&refused).to_string()),
             Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(why),
         }
     }
@@ -178,7 +184,7 @@ impl Client {
         self.base.at(&[&format!("bot{}", self.http.token().expose()), method])
     }
 
-    fn judge(&self, refused: &Refused) -> Failure {
+    fn classify(&self, refused: &Refused) -> Failure {
         self.http.settle(refused.verdict(&self.http.reader()))
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -72,12 +72,12 @@ fn scene(case: Case) -> Scene {
             Ends::Sent("@HubBot"),
         ),
         Case::NotReady => plays([REJECTED], Ends::Refused("bot token rejected")),
-        Case::File | Case::Deed(Action::Poll) => plays([SENT], Ends::Sent("42")),
+        Case::File | Case::Operation(Action::Poll) => plays([SENT], Ends::Sent("42")),
         Case::Removed => plays([Reply::Close, GONE, GONE], Ends::Sent("42")),
-        Case::Deed(Action::Thread) => plays([TOPIC], Ends::Sent("31")),
-        Case::Deed(Action::Kick) => plays([DONE, DONE], Ends::Sent("99")),
-        Case::Deed(Action::Timeout | Action::Ban) => plays([DONE], Ends::Sent("99")),
-        Case::Deed(_) => plays([DONE], Ends::Sent("42")),
+        Case::Operation(Action::Thread) => plays([TOPIC], Ends::Sent("31")),
+        Case::Operation(Action::Kick) => plays([DONE, DONE], Ends::Sent("99")),
+        Case::Operation(Action::Timeout | Action::Ban) => plays([DONE], Ends::Sent("99")),
+        Case::Operation(_) => plays([DONE], Ends::Sent("42")),
         _ => usual(&[], SENT, "42", case),
     }
 }

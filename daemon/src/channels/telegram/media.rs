@@ -46,7 +46,7 @@ fn shown_as(file: &Attachment) -> Option<&'static str> {
 
 /// Whether a file stands in an album with others: "Documents and audio files can be only grouped in an album with messages
 /// of the same type".
-pub(super) fn beside(files: &[Attachment], file: &Attachment) -> bool {
+pub(super) fn joins_album(files: &[Attachment], file: &Attachment) -> bool {
     let group = |file| match shown_as(file) {
         Some("photo" | "video") => Some("seen"),
         other => other,
@@ -128,15 +128,15 @@ mod tests {
         let of = |kind: &str| crate::channels::sample::file("a", kind, kind.as_bytes());
         let [png, mp4, pdf, mp3, gif] =
             ["image/png", "video/mp4", "application/pdf", "audio/mpeg", "image/gif"].map(of);
-        let with = |one, other| beside(std::slice::from_ref(one), other);
-        assert!(with(&png, &mp4) && beside(&[mp4.clone(), png.clone()], &png));
+        let with = |one, other| joins_album(std::slice::from_ref(one), other);
+        assert!(with(&png, &mp4) && joins_album(&[mp4.clone(), png.clone()], &png));
         assert!(with(&pdf, &pdf) && with(&mp3, &mp3));
         for (one, other) in [(&png, &pdf), (&pdf, &mp3), (&gif, &gif), (&png, &gif)] {
             assert!(!with(one, other), "{one:?} {other:?}");
         }
-        assert!(beside(&vec![png.clone(); 9], &png) && !beside(&vec![png.clone(); 10], &png));
+        assert!(joins_album(&vec![png.clone(); 9], &png) && !joins_album(&vec![png.clone(); 10], &png));
         let voice = Attachment { voice: true, ..mp3.clone() };
-        assert!(!beside(&[mp3], &voice));
+        assert!(!joins_album(&[mp3], &voice));
     }
 
     #[test]

@@ -6,18 +6,18 @@
 //!
 //! The bot's token is a part of every address. Addresses are therefore never repeated, not in errors and not in traces.
 //!
-//! Read `wire` first: it is what a message becomes. A public name (`@channelname`) is taken because people know no other
+//! Read `request` first: it is what a message becomes. A public name (`@channelname`) is taken because people know no other
 //! address of a channel; it can be given to another one, a number cannot, so a number is the better target.
 
 pub(super) mod answer;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
-#[cfg(test)]
-mod dialogue;
 mod media;
+mod request;
+#[cfg(test)]
+mod scenarios;
 mod target;
-mod wire;
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{client::Client, wire::Wire};
+use self::{client::Client, request::Request};
 use super::{
-    Act, Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, NotReady, PartKey, Redelivery,
-    TargetError,
+    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest, OutgoingPart,
+    PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, PollRules},
     http::{base::Base, token::Token},
@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    message::{action::Action, attachment::Attachment, deed::Deed},
+    message::{action::Action, attachment::Attachment, operation::Operation},
     settings::{Key, key, secret::SecretSource},
 };
 
@@ -201,16 +201,16 @@ impl Adapter for Telegram {
         IdScope::Conversation
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        wire::compose(letter, self.link_previews).stored()
+    fn compose(&self, letter: &OutgoingPart<'_>) -> Value {
+        request::compose(letter, self.link_previews).stored()
     }
 
-    fn beside(&self, files: &[Attachment], file: &Attachment) -> bool {
-        media::beside(files, file)
+    fn joins_album(&self, files: &[Attachment], file: &Attachment) -> bool {
+        media::joins_album(files, file)
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        if let Deed::Thread { name, message } = act.deed {
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        if let Operation::Thread { name, message } = op.operation {
             if message.is_some() {
                 return Some(super::refused(
                     "a topic on Telegram begins at no message: leave messageId out, or answer the message with reply",
@@ -222,31 +222,31 @@ impl Adapter for Telegram {
                 )));
             }
         }
-        wire::act(act, self.link_previews).map(|wire| wire.stored())
+        request::compose_operation(op, self.link_previews).map(|request| request.stored())
     }
 
     /// An edit without a keyboard takes the message's away
     /// (<https://core.telegram.org/bots/api#editmessagetext>, `reply_markup`).
     fn keeping(&self, mut edit: Value, made: &Value) -> Value {
-        let keyboard = &made["body"][wire::KEYBOARD];
+        let keyboard = &made["body"][request::KEYBOARD];
         if keyboard.is_object() && edit["body"].is_object() {
-            edit["body"][wire::KEYBOARD] = keyboard.clone();
+            edit["body"][request::KEYBOARD] = keyboard.clone();
         }
         edit
     }
 
-    fn refusal(&self, wire: &Value) -> Option<String> {
-        let unfit = || target::unfit(&Wire::read(wire).ok()?.body);
-        wire["refused"].as_str().map(str::to_owned).or_else(unfit)
+    fn refusal(&self, request: &Value) -> Option<String> {
+        let unfit = || target::unfit(&Request::read(request).ok()?.body);
+        request["refused"].as_str().map(str::to_owned).or_else(unfit)
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.client.deliver(Wire::read(wire)?, key, &self.kept).await
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.client.deliver(Request::read(request)?, key, &self.kept).await
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        match Wire::read(wire) {
-            Ok(wire) if wire.may_be_repeated() => Redelivery::SEEN_ONCE,
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        match Request::read(request) {
+            Ok(request) if request.may_be_repeated() => Redelivery::SEEN_ONCE,
             _ => Redelivery::Never,
         }
     }
@@ -262,11 +262,11 @@ mod tests {
 
     #[test]
     fn a_topic_begins_at_no_message_and_its_name_is_bounded() {
-        let telegram = dialogue::telegram(1, crate::settings::secret::Secret::from("1:a"));
+        let telegram = scenarios::telegram(1, crate::settings::secret::Secret::from("1:a"));
         let refusal = |name: String, message: Option<String>| {
-            let deed = Deed::Thread { name, message };
-            let asked = super::super::sample::act("-1001234567890", &deed, None);
-            telegram.refusal(&telegram.act(&asked).unwrap())
+            let operation = Operation::Thread { name, message };
+            let asked = super::super::sample::op("-1001234567890", &operation, None);
+            telegram.refusal(&telegram.compose_operation(&asked).unwrap())
         };
         assert_eq!(refusal("ä".repeat(128), None), None);
         assert!(refusal("ä".repeat(129), None).unwrap().contains("threadName"));
@@ -275,15 +275,16 @@ mod tests {
 
     #[test]
     fn an_edit_keeps_the_buttons_that_stand_under_the_message() {
-        let telegram = dialogue::telegram(1, crate::settings::secret::Secret::from("1:a"));
-        let (text, deed) = (super::super::sample::part("New"), Deed::Edit { message: "5".into() });
-        let edit = telegram.act(&super::super::sample::act("42", &deed, Some(&text))).unwrap();
+        let telegram = scenarios::telegram(1, crate::settings::secret::Secret::from("1:a"));
+        let (text, operation) = (super::super::sample::part("New"), Operation::Edit { message: "5".into() });
+        let edit =
+            telegram.compose_operation(&super::super::sample::op("42", &operation, Some(&text))).unwrap();
         let keyboard = serde_json::json!({"inline_keyboard": [[{"text": "Yes", "callback_data": "y"}]]});
         let made =
             serde_json::json!({"method": "sendMessage", "body": {"text": "Old", "reply_markup": keyboard}});
         let kept = telegram.keeping(edit.clone(), &made);
         assert_eq!(kept["body"]["reply_markup"], keyboard);
-        assert!(Wire::read(&kept).is_ok());
+        assert!(Request::read(&kept).is_ok());
         assert_eq!(telegram.keeping(edit.clone(), &serde_json::json!({"body": {}})), edit);
     }
 

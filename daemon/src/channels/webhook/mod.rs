@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::signature::{MAX_OLD_SECRETS, Secrets};
 use super::{
-    Adapter, Capabilities, Failure, IdScope, Letter, NotReady, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Failure, IdScope, NotReady, OutgoingPart, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
     http::{Answer, Http, Reader, Silence, Verdict, base::Base},
     identity::Spelling,
@@ -102,7 +102,7 @@ pub(super) fn decode(
             "the webhook answered 410, {}: its receiver wants no more; set url to another one, or remove the account",
             reader.words(&said)
         ))),
-        _ => Err(reader.judge(answer, &said, Scope::Account)),
+        _ => Err(reader.classify(answer, &said, Scope::Account)),
     }
 }
 
@@ -125,27 +125,27 @@ impl Adapter for Webhook {
         IdScope::Account
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        let source = letter.source;
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        let source = outgoing.source;
         json!({
             "type": TYPE,
             "timestamp": source.id.and_then(MessageId::made_at).map(|at| at.to_string()),
             "data": {
-                "id": source.id, "agent": source.agent, "to": letter.address, "thread": letter.thread,
-                "replyTo": letter.reply_to, "silent": letter.silent, "part": letter.index + 1, "of": letter.of,
-                "markdown": source.markdown, "text": letter.part.text,
+                "id": source.id, "agent": source.agent, "to": outgoing.address, "thread": outgoing.thread,
+                "replyTo": outgoing.reply_to, "silent": outgoing.silent, "part": outgoing.index + 1, "of": outgoing.of,
+                "markdown": source.markdown, "text": outgoing.part.text,
             },
         })
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        let (body, time) = (wire.to_string(), jiff::Timestamp::now().as_second());
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        let (body, time) = (request.to_string(), jiff::Timestamp::now().as_second());
         let signature = self.secrets.sign(&key.0, time, &body);
         let signature =
             signature.map_err(|why| Failure::Permanent(format!("the webhook's secret: {why}")))?;
-        let request = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
-        let request = request.header("webhook-id", &key.0).header("webhook-timestamp", time);
-        let answer = self.http.ask_status(request.header("webhook-signature", signature).body(body)).await?;
+        let builder = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
+        let builder = builder.header("webhook-id", &key.0).header("webhook-timestamp", time);
+        let answer = self.http.ask_status(builder.header("webhook-signature", signature).body(body)).await?;
         let id = decode(&self.http.reader(), &answer, |words| self.secrets.masked(words));
         Ok(id.map_err(|verdict| self.http.settle(verdict))?.unwrap_or_else(|| key.0.clone()))
     }

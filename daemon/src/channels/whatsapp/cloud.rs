@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::{
     Template,
+    request::{NO_MESSAGE, refused},
     target::{MessageId, is_user},
-    wire::{NO_MESSAGE, refused},
 };
 use crate::{
-    channels::{Act, Letter, twice},
+    channels::{OperationRequest, OutgoingPart, twice},
     message::{
         attachment::Attachment,
-        deed::{Button, Deed, Press},
+        operation::{Button, Operation, Press},
     },
 };
 
@@ -51,17 +51,17 @@ const MAX_MOVING: u64 = 16 * 1024 * 1024;
 const MAX_PARAMETER: usize = 1024;
 
 /// A new message.
-pub(super) fn compose(letter: &Letter<'_>, previews: bool, template: Option<&Template>) -> Value {
-    let mut message = envelope(letter.address);
-    if let Some(id) = letter.reply_to {
+pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool, template: Option<&Template>) -> Value {
+    let mut message = envelope(outgoing.address);
+    if let Some(id) = outgoing.reply_to {
         let Some(message_id) = MessageId::read(id) else { return refused(NO_MESSAGE) };
         message["context"] = json!({ "message_id": message_id.id });
     }
-    let buttons: Vec<_> = letter.extras.buttons.iter().flatten().collect();
+    let buttons: Vec<_> = outgoing.extras.buttons.iter().flatten().collect();
     if let Some(why) = alike(&buttons) {
         return refused(&why);
     }
-    if let Some(file) = letter.files.first() {
+    if let Some(file) = outgoing.files.first() {
         if !takes(file) {
             return refused(&format!(
                 "WhatsApp's Cloud API takes no file of the type {}, which {} is: send it as a PDF, as plain text (.txt), or \
@@ -69,32 +69,32 @@ pub(super) fn compose(letter: &Letter<'_>, previews: bool, template: Option<&Tem
                 file.kind, file.name
             ));
         }
-        if letter.part.text.chars().count() > MAX_BODY {
+        if outgoing.part.text.chars().count() > MAX_BODY {
             return refused("a caption has 1,024 characters at most: put the rest into the message's text");
         }
-        add_file(&mut message, file, &letter.part.text);
+        add_file(&mut message, file, &outgoing.part.text);
     } else if buttons.is_empty() {
         message["type"] = json!("text");
-        message["text"] = json!({ "body": letter.part.text, "preview_url": previews });
+        message["text"] = json!({ "body": outgoing.part.text, "preview_url": previews });
     } else {
-        if letter.part.text.chars().count() > MAX_BODY {
+        if outgoing.part.text.chars().count() > MAX_BODY {
             return refused("buttons stand beneath 1,024 characters at most: send a long text before them");
         }
         let reply = |button: &&Button| json!({ "type": "reply", "reply": { "id": pressed(button), "title": button.text } });
         message["type"] = json!("interactive");
         message["interactive"] = json!({
             "type": "button",
-            "body": { "text": letter.part.text },
+            "body": { "text": outgoing.part.text },
             "action": { "buttons": buttons.iter().map(reply).collect::<Vec<_>>() },
         });
     }
-    let mut wire = json!({ "way": "cloud", "message": message });
-    if let Some(template) = template.filter(|_| letter.files.is_empty() && buttons.is_empty())
-        && let Some(instead) = templated(letter, template)
+    let mut request = json!({ "way": "cloud", "message": message });
+    if let Some(template) = template.filter(|_| outgoing.files.is_empty() && buttons.is_empty())
+        && let Some(instead) = templated(outgoing, template)
     {
-        wire["outside_window"] = instead;
+        request["outside_window"] = instead;
     }
-    wire
+    request
 }
 
 /// Each button has an id and a title of its own there
@@ -116,10 +116,10 @@ fn pressed(button: &Button) -> &str {
 }
 
 /// Anything else: reactions.
-pub(super) fn act(act: &Act<'_>) -> Option<Value> {
-    let Deed::React { message, emoji, remove } = act.deed else { return None };
+pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
+    let Operation::React { message, emoji, remove } = op.operation else { return None };
     let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
-    let mut request = envelope(act.address);
+    let mut request = envelope(op.address);
     request["type"] = json!("reaction");
     request["reaction"] = json!({ "message_id": id.id, "emoji": if *remove { "" } else { emoji } });
     Some(json!({ "way": "cloud", "message": request }))
@@ -133,12 +133,12 @@ fn envelope(to: &str) -> Value {
 }
 
 /// The text as the only variable of a template: it takes no line breaks, tabs or more than four spaces in a row.
-fn templated(letter: &Letter<'_>, template: &Template) -> Option<Value> {
-    let text = letter.part.text.split_whitespace().collect::<Vec<_>>().join(" ");
+fn templated(outgoing: &OutgoingPart<'_>, template: &Template) -> Option<Value> {
+    let text = outgoing.part.text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() > MAX_PARAMETER {
         return None;
     }
-    let mut message = envelope(letter.address);
+    let mut message = envelope(outgoing.address);
     message["type"] = json!("template");
     message["template"] = json!({
         "name": template.name,

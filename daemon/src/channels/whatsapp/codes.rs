@@ -107,11 +107,11 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict 
         Meaning::TooMuch(scope) => {
             // Some of these come with 400.
             let limited = Answer { status: StatusCode::TOO_MANY_REQUESTS, ..answer.clone() };
-            reader.judge(&limited, &words, scope)
+            reader.classify(&limited, &words, scope)
         }
         Meaning::Trouble => Verdict::Retry(said),
         Meaning::Refused("") => Verdict::Permanent(said),
         Meaning::Refused(hint) => Verdict::Permanent(format!("{said}; {hint}")),
-        Meaning::Unsaid => reader.judge(answer, &words, Scope::Account),
+        Meaning::Unsaid => reader.classify(answer, &words, Scope::Account),
     }
 }

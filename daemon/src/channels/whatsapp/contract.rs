@@ -3,7 +3,7 @@
 use crate::{
     channels::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Stage, usual},
-        http::double::Reply,
+        http::mock::Reply,
     },
     message::action::Action,
 };
@@ -102,7 +102,7 @@ fn by_cloud(case: Case) -> Scene {
         Case::Ready => plays([CONNECTED], Ends::Sent("+49")),
         Case::NotReady => plays([EXPIRED], Ends::Refused("replace the token")),
         Case::File => plays([UPLOADED, SENT], Ends::Sent("wamid.1")),
-        Case::Deed(Action::React) => plays([SENT], Ends::Sent("wamid.1")),
+        Case::Operation(Action::React) => plays([SENT], Ends::Sent("wamid.1")),
         _ => usual(&[], SENT, "wamid.1", case),
     }
 }
@@ -118,7 +118,7 @@ fn by_evolution(case: Case) -> Scene {
         }
         Case::NotReady => plays([KEY], Ends::Refused("replace the token")),
         Case::Removed => Scene::Never("it tells everybody a second time, and refuses nothing"),
-        Case::File | Case::Deed(_) => plays([MADE], Ends::Sent("3EB0AA")),
+        Case::File | Case::Operation(_) => plays([MADE], Ends::Sent("3EB0AA")),
         Case::Located => {
             let found = r#"{"messages":{"records":[{"key":{"id":"3EB0AA","remoteJid":"4915112345679@s.whatsapp.net"}}]}}"#;
             plays([Reply::Says(200, "", found)], Ends::Sent(""))
@@ -134,7 +134,7 @@ fn by_evolution(case: Case) -> Scene {
 /// Texts go by the first way, what is done to a message by the way that it came: here, by the second.
 fn by_both(case: Case) -> Scene {
     match case {
-        Case::Deed(_) | Case::Removed | Case::Located | Case::Missing => by_evolution(case),
+        Case::Operation(_) | Case::Removed | Case::Located | Case::Missing => by_evolution(case),
         // Neither is ready.
         Case::Refused | Case::NotReady => plays([EXPIRED, EXPIRED], Ends::Refused("replace the token")),
         _ => by_cloud(case),

@@ -6,12 +6,12 @@
 use serde_json::{Value, json};
 
 use super::{
+    request::{NO_MESSAGE, refused},
     target::{MessageId, jid},
-    wire::{NO_MESSAGE, refused},
 };
 use crate::{
-    channels::{Act, Letter},
-    message::{attachment::Attachment, deed::Deed},
+    channels::{OperationRequest, OutgoingPart},
+    message::{attachment::Attachment, operation::Operation},
 };
 
 /// How a voice message goes. `audioWhatsapp` of 2.3.6 hands on no `quoted`, nor does that of 2.3.7
@@ -66,80 +66,81 @@ fn named(file: &Attachment) -> String {
 }
 
 /// A new message.
-pub(super) fn compose(letter: &Letter<'_>, previews: bool) -> Value {
-    let (path, mut body) = match letter.files.first() {
+pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool) -> Value {
+    let (path, mut body) = match outgoing.files.first() {
         None => {
-            let body = json!({ "number": letter.address, "text": letter.part.text, "linkPreview": previews });
+            let body =
+                json!({ "number": outgoing.address, "text": outgoing.part.text, "linkPreview": previews });
             ("message/sendText", body)
         }
-        Some(file) if file.voice && letter.part.text.is_empty() => {
-            (VOICE, json!({ "number": letter.address, "audio": file.reference() }))
+        Some(file) if file.voice && outgoing.part.text.is_empty() => {
+            (VOICE, json!({ "number": outgoing.address, "audio": file.reference() }))
         }
         Some(file) => {
             let kind = match file.kind.as_str() {
                 kind if PICTURES.contains(&kind) => "image",
                 kind if FILMS.contains(&kind) => "video",
                 // There it would lose its caption.
-                kind if kind.starts_with("audio/") && letter.part.text.is_empty() => "audio",
+                kind if kind.starts_with("audio/") && outgoing.part.text.is_empty() => "audio",
                 _ => "document",
             };
             let mut body = json!({
-                "number": letter.address,
+                "number": outgoing.address,
                 "mediatype": kind,
                 "mimetype": file.kind,
                 "fileName": named(file),
                 "media": file.reference(),
             });
-            if !letter.part.text.is_empty() {
-                body["caption"] = json!(letter.part.text);
+            if !outgoing.part.text.is_empty() {
+                body["caption"] = json!(outgoing.part.text);
             }
             ("message/sendMedia", body)
         }
     };
-    if let Some(id) = letter.reply_to {
+    if let Some(id) = outgoing.reply_to {
         let Some(message) = MessageId::read(id) else { return refused(NO_MESSAGE) };
         body["quoted"] = json!({ "key": { "id": message.id } });
     }
-    request(path, body)
+    request_to(path, body)
 }
 
 /// Anything else.
-pub(super) fn act(act: &Act<'_>) -> Option<Value> {
-    Some(match act.deed {
-        Deed::React { message, emoji, remove } => {
+pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
+    Some(match op.operation {
+        Operation::React { message, emoji, remove } => {
             let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
             if *remove {
                 return Some(refused(NO_TAKING_BACK));
             }
-            request("message/sendReaction", json!({ "key": key(act.address, &id), "reaction": emoji }))
+            request_to("message/sendReaction", json!({ "key": key(op.address, &id), "reaction": emoji }))
         }
-        Deed::Delete { message } => {
+        Operation::Delete { message } => {
             let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
             if id.author.is_some() {
                 return Some(refused("only messages of the account itself can be removed"));
             }
-            let mut wire = request("chat/deleteMessageForEveryone", key(act.address, &id));
-            wire["method"] = json!("DELETE");
-            wire
+            let mut request = request_to("chat/deleteMessageForEveryone", key(op.address, &id));
+            request["method"] = json!("DELETE");
+            request
         }
-        Deed::Poll(poll) => {
+        Operation::Poll(poll) => {
             let mut body = json!({
-                "number": act.address,
+                "number": op.address,
                 "name": poll.question,
                 "selectableCount": if poll.multiple { poll.options.len() } else { 1 },
                 "values": poll.options,
             });
-            if let Some(id) = act.reply_to {
+            if let Some(id) = op.reply_to {
                 let Some(message) = MessageId::read(id) else { return Some(refused(NO_MESSAGE)) };
                 body["quoted"] = json!({ "key": { "id": message.id } });
             }
-            request("message/sendPoll", body)
+            request_to("message/sendPoll", body)
         }
         _ => return None,
     })
 }
 
-fn request(path: &str, body: Value) -> Value {
+fn request_to(path: &str, body: Value) -> Value {
     json!({ "way": "evolution", "path": path, "body": body })
 }
 

@@ -22,8 +22,9 @@ use serde_json::{Value, json};
 use super::codes::{OUTSIDE_WINDOW, WINDOW_HINT, code, meaning, sent, verdict};
 use crate::{
     channels::{
-        Failure, PartKey, heard,
+        Failure, PartKey,
         http::{Answer, Http, Silence, base::Base, token::Token},
+        rate_hints,
     },
     files::kept::Kept,
     message::attachment::referred,
@@ -122,7 +123,7 @@ impl Graph {
             }
         };
         // What it says of limits is not the limit of whatever is being delivered.
-        let _ = tokio::time::timeout(ASKED_WITHIN, heard::listening(ask)).await;
+        let _ = tokio::time::timeout(ASKED_WITHIN, rate_hints::listening(ask)).await;
     }
 
     /// Whether it was not asked for long enough; notes that it is now.
@@ -136,9 +137,9 @@ impl Graph {
     }
 
     /// Performs a request, and the one that may stand in for it; the message's id.
-    pub(super) async fn send(&self, wire: &Value, key: &PartKey, kept: &Kept) -> Result<String, Unsent> {
-        let instead = Some(&wire["outside_window"]).filter(|instead| instead.is_object());
-        let unsent = |answer: Answer| match self.judge(&answer) {
+    pub(super) async fn send(&self, request: &Value, key: &PartKey, kept: &Kept) -> Result<String, Unsent> {
+        let instead = Some(&request["outside_window"]).filter(|instead| instead.is_object());
+        let unsent = |answer: Answer| match self.classify(&answer) {
             // A token that has been replaced is worth another try.
             failure @ Failure::Permanent(_) if meaning(&answer).is_not_ready() => Unsent::NotReady(failure),
             failure => Unsent::Failed(failure),
@@ -149,7 +150,7 @@ impl Graph {
             };
             return self.post(instead.clone(), key).await?.map_err(unsent);
         }
-        let mut message = wire["message"].clone();
+        let mut message = request["message"].clone();
         self.hand_over(&mut message, kept).await?;
         match (self.post(message, key).await?, instead) {
             (Ok(id), _) => Ok(id),
@@ -227,7 +228,7 @@ impl Graph {
             Silence::Lost(_) => Unsent::Failed(silence.harmless()),
         })?;
         if !answer.status.is_success() {
-            let failure = self.judge(&answer).harmless();
+            let failure = self.classify(&answer).harmless();
             return Err(if meaning(&answer).is_not_ready() {
                 Unsent::NotReady(failure)
             } else {
@@ -242,7 +243,7 @@ impl Graph {
     }
 
     /// What an answer that says no means for the message, and for the number.
-    fn judge(&self, answer: &Answer) -> Failure {
+    fn classify(&self, answer: &Answer) -> Failure {
         if meaning(answer).is_not_ready() {
             self.ready.store(false, Ordering::Relaxed);
         }
@@ -263,7 +264,7 @@ impl Graph {
         };
         if !answer.status.is_success() {
             self.ready.store(false, Ordering::Relaxed);
-            return Err(self.judge(&answer).to_string());
+            return Err(self.classify(&answer).to_string());
         }
         let blocked = answer.body["health_status"]["can_send_message"] == "BLOCKED";
         let status = match answer.body["status"].as_str().unwrap_or("CONNECTED") {

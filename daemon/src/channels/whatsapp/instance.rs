@@ -60,14 +60,14 @@ impl Instance {
     }
 
     /// Performs a request; the id of the message that it made.
-    pub(super) async fn send(&self, wire: &Value, kept: &Kept) -> Result<String, Failure> {
+    pub(super) async fn send(&self, request: &Value, kept: &Kept) -> Result<String, Failure> {
         let broken = || Failure::Permanent("the stored request cannot be sent".into());
-        let path = wire["path"].as_str().ok_or_else(broken)?;
-        let method = if wire["method"] == "DELETE" { Method::DELETE } else { Method::POST };
-        let request = self.request(method, path);
-        let mut body = wire["body"].clone();
+        let path = request["path"].as_str().ok_or_else(broken)?;
+        let method = if request["method"] == "DELETE" { Method::DELETE } else { Method::POST };
+        let builder = self.request(method, path);
+        let mut body = request["body"].clone();
         let place = FILES.iter().find(|place| body[**place].is_string());
-        let (request, longest) = match place {
+        let (builder, longest) = match place {
             None => {
                 for place in CHATS {
                     if let Some(jid) = body.pointer_mut(place)
@@ -76,16 +76,16 @@ impl Instance {
                         *jid = json!(self.chat(written).await?);
                     }
                 }
-                (request.json(&body), TIMEOUT)
+                (builder.json(&body), TIMEOUT)
             }
             Some(place) => {
                 let digest = body[place].as_str().and_then(referred).ok_or_else(broken)?;
                 let file = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
                 let longest = Http::longest(file.size);
-                (request.multipart(form(&body, place, file).ok_or_else(broken)?), longest)
+                (builder.multipart(form(&body, place, file).ok_or_else(broken)?), longest)
             }
         };
-        let answer = self.http.ask_within(request, longest).await?;
+        let answer = self.http.ask_within(builder, longest).await?;
         // What was acted on, where there is such a thing.
         let acted_on = body["id"].as_str().or(body["key"]["id"].as_str());
         let id = refusals::decode(&self.http.reader(), path, acted_on, &answer);
@@ -113,7 +113,7 @@ impl Instance {
         let request = self.request(Method::POST, path).json(&json!({ "numbers": [number] }));
         let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
-            return Err(self.judge(path, &answer).harmless());
+            return Err(self.classify(path, &answer).harmless());
         }
         let found = &answer.body[0];
         match found["jid"].as_str().filter(|_| found["exists"] == true) {
@@ -130,7 +130,7 @@ impl Instance {
         self.http.client.request(method, self.url.at(&segments)).header("apikey", self.http.token().expose())
     }
 
-    fn judge(&self, path: &str, answer: &Answer) -> Failure {
+    fn classify(&self, path: &str, answer: &Answer) -> Failure {
         self.http.settle(refusals::verdict(&self.http.reader(), path, answer))
     }
 
@@ -144,7 +144,7 @@ impl Instance {
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.judge(path, &answer).to_string());
+            return Err(self.classify(path, &answer).to_string());
         }
         match answer.body["instance"]["state"].as_str() {
             Some("open") => Ok(format!("instance {}", self.name)),

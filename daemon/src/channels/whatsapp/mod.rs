@@ -6,21 +6,21 @@
 //! once a minute at most, and those planned after that go by it. Neither recognises a message that comes twice: where an answer was lost, the Evolution API is looked at for the text, and the Cloud
 //! API's notifications can settle it later ([`status`]). Else it is unknown.
 //!
-//! - `target`: addresses and ids; `wire`: which way, and `cloud` and `evolution`: what a message becomes on each;
+//! - `target`: addresses and ids; `request`: which way, and `cloud` and `evolution`: what a message becomes on each;
 //! - `graph` and `instance`: their clients, `codes` and `refusals`: what each means when it says no; [`status`]: the Cloud API's notifications.
 
 mod cloud;
 pub(super) mod codes;
 #[cfg(test)]
 pub(super) mod contract;
-#[cfg(test)]
-mod dialogue;
 mod evolution;
 mod graph;
 pub(super) mod instance;
+mod request;
+#[cfg(test)]
+mod scenarios;
 pub mod status;
 mod target;
-mod wire;
 
 use std::sync::Arc;
 
@@ -33,16 +33,16 @@ use serde_json::Value;
 use self::{
     graph::{Graph, Unsent},
     instance::Instance,
-    wire::Ways,
+    request::Routes,
 };
 use super::{
-    Act, Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, IdScope, Letter, Located, NotReady,
-    PartKey, Redelivery, TargetError,
+    Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, IdScope, Located, NotReady,
+    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
     account::{OpenError, Opening},
+    callback::{CallbackRefused, DeliveryStatus},
     capabilities::{ButtonRules, DeliveryMode, PollRules},
     http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
-    told::{NotTold, Told},
 };
 use crate::{
     files::kept::Kept,
@@ -167,7 +167,7 @@ const EVOLUTION_LIMIT: usize = 4000;
 
 /// A way to WhatsApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Route {
     Cloud,
     Evolution,
 }
@@ -218,11 +218,11 @@ struct WhatsApp {
     kept: Kept,
     previews: bool,
     template: Option<Template>,
-    door: Option<Door>,
+    endpoint: Option<CallbackEndpoint>,
 }
 
 /// By what notifications are believed, and the word that was agreed on with Meta.
-struct Door {
+struct CallbackEndpoint {
     app: Token,
     verify: Token,
 }
@@ -261,8 +261,10 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         .template
         .map(|name| Template { name, language: settings.template_language.unwrap_or_else(|| "en".into()) });
     let kept = Kept::of(&opening.store);
-    let door = match (settings.app_secret, settings.verify_token) {
-        (Some(app), Some(verify)) => Some(Door { app: Token::read(app)?, verify: Token::read(verify)? }),
+    let endpoint = match (settings.app_secret, settings.verify_token) {
+        (Some(app), Some(verify)) => {
+            Some(CallbackEndpoint { app: Token::read(app)?, verify: Token::read(verify)? })
+        }
         (None, None) => None,
         _ => {
             return Err(OpenError::Invalid(
@@ -270,24 +272,24 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
             ));
         }
     };
-    Ok(Arc::new(WhatsApp { graph, instance, kept, previews: settings.previews, template, door }))
+    Ok(Arc::new(WhatsApp { graph, instance, kept, previews: settings.previews, template, endpoint }))
 }
 
 impl WhatsApp {
     /// As they are known now.
-    fn ways(&self) -> Ways {
+    fn ways(&self) -> Routes {
         let ready = self.graph.as_ref().is_some_and(Graph::is_ready);
-        Ways {
+        Routes {
             cloud: self.graph.is_some(),
             evolution: self.instance.is_some(),
-            first: if ready || self.instance.is_none() { Way::Cloud } else { Way::Evolution },
+            first: if ready || self.instance.is_none() { Route::Cloud } else { Route::Evolution },
         }
     }
 }
 
 /// What goes by the Evolution API, if anything does.
-fn by_second(wire: &Value) -> &Value {
-    wire.get("otherwise").unwrap_or(wire)
+fn by_second(request: &Value) -> &Value {
+    request.get("otherwise").unwrap_or(request)
 }
 
 #[async_trait]
@@ -346,52 +348,54 @@ impl Adapter for WhatsApp {
 
     async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
         match (&self.instance, target::MessageId::read(message)) {
-            (Some(instance), Some(id)) if id.way() == Way::Evolution => instance.locate(address, id.id).await,
-            _ => Ok(Located::NotTold),
+            (Some(instance), Some(id)) if id.way() == Route::Evolution => {
+                instance.locate(address, id.id).await
+            }
+            _ => Ok(Located::CallbackRefused),
         }
     }
 
-    fn compose(&self, letter: &Letter<'_>) -> Value {
-        wire::compose(self.ways(), letter, self.previews, self.template.as_ref())
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        request::compose(self.ways(), outgoing, self.previews, self.template.as_ref())
     }
 
-    fn act(&self, act: &Act<'_>) -> Option<Value> {
-        wire::act(self.ways(), act)
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+        request::compose_operation(self.ways(), op)
     }
 
-    async fn deliver(&self, wire: &Value, key: &PartKey) -> Result<String, Failure> {
-        if let Some(why) = wire["refused"].as_str() {
+    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        if let Some(why) = request["refused"].as_str() {
             return Err(Failure::Permanent(why.into()));
         }
         let gone =
             || Failure::Permanent("the account no longer has the way that this message was to go".into());
-        match wire["way"].as_str() {
+        match request["way"].as_str() {
             Some("cloud") => {
-                let sent = self.graph.as_ref().ok_or_else(gone)?.send(wire, key, &self.kept).await;
+                let sent = self.graph.as_ref().ok_or_else(gone)?.send(request, key, &self.kept).await;
                 let sent = match (sent, &self.instance) {
-                    (Err(Unsent::NotReady(why)), Some(instance)) if wire["otherwise"].is_object() => {
+                    (Err(Unsent::NotReady(why)), Some(instance)) if request["otherwise"].is_object() => {
                         tracing::info!(%why, "the Cloud API is not ready: the message goes by the Evolution API");
-                        return instance.send(&wire["otherwise"], &self.kept).await;
+                        return instance.send(&request["otherwise"], &self.kept).await;
                     }
                     (sent, _) => sent?,
                 };
                 // What was reacted to, for a reaction has nothing that could be done to it.
-                Ok(wire["message"]["reaction"]["message_id"].as_str().map_or(sent, str::to_owned))
+                Ok(request["message"]["reaction"]["message_id"].as_str().map_or(sent, str::to_owned))
             }
             Some("evolution") => {
                 if let Some(graph) = &self.graph {
                     graph.look_again().await;
                 }
-                self.instance.as_ref().ok_or_else(gone)?.send(wire, &self.kept).await
+                self.instance.as_ref().ok_or_else(gone)?.send(request, &self.kept).await
             }
             _ => Err(Failure::Permanent("the stored message goes no way that there is".into())),
         }
     }
 
-    fn route(&self, wire: &Value) -> Option<&'static str> {
+    fn route(&self, request: &Value) -> Option<&'static str> {
         let hybrid = self.capabilities().mode == DeliveryMode::Hybrid;
-        let (otherwise, template) = (wire["otherwise"].is_object(), wire["outside_window"].is_object());
-        match (wire["way"].as_str()?, hybrid, otherwise, template) {
+        let (otherwise, template) = (request["otherwise"].is_object(), request["outside_window"].is_object());
+        match (request["way"].as_str()?, hybrid, otherwise, template) {
             ("cloud", true, true, true) => {
                 Some("by the Cloud API, as its template outside the 24 hours, or else the Evolution API")
             }
@@ -404,41 +408,47 @@ impl Adapter for WhatsApp {
         }
     }
 
-    fn redelivery(&self, wire: &Value) -> Redelivery {
-        let done_to_one = wire["message"]["type"] == "reaction"
-            || wire["path"] == "message/sendReaction"
-            || wire["method"] == "DELETE";
+    fn redelivery(&self, request: &Value) -> Redelivery {
+        let done_to_one = request["message"]["type"] == "reaction"
+            || request["path"] == "message/sendReaction"
+            || request["method"] == "DELETE";
         match done_to_one {
             true => Redelivery::SEEN_ONCE,
-            false if by_second(wire)["path"] == "message/sendText" => Redelivery::Look,
+            false if by_second(request)["path"] == "message/sendText" => Redelivery::Look,
             false => Redelivery::Never,
         }
     }
 
-    async fn find(&self, wire: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    async fn find(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
         match &self.instance {
-            Some(instance) => instance.find(by_second(wire), attempt.left).await,
+            Some(instance) => instance.find(by_second(request), attempt.left).await,
             None => Ok(None),
         }
     }
 
-    fn remark(&self, wire: &Value) -> Option<&'static str> {
-        let voice = wire["path"] == evolution::VOICE && wire["body"]["quoted"].is_object();
+    fn remark(&self, request: &Value) -> Option<&'static str> {
+        let voice = request["path"] == evolution::VOICE && request["body"]["quoted"].is_object();
         voice.then_some(
             "a voice message stands without what it answers there: the Evolution API leaves that out (up to 2.3.7)",
         )
     }
 
-    async fn admits(&self, signature: &str) -> Result<(), NotTold> {
-        self.door.as_ref().ok_or(NotTold::Nobody)?;
-        if status::is_signature(signature) { Ok(()) } else { Err(NotTold::Signature) }
+    async fn admits_callback(&self, signature: &str) -> Result<(), CallbackRefused> {
+        self.endpoint.as_ref().ok_or(CallbackRefused::Nobody)?;
+        if status::is_signature(signature) { Ok(()) } else { Err(CallbackRefused::Signature) }
     }
 
-    async fn told(&self, signature: &str, body: &[u8]) -> Result<Vec<Told>, NotTold> {
-        let door = self.door.as_ref().ok_or(NotTold::Nobody)?;
-        let notices = match status::read(&door.app.now(), signature, body) {
+    async fn read_callback(
+        &self,
+        signature: &str,
+        body: &[u8],
+    ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
+        let endpoint = self.endpoint.as_ref().ok_or(CallbackRefused::Nobody)?;
+        let notices = match status::read(&endpoint.app.now(), signature, body) {
             // The app's secret may have been replaced.
-            Err(NotTold::Signature) if door.app.renewed() => status::read(&door.app.now(), signature, body)?,
+            Err(CallbackRefused::Signature) if endpoint.app.renewed() => {
+                status::read(&endpoint.app.now(), signature, body)?
+            }
             read => read?,
         };
         // A template goes once for a part, if there is one at all.
@@ -449,12 +459,12 @@ impl Adapter for WhatsApp {
         Ok(notices.into_iter().filter_map(|notice| notice.told(may_go)).collect())
     }
 
-    fn agrees(&self, word: &str) -> bool {
-        let is_it = |door: &Door| {
+    fn accepts_verify_token(&self, word: &str) -> bool {
+        let is_it = |endpoint: &CallbackEndpoint| {
             // Not how far they are alike.
-            Digest::of(door.verify.now().expose().as_bytes()) == Digest::of(word.as_bytes())
+            Digest::of(endpoint.verify.now().expose().as_bytes()) == Digest::of(word.as_bytes())
         };
-        self.door.as_ref().is_some_and(is_it)
+        self.endpoint.as_ref().is_some_and(is_it)
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     channels::{
         PartKey,
-        told::{Lost, NotTold, Told},
+        callback::{CallbackRefused, DeliveryStatus, Lost},
     },
     message::attachment,
     settings::secret::Secret,
@@ -51,7 +51,7 @@ pub enum Standing {
 impl Notice {
     /// What became of the part, where it was one of ours. `knew_not` notes that a part is outside of the 24 hours, and says
     /// whether a template may go for it, which it may once.
-    pub(super) fn told(self, knew_not: impl Fn(&PartKey) -> bool) -> Option<Told> {
+    pub(super) fn told(self, knew_not: impl Fn(&PartKey) -> bool) -> Option<DeliveryStatus> {
         let key = self.key?;
         let outcome = match self.standing {
             Standing::Arrived => Ok(self.id),
@@ -62,7 +62,7 @@ impl Notice {
                 Err(Lost { id: self.id, why, again: outside && knew_not(&key) })
             }
         };
-        Some(Told { key, outcome })
+        Some(DeliveryStatus { key, outcome })
     }
 }
 
@@ -70,14 +70,14 @@ impl Notice {
 ///
 /// # Errors
 /// It is not signed with `secret`, or none at all.
-pub fn read(secret: &Secret, signature: &str, body: &[u8]) -> Result<Vec<Notice>, NotTold> {
+pub fn read(secret: &Secret, signature: &str, body: &[u8]) -> Result<Vec<Notice>, CallbackRefused> {
     if body.len() > MAX_BODY {
-        return Err(NotTold::Body);
+        return Err(CallbackRefused::Body);
     }
-    let signature = parse(signature).ok_or(NotTold::Signature)?;
+    let signature = parse(signature).ok_or(CallbackRefused::Signature)?;
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
-    hmac::verify(&key, body, &signature.0).map_err(|_| NotTold::Signature)?;
-    let body: Value = serde_json::from_slice(body).map_err(|_| NotTold::Body)?;
+    hmac::verify(&key, body, &signature.0).map_err(|_| CallbackRefused::Signature)?;
+    let body: Value = serde_json::from_slice(body).map_err(|_| CallbackRefused::Body)?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let statuses = list(&body["entry"])
         .into_iter()
@@ -156,12 +156,12 @@ mod tests {
         for signature in
             ["", "sha256=", "sha256=00", &good[7..], &signed("another", &body), &good.to_uppercase()]
         {
-            assert_eq!(read(&secret, signature, &body), Err(NotTold::Signature), "{signature}");
+            assert_eq!(read(&secret, signature, &body), Err(CallbackRefused::Signature), "{signature}");
         }
         let mut other = body.clone();
         other.push(b' ');
-        assert_eq!(read(&secret, &good, &other), Err(NotTold::Signature));
-        assert_eq!(read(&secret, &signed("app secret", b"x"), b"x"), Err(NotTold::Body));
+        assert_eq!(read(&secret, &good, &other), Err(CallbackRefused::Signature));
+        assert_eq!(read(&secret, &signed("app secret", b"x"), b"x"), Err(CallbackRefused::Body));
         assert_eq!(read(&secret, &signed("app secret", b"{}"), b"{}"), Ok(vec![]));
     }
 

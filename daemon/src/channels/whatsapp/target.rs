@@ -5,7 +5,7 @@
 //! API must be told besides who wrote it, so one that somebody else wrote is `number/id` there. The Cloud API's ids say so
 //! themselves, and by their beginning which way they came.
 
-use super::Way;
+use super::Route;
 use crate::channels::phone;
 
 /// What an address may look like.
@@ -134,8 +134,8 @@ impl<'a> MessageId<'a> {
     }
 
     /// Which way it came.
-    pub(super) fn way(&self) -> Way {
-        if self.id.starts_with(WAMID) { Way::Cloud } else { Way::Evolution }
+    pub(super) fn way(&self) -> Route {
+        if self.id.starts_with(WAMID) { Route::Cloud } else { Route::Evolution }
     }
 }
 
@@ -285,9 +285,9 @@ mod tests {
     #[test]
     fn an_id_says_which_way_its_message_came_and_who_wrote_it() {
         let cloud = MessageId::read("wamid.HBgL/N==").unwrap();
-        assert_eq!((cloud.way(), cloud.author), (Way::Cloud, None));
+        assert_eq!((cloud.way(), cloud.author), (Route::Cloud, None));
         let own = MessageId::read("3EB0C5A277F7F9B6C599").unwrap();
-        assert_eq!((own.way(), own.author), (Way::Evolution, None));
+        assert_eq!((own.way(), own.author), (Route::Evolution, None));
         let hers = MessageId::read("+4915112345679/3EB0C5A277F7F9B6C599").unwrap();
         assert_eq!((hers.author.as_deref(), hers.id), (Some("4915112345679"), "3EB0C5A277F7F9B6C599"));
         for other in ["", "x/3EB0", "a b", "+4915112345679/"] {

@@ -1,8 +1,8 @@
 //! `gatepost companion`: the operator's side of companions, and a companion in this terminal ([`run`]).
 
+mod announce;
 mod passphrase;
 pub(super) mod run;
-mod told;
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
     output::{self, text},
 };
 use crate::{
-    approval::reach::Unable,
+    approval::availability::Unable,
     client::{Client, Place, Request, escaped},
     printing::{print_note, print_result},
 };

@@ -15,8 +15,8 @@ use rumqttc::{TlsConfiguration, Transport};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
+    announce::{Teller, Word},
     passphrase::{KeysArguments, Opened},
-    told::{Teller, Word},
 };
 use crate::{
     cli::Failed,

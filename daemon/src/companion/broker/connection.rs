@@ -23,8 +23,8 @@ use tokio::{
 
 use super::{
     access::Access,
-    pace::Pace,
     packets::{NoPacket, Packets},
+    rate_limiter::RateLimiter,
     router::{Crowded, Entry, Message, Out, Place, Router, SHARE},
 };
 use crate::{
@@ -170,12 +170,12 @@ impl Session<'_> {
     /// Reads until the connection ends; why, if it is ended from this side.
     async fn read(&self, packets: &mut Packets, from: &mut (impl AsyncRead + Unpin)) -> Option<Reason> {
         let share = Arc::new(Semaphore::new(SHARE));
-        let mut pace = match self.login.access {
+        let mut limiter = match self.login.access {
             Access::Everything => None,
             Access::Device(_) => Some(DEVICE),
             Access::Stranger => Some(STRANGER),
         }
-        .map(|(per_second, burst)| Pace::new(per_second, burst, std::time::Instant::now()));
+        .map(|(per_second, burst)| RateLimiter::new(per_second, burst, std::time::Instant::now()));
         loop {
             // For all of a packet: one that comes by the byte is no sign of life.
             let packet = match timeout_at(Instant::now() + self.patience, packets.next(from)).await {
@@ -203,7 +203,7 @@ impl Session<'_> {
                 }
                 _ => return Some("packet_type"),
             }
-            if let Some(pause) = pace.as_mut().map(|pace| pace.spend(std::time::Instant::now()))
+            if let Some(pause) = limiter.as_mut().map(|limiter| limiter.spend(std::time::Instant::now()))
                 && !pause.is_zero()
             {
                 self.shared.load.note("pace", &self.login.user);

@@ -51,7 +51,7 @@ pub struct Hook {
     /// Its name in the configuration.
     pub name: String,
     /// How it is asked.
-    pub way: Way,
+    pub way: Transport,
     /// How long it may take.
     pub timeout: Duration,
     /// The tools that one around a tool is asked about; all, where none is named.
@@ -59,7 +59,7 @@ pub struct Hook {
 }
 
 /// How a hook is asked.
-pub enum Way {
+pub enum Transport {
     /// The hub's own.
     Builtin(Builtin),
     /// A program.
@@ -158,19 +158,20 @@ impl Hook {
     async fn ask(&self, message: &MessageRow, text: &str, facts: &Value) -> Result<Answer, HookError> {
         let id = &message.id;
         match &self.way {
-            Way::Builtin(builtin) => {
+            Transport::Builtin(builtin) => {
                 // All that is read: names, captions, buttons and the like leave the house as the text does.
-                let deed =
-                    serde_json::to_string(&message.deed).expect("a deed is plain data with text for keys");
+                let operation = serde_json::to_string(&message.operation)
+                    .expect("a deed is plain data with text for keys");
                 let beside = message.attachments.iter();
                 let beside = beside
                     .flat_map(|file| [Some(&file.name), file.caption.as_ref(), file.spoken.as_ref()])
                     .flatten();
-                let all: Vec<&str> = [text, &deed].into_iter().chain(beside.map(String::as_str)).collect();
+                let all: Vec<&str> =
+                    [text, &operation].into_iter().chain(beside.map(String::as_str)).collect();
                 let mut answers = all.into_iter().map(|text| builtin.answer(text));
                 Ok(answers.find(|answer| *answer != Answer::Pass {}).unwrap_or(Answer::Pass {}))
             }
-            Way::Command(_) | Way::Call(_) => Answer::read(&self.tell((ID, id), facts).await?),
+            Transport::Command(_) | Transport::Call(_) => Answer::read(&self.tell((ID, id), facts).await?),
         }
     }
 
@@ -179,9 +180,9 @@ impl Hook {
         let facts = facts.to_string().into_bytes();
         let told = async {
             match &self.way {
-                Way::Builtin(_) => Ok(Vec::new()),
-                Way::Command(program) => command::run(program, &self.name, id, &facts).await,
-                Way::Call(call) => call.post(id.1, facts).await,
+                Transport::Builtin(_) => Ok(Vec::new()),
+                Transport::Command(program) => command::run(program, &self.name, id, &facts).await,
+                Transport::Call(call) => call.post(id.1, facts).await,
             }
         };
         tokio::time::timeout(self.timeout, told).await.unwrap_or(Err(HookError::Late(self.timeout)))
@@ -247,7 +248,7 @@ fn about(message: &MessageRow, text: &str) -> Value {
         "thread": message.thread,
         "message": text,
         "attachments": message.attachments,
-        "deed": message.deed,
+        "deed": message.operation,
     })
 }
 

@@ -8,7 +8,7 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use super::{Hook, HookError, Shared, Way, guide};
+use super::{Hook, HookError, Shared, Transport, guide};
 use crate::{
     channels::{
         formats::{Format, format},
@@ -89,8 +89,9 @@ impl Pipeline {
         reader: Option<&'a str>,
     ) -> Option<Around<'a>> {
         let hooks = &*self.0.hooks.0;
-        let asked =
-            |hook: &&Hook| hook.is_for(tool) && (reader.is_some() || !matches!(hook.way, Way::Builtin(_)));
+        let asked = |hook: &&Hook| {
+            hook.is_for(tool) && (reader.is_some() || !matches!(hook.way, Transport::Builtin(_)))
+        };
         let mut all = hooks.before_call.iter().chain(&hooks.result);
         let id = || random::hex::<8>();
         all.find(asked).map(|_| Around { pipeline: self, hooks, id: id(), agent, tool, reader })
@@ -102,7 +103,7 @@ impl Pipeline {
     /// switched guides off. It does not come a second time with a result in the turn's session.
     pub fn guide_for_turn(&self, agent: &str, origin: &Origin) -> Option<String> {
         let hooks = &*self.0.hooks.0;
-        let guides = |hook: &Hook| matches!(hook.way, Way::Builtin(_)) && hook.is_for("message");
+        let guides = |hook: &Hook| matches!(hook.way, Transport::Builtin(_)) && hook.is_for("message");
         if !hooks.result.iter().any(guides) {
             return None;
         }
@@ -162,7 +163,7 @@ impl Around<'_> {
     /// What the hooks make of what the tool answered to these arguments.
     pub async fn after(&self, arguments: &Value, mut result: Value) -> Value {
         for hook in self.hooks.result.iter().filter(|hook| hook.is_for(self.tool)) {
-            if let Way::Builtin(_) = hook.way {
+            if let Transport::Builtin(_) = hook.way {
                 // There is one for results.
                 if let (Some(guide), Value::Object(members)) =
                     (self.guide(arguments, &result).await, &mut result)
@@ -194,7 +195,7 @@ impl Around<'_> {
 
     /// What a model is told beside the refusal of a call with these arguments, if anything.
     pub async fn guide_after_a_mistake(&self, arguments: &Value) -> Option<String> {
-        let guides = |hook: &Hook| matches!(hook.way, Way::Builtin(_)) && hook.is_for(self.tool);
+        let guides = |hook: &Hook| matches!(hook.way, Transport::Builtin(_)) && hook.is_for(self.tool);
         if self.reader.is_none() || !SENDING.contains(&self.tool) || !self.hooks.result.iter().any(guides) {
             return None;
         }

@@ -1,9 +1,9 @@
 //! The targets of a broadcast: nobody is written to twice because the call has two names for them.
 
-use super::Book;
+use super::AddressBook;
 use crate::message::{action::Action, call::Call, refusal::Refusal, target::Destination};
 
-impl Book {
+impl AddressBook {
     /// The calls of a broadcast with the names looked up. A name has its own channel and goes there once, whatever channels
     /// the other targets are tried on.
     ///
@@ -49,7 +49,7 @@ mod tests {
 
     fn targets(call: &Value) -> Result<Vec<(Option<String>, String)>, Refusal> {
         let ann = Destination::parse("local:ann", &CHANNELS).unwrap();
-        let book = Book::new([("annbook".to_owned(), ann)].into());
+        let book = AddressBook::new([("annbook".to_owned(), ann)].into());
         let calls = book.distinct(Call::parse_all(call, &CHANNELS)?)?;
         Ok(calls.into_iter().map(|call| (call.channel, call.destination.to_string())).collect())
     }

@@ -1,7 +1,7 @@
 //! Files of a message: whether they fit, and where they stand among its parts.
 
 use super::{
-    able::without,
+    capability_check::without,
     parts::{Piece, rendered},
     speech,
 };
@@ -61,7 +61,7 @@ pub(super) fn add<'a>(
                     && last.words.is_none()
                     && !before.is_empty()
                     && together <= TOGETHER
-                    && adapter.beside(before, file)
+                    && adapter.joins_album(before, file)
                 {
                     album.end = index + 1;
                     last.files = &files[album.clone()];

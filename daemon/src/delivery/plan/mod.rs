@@ -6,16 +6,16 @@
 //! - [`speech`]: what is to be spoken, as recordings whose words are one message each;
 //! - [`shown`]: what an approver reads beside the text.
 
-mod able;
-mod acts;
 mod broadcast;
+mod capability_check;
 mod files;
+mod operations;
 mod parts;
 mod renderings;
 mod shown;
 mod speech;
 
-pub use able::actions;
+pub use capability_check::actions;
 pub(super) use files::fits;
 pub(super) use parts::whose;
 pub use parts::{Content, parts};
@@ -34,7 +34,7 @@ use crate::{
         action::Action,
         attachment::Attachment,
         call::Call,
-        deed::Deed,
+        operation::Operation,
         refusal::{Code, NO_ACCOUNT, Refusal},
         target::{Destination, Target},
     },
@@ -44,9 +44,9 @@ use crate::{
 
 /// Names for targets, as the house has written them down.
 #[derive(Debug, Clone, Default)]
-pub struct Book(BTreeMap<String, Destination>);
+pub struct AddressBook(BTreeMap<String, Destination>);
 
-impl Book {
+impl AddressBook {
     /// A book of these names.
     pub fn new(names: BTreeMap<String, Destination>) -> Self {
         Self(names)
@@ -115,7 +115,7 @@ impl Resolved {
             quoted: None,
             silent: call.silent,
             origin,
-            deed: &call.deed,
+            operation: &call.operation,
             text: &call.text,
             attachments,
             made_by: None,
@@ -131,7 +131,7 @@ pub fn resolve(
     origin: Option<&Origin>,
     rules: &AgentRules,
     accounts: &Accounts,
-    book: &Book,
+    book: &AddressBook,
 ) -> Result<Resolved, Refusal> {
     let is_address = |channel: &str, name: &str| canonical(accounts, channel, name, false).is_some();
     let (destination, known_as) = match book.meant(call, is_address) {
@@ -184,9 +184,9 @@ pub fn resolve(
             false => policy::not_allowed(&rules.rights, &channel, &target.address),
         }
     })?;
-    let address = match call.deed {
+    let address = match call.operation {
         // It is done to the account itself.
-        Deed::Presence { .. } => address,
+        Operation::Presence { .. } => address,
         _ => adapter.spell(&address, is_person).map_err(|error| {
             closed.unwrap_or_else(|| bad_address(&error, adapter.capabilities().address_hint))
         })?,
@@ -212,9 +212,9 @@ pub fn resolve(
 pub(super) fn check(adapter: &dyn Adapter, call: &Call, resolved: &Resolved) -> Result<(), Refusal> {
     let can = adapter.capabilities();
     if resolved.target.thread.is_some() && !can.threads {
-        return Err(able::without(&resolved.target.channel, "threads", "leave threadId out"));
+        return Err(capability_check::without(&resolved.target.channel, "threads", "leave threadId out"));
     }
-    able::check(can, call)
+    capability_check::check(can, call)
 }
 
 /// The canonical spelling of an address, if it is one to any account of that channel.
@@ -224,9 +224,15 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str, person: bool) ->
 
 /// An address without a channel, with what it may have meant: a name of the address book that is near, or the same on a
 /// channel that the agent may write to.
-fn no_channel(call: &Call, address: &str, rules: &AgentRules, accounts: &Accounts, book: &Book) -> Refusal {
+fn no_channel(
+    call: &Call,
+    address: &str,
+    rules: &AgentRules,
+    accounts: &Accounts,
+    book: &AddressBook,
+) -> Refusal {
     let mut whole: Vec<String> = Vec::new();
-    if let Deed::Presence { .. } = call.deed {
+    if let Operation::Presence { .. } = call.operation {
         let has = |adapter: &dyn Adapter| adapter.capabilities().does(Action::SetPresence);
         let there =
             accounts.iter().find(|(channel, _, adapter)| rules.rights.reach(channel) && has(&***adapter));

@@ -7,14 +7,14 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Renderings, acts, files, shown, speech};
+use super::{Renderings, files, operations, shown, speech};
 use crate::{
-    channels::{Adapter, Letter, Quoted, Source},
-    delivery::{AgentRules, spoken},
+    channels::{Adapter, OutgoingPart, Quoted, Source},
+    delivery::{AgentRules, voice_fallback},
     message::{
         attachment::Attachment,
-        deed::{Deed, Extras},
         new_part_key,
+        operation::{Extras, Operation},
         refusal::{Code, Refusal},
         target::Target,
     },
@@ -47,7 +47,7 @@ pub struct Content<'a> {
     /// Where its turn came from.
     pub origin: Option<&'a Origin>,
     /// What is done.
-    pub deed: &'a Deed,
+    pub operation: &'a Operation,
     /// Markdown.
     pub text: &'a str,
     /// Files that go along, in their order.
@@ -72,7 +72,7 @@ impl<'a> Content<'a> {
             quoted: None,
             silent: message.silent,
             origin: message.origin.as_ref(),
-            deed: &message.deed,
+            operation: &message.operation,
             text: &message.text,
             attachments: &message.attachments,
             made_by: None,
@@ -113,15 +113,15 @@ pub fn parts(
     let prefix =
         whose(rules, content.agent, content.origin, content.account, content.target, content.touched);
     let prefix = prefix.as_deref();
-    match content.deed {
-        Deed::Send(extras) => letters(adapter, content, extras, prefix, renderings),
-        Deed::Poll(_) if !content.text.trim().is_empty() => {
+    match content.operation {
+        Operation::Send(extras) => letters(adapter, content, extras, prefix, renderings),
+        Operation::Poll(_) if !content.text.trim().is_empty() => {
             let mut parts = letters(adapter, content, Extras::NONE, prefix, renderings)?;
             // The text before it has the prefix, and the answer.
-            parts.extend(acts::part(adapter, &Content { text: "", reply_to: None, ..*content }, None)?);
+            parts.extend(operations::part(adapter, &Content { text: "", reply_to: None, ..*content }, None)?);
             Ok(parts)
         }
-        _ => Ok(acts::part(adapter, content, prefix)?.into_iter().collect()),
+        _ => Ok(operations::part(adapter, content, prefix)?.into_iter().collect()),
     }
 }
 
@@ -173,7 +173,7 @@ fn letters(
     let dressed = if texts == 0 { of - 1 } else { texts.min(of) - 1 };
     let part = |(index, Piece { part, files, words }): (usize, &Piece<'_>)| {
         let extras = if index == dressed { extras } else { Extras::NONE };
-        let letter = Letter {
+        let outgoing = OutgoingPart {
             address: content.recipient(adapter),
             thread: content.target.thread.as_deref(),
             reply_to: content.reply_to.filter(|_| index == 0 || adapter.capabilities().answers_are_threads),
@@ -187,17 +187,17 @@ fn letters(
             index,
             of,
         };
-        let mut wire = adapter.compose(&letter);
-        if let Some(why) = adapter.refusal(&wire) {
+        let mut request = adapter.compose(&outgoing);
+        if let Some(why) = adapter.refusal(&request) {
             return Err(never(why));
         }
         let is_recording = matches!(files, [file] if file.voice && file.spoken.is_some());
         if text_is_spoken && is_recording {
-            wire = spoken::repeating(&wire);
+            request = voice_fallback::repeating(&request);
         } else if let Some(words) = words {
-            let words = adapter.compose(&Letter { part: words, files: &[], ..letter });
+            let words = adapter.compose(&OutgoingPart { part: words, files: &[], ..outgoing });
             if adapter.refusal(&words).is_none() {
-                wire = spoken::planned(&wire, &words);
+                request = voice_fallback::planned(&request, &words);
             }
         }
         let text = match adapter.capabilities().source {
@@ -207,11 +207,11 @@ fn letters(
         let text = Some(text).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
         let mut shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
-        if letter.reply_to.is_some() {
+        if outgoing.reply_to.is_some() {
             shown.extend(shown::locations(content));
         }
-        let route = adapter.route(&wire);
-        Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), wire: wire.to_string(), route })
+        let route = adapter.route(&request);
+        Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), request: request.to_string(), route })
     };
     pieces.iter().enumerate().map(part).collect()
 }

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::parts::Content;
 use crate::message::{
-    deed::{Button, Deed, Extras, Poll, Press, Select},
     form::Field,
+    operation::{Button, Extras, Operation, Poll, Press, Select},
 };
 
 /// What goes with a text, line by line.
@@ -35,33 +35,35 @@ pub(super) fn locations(content: &Content<'_>) -> impl Iterator<Item = String> {
 }
 
 /// What is done, and the text beside it.
-pub(super) fn deed(deed: &Deed, text: Option<&str>) -> String {
+pub(super) fn operation(operation: &Operation, text: Option<&str>) -> String {
     let because = |reason: &Option<String>| match reason {
         Some(reason) => format!(", because: {reason}"),
         None => String::new(),
     };
-    let what = match deed {
-        Deed::Send(_) => String::new(),
-        Deed::Poll(poll) => self::poll(poll),
-        Deed::Thread { name, message: None } => format!("[new thread] {name}"),
-        Deed::Thread { name, message: Some(message) } => format!("[new thread at message {message}] {name}"),
-        Deed::React { message, emoji, remove: false } => format!("[react to message {message}] {emoji}"),
-        Deed::React { message, emoji, remove: true } => {
+    let what = match operation {
+        Operation::Send(_) => String::new(),
+        Operation::Poll(poll) => self::poll(poll),
+        Operation::Thread { name, message: None } => format!("[new thread] {name}"),
+        Operation::Thread { name, message: Some(message) } => {
+            format!("[new thread at message {message}] {name}")
+        }
+        Operation::React { message, emoji, remove: false } => format!("[react to message {message}] {emoji}"),
+        Operation::React { message, emoji, remove: true } => {
             format!("[take the reaction to message {message} back] {emoji}")
         }
-        Deed::Edit { message } => format!("[new text of message {message}]"),
-        Deed::Delete { message } => format!("[delete message {message}]"),
-        Deed::Pin { message } => format!("[pin message {message}]"),
-        Deed::Unpin { message } => format!("[unpin message {message}]"),
-        Deed::Timeout { user, seconds: 0, reason } => {
+        Operation::Edit { message } => format!("[new text of message {message}]"),
+        Operation::Delete { message } => format!("[delete message {message}]"),
+        Operation::Pin { message } => format!("[pin message {message}]"),
+        Operation::Unpin { message } => format!("[unpin message {message}]"),
+        Operation::Timeout { user, seconds: 0, reason } => {
             format!("[let {user} write again]{}", because(reason))
         }
-        Deed::Timeout { user, seconds, reason } => {
+        Operation::Timeout { user, seconds, reason } => {
             format!("[keep {user} from writing for {} min]{}", seconds / 60, because(reason))
         }
-        Deed::Kick { user, reason } => format!("[put {user} out]{}", because(reason)),
-        Deed::Ban { user, reason } => format!("[put {user} out and keep them out]{}", because(reason)),
-        Deed::Presence { status, text } => {
+        Operation::Kick { user, reason } => format!("[put {user} out]{}", because(reason)),
+        Operation::Ban { user, reason } => format!("[put {user} out and keep them out]{}", because(reason)),
+        Operation::Presence { status, text } => {
             let status = format!("{status:?}").to_lowercase();
             format!("[own status: {status}] {}", text.as_deref().unwrap_or_default()).trim_end().to_owned()
         }
@@ -171,9 +173,12 @@ mod tests {
 
     #[test]
     fn an_approver_reads_what_is_done_and_to_what() {
-        let says = |what: Deed, text| deed(&what, text);
-        assert_eq!(says(Deed::Delete { message: "5".into() }, None), "[delete message 5]");
-        assert_eq!(says(Deed::Edit { message: "5".into() }, Some("New")), "[new text of message 5]\nNew");
+        let says = |what: Operation, text| operation(&what, text);
+        assert_eq!(says(Operation::Delete { message: "5".into() }, None), "[delete message 5]");
+        assert_eq!(
+            says(Operation::Edit { message: "5".into() }, Some("New")),
+            "[new text of message 5]\nNew"
+        );
         let poll = Poll {
             question: "Tea?".into(),
             options: vec!["Yes".into(), "No".into()],
@@ -182,10 +187,10 @@ mod tests {
             anonymous: None,
         };
         assert_eq!(
-            says(Deed::Poll(poll), None),
+            says(Operation::Poll(poll), None),
             "[poll, several answers, open for 60 min] Tea?\n- Yes\n- No"
         );
-        let timeout = Deed::Timeout { user: "9".into(), seconds: 600, reason: Some("spam".into()) };
+        let timeout = Operation::Timeout { user: "9".into(), seconds: 600, reason: Some("spam".into()) };
         assert_eq!(says(timeout, None), "[keep 9 from writing for 10 min], because: spam");
     }
 }

@@ -11,8 +11,8 @@ use super::parts::rendered;
 use crate::{
     channels::{Adapter, FileForm},
     message::{
-        asked::{Asked, Source},
         attachment::Attachment,
+        attachment_spec::{Asked, Source},
         refusal::Refusal,
     },
     render::{self, Flavour, Part},

@@ -1,13 +1,13 @@
 //! Several accounts of one channel that take different addresses: a list counts for all of them, and none is a way around it.
 
 use super::{
-    identities::{Desk, pipeline_of, rules},
+    identities::{Fixture, pipeline_of, rules},
     *,
 };
 use crate::channels::contract;
 
 /// Two accounts of one channel, by the names that are given to their ways.
-fn with_both(ways: [(&str, &Arc<dyn Adapter>); 2], channel: &str, rules: AgentRules) -> Desk {
+fn with_both(ways: [(&str, &Arc<dyn Adapter>); 2], channel: &str, rules: AgentRules) -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     crate::hub::install_tls_provider();
     let mut accounts = Accounts::default();
@@ -15,7 +15,7 @@ fn with_both(ways: [(&str, &Arc<dyn Adapter>); 2], channel: &str, rules: AgentRu
         accounts.add((channel, name), adapter.clone(), OnUnknown::default(), Fingerprint::default());
     }
     let outbox = Outbox::new(Store::open(directory.path()).unwrap());
-    Desk { pipeline: pipeline_of(outbox, accounts, rules), _directory: directory }
+    Fixture { pipeline: pipeline_of(outbox, accounts, rules), _directory: directory }
 }
 
 fn from(account: &str, to: &str) -> Value {
@@ -35,14 +35,14 @@ async fn an_entry_counts_that_any_account_of_its_channel_takes() {
             let entry = format!("{channel_of_it}:{address}");
             for names in [["a", "b"], ["b", "a"]] {
                 let both = [(names[0], one), (names[1], other)];
-                let desk = with_both(both, &channel_of_it, rules(&[&entry], &[], Crossing::Allow));
-                let looked = desk.look(&from(names[0], &entry)).await.unwrap();
+                let fixture = with_both(both, &channel_of_it, rules(&[&entry], &[], CrossContext::Allow));
+                let looked = fixture.look(&from(names[0], &entry)).await.unwrap();
                 assert_eq!(looked.verdict, "allow", "{name} beside {other_name}");
                 let any = format!("{channel_of_it}:*");
-                let desk = with_both(both, &channel_of_it, rules(&[&any], &[&entry], Crossing::Allow));
+                let fixture = with_both(both, &channel_of_it, rules(&[&any], &[&entry], CrossContext::Allow));
                 // By every account that takes it.
                 for account in names {
-                    match desk.look(&from(account, &entry)).await {
+                    match fixture.look(&from(account, &entry)).await {
                         Ok(looked) => assert_eq!(looked.verdict, "hold", "{name} beside {other_name}"),
                         Err(refusal) => assert_eq!(refusal.reason, Some("bad_address"), "{refusal}"),
                     }
@@ -66,11 +66,11 @@ async fn a_workflow_posts_nobody_knows_where_so_it_evades_no_hold_and_none_on_it
         (place, "work", place, "hold"),
         (place, "work", "teams:19:other@thread.tacv2", "allow"),
     ] {
-        let desk = with_both(both, "teams", rules(&["teams:*"], &[held], Crossing::Allow));
-        let looked = desk.look(&from(account, to)).await.unwrap();
+        let fixture = with_both(both, "teams", rules(&["teams:*"], &[held], CrossContext::Allow));
+        let looked = fixture.look(&from(account, to)).await.unwrap();
         assert_eq!(looked.verdict, verdict, "{held} under hold, to {to}");
     }
     // What is allowed by one name is not by the other.
-    let desk = with_both(both, "teams", rules(&[place], &[], Crossing::Allow));
-    assert_eq!(desk.look(&from("alerts", posted)).await.unwrap().verdict, "deny");
+    let fixture = with_both(both, "teams", rules(&[place], &[], CrossContext::Allow));
+    assert_eq!(fixture.look(&from("alerts", posted)).await.unwrap().verdict, "deny");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{CHANNELS, House, platforms};
+use super::{CHANNELS, Fixture, platforms};
 use crate::{
     delivery::{plan::Renderings, submit::Idempotency},
     message::{call::Call, state::State},
@@ -13,26 +13,26 @@ use crate::{
 #[tokio::test]
 async fn a_text_to_many_conversations_is_rendered_once_for_each_way_in_which_it_is_written() {
     let (directory, one, two) = platforms();
-    let house = House::open(directory.path(), &one, &two).await;
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
     let targets: Vec<String> = (0..99).map(|n| format!("{}:{n}", CHANNELS[n % 2])).collect();
     let call = json!({"action": "broadcast", "targets": targets, "message": "It is **done**."});
     for (agent, state) in [("courier", State::Sent), ("asker", State::Held)] {
         let renderings: Arc<Renderings> = Arc::default();
         let calls =
             Call::parse_all(&call, &CHANNELS).unwrap().into_iter().map(|call| (call, Idempotency::NONE));
-        let receipts = house.pipeline.submit_with(agent, calls.collect(), &renderings).await;
+        let receipts = fixture.pipeline.submit_with(agent, calls.collect(), &renderings).await;
         assert_eq!((receipts.len(), renderings.made()), (99, 1), "both channels write alike");
         for receipt in receipts {
             let id = receipt.unwrap().id.0;
-            let seq = house.pipeline.outbox().find(&id).await.unwrap().unwrap().seq;
-            house.until(seq, |row| row.state == state).await;
+            let seq = fixture.pipeline.outbox().find(&id).await.unwrap().unwrap().seq;
+            fixture.until(seq, |row| row.state == state).await;
         }
     }
     assert_eq!(
         (one.heard("0"), two.heard("97")),
         (vec!["It is done.".to_owned()], vec!["It is done.".to_owned()])
     );
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]

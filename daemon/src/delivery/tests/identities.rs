@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A pipeline with one account, for an agent with these lists. Nothing is dispatched.
-pub(super) struct Desk {
+pub(super) struct Fixture {
     pub(super) pipeline: Pipeline,
     pub(super) _directory: tempfile::TempDir,
 }
@@ -27,14 +27,14 @@ pub(super) fn list(entries: &[&str]) -> Allowlist {
     Allowlist::parse(entries.iter().map(|entry| (*entry).to_owned())).unwrap()
 }
 
-pub(super) fn rules(allow: &[&str], hold: &[&str], cross_context: Crossing) -> AgentRules {
+pub(super) fn rules(allow: &[&str], hold: &[&str], cross_context: CrossContext) -> AgentRules {
     AgentRules {
         rights: Rights { allow: list(allow), hold: list(hold), cross_context },
         ..AgentRules::default()
     }
 }
 
-impl Desk {
+impl Fixture {
     pub(super) fn with(channel: &str, account: Arc<dyn Adapter>, rules: AgentRules) -> Self {
         let directory = tempfile::tempdir().unwrap();
         crate::hub::install_tls_provider();
@@ -78,9 +78,9 @@ pub(super) fn pipeline_of(outbox: Outbox, accounts: Accounts, mut rules: AgentRu
         agents: BTreeMap::from([("a".to_owned(), rules)]),
         ttl: Duration::from_hours(24),
         context_ttl: Duration::from_hours(24),
-        pace: Pace::default(),
+        limiter: RateLimiter::default(),
         rates: Arc::default(),
-        book: Book::default(),
+        book: AddressBook::default(),
         files,
         readiness: Arc::default(),
         hooks: Hooks::new(crate::delivery::hooks::Kinds::default()),
@@ -105,8 +105,8 @@ async fn for_each_pair(check: impl AsyncFn(Pair)) {
 async fn a_hold_on_one_address_holds_every_other_address_of_the_same_person() {
     for_each_pair(async |Pair { channel, addresses: [one, other], account, .. }| {
         let (any, held) = (format!("{channel}:*"), format!("{channel}:{other}"));
-        let desk = Desk::with(channel, account, rules(&[&any], &[&held], Crossing::Allow));
-        let looked = desk.look(&to(channel, one)).await.unwrap();
+        let fixture = Fixture::with(channel, account, rules(&[&any], &[&held], CrossContext::Allow));
+        let looked = fixture.look(&to(channel, one)).await.unwrap();
         assert_eq!(looked.verdict, "hold", "{held} does not hold {one}: {looked:?}");
     })
     .await;
@@ -116,8 +116,8 @@ async fn a_hold_on_one_address_holds_every_other_address_of_the_same_person() {
 async fn what_is_allowed_by_one_address_is_allowed_by_every_other_and_nothing_else_is() {
     for_each_pair(async |Pair { channel, addresses: [one, other], account, .. }| {
         let allowed = format!("{channel}:{other}");
-        let desk = Desk::with(channel, account, rules(&[&allowed], &[], Crossing::Allow));
-        let looked = desk.look(&to(channel, one)).await.unwrap();
+        let fixture = Fixture::with(channel, account, rules(&[&allowed], &[], CrossContext::Allow));
+        let looked = fixture.look(&to(channel, one)).await.unwrap();
         assert_eq!(looked.verdict, "allow", "{allowed} does not allow {one}: {looked:?}");
     })
     .await;
@@ -127,15 +127,15 @@ async fn what_is_allowed_by_one_address_is_allowed_by_every_other_and_nothing_el
 async fn two_addresses_of_one_person_have_one_lane_and_the_same_message_to_both_is_one() {
     for_each_pair(async |Pair { channel, identity, addresses: [one, other], account, stage }| {
         let any = format!("{channel}:*");
-        let desk = Desk::with(channel, account, rules(&[&any], &[], Crossing::Allow));
-        let first = desk.submit(&to(channel, one)).await.unwrap();
-        let second = desk.submit(&to(channel, other)).await.unwrap();
+        let fixture = Fixture::with(channel, account, rules(&[&any], &[], CrossContext::Allow));
+        let first = fixture.submit(&to(channel, one)).await.unwrap();
+        let second = fixture.submit(&to(channel, other)).await.unwrap();
         assert_eq!(first.to, format!("{channel}:{identity}"), "{one}");
         assert_eq!((second.id, second.deduplicated), (first.id, true), "{one} and {other}");
         // The platform was asked once for each address, and the answer kept.
         let asked = stage.heard().len();
-        desk.look(&to(channel, one)).await.unwrap();
-        desk.look(&to(channel, other)).await.unwrap();
+        fixture.look(&to(channel, one)).await.unwrap();
+        fixture.look(&to(channel, other)).await.unwrap();
         assert_eq!(stage.heard().len(), asked);
     })
     .await;
@@ -145,8 +145,8 @@ async fn two_addresses_of_one_person_have_one_lane_and_the_same_message_to_both_
 async fn the_own_conversation_is_known_by_every_address_of_it() {
     for_each_pair(async |Pair { channel, addresses: [one, other], account, .. }| {
         let any = format!("{channel}:*");
-        let desk = Desk::with(channel, account, rules(&[&any], &[], Crossing::Deny));
-        let (_, adapter) = desk.pipeline.accounts().pick(channel, None).unwrap();
+        let fixture = Fixture::with(channel, account, rules(&[&any], &[], CrossContext::Deny));
+        let (_, adapter) = fixture.pipeline.accounts().pick(channel, None).unwrap();
         let inbound = Inbound {
             agent: "a".into(),
             channel: channel.into(),
@@ -159,11 +159,11 @@ async fn the_own_conversation_is_known_by_every_address_of_it() {
             platform_id: None,
             text: "Hello?".into(),
         };
-        let store = desk.pipeline.outbox().store();
+        let store = fixture.pipeline.outbox().store();
         let context = sessions::receive(store, inbound, i64::MAX, "bridge:b").await.unwrap();
         let mut call = to(channel, other);
         call["context"] = json!(context);
-        let looked = desk.look(&call).await.unwrap();
+        let looked = fixture.look(&call).await.unwrap();
         assert_eq!(looked.verdict, "allow", "{other} is not where {one} wrote from: {looked:?}");
     })
     .await;
@@ -175,14 +175,15 @@ async fn while_a_platform_is_away_whom_nobody_can_identify_is_held_where_an_entr
     for (channel, address, account, _stage) in unidentified() {
         seen += 1;
         let (any, somebody) = (format!("{channel}:*"), holdable(channel));
-        let desk = Desk::with(channel, account.clone(), rules(&[&any], &[&somebody], Crossing::Allow));
-        match desk.look(&to(channel, address)).await {
+        let fixture =
+            Fixture::with(channel, account.clone(), rules(&[&any], &[&somebody], CrossContext::Allow));
+        match fixture.look(&to(channel, address)).await {
             Ok(looked) => assert_eq!(looked.verdict, "hold", "{address}: {looked:?}"),
             // What only stands for an address leads nowhere.
             Err(refusal) => assert_eq!(refusal.reason, Some("no_identity"), "{address}: {refusal}"),
         }
-        let desk = Desk::with(channel, account, rules(&[&somebody], &[], Crossing::Allow));
-        match desk.look(&to(channel, address)).await {
+        let fixture = Fixture::with(channel, account, rules(&[&somebody], &[], CrossContext::Allow));
+        match fixture.look(&to(channel, address)).await {
             Ok(looked) => assert_eq!(looked.verdict, "deny", "{address}: {looked:?}"),
             Err(refusal) => assert_eq!(refusal.reason, Some("no_identity"), "{address}: {refusal}"),
         }
@@ -208,9 +209,9 @@ async fn an_entry_that_nobody_can_identify_holds_everybody_on_its_channel() {
     for (channel, address, account, _stage) in unidentified() {
         let (any, held, somebody) =
             (format!("{channel}:*"), format!("{channel}:{address}"), holdable(channel));
-        let desk = Desk::with(channel, account, rules(&[&any], &[&held], Crossing::Allow));
+        let fixture = Fixture::with(channel, account, rules(&[&any], &[&held], CrossContext::Allow));
         let (_, other) = somebody.split_once(':').unwrap();
-        let looked = desk.look(&to(channel, other)).await.unwrap();
+        let looked = fixture.look(&to(channel, other)).await.unwrap();
         assert_eq!(looked.verdict, "hold", "{held} is nobody, and {somebody} may be it: {looked:?}");
     }
 }
@@ -220,12 +221,12 @@ async fn whose_address_it_is_is_asked_once_a_day_and_an_older_answer_allows_noth
     let mut asked = pairs().filter(|pair| pair.channel == "slack" && pair.addresses[0].starts_with('D'));
     let Pair { addresses: [one, other], account, stage, .. } = asked.next().unwrap();
     let allowed = format!("slack:{other}");
-    let desk = Desk::with("slack", account, rules(&[&allowed], &[], Crossing::Allow));
-    let verdict = async || desk.look(&to("slack", one)).await.unwrap().verdict;
+    let fixture = Fixture::with("slack", account, rules(&[&allowed], &[], CrossContext::Allow));
+    let verdict = async || fixture.look(&to("slack", one)).await.unwrap().verdict;
     assert_eq!(verdict().await, "allow");
     let age = async |hours: i64| {
         let sql = "UPDATE identities SET asked_at = asked_at - ?";
-        let aged = desk.pipeline.outbox().store().write(move |tx| {
+        let aged = fixture.pipeline.outbox().store().write(move |tx| {
             tx.execute(sql, [hours * 3_600_000])?;
             Ok::<_, crate::store::StoreError>(())
         });
@@ -237,9 +238,9 @@ async fn whose_address_it_is_is_asked_once_a_day_and_an_older_answer_allows_noth
     age(13).await;
     assert_eq!(verdict().await, "deny");
     // It goes on in the order of that person's messages, and is shown as not known.
-    let any = rules(&["slack:*"], &["slack:U0999999999"], Crossing::Allow);
-    let (_, account) = desk.pipeline.accounts().pick("slack", None).unwrap();
-    let outbox = desk.pipeline.outbox().clone();
+    let any = rules(&["slack:*"], &["slack:U0999999999"], CrossContext::Allow);
+    let (_, account) = fixture.pipeline.accounts().pick("slack", None).unwrap();
+    let outbox = fixture.pipeline.outbox().clone();
     let later = pipeline(outbox, "slack", account.clone(), any);
     let call = Call::parse(&to("slack", one), &["slack"]).unwrap();
     let held = later.submit("a", call, Idempotency::NONE).await.unwrap();
@@ -255,13 +256,13 @@ async fn whose_address_it_is_is_asked_once_a_day_and_an_older_answer_allows_noth
 #[tokio::test]
 async fn a_broadcast_by_two_addresses_of_one_person_is_refused_and_the_same_words_to_both_are_sent_once() {
     let platform = Arc::new(Platform::default());
-    let desk = Desk::with("local", platform, rules(&["local:*"], &[], Crossing::Allow));
+    let fixture = Fixture::with("local", platform, rules(&["local:*"], &[], CrossContext::Allow));
     let call = json!({"action": "broadcast", "targets": ["local:ann", "local:also-ann"], "message": "x"});
     let calls = Call::parse_all(&call, &["local"]).unwrap();
-    let refusal = desk.pipeline.refuse_twice("a", &calls).await.unwrap_err();
+    let refusal = fixture.pipeline.refuse_twice("a", &calls).await.unwrap_err();
     assert!(refusal.error.contains("also-ann"), "{refusal}");
-    let one = desk.submit(&to("local", "ann")).await.unwrap();
-    let same = desk.submit(&to("local", "also-ann")).await.unwrap();
+    let one = fixture.submit(&to("local", "ann")).await.unwrap();
+    let same = fixture.submit(&to("local", "also-ann")).await.unwrap();
     assert_eq!((one.id, true), (same.id, same.deduplicated));
 }
 
@@ -269,17 +270,17 @@ async fn a_broadcast_by_two_addresses_of_one_person_is_refused_and_the_same_word
 mod later {
     use super::*;
 
-    async fn queued(rights: AgentRules) -> (Desk, Arc<Platform>, i64) {
+    async fn queued(rights: AgentRules) -> (Fixture, Arc<Platform>, i64) {
         let platform = Arc::new(Platform::default());
-        let desk = Desk::with("local", platform.clone(), rights);
-        let receipt = desk.submit(&to("local", "ann")).await.unwrap();
-        let seq = desk.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
-        (desk, platform, seq)
+        let fixture = Fixture::with("local", platform.clone(), rights);
+        let receipt = fixture.submit(&to("local", "ann")).await.unwrap();
+        let seq = fixture.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
+        (fixture, platform, seq)
     }
 
     /// What becomes of it in a hub with these rules.
-    async fn ends(desk: &Desk, platform: &Arc<Platform>, seq: i64, rules: AgentRules) -> Receipt {
-        let again = pipeline(desk.pipeline.outbox().clone(), "local", platform.clone(), rules);
+    async fn ends(fixture: &Fixture, platform: &Arc<Platform>, seq: i64, rules: AgentRules) -> Receipt {
+        let again = pipeline(fixture.pipeline.outbox().clone(), "local", platform.clone(), rules);
         let (stop, stopped) = oneshot::channel();
         let dispatcher = tokio::spawn(Current::new(again.clone()).dispatch(stopped));
         let receipt = again.wait(seq, PATIENCE).await.unwrap();
@@ -289,73 +290,76 @@ mod later {
     }
 
     fn free() -> AgentRules {
-        rules(&["local:*"], &[], Crossing::Allow)
+        rules(&["local:*"], &[], CrossContext::Allow)
     }
 
     #[tokio::test]
     async fn what_is_not_allowed_any_more_is_not_sent_and_its_agent_is_told() {
-        for now in [rules(&["local:bob"], &[], Crossing::Allow), rules(&["local:*"], &[], Crossing::Deny)] {
-            let (desk, platform, seq) = queued(free()).await;
-            let receipt = ends(&desk, &platform, seq, now).await;
+        for now in
+            [rules(&["local:bob"], &[], CrossContext::Allow), rules(&["local:*"], &[], CrossContext::Deny)]
+        {
+            let (fixture, platform, seq) = queued(free()).await;
+            let receipt = ends(&fixture, &platform, seq, now).await;
             assert_eq!(
                 (receipt.state, receipt.code.as_deref()),
                 (State::Failed, Some("not_allowed")),
                 "{receipt:?}"
             );
             assert!(platform.heard("ann").is_empty());
-            let notices = desk.pipeline.outbox().notices("a", 0, 10).await.unwrap();
+            let notices = fixture.pipeline.outbox().notices("a", 0, 10).await.unwrap();
             assert_eq!(notices[0].receipt["code"], "not_allowed");
         }
     }
 
     #[tokio::test]
     async fn what_is_still_allowed_is_sent() {
-        let (desk, platform, seq) = queued(free()).await;
-        let receipt = ends(&desk, &platform, seq, rules(&["local:ann"], &[], Crossing::Allow)).await;
+        let (fixture, platform, seq) = queued(free()).await;
+        let receipt = ends(&fixture, &platform, seq, rules(&["local:ann"], &[], CrossContext::Allow)).await;
         assert_eq!((receipt.state, platform.heard("ann").len()), (State::Sent, 1));
     }
 
     #[tokio::test]
     async fn an_agent_whose_token_is_revoked_sends_nothing_more_and_one_with_a_new_token_does() {
         for (renewed, state) in [(false, State::Failed), (true, State::Sent)] {
-            let (desk, platform, seq) = queued(free()).await;
-            let store = desk.pipeline.outbox().store();
+            let (fixture, platform, seq) = queued(free()).await;
+            let store = fixture.pipeline.outbox().store();
             agents::add(store, "a", Role::Agent, "operator").await.unwrap();
             agents::revoke(store, "a", "operator").await.unwrap();
             if renewed {
                 agents::add(store, "a", Role::Agent, "operator").await.unwrap();
             }
-            let receipt = ends(&desk, &platform, seq, free()).await;
+            let receipt = ends(&fixture, &platform, seq, free()).await;
             assert_eq!(receipt.state, state, "{receipt:?}");
         }
     }
 
     #[tokio::test]
     async fn a_person_who_must_be_asked_by_now_was_not_and_one_who_approved_is_not_asked_again() {
-        let holding = || rules(&["local:*"], &["local:ann"], Crossing::Allow);
-        let (desk, platform, seq) = queued(free()).await;
-        let receipt = ends(&desk, &platform, seq, holding()).await;
+        let holding = || rules(&["local:*"], &["local:ann"], CrossContext::Allow);
+        let (fixture, platform, seq) = queued(free()).await;
+        let receipt = ends(&fixture, &platform, seq, holding()).await;
         assert_eq!(receipt.code.as_deref(), Some("not_allowed"), "{receipt:?}");
 
-        let (desk, platform, seq) = queued(holding()).await;
-        approve(&desk, seq).await;
-        let receipt = ends(&desk, &platform, seq, rules(&["local:*"], &["local:*"], Crossing::Hold)).await;
+        let (fixture, platform, seq) = queued(holding()).await;
+        approve(&fixture, seq).await;
+        let receipt =
+            ends(&fixture, &platform, seq, rules(&["local:*"], &["local:*"], CrossContext::Hold)).await;
         assert_eq!((receipt.state, platform.heard("ann").len()), (State::Sent, 1), "{receipt:?}");
 
-        let (desk, platform, seq) = queued(holding()).await;
-        approve(&desk, seq).await;
-        let receipt = ends(&desk, &platform, seq, rules(&["local:bob"], &[], Crossing::Allow)).await;
+        let (fixture, platform, seq) = queued(holding()).await;
+        approve(&fixture, seq).await;
+        let receipt = ends(&fixture, &platform, seq, rules(&["local:bob"], &[], CrossContext::Allow)).await;
         assert_eq!(receipt.code.as_deref(), Some("not_allowed"), "{receipt:?}");
         assert!(platform.heard("ann").is_empty(), "an approval outlived its agent's rights");
     }
 
     /// As if a companion had.
-    async fn approve(desk: &Desk, seq: i64) {
+    async fn approve(fixture: &Fixture, seq: i64) {
         use crate::{
             message::state::{Actor, Event},
             outbox::transition::{self, Change},
         };
-        let outbox = desk.pipeline.outbox();
+        let outbox = fixture.pipeline.outbox();
         let approved = outbox.change(seq, move |tx| {
             tx.execute("UPDATE approvals SET verdict = 'approve', decided_at = 1 WHERE message = ?", [seq])?;
             let by = Change {
@@ -373,43 +377,43 @@ mod later {
 mod named {
     use super::*;
 
-    fn with_book(channel: &str, name: &str, target: &str, rules: AgentRules) -> Desk {
-        let desk = Desk::with(channel, Arc::new(Platform::default()), rules);
+    fn with_book(channel: &str, name: &str, target: &str, rules: AgentRules) -> Fixture {
+        let fixture = Fixture::with(channel, Arc::new(Platform::default()), rules);
         let meant = crate::message::target::Destination::parse(target, &crate::channels::registry::NAMES);
-        let pipeline = desk.pipeline.0;
+        let pipeline = fixture.pipeline.0;
         let mut shared = Arc::into_inner(pipeline).unwrap();
-        shared.book = Book::new([(name.to_owned(), meant.unwrap())].into());
-        Desk { pipeline: Pipeline::new(shared), ..desk }
+        shared.book = AddressBook::new([(name.to_owned(), meant.unwrap())].into());
+        Fixture { pipeline: Pipeline::new(shared), ..fixture }
     }
 
     #[tokio::test]
     async fn a_name_of_the_book_is_no_address_of_another_platform() {
-        let desk = with_book("local", "ann", "telegram:5", rules(&["*"], &[], Crossing::Allow));
-        let looked = desk.look(&json!({"channel": "local", "to": "ann", "message": "x"})).await.unwrap();
+        let fixture = with_book("local", "ann", "telegram:5", rules(&["*"], &[], CrossContext::Allow));
+        let looked = fixture.look(&json!({"channel": "local", "to": "ann", "message": "x"})).await.unwrap();
         assert_eq!(looked.to, "local:ann");
-        let looked = desk.look(&json!({"to": "local:ann", "message": "x"})).await.unwrap();
+        let looked = fixture.look(&json!({"to": "local:ann", "message": "x"})).await.unwrap();
         assert_eq!(looked.to, "local:ann");
         // Without a platform it is the name.
-        let refusal = desk.look(&json!({"to": "ann", "message": "x"})).await.unwrap_err();
+        let refusal = fixture.look(&json!({"to": "ann", "message": "x"})).await.unwrap_err();
         assert!(refusal.error.contains("telegram"), "{refusal}");
     }
 
     #[tokio::test]
     async fn what_an_agent_may_not_write_to_is_refused_before_anything_is_said_of_accounts() {
-        let desk = Desk::with(
+        let fixture = Fixture::with(
             "local",
             Arc::new(Platform::default()),
-            rules(&["local:ann", "telegram:5"], &[], Crossing::Allow),
+            rules(&["local:ann", "telegram:5"], &[], CrossContext::Allow),
         );
         for target in ["slack:C012AB3CD", "telegram:6", "local:bob"] {
-            let refusal = desk.submit(&json!({"to": target, "message": "x"})).await.unwrap_err();
+            let refusal = fixture.submit(&json!({"to": target, "message": "x"})).await.unwrap_err();
             assert_eq!(refusal.reason, Some("not_allowed"), "{target}: {refusal}");
             assert!(refusal.error.contains(&format!("target \"{target}\" is not among")), "{refusal}");
         }
         // To who may write there it is said what is missing.
-        let refusal = desk.submit(&json!({"to": "telegram:5", "message": "x"})).await.unwrap_err();
+        let refusal = fixture.submit(&json!({"to": "telegram:5", "message": "x"})).await.unwrap_err();
         assert!(refusal.error.contains("no account is set up on channel"), "{refusal}");
-        let refusal = desk
+        let refusal = fixture
             .submit(&json!({"to": "local:bob", "accountId": "secret", "message": "x"}))
             .await
             .unwrap_err();

@@ -78,17 +78,17 @@ impl Hub {
             self.outbox.clone(),
             self.channel,
             self.account.clone(),
-            rules(&[&entry(allow)], &hold, Crossing::Allow),
+            rules(&[&entry(allow)], &hold, CrossContext::Allow),
         )
     }
 
     /// A message with this text to an address, the channel's name with these letters large.
     async fn submit(&self, address: &str, large: &[bool], text: &str) -> Result<Receipt, TestCaseError> {
-        let letter = |(large, letter): (&bool, char)| match large {
-            true => letter.to_ascii_uppercase(),
-            false => letter,
+        let outgoing = |(large, outgoing): (&bool, char)| match large {
+            true => outgoing.to_ascii_uppercase(),
+            false => outgoing,
         };
-        let channel: String = large.iter().cycle().zip(self.channel.chars()).map(letter).collect();
+        let channel: String = large.iter().cycle().zip(self.channel.chars()).map(outgoing).collect();
         let call = json!({"to": format!("{channel}:{address}"), "message": text});
         let refused = |refusal| TestCaseError::fail(format!("{call}: {refusal}"));
         let call = Call::parse(&call, &crate::channels::registry::NAMES).map_err(refused)?;

@@ -4,53 +4,53 @@
 use super::*;
 
 /// Its answer is lost, and it can be looked at.
-async fn lost(one: &Arc<Platform>, directory: &Path, on: OnUnknown) -> (House, i64) {
-    let house = House::with(directory, one, &Arc::default(), on).await;
+async fn lost(one: &Arc<Platform>, directory: &Path, on: OnUnknown) -> (Fixture, i64) {
+    let fixture = Fixture::with(directory, one, &Arc::default(), on).await;
     one.answers("ann", Failure::Unknown("no answer".into()));
-    let seq = house.send("one:ann", "first").await;
-    house.until(seq, |row| row.reason.is_some() && row.state == State::Ready).await;
-    (house, seq)
+    let seq = fixture.send("one:ann", "first").await;
+    fixture.until(seq, |row| row.reason.is_some() && row.state == State::Ready).await;
+    (fixture, seq)
 }
 
 #[tokio::test]
 async fn a_question_that_is_never_answered_is_given_up_and_the_next_message_goes() {
     let directory = tempfile::tempdir().unwrap();
     let one = Arc::new(Platform { looks: true, deaf: true, ..Platform::default() });
-    let (house, first) = lost(&one, directory.path(), OnUnknown::Report).await;
-    let second = house.send("one:ann", "second").await;
+    let (fixture, first) = lost(&one, directory.path(), OnUnknown::Report).await;
+    let second = fixture.send("one:ann", "second").await;
     let asked = |one: &Platform| one.stood.lock().unwrap().len();
     for n in 1..MAX_QUESTIONS as usize {
-        house.set(first, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+        fixture.set(first, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
         let row =
-            house.until(first, |row| row.state == State::Ready && row.due_at > 0 && asked(&one) == n).await;
+            fixture.until(first, |row| row.state == State::Ready && row.due_at > 0 && asked(&one) == n).await;
         let pause = row.due_at - now_ms();
         assert!(pause <= 132_000, "{pause} ms until question {}", n + 1);
     }
-    assert_eq!(house.pipeline.outbox().get(second).await.unwrap().state, State::Ready);
-    house.set(first, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
-    let receipt = house.end(first).await;
+    assert_eq!(fixture.pipeline.outbox().get(second).await.unwrap().state, State::Ready);
+    fixture.set(first, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+    let receipt = fixture.end(first).await;
     assert_eq!((receipt.state, asked(&one)), (State::Unknown, MAX_QUESTIONS as usize), "{receipt:?}");
     let why = receipt.error.unwrap();
     assert!(why.contains("asked 6 times") && why.contains("nobody answers"), "{why}");
-    assert_eq!(house.end(second).await.state, State::Sent);
+    assert_eq!(fixture.end(second).await.state, State::Sent);
     assert_eq!(one.heard("ann").len(), 2, "nothing went a second time");
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
 async fn who_prefers_two_to_none_does_not_wait_for_a_platform_that_does_not_answer() {
     let directory = tempfile::tempdir().unwrap();
     let one = Arc::new(Platform { looks: true, deaf: true, ..Platform::default() });
-    let (house, seq) = lost(&one, directory.path(), OnUnknown::Resend).await;
+    let (fixture, seq) = lost(&one, directory.path(), OnUnknown::Resend).await;
     let asked = |one: &Platform| one.stood.lock().unwrap().len();
     for n in 1..=MAX_QUESTIONS as usize {
-        house.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
-        house.until(seq, |row| row.state == State::Ready && row.due_at > 0 && asked(&one) == n).await;
+        fixture.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+        fixture.until(seq, |row| row.state == State::Ready && row.due_at > 0 && asked(&one) == n).await;
     }
-    house.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
-    assert_eq!(house.end(seq).await.state, State::Sent);
+    fixture.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+    assert_eq!(fixture.end(seq).await.state, State::Sent);
     assert_eq!(one.heard("ann").len(), 2);
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
@@ -58,16 +58,16 @@ async fn where_a_conversation_stood_before_a_request_left_is_known_after_a_resta
     let directory = tempfile::tempdir().unwrap();
     let one = Arc::new(Platform { looks: true, ..Platform::default() });
     *one.stands.lock().unwrap() = Some(Ok(Some("row 7".into())));
-    let (house, seq) = lost(&one, directory.path(), OnUnknown::Report).await;
-    house.close().await;
+    let (fixture, seq) = lost(&one, directory.path(), OnUnknown::Report).await;
+    fixture.close().await;
     // What arrived meanwhile is part of where it stands now.
     *one.stands.lock().unwrap() = Some(Ok(Some("row 8".into())));
     *one.found.lock().unwrap() = Some(Ok(Some("x9".into())));
-    let house = House::open(directory.path(), &one, &Arc::default()).await;
-    house.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
-    assert_eq!(house.end(seq).await.state, State::Sent);
+    let fixture = Fixture::open(directory.path(), &one, &Arc::default()).await;
+    fixture.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+    assert_eq!(fixture.end(seq).await.state, State::Sent);
     assert_eq!(*one.stood.lock().unwrap(), [Some("row 7".to_owned())]);
-    house.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test]
@@ -75,36 +75,36 @@ async fn nothing_leaves_while_nobody_says_where_the_conversation_stands() {
     let directory = tempfile::tempdir().unwrap();
     let one = Arc::new(Platform { looks: true, ..Platform::default() });
     *one.stands.lock().unwrap() = Some(Err(Failure::Unknown("no answer".into())));
-    let house = House::open(directory.path(), &one, &Arc::default()).await;
-    let seq = house.send("one:ann", "Hello").await;
-    house.until(seq, |row| row.attempts == 1).await;
+    let fixture = Fixture::open(directory.path(), &one, &Arc::default()).await;
+    let seq = fixture.send("one:ann", "Hello").await;
+    fixture.until(seq, |row| row.attempts == 1).await;
     assert!(one.heard("ann").is_empty());
     *one.stands.lock().unwrap() = None;
-    house.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
-    assert_eq!(house.end(seq).await.state, State::Sent);
-    house.close().await;
+    fixture.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+    assert_eq!(fixture.end(seq).await.state, State::Sent);
+    fixture.close().await;
 }
 
 #[tokio::test]
 async fn who_was_not_reached_stands_in_the_receipt_and_in_the_agents_inbox() {
     let directory = tempfile::tempdir().unwrap();
     let one = Arc::new(Platform::default());
-    let house = House::open(directory.path(), &one, &Arc::default()).await;
+    let fixture = Fixture::open(directory.path(), &one, &Arc::default()).await;
     let reached = |reached| {
         let carol = Unreached { who: "Carol".into(), why: "not on Signal".into() };
         Recipients { reached, of: 3, failed: (reached < 3).then_some(carol).into_iter().collect() }
     };
     for (whom, notices) in [(reached(3), 0), (reached(2), 1)] {
         *one.reached.lock().unwrap() = Some(whom.clone());
-        let seq = house.send("one:group", "Hello").await;
-        let receipt = house.end(seq).await;
+        let seq = fixture.send("one:group", "Hello").await;
+        let receipt = fixture.end(seq).await;
         assert_eq!((receipt.state, receipt.ok), (State::Sent, true));
         assert_eq!(receipt.parts[0].recipients.as_ref(), Some(&whom));
         let detail = whom.is_partial().then(|| "2 of 3 members; not: Carol (not on Signal)".to_owned());
         assert_eq!(receipt.detail, detail);
-        let told = house.pipeline.outbox().notices("courier", 0, 10).await.unwrap();
+        let told = fixture.pipeline.outbox().notices("courier", 0, 10).await.unwrap();
         assert_eq!(told.len(), notices);
         assert!(told.iter().all(|notice| notice.receipt["detail"] == json!(detail)), "{told:?}");
     }
-    house.close().await;
+    fixture.close().await;
 }

@@ -8,7 +8,7 @@ use std::{
 
 use super::*;
 
-impl House {
+impl Fixture {
     async fn url(&self, url: &str) -> Result<Staged, StageError> {
         self.stage(asked(Source::Url(url.to_owned()))).await
     }
@@ -40,13 +40,13 @@ fn says(head: &'static str, body: &'static [u8]) -> String {
 
 #[tokio::test]
 async fn nothing_inside_the_house_is_fetched_by_whatever_name() {
-    let house = house(SMALL, &[]);
+    let fixture = fixture(SMALL, &[]);
     let inside = says("200 OK", b"secret");
     let port = inside.rsplit(':').next().unwrap().to_owned();
     for host in
         ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0x7f.1", "2130706433", "0", "017700000001"]
     {
-        let refused = house.url(&format!("http://{host}:{port}/")).await;
+        let refused = fixture.url(&format!("http://{host}:{port}/")).await;
         assert!(matches!(refused, Err(StageError::Private { .. })), "{host}: {refused:?}");
     }
     for (url, why) in [
@@ -55,17 +55,17 @@ async fn nothing_inside_the_house_is_fetched_by_whatever_name() {
         ("http://user:word@127.0.0.1/", "password"),
         ("no address", "no address"),
     ] {
-        let refused = house.url(url).await.unwrap_err();
+        let refused = fixture.url(url).await.unwrap_err();
         assert!(matches!(refused, StageError::Url(words) if words.contains(why)), "{url}: {refused:?}");
     }
-    let nowhere = house.files.stage("a", &Sources::default(), vec![asked(Source::Url(inside))]).await;
+    let nowhere = fixture.files.stage("a", &Sources::default(), vec![asked(Source::Url(inside))]).await;
     assert!(matches!(nowhere, Err(StageError::Host(host)) if host == "127.0.0.1"));
 }
 
 #[tokio::test]
 async fn every_hop_is_judged_by_itself() {
     // Only one host and one address of this machine are open.
-    let house = house(SMALL, &["127.0.0.1"]);
+    let fixture = fixture(SMALL, &["127.0.0.1"]);
     let inside = says("200 OK\r\nContent-Type: image/png", b"hello");
     let port = inside.rsplit(':').next().unwrap().to_owned();
     for (to, refused) in [
@@ -81,7 +81,7 @@ async fn every_hop_is_judged_by_itself() {
             );
             let _ = stream.write_all(answer.as_bytes());
         });
-        match house.url(&from).await {
+        match fixture.url(&from).await {
             Ok(staged) => {
                 assert!(!refused, "{staged:?}");
                 let file = staged.attachment;
@@ -98,15 +98,15 @@ async fn every_hop_is_judged_by_itself() {
             b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
         );
     });
-    assert!(matches!(house.url(&round).await, Err(StageError::Fetch(why)) if why.contains("more than")));
+    assert!(matches!(fixture.url(&round).await, Err(StageError::Fetch(why)) if why.contains("more than")));
     let file = says("302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0", b"");
-    assert!(matches!(house.url(&file).await, Err(StageError::Url(_))));
+    assert!(matches!(fixture.url(&file).await, Err(StageError::Url(_))));
 }
 
 #[tokio::test]
 async fn what_a_server_says_of_the_length_is_not_believed() {
-    let house = house(SMALL, &["127.0.0.0/8"]);
-    let refused = async |url: String| house.url(&url).await.unwrap_err();
+    let fixture = fixture(SMALL, &["127.0.0.0/8"]);
+    let refused = async |url: String| fixture.url(&url).await.unwrap_err();
     let declared = refused(says("200 OK\r\nContent-Length: 100001", b"")).await;
     assert!(matches!(declared, StageError::TooLarge(100_000)), "{declared:?}");
     let endless = server(|_, stream| {
@@ -115,7 +115,7 @@ async fn what_a_server_says_of_the_length_is_not_believed() {
     });
     assert!(matches!(refused(endless).await, StageError::TooLarge(100_000)));
     // More than it said is not read, less is no file.
-    let more = house.url(&says("200 OK\r\nContent-Length: 5", b"hello, and more")).await.unwrap();
+    let more = fixture.url(&says("200 OK\r\nContent-Length: 5", b"hello, and more")).await.unwrap();
     assert_eq!(more.attachment.size, 5);
     let less = refused(says("200 OK\r\nContent-Length: 50", b"hello")).await;
     assert!(matches!(less, StageError::Fetch(_)), "{less:?}");
@@ -124,13 +124,13 @@ async fn what_a_server_says_of_the_length_is_not_believed() {
     let missing = refused(says("404 Not Found\r\nContent-Length: 2", b"no")).await;
     assert!(matches!(&missing, StageError::Fetch(why) if why.contains("404")), "{missing:?}");
     drop(more);
-    house.files.sweep().await.unwrap();
-    assert!(house.names().is_empty(), "{:?}", house.names());
+    fixture.files.sweep().await.unwrap();
+    assert!(fixture.names().is_empty(), "{:?}", fixture.names());
 }
 
 #[tokio::test]
 async fn a_slow_server_has_so_long_and_no_longer() {
-    let house = house(SMALL, &["127.0.0.0/8"]);
+    let fixture = fixture(SMALL, &["127.0.0.0/8"]);
     let slow = server(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
         while stream.write_all(b"x").is_ok() {
@@ -138,14 +138,14 @@ async fn a_slow_server_has_so_long_and_no_longer() {
         }
     });
     let start = std::time::Instant::now();
-    assert!(matches!(house.url(&slow).await, Err(StageError::Slow(_))));
+    assert!(matches!(fixture.url(&slow).await, Err(StageError::Slow(_))));
     assert!(start.elapsed() < Duration::from_secs(10));
-    assert!(house.names().is_empty());
+    assert!(fixture.names().is_empty());
 }
 
 #[tokio::test]
 async fn nothing_of_ours_goes_along_with_a_request() {
-    let house = house(SMALL, &["127.0.0.0/8"]);
+    let fixture = fixture(SMALL, &["127.0.0.0/8"]);
     let (heard, hears) = std::sync::mpsc::channel();
     let first = server(move |request, stream| {
         heard.send(request.to_ascii_lowercase()).unwrap();
@@ -155,7 +155,7 @@ async fn nothing_of_ours_goes_along_with_a_request() {
         };
         let _ = stream.write_all(format!("HTTP/1.1 {answer}\r\nConnection: close\r\n\r\nhi").as_bytes());
     });
-    house.url(&format!("{first}/#fragment")).await.unwrap();
+    fixture.url(&format!("{first}/#fragment")).await.unwrap();
     for request in hears.try_iter() {
         for header in ["cookie", "authorization", "referer", "fragment"] {
             assert!(!request.contains(header), "{request}");

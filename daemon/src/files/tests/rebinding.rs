@@ -71,16 +71,16 @@ async fn fetched(
     answers: &[&[Ipv4Addr]],
 ) -> (Result<Staged, StageError>, usize, usize) {
     let private = [OUTSIDE.to_string()];
-    let mut house = house(SMALL, &[]);
+    let mut fixture = fixture(SMALL, &[]);
     let names = Arc::new(Changing {
         answers: Mutex::new(answers.iter().map(|answer| answer.to_vec()).collect()),
         asked: AtomicUsize::new(0),
     });
-    let shared = Arc::get_mut(&mut house.files.0).unwrap();
+    let shared = Arc::get_mut(&mut fixture.files.0).unwrap();
     shared.fetcher =
         Fetcher::asking(Arc::clone(&names) as Arc<dyn Resolve>, Private::parse(&private).unwrap());
     let (port, reached) = servers(answer);
-    let became = house.stage(asked(Source::Url(format!("http://files.test:{port}/a.txt")))).await;
+    let became = fixture.stage(asked(Source::Url(format!("http://files.test:{port}/a.txt")))).await;
     (became, names.asked.load(Ordering::SeqCst), reached.load(Ordering::SeqCst))
 }
 

@@ -9,10 +9,10 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Door, caller, problem::Refused};
+use super::{Endpoint, caller, problem::Refused};
 use crate::{
     agents::{self, AgentError, Role},
-    intake::desk,
+    intake::message_service,
     message::refusal::{Code, Refusal},
 };
 
@@ -60,12 +60,13 @@ const OPERATOR: &[Role] = &[Role::Operator];
     path = "/v1/agents",
     responses((status = OK, body = Agents)),
 )]
-pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
-    door.serve(OPERATOR, request, async |_, _| {
-        let agents = agents::list(&door.0.store).await.map_err(refused)?;
-        Ok(Json(Agents { ok: true, agents }).into_response())
-    })
-    .await
+pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |_, _| {
+            let agents = agents::list(&endpoint.0.store).await.map_err(refused)?;
+            Ok(Json(Agents { ok: true, agents }).into_response())
+        })
+        .await
 }
 
 /// Makes a token. For the operator.
@@ -75,15 +76,17 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
     request_body = New,
     responses((status = CREATED, body = Added), Refused<409>),
 )]
-pub(super) async fn add(State(door): State<Door>, request: Request) -> Response {
-    door.serve(OPERATOR, request, async |caller, request| {
-        let New { name, role } = door.json(request).await?;
-        let token = agents::add(&door.0.store, &name, role, &caller.to_string()).await.map_err(refused)?;
-        let configured = role != Role::Agent || door.pipeline().knows(&name);
-        let added = Added { ok: true, name, role, token, configured };
-        Ok((StatusCode::CREATED, Json(added)).into_response())
-    })
-    .await
+pub(super) async fn add(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |caller, request| {
+            let New { name, role } = endpoint.json(request).await?;
+            let token =
+                agents::add(&endpoint.0.store, &name, role, &caller.to_string()).await.map_err(refused)?;
+            let configured = role != Role::Agent || endpoint.pipeline().knows(&name);
+            let added = Added { ok: true, name, role, token, configured };
+            Ok((StatusCode::CREATED, Json(added)).into_response())
+        })
+        .await
 }
 
 /// Takes a token away. For the operator.
@@ -94,21 +97,22 @@ pub(super) async fn add(State(door): State<Door>, request: Request) -> Response 
     responses((status = OK, body = Done), Refused<404>, Refused<409>),
 )]
 pub(super) async fn revoke(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     name: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(OPERATOR, request, async |caller, _| {
-        let name = caller::path(name)?;
-        if name == caller.name {
-            // Nobody would be left to make another.
-            let error = "this is the token that the call is made with";
-            return Err(Refusal::new(Code::Conflict, error, "have another operator revoke it"));
-        }
-        agents::revoke(&door.0.store, &name, &caller.to_string()).await.map_err(refused)?;
-        Ok(Json(Done { ok: true }).into_response())
-    })
-    .await
+    endpoint
+        .serve(OPERATOR, request, async |caller, _| {
+            let name = caller::path(name)?;
+            if name == caller.name {
+                // Nobody would be left to make another.
+                let error = "this is the token that the call is made with";
+                return Err(Refusal::new(Code::Conflict, error, "have another operator revoke it"));
+            }
+            agents::revoke(&endpoint.0.store, &name, &caller.to_string()).await.map_err(refused)?;
+            Ok(Json(Done { ok: true }).into_response())
+        })
+        .await
 }
 
 fn refused(error: AgentError) -> Refusal {
@@ -117,6 +121,6 @@ fn refused(error: AgentError) -> Refusal {
         AgentError::Name(_) => Refusal::input(text, "choose another name"),
         AgentError::Exists(_) => Refusal::new(Code::Conflict, text, "revoke it, or choose another name"),
         AgentError::Missing(_) => Refusal::new(Code::NotFound, text, "see GET /v1/agents"),
-        AgentError::Store(error) => desk::broken(error),
+        AgentError::Store(error) => message_service::broken(error),
     }
 }

@@ -11,7 +11,7 @@ use axum::{
 use serde::de::DeserializeOwned;
 
 use super::{
-    Door,
+    Endpoint,
     messages::SENDERS,
     problem, query,
     server::{self, OverBudget, Unread},
@@ -19,14 +19,14 @@ use super::{
 use crate::{
     agents::{self, Caller, Role},
     client::AS_OPERATOR,
-    intake::desk,
+    intake::message_service,
     message::refusal::{Code, Refusal},
 };
 
 /// How long a body may take to come.
 const BODY: Duration = Duration::from_secs(20);
 
-impl Door {
+impl Endpoint {
     /// Recognises the caller, checks its role, and only then runs `work`, which may read the body. Refusals become
     /// problems and lines in the audit.
     pub(super) async fn serve<F, W>(&self, roles: &[Role], request: Request, work: W) -> Response
@@ -72,8 +72,8 @@ impl Door {
         match result {
             Ok(response) => response,
             Err(refusal) => {
-                let door = format!("{method} {}", path.as_ref().map_or("", MatchedPath::as_str));
-                self.0.refused.note(caller.as_ref(), &door, &refusal).await;
+                let endpoint = format!("{method} {}", path.as_ref().map_or("", MatchedPath::as_str));
+                self.0.refused.note(caller.as_ref(), &endpoint, &refusal).await;
                 problem::response(&refusal)
             }
         }
@@ -128,13 +128,13 @@ impl Door {
     /// Refuses a request that no handler takes.
     pub(super) async fn refuse(
         &self,
-        door: &'static str,
+        endpoint: &'static str,
         headers: &HeaderMap,
         refusal: &Refusal,
         status: StatusCode,
     ) -> Response {
         let caller = self.caller(headers).await.ok();
-        self.0.refused.note(caller.as_ref(), door, refusal).await;
+        self.0.refused.note(caller.as_ref(), endpoint, refusal).await;
         problem::with_status(refusal, status)
     }
 
@@ -179,7 +179,7 @@ impl Door {
                 let hint = "send \"Authorization: Bearer TOKEN\"; the operator makes one with: gatepost agent add NAME";
                 Refusal::new(Code::Unauthorized, "the call has no token", hint)
             })?;
-        agents::recognise(&self.0.store, token).await.map_err(desk::broken)?.ok_or_else(|| {
+        agents::recognise(&self.0.store, token).await.map_err(message_service::broken)?.ok_or_else(|| {
             let hint = "the operator makes a new one with: gatepost agent add NAME";
             Refusal::new(Code::Unauthorized, "the token is not known, or was revoked", hint)
         })

@@ -8,7 +8,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Door, caller, problem::Refused};
+use super::{Endpoint, caller, problem::Refused};
 use crate::{
     agents::Role,
     approval::{
@@ -16,7 +16,7 @@ use crate::{
         registry::{DeviceError, Registered},
     },
     companion::register::Listed,
-    intake::{desk, views::time},
+    intake::{message_service, views::time},
     message::refusal::{Code, Refusal},
     random::to_hex,
 };
@@ -131,15 +131,16 @@ struct Gone {
     path = "/v1/companions",
     responses((status = OK, body = Register)),
 )]
-pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
-    door.serve(OPERATOR, request, async |_, _| {
-        let listed = door.0.companions.list().await.map_err(desk::broken)?;
-        let companions = listed.iter().map(Companion::from).collect();
-        let Broker { connected, error } = door.0.companions.presence().broker();
-        let broker = AtBroker { connected, reason: error };
-        Ok(Json(Register { ok: true, companions, broker }).into_response())
-    })
-    .await
+pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |_, _| {
+            let listed = endpoint.0.companions.list().await.map_err(message_service::broken)?;
+            let companions = listed.iter().map(Companion::from).collect();
+            let Broker { connected, error } = endpoint.0.companions.presence().broker();
+            let broker = AtBroker { connected, reason: error };
+            Ok(Json(Register { ok: true, companions, broker }).into_response())
+        })
+        .await
 }
 
 /// Gives a companion another name. For the operator.
@@ -151,16 +152,18 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
     responses((status = OK, body = Renamed), Refused<404>, Refused<409>),
 )]
 pub(super) async fn rename(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     which: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(OPERATOR, request, async |caller, request| {
-        let (which, Rename { name }) = (caller::path(which)?, door.json(request).await?);
-        let device = door.0.companions.rename(&which, &name, &caller.to_string()).await.map_err(refused)?;
-        Ok(Json(Renamed { ok: true, companion: Companion::from(&device) }).into_response())
-    })
-    .await
+    endpoint
+        .serve(OPERATOR, request, async |caller, request| {
+            let (which, Rename { name }) = (caller::path(which)?, endpoint.json(request).await?);
+            let device =
+                endpoint.0.companions.rename(&which, &name, &caller.to_string()).await.map_err(refused)?;
+            Ok(Json(Renamed { ok: true, companion: Companion::from(&device) }).into_response())
+        })
+        .await
 }
 
 /// Takes a companion the right to decide, at once. For the operator.
@@ -171,23 +174,24 @@ pub(super) async fn rename(
     responses((status = OK, body = Gone), Refused<404>, Refused<409>),
 )]
 pub(super) async fn revoke(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     which: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(OPERATOR, request, async |caller, _| {
-        let which = caller::path(which)?;
-        let revoked = door.0.companions.revoke(&which, &caller.to_string()).await.map_err(refused)?;
-        let answer = Gone {
-            ok: true,
-            companion: Companion::from(&revoked.device),
-            withdrawn: revoked.withdrawn,
-            left: revoked.left,
-            quorum: door.pipeline().approvals().terms().quorum,
-        };
-        Ok(Json(answer).into_response())
-    })
-    .await
+    endpoint
+        .serve(OPERATOR, request, async |caller, _| {
+            let which = caller::path(which)?;
+            let revoked = endpoint.0.companions.revoke(&which, &caller.to_string()).await.map_err(refused)?;
+            let answer = Gone {
+                ok: true,
+                companion: Companion::from(&revoked.device),
+                withdrawn: revoked.withdrawn,
+                left: revoked.left,
+                quorum: endpoint.pipeline().approvals().terms().quorum,
+            };
+            Ok(Json(answer).into_response())
+        })
+        .await
 }
 
 pub(super) fn kind(is_program: bool) -> &'static str {
@@ -202,6 +206,6 @@ pub(super) fn refused(error: DeviceError) -> Refusal {
             Refusal::new(Code::Conflict, text, "see GET /v1/companions")
         }
         DeviceError::Missing(_) => Refusal::new(Code::NotFound, text, "see GET /v1/companions"),
-        DeviceError::Store(error) => desk::broken(error),
+        DeviceError::Store(error) => message_service::broken(error),
     }
 }

@@ -25,7 +25,7 @@ use utoipa::{
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use super::{
-    Door, TABLE,
+    Endpoint, TABLE,
     problem::{Problem, Refused},
 };
 
@@ -53,7 +53,10 @@ fn opening() -> OpenApi {
 }
 
 /// Routes under a heading, each with a name of its own.
-fn under(heading: &str, (schemas, mut paths, routes): UtoipaMethodRouter<Door>) -> UtoipaMethodRouter<Door> {
+fn under(
+    heading: &str,
+    (schemas, mut paths, routes): UtoipaMethodRouter<Endpoint>,
+) -> UtoipaMethodRouter<Endpoint> {
     for operation in operations(&mut paths) {
         operation.tags = Some(vec![heading.to_owned()]);
         operation.operation_id = operation.operation_id.take().map(|name| format!("{heading}_{name}"));
@@ -78,13 +81,13 @@ fn described() -> OpenApi {
     security(()),
     responses((status = OK, body = Object, description = "OpenAPI 3.1"), Refused<400>)
 )]
-pub(super) async fn describe(State(door): State<Door>, request: Request) -> Response {
+pub(super) async fn describe(State(endpoint): State<Endpoint>, request: Request) -> Response {
     let document = async {
         // It is made when it is asked for the first time, which takes a while.
         let document = tokio::task::spawn_blocking(|| DOCUMENT.clone()).await.unwrap_or_default();
         ([(header::CONTENT_TYPE, "application/json")], document).into_response()
     };
-    door.serve_anybody(request, document).await
+    endpoint.serve_anybody(request, document).await
 }
 
 fn operations(paths: &mut Paths) -> impl Iterator<Item = &mut Operation> {

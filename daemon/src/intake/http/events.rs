@@ -11,11 +11,11 @@ use futures_util::stream;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{Door, problem::Refused, query};
+use super::{Endpoint, problem::Refused, query};
 use crate::{
     agents::Role,
     events::{Event, Watch, Watcher},
-    intake::desk,
+    intake::message_service,
     message::refusal::{Code, Refusal},
 };
 
@@ -32,7 +32,7 @@ pub(super) struct Since {
 }
 
 struct Streaming {
-    door: Door,
+    endpoint: Endpoint,
     headers: HeaderMap,
     watch: Watch,
     pending: VecDeque<sse::Event>,
@@ -46,30 +46,38 @@ struct Streaming {
     params(Since, ("Last-Event-ID" = Option<i64>, Header, description = "The last event that came; it counts before `after`.")),
     responses((status = OK, description = "Each with its number, its name, and what happened as JSON.", content(("text/event-stream"))), Refused<429>),
 )]
-pub(super) async fn stream(State(door): State<Door>, request: Request) -> Response {
-    door.serve(&[Role::Agent, Role::Operator], request, async |caller, request| {
-        let since: Since = query::read(&request)?;
-        // The header is what a client sends that comes back; its address still says where it once began.
-        let after = last_event_id(request.headers())?.or(since.after).map(|after| after.max(0));
-        let watcher = match caller.role {
-            Role::Operator => Watcher::Operator,
-            _ => Watcher::Agent(caller.agent().to_owned()),
-        };
-        let watch = door.0.events.watch(&caller.to_string(), watcher, after).await.map_err(desk::broken)?;
-        let watch = watch.map_err(|error| {
-            let hint = "close one of them; one stream tells everything";
-            Refusal::new(Code::RateLimited, error.to_string(), hint).because("streams")
-        })?;
-        let hello =
-            sse::Event::default().retry(COME_BACK).id(watch.read_to().to_string()).comment("from here on");
-        let (door, headers) = (door.clone(), request.headers().clone());
-        let streaming = Streaming { door, headers, watch, pending: VecDeque::from([hello]) };
-        let events = stream::unfold(streaming, |mut streaming| async move {
-            Some((Ok::<_, Infallible>(streaming.next().await?), streaming))
-        });
-        Ok(Sse::new(events).into_response())
-    })
-    .await
+pub(super) async fn stream(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(&[Role::Agent, Role::Operator], request, async |caller, request| {
+            let since: Since = query::read(&request)?;
+            // The header is what a client sends that comes back; its address still says where it once began.
+            let after = last_event_id(request.headers())?.or(since.after).map(|after| after.max(0));
+            let watcher = match caller.role {
+                Role::Operator => Watcher::Operator,
+                _ => Watcher::Agent(caller.agent().to_owned()),
+            };
+            let watch = endpoint
+                .0
+                .events
+                .watch(&caller.to_string(), watcher, after)
+                .await
+                .map_err(message_service::broken)?;
+            let watch = watch.map_err(|error| {
+                let hint = "close one of them; one stream tells everything";
+                Refusal::new(Code::RateLimited, error.to_string(), hint).because("streams")
+            })?;
+            let hello = sse::Event::default()
+                .retry(COME_BACK)
+                .id(watch.read_to().to_string())
+                .comment("from here on");
+            let (endpoint, headers) = (endpoint.clone(), request.headers().clone());
+            let streaming = Streaming { endpoint, headers, watch, pending: VecDeque::from([hello]) };
+            let events = stream::unfold(streaming, |mut streaming| async move {
+                Some((Ok::<_, Infallible>(streaming.next().await?), streaming))
+            });
+            Ok(Sse::new(events).into_response())
+        })
+        .await
 }
 
 impl Streaming {
@@ -81,7 +89,7 @@ impl Streaming {
             });
             let page = page.ok().flatten()?;
             // A token that was revoked meanwhile hears nothing more.
-            self.door.caller(&self.headers).await.ok()?;
+            self.endpoint.caller(&self.headers).await.ok()?;
             self.pending.extend(page.events.into_iter().map(written));
             if self.pending.is_empty() {
                 let read_to = page.read_to.to_string();

@@ -16,7 +16,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Door, messages::SENDERS, problem::Refused};
+use super::{Endpoint, messages::SENDERS, problem::Refused};
 use crate::message::refusal::Refusal;
 
 /// Between two pieces of a body.
@@ -61,34 +61,36 @@ async fn hear_out<E>(pieces: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Of any type: what it is, its content says."),
     responses((status = CREATED, body = HandedIn), Refused<429>, Refused<503>),
 )]
-pub(super) async fn upload(State(door): State<Door>, request: Request) -> Response {
-    door.serve(SENDERS, request, async |caller, request| {
-        let body = request.into_body();
-        let expected = body.size_hint().exact();
-        let pieces = stream::unfold(body.into_data_stream(), async |mut body| {
-            match tokio::time::timeout(SILENCE, body.next()).await {
-                Ok(piece) => piece.map(|piece| (piece.map_err(|error| error.to_string()), body)),
-                Err(_) => Some((Err("nothing more came".to_owned()), body)),
-            }
-        });
-        // Fused, for an empty one is looked for more of.
-        let mut pieces = Box::pin(pieces.fuse());
-        let taken = door.pipeline().files().upload(caller.agent(), expected, &mut pieces).await;
-        let taken = match taken {
-            Ok(taken) => taken,
-            Err(error) => {
-                hear_out(&mut pieces).await;
-                return Err(Refusal::from(error));
-            }
-        };
-        let handed_in = HandedIn {
-            ok: true,
-            file: taken.file.to_string(),
-            size: taken.size,
-            kind: taken.kind,
-            expires_in: taken.lasts.as_secs(),
-        };
-        Ok((StatusCode::CREATED, Json(handed_in)).into_response())
-    })
-    .await
+pub(super) async fn upload(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(SENDERS, request, async |caller, request| {
+            let body = request.into_body();
+            let expected = body.size_hint().exact();
+            let pieces =
+                stream::unfold(body.into_data_stream(), async |mut body| {
+                    match tokio::time::timeout(SILENCE, body.next()).await {
+                        Ok(piece) => piece.map(|piece| (piece.map_err(|error| error.to_string()), body)),
+                        Err(_) => Some((Err("nothing more came".to_owned()), body)),
+                    }
+                });
+            // Fused, for an empty one is looked for more of.
+            let mut pieces = Box::pin(pieces.fuse());
+            let taken = endpoint.pipeline().files().upload(caller.agent(), expected, &mut pieces).await;
+            let taken = match taken {
+                Ok(taken) => taken,
+                Err(error) => {
+                    hear_out(&mut pieces).await;
+                    return Err(Refusal::from(error));
+                }
+            };
+            let handed_in = HandedIn {
+                ok: true,
+                file: taken.file.to_string(),
+                size: taken.size,
+                kind: taken.kind,
+                expires_in: taken.lasts.as_secs(),
+            };
+            Ok((StatusCode::CREATED, Json(handed_in)).into_response())
+        })
+        .await
 }

@@ -9,12 +9,12 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Door, problem::Refused};
+use super::{Endpoint, problem::Refused};
 use crate::{
     agents::Role,
     channels::formats,
     delivery::{Pipeline, submit::no_room},
-    intake::{desk, views::time},
+    intake::{message_service, views::time},
     message::{
         refusal::{Code, NO_ACCOUNT, Refusal},
         target::{MAX_ADDRESS, fits_an_id},
@@ -75,28 +75,29 @@ struct Issued {
     ),
     responses((status = CREATED, body = Issued), Refused<422>, Refused<503>),
 )]
-pub(super) async fn receive(State(door): State<Door>, request: Request) -> Response {
-    door.serve(&[Role::Bridge, Role::Operator], request, async |caller, request| {
-        let report: Report = door.json(request).await?;
-        let pipeline = door.pipeline();
-        let mut inbound = checked(&pipeline, report)?;
-        let Inbound { channel, account, peer, .. } = &inbound;
-        inbound.peer = pipeline.identity_of(channel, account, peer).await?;
-        let format = formats::tool_result_format(&inbound.channel);
-        let room = door.0.store.space().look();
-        if !room.accepts() {
-            return Err(no_room(Full::Disk(room)));
-        }
-        let ttl = i64::try_from(pipeline.context_ttl().as_millis()).unwrap_or(i64::MAX);
-        let expires_at = now_ms().saturating_add(ttl);
-        let context = sessions::receive(&door.0.store, inbound, expires_at, &caller.to_string())
-            .await
-            .map_err(desk::broken)?;
-        let expires_at = time(expires_at);
-        let issued = Issued { ok: true, context, expires_at, tool_result_format: format.name() };
-        Ok((StatusCode::CREATED, Json(issued)).into_response())
-    })
-    .await
+pub(super) async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(&[Role::Bridge, Role::Operator], request, async |caller, request| {
+            let report: Report = endpoint.json(request).await?;
+            let pipeline = endpoint.pipeline();
+            let mut inbound = checked(&pipeline, report)?;
+            let Inbound { channel, account, peer, .. } = &inbound;
+            inbound.peer = pipeline.identity_of(channel, account, peer).await?;
+            let format = formats::tool_result_format(&inbound.channel);
+            let room = endpoint.0.store.space().look();
+            if !room.accepts() {
+                return Err(no_room(Full::Disk(room)));
+            }
+            let ttl = i64::try_from(pipeline.context_ttl().as_millis()).unwrap_or(i64::MAX);
+            let expires_at = now_ms().saturating_add(ttl);
+            let context = sessions::receive(&endpoint.0.store, inbound, expires_at, &caller.to_string())
+                .await
+                .map_err(message_service::broken)?;
+            let expires_at = time(expires_at);
+            let issued = Issued { ok: true, context, expires_at, tool_result_format: format.name() };
+            Ok((StatusCode::CREATED, Json(issued)).into_response())
+        })
+        .await
 }
 
 fn checked(pipeline: &Pipeline, report: Report) -> Result<Inbound, Refusal> {

@@ -8,8 +8,8 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, query};
-use crate::{agents::Role, channels::local, intake::desk};
+use super::{Endpoint, query};
+use crate::{agents::Role, channels::local, intake::message_service};
 
 /// Parts of one look, at most.
 const MOST: u32 = 1_000;
@@ -38,13 +38,14 @@ struct Inbox {
     params(Which),
     responses((status = OK, body = Inbox)),
 )]
-pub(super) async fn read(State(door): State<Door>, request: Request) -> Response {
-    door.serve(&[Role::Operator], request, async |_, request| {
-        let which: Which = query::read(&request)?;
-        let arrived = local::read(&door.0.store, which.address, which.after.unwrap_or(0), MOST)
-            .await
-            .map_err(desk::broken)?;
-        Ok(Json(Inbox { ok: true, arrived }).into_response())
-    })
-    .await
+pub(super) async fn read(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(&[Role::Operator], request, async |_, request| {
+            let which: Which = query::read(&request)?;
+            let arrived = local::read(&endpoint.0.store, which.address, which.after.unwrap_or(0), MOST)
+                .await
+                .map_err(message_service::broken)?;
+            Ok(Json(Inbox { ok: true, arrived }).into_response())
+        })
+        .await
 }

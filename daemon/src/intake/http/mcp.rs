@@ -25,7 +25,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use self::sessions::Sessions;
 use super::{
-    Door,
+    Endpoint,
     problem::{self, Problem, Refused},
     query,
 };
@@ -53,7 +53,7 @@ const MAX_SESSION: usize = 100;
 
 /// The hub that the door stands in.
 #[derive(Clone)]
-pub(super) struct Here(Door);
+pub(super) struct Here(Endpoint);
 
 /// The protocol, spoken over HTTP.
 #[derive(Clone)]
@@ -64,13 +64,13 @@ pub(super) struct Spoken {
 
 /// Only these names of the hub are answered to in `Host`, and nothing that a browser sends: a page that points its own name
 /// at this machine gets nothing.
-pub(super) fn spoken(door: &Door, hosts: &[String]) -> Spoken {
-    let here = Here(door.clone());
+pub(super) fn spoken(endpoint: &Endpoint, hosts: &[String]) -> Spoken {
+    let here = Here(endpoint.clone());
     let names = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(names.into_iter().chain(hosts.iter().cloned()))
         .enforce_origin_validation()
-        .with_max_request_body_bytes(door.0.max_body);
+        .with_max_request_body_bytes(endpoint.0.max_body);
     let sessions = Arc::<LocalSessionManager>::default();
     let service =
         StreamableHttpService::new(move || Ok(Mcp::new(here.clone())), Arc::clone(&sessions), config);
@@ -102,8 +102,8 @@ pub(super) fn spoken(door: &Door, hosts: &[String]) -> Spoken {
         Refused<429>,
     )
 )]
-pub(super) async fn post(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
-    speak(door, spoken, request).await
+pub(super) async fn post(endpoint: State<Endpoint>, spoken: Extension<Spoken>, request: Request) -> Response {
+    speak(endpoint, spoken, request).await
 }
 
 /// What the hub says by itself in a session of the protocol.
@@ -119,8 +119,8 @@ pub(super) async fn post(door: State<Door>, spoken: Extension<Spoken>, request: 
         (status = NOT_ACCEPTABLE, body = Problem, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn get(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
-    speak(door, spoken, request).await
+pub(super) async fn get(endpoint: State<Endpoint>, spoken: Extension<Spoken>, request: Request) -> Response {
+    speak(endpoint, spoken, request).await
 }
 
 /// Ends a session of the protocol.
@@ -135,8 +135,12 @@ pub(super) async fn get(door: State<Door>, spoken: Extension<Spoken>, request: R
         (status = NOT_FOUND, body = Problem, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn delete(door: State<Door>, spoken: Extension<Spoken>, request: Request) -> Response {
-    let mut response = speak(door, spoken, request).await;
+pub(super) async fn delete(
+    endpoint: State<Endpoint>,
+    spoken: Extension<Spoken>,
+    request: Request,
+) -> Response {
+    let mut response = speak(endpoint, spoken, request).await;
     // The library answers 202, which the protocol's client for Python takes for a failure; the session is gone by now.
     if response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -145,14 +149,18 @@ pub(super) async fn delete(door: State<Door>, spoken: Extension<Spoken>, request
 }
 
 /// Lets in who has a token, and notes whose request it is.
-async fn speak(State(door): State<Door>, Extension(spoken): Extension<Spoken>, request: Request) -> Response {
+async fn speak(
+    State(endpoint): State<Endpoint>,
+    Extension(spoken): Extension<Spoken>,
+    request: Request,
+) -> Response {
     let unread = query::check(&request);
-    let refused = match door.let_in_to_tools(request.headers()).await {
+    let refused = match endpoint.let_in_to_tools(request.headers()).await {
         Ok(caller) => match unread {
-            Ok(()) if request.method() == Method::POST => match posted::read(&door, request).await {
+            Ok(()) if request.method() == Method::POST => match posted::read(&endpoint, request).await {
                 Ok(request) => return served(&spoken, caller, request).await,
                 Err((refusal, answer)) => {
-                    door.0.refused.note(Some(&caller), "/mcp", &refusal).await;
+                    endpoint.0.refused.note(Some(&caller), "/mcp", &refusal).await;
                     return *answer;
                 }
             },
@@ -162,7 +170,7 @@ async fn speak(State(door): State<Door>, Extension(spoken): Extension<Spoken>, r
         Err(refused) => refused,
     };
     let (caller, refusal) = refused;
-    door.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
+    endpoint.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
     problem::response(&refusal)
 }
 
@@ -266,7 +274,7 @@ impl Hands for Here {
     }
 
     async fn take_back(&self, whose: &InSession, id: &str) {
-        if let Err(refusal) = self.0.desk(&whose.caller).cancel(id).await {
+        if let Err(refusal) = self.0.service(&whose.caller).cancel(id).await {
             tracing::debug!(%refusal, id, "a call that was given up has nothing to take back");
         }
     }

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, problem::Refused, query};
+use super::{Endpoint, caller, problem::Refused, query};
 use crate::{
     agents::{Caller, Role},
     delivery::submit::Idempotency,
     intake::{
-        desk::{self, Answer, Desk, Incoming, LISTED},
+        message_service::{self, Answer, Incoming, LISTED, MessageService},
         views::{Summary, Whole},
     },
     message::{
@@ -104,32 +104,33 @@ pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
         Refused<409>, Refused<422>, Refused<429>, Refused<503>,
     ),
 )]
-pub(super) async fn submit(State(door): State<Door>, request: Request) -> Response {
-    door.serve(SENDERS, request, async |caller, request| {
-        let wait: Wait = query::read(&request)?;
-        let key = request.headers().get("idempotency-key").cloned();
-        let value: Value = door.json(request).await?;
-        let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
-        let wait = wait.time()?;
-        let pipeline = &door.pipeline();
-        let incoming =
-            Incoming { caller: &caller, call: &value, idempotency: Idempotency::of(key, &value)?, wait };
-        // It is a call of the tool `message`, by a program: no model reads a guide here.
-        let Some(around) = pipeline.around(caller.agent(), "message", None) else {
-            let answer = incoming.take(pipeline).await?;
-            return Ok((status(&answer), Json(answer)).into_response());
-        };
-        if let Some(answer) = incoming.repeated(pipeline).await? {
+pub(super) async fn submit(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(SENDERS, request, async |caller, request| {
+            let wait: Wait = query::read(&request)?;
+            let key = request.headers().get("idempotency-key").cloned();
+            let value: Value = endpoint.json(request).await?;
+            let key = key.map(|key| idempotency_key(key.to_str().ok())).transpose()?;
+            let wait = wait.time()?;
+            let pipeline = &endpoint.pipeline();
+            let incoming =
+                Incoming { caller: &caller, call: &value, idempotency: Idempotency::of(key, &value)?, wait };
+            // It is a call of the tool `message`, by a program: no model reads a guide here.
+            let Some(around) = pipeline.around(caller.agent(), "message", None) else {
+                let answer = incoming.take(pipeline).await?;
+                return Ok((status(&answer), Json(answer)).into_response());
+            };
+            if let Some(answer) = incoming.repeated(pipeline).await? {
+                let status = status(&answer);
+                return Ok((status, Json(around.after(&value, json!(answer)).await)).into_response());
+            }
+            let other = around.before(&value).await?;
+            let call = other.as_ref().unwrap_or(&value);
+            let answer = Incoming { call, ..incoming }.take(pipeline).await?;
             let status = status(&answer);
-            return Ok((status, Json(around.after(&value, json!(answer)).await)).into_response());
-        }
-        let other = around.before(&value).await?;
-        let call = other.as_ref().unwrap_or(&value);
-        let answer = Incoming { call, ..incoming }.take(pipeline).await?;
-        let status = status(&answer);
-        Ok((status, Json(around.after(call, json!(answer)).await)).into_response())
-    })
-    .await
+            Ok((status, Json(around.after(call, json!(answer)).await)).into_response())
+        })
+        .await
 }
 
 /// Messages, newest first: an agent's own, or all for the operator.
@@ -139,15 +140,16 @@ pub(super) async fn submit(State(door): State<Door>, request: Request) -> Respon
     params(Listing),
     responses((status = OK, body = Messages)),
 )]
-pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
-    door.serve(SENDERS, request, async |caller, request| {
-        let listing: Listing = query::read(&request)?;
-        let state = listing.state.as_deref().map(state).transpose()?;
-        let limit = listed(listing.limit)?;
-        let messages = door.desk(&caller).list(state, limit).await?;
-        Ok(Json(Messages { ok: true, messages }).into_response())
-    })
-    .await
+pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(SENDERS, request, async |caller, request| {
+            let listing: Listing = query::read(&request)?;
+            let state = listing.state.as_deref().map(state).transpose()?;
+            let limit = listed(listing.limit)?;
+            let messages = endpoint.service(&caller).list(state, limit).await?;
+            Ok(Json(Messages { ok: true, messages }).into_response())
+        })
+        .await
 }
 
 /// One message, its receipt and its parts.
@@ -158,32 +160,34 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
     responses((status = OK, body = Whole), Refused<404>),
 )]
 pub(super) async fn show(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(SENDERS, request, async |caller, request| {
-        let wait: Wait = query::read(&request)?;
-        let message = door.desk(&caller).own(&caller::path(id)?).await?;
-        let (wait, pipeline) = (wait.time()?, door.pipeline());
-        let receipt = pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;
-        let parts = pipeline.outbox().parts(message.seq).await.map_err(desk::broken)?;
-        let standing = pipeline.approvals().standing(message.seq).await.map_err(desk::broken)?;
-        let message = pipeline.outbox().get(message.seq).await.map_err(desk::broken)?;
-        let mut view = Whole::of(message, receipt, parts);
-        if let Some(standing) = &standing {
-            view.asked_together.clone_from(&standing.together);
-        }
-        if let Some(standing) = standing.filter(|standing| standing.quorum > 1) {
-            view.approvals = Some(format!("{} of {}", standing.by.len(), standing.quorum));
-            // Whose voice it was is the house's business.
-            if caller.role == Role::Operator {
-                view.approved_by = Some(standing.by);
+    endpoint
+        .serve(SENDERS, request, async |caller, request| {
+            let wait: Wait = query::read(&request)?;
+            let message = endpoint.service(&caller).own(&caller::path(id)?).await?;
+            let (wait, pipeline) = (wait.time()?, endpoint.pipeline());
+            let receipt = pipeline.wait(message.seq, wait).await.map_err(message_service::broken)?;
+            let parts = pipeline.outbox().parts(message.seq).await.map_err(message_service::broken)?;
+            let standing =
+                pipeline.approvals().standing(message.seq).await.map_err(message_service::broken)?;
+            let message = pipeline.outbox().get(message.seq).await.map_err(message_service::broken)?;
+            let mut view = Whole::of(message, receipt, parts);
+            if let Some(standing) = &standing {
+                view.asked_together.clone_from(&standing.together);
             }
-        }
-        Ok(Json(view).into_response())
-    })
-    .await
+            if let Some(standing) = standing.filter(|standing| standing.quorum > 1) {
+                view.approvals = Some(format!("{} of {}", standing.by.len(), standing.quorum));
+                // Whose voice it was is the house's business.
+                if caller.role == Role::Operator {
+                    view.approved_by = Some(standing.by);
+                }
+            }
+            Ok(Json(view).into_response())
+        })
+        .await
 }
 
 /// Takes a message back that has not left.
@@ -194,19 +198,20 @@ pub(super) async fn show(
     responses((status = OK, body = Receipt), Refused<404>, Refused<409>),
 )]
 pub(super) async fn cancel(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(SENDERS, request, async |caller, _| {
-        Ok(Json(door.desk(&caller).cancel(&caller::path(id)?).await?).into_response())
-    })
-    .await
+    endpoint
+        .serve(SENDERS, request, async |caller, _| {
+            Ok(Json(endpoint.service(&caller).cancel(&caller::path(id)?).await?).into_response())
+        })
+        .await
 }
 
-impl Door {
-    pub(super) fn desk<'a>(&'a self, caller: &'a Caller) -> Desk<'a> {
-        Desk { pipeline: self.pipeline(), caller }
+impl Endpoint {
+    pub(super) fn service<'a>(&'a self, caller: &'a Caller) -> MessageService<'a> {
+        MessageService { pipeline: self.pipeline(), caller }
     }
 }
 

@@ -6,8 +6,8 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use super::Door;
-use crate::{agents::Role, intake::desk, metrics::MEDIA_TYPE};
+use super::Endpoint;
+use crate::{agents::Role, intake::message_service, metrics::MEDIA_TYPE};
 
 /// Figures in the format of Prometheus. For monitors and the operator.
 #[utoipa::path(
@@ -15,10 +15,11 @@ use crate::{agents::Role, intake::desk, metrics::MEDIA_TYPE};
     path = "/metrics",
     responses((status = OK, body = String, content_type = "text/plain")),
 )]
-pub(super) async fn read(State(door): State<Door>, request: Request) -> Response {
-    door.serve(&[Role::Monitor, Role::Operator], request, async |_, _| {
-        let text = door.0.metrics.text().await.map_err(desk::broken)?;
-        Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
-    })
-    .await
+pub(super) async fn read(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(&[Role::Monitor, Role::Operator], request, async |_, _| {
+            let text = endpoint.0.metrics.text().await.map_err(message_service::broken)?;
+            Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
+        })
+        .await
 }

@@ -10,6 +10,7 @@ mod document;
 mod events;
 mod files;
 mod inbound;
+mod inbox;
 mod local;
 mod mcp;
 mod messages;
@@ -18,12 +19,11 @@ mod operate;
 mod pairing;
 mod platform;
 mod problem;
+mod progress;
 mod query;
 mod reload;
 mod reply;
-mod said;
 pub mod server;
-mod told;
 mod tools;
 mod whoami;
 
@@ -54,7 +54,7 @@ use crate::{
 
 /// What the handlers share.
 #[derive(Clone)]
-pub struct Door(Arc<Shared>);
+pub struct Endpoint(Arc<Shared>);
 
 /// What is behind a door, and what holds at it.
 pub struct Behind {
@@ -91,7 +91,7 @@ struct Shared {
     notifications: Semaphore,
 }
 
-impl Door {
+impl Endpoint {
     /// A door to what is behind it.
     pub fn new(behind: Behind) -> Self {
         let Behind { current, reload, events, metrics, companions, max_body, hosts, load } = behind;
@@ -134,7 +134,7 @@ impl Door {
 }
 
 /// Makes what is at one path, with its description.
-type Make = fn() -> UtoipaMethodRouter<Door>;
+type Make = fn() -> UtoipaMethodRouter<Endpoint>;
 
 /// All that the door has, each path under its heading.
 const TABLE: &[(&str, Make)] = &[
@@ -152,9 +152,9 @@ const TABLE: &[(&str, Make)] = &[
     ("mcp", || routes!(mcp::post, mcp::get, mcp::delete)),
     ("turns", || routes!(inbound::receive)),
     ("turns", || routes!(reply::take)),
-    ("told", || routes!(told::inbox)),
-    ("told", || routes!(told::transcript)),
-    ("told", || routes!(told::channels)),
+    ("told", || routes!(inbox::inbox)),
+    ("told", || routes!(inbox::transcript)),
+    ("told", || routes!(inbox::channels)),
     ("told", || routes!(events::stream)),
     ("local", || routes!(local::read)),
     ("platforms", || routes!(platform::verify, platform::tell)),
@@ -175,7 +175,7 @@ const TABLE: &[(&str, Make)] = &[
 ];
 
 /// The routes. One by one: their descriptions together are some megabytes, which wait until somebody asks for them.
-fn routed() -> Router<Door> {
+fn routed() -> Router<Endpoint> {
     TABLE.iter().fold(Router::new(), |all, (_, make)| {
         let (_, described, handlers) = make();
         let (path, item) = described.paths.iter().next().expect("what is made is at a path");
@@ -190,8 +190,8 @@ fn routed() -> Router<Door> {
     security(()),
     responses((status = OK, body = String, content_type = "text/plain"), Refused<400>)
 )]
-async fn alive(State(door): State<Door>, request: Request) -> Response {
-    door.serve_anybody(request, async { "ok\n".into_response() }).await
+async fn alive(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint.serve_anybody(request, async { "ok\n".into_response() }).await
 }
 
 /// Whether the hub takes messages.
@@ -205,30 +205,30 @@ async fn alive(State(door): State<Door>, request: Request) -> Response {
         Refused<400>,
     )
 )]
-async fn ready(State(door): State<Door>, request: Request) -> Response {
-    door.serve_anybody(request, readiness(&door)).await
+async fn ready(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint.serve_anybody(request, readiness(&endpoint)).await
 }
 
-async fn readiness(door: &Door) -> Response {
-    let room = door.0.store.space().look();
+async fn readiness(endpoint: &Endpoint) -> Response {
+    let room = endpoint.0.store.space().look();
     if !room.accepts() {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{room}\n")).into_response();
     }
     // A write, for a hub that cannot write takes no messages.
-    match door.0.store.write(|_| Ok::<_, StoreError>(())).await {
+    match endpoint.0.store.write(|_| Ok::<_, StoreError>(())).await {
         Ok(()) => "ready\n".into_response(),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response(),
     }
 }
 
-async fn nowhere(State(door): State<Door>, headers: HeaderMap) -> Response {
+async fn nowhere(State(endpoint): State<Endpoint>, headers: HeaderMap) -> Response {
     let refusal =
         Refusal::new(Code::NotFound, "there is nothing at this path", "messages go to POST /v1/messages");
-    door.refuse("no path", &headers, &refusal, StatusCode::NOT_FOUND).await
+    endpoint.refuse("no path", &headers, &refusal, StatusCode::NOT_FOUND).await
 }
 
-async fn no_method(State(door): State<Door>, headers: HeaderMap) -> Response {
+async fn no_method(State(endpoint): State<Endpoint>, headers: HeaderMap) -> Response {
     let hint = "GET /openapi.json says which methods each path takes";
     let refusal = Refusal::input("this path does not take this method", hint);
-    door.refuse("no method", &headers, &refusal, StatusCode::METHOD_NOT_ALLOWED).await
+    endpoint.refuse("no method", &headers, &refusal, StatusCode::METHOD_NOT_ALLOWED).await
 }

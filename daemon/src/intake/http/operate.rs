@@ -8,10 +8,10 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, problem::Refused, query};
+use super::{Endpoint, caller, problem::Refused, query};
 use crate::{
     agents::Role,
-    intake::desk,
+    intake::message_service,
     message::{
         receipt::Receipt,
         refusal::{Code, Refusal},
@@ -41,18 +41,19 @@ pub(super) struct Again {
     responses((status = OK, body = Receipt), Refused<404>, Refused<409>),
 )]
 pub(super) async fn retry(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(&[Role::Operator], request, async |caller, request| {
-        let again: Again = query::read(&request)?;
-        let message = door.desk(&caller).own(&caller::path(id)?).await?;
-        let pipeline = &door.pipeline();
-        let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
-        Ok(Json(receipt).into_response())
-    })
-    .await
+    endpoint
+        .serve(&[Role::Operator], request, async |caller, request| {
+            let again: Again = query::read(&request)?;
+            let message = endpoint.service(&caller).own(&caller::path(id)?).await?;
+            let pipeline = &endpoint.pipeline();
+            let receipt = pipeline.retry(message.seq, again.may_duplicate, &caller.to_string()).await?;
+            Ok(Json(receipt).into_response())
+        })
+        .await
 }
 
 /// What became of a part of which nobody knows whether it arrived.
@@ -85,17 +86,18 @@ struct Settlement {
     responses((status = OK, body = Receipt), Refused<404>, Refused<409>, Refused<422>),
 )]
 pub(super) async fn settle(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(&[Role::Operator], request, async |caller, request| {
-        let Settlement { arrived, part, reason } = door.json(request).await?;
-        let message = door.desk(&caller).own(&caller::path(id)?).await?;
-        let outcome = Outcome { part, arrived, reason: reason.trim().to_owned(), by: caller.to_string() };
-        Ok(Json(door.pipeline().settle(message.seq, outcome).await?).into_response())
-    })
-    .await
+    endpoint
+        .serve(&[Role::Operator], request, async |caller, request| {
+            let Settlement { arrived, part, reason } = endpoint.json(request).await?;
+            let message = endpoint.service(&caller).own(&caller::path(id)?).await?;
+            let outcome = Outcome { part, arrived, reason: reason.trim().to_owned(), by: caller.to_string() };
+            Ok(Json(endpoint.pipeline().settle(message.seq, outcome).await?).into_response())
+        })
+        .await
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -142,27 +144,28 @@ struct Purged {
     params(Gone),
     responses((status = OK, body = Purged), Refused<404>, Refused<409>),
 )]
-pub(super) async fn purge(State(door): State<Door>, request: Request) -> Response {
-    door.serve(&[Role::Operator], request, async |caller, request| {
-        let gone: Gone = query::read(&request)?;
-        let state = gone.state.as_deref().map(ended).transpose()?;
-        if gone.id.is_none() && state.is_none() && gone.older_than.is_none() {
-            let hint = "name a message, a state, or how old they are at least";
-            return Err(Refusal::input("a purge of everything is not taken", hint));
-        }
-        if let Some(id) = &gone.id {
-            let message = door.desk(&caller).own(id).await?;
-            if !message.state.is_final() {
-                let error = format!("the message is {}", message.state);
-                return Err(Refusal::new(Code::Conflict, error, "cancel it first, or wait for its end"));
+pub(super) async fn purge(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(&[Role::Operator], request, async |caller, request| {
+            let gone: Gone = query::read(&request)?;
+            let state = gone.state.as_deref().map(ended).transpose()?;
+            if gone.id.is_none() && state.is_none() && gone.older_than.is_none() {
+                let hint = "name a message, a state, or how old they are at least";
+                return Err(Refusal::input("a purge of everything is not taken", hint));
             }
-        }
-        let age = i64::from(gone.older_than.unwrap_or(0)) * 1000;
-        // What ended in this very millisecond has ended.
-        let before = now_ms().saturating_add(1).saturating_sub(age);
-        let purge = Purge { before, state, id: gone.id, by: caller.to_string() };
-        let purged = door.pipeline().outbox().purge(purge).await.map_err(desk::broken)?;
-        Ok(Json(Purged { ok: true, purged, more: purged == STEP }).into_response())
-    })
-    .await
+            if let Some(id) = &gone.id {
+                let message = endpoint.service(&caller).own(id).await?;
+                if !message.state.is_final() {
+                    let error = format!("the message is {}", message.state);
+                    return Err(Refusal::new(Code::Conflict, error, "cancel it first, or wait for its end"));
+                }
+            }
+            let age = i64::from(gone.older_than.unwrap_or(0)) * 1000;
+            // What ended in this very millisecond has ended.
+            let before = now_ms().saturating_add(1).saturating_sub(age);
+            let purge = Purge { before, state, id: gone.id, by: caller.to_string() };
+            let purged = endpoint.pipeline().outbox().purge(purge).await.map_err(message_service::broken)?;
+            Ok(Json(Purged { ok: true, purged, more: purged == STEP }).into_response())
+        })
+        .await
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    Door, caller,
+    Endpoint, caller,
     companions::{OPERATOR, kind, refused},
     problem::Refused,
 };
@@ -68,19 +68,20 @@ struct Compared {
     path = "/v1/pairing",
     responses((status = OK, body = Offered), Refused<404>, Refused<409>),
 )]
-pub(super) async fn pair(State(door): State<Door>, request: Request) -> Response {
-    door.serve(OPERATOR, request, async |_, _| {
-        let Shown { code, device, program } = door.0.companions.pair().await.map_err(unpaired)?;
-        let shown = Offered {
-            ok: true,
-            code: code.to_string(),
-            key: topic::name(device).as_str().to_owned(),
-            kind: kind(program),
-            expires_in_s: CONFIRM.as_secs(),
-        };
-        Ok(Json(shown).into_response())
-    })
-    .await
+pub(super) async fn pair(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |_, _| {
+            let Shown { code, device, program } = endpoint.0.companions.pair().await.map_err(unpaired)?;
+            let shown = Offered {
+                ok: true,
+                code: code.to_string(),
+                key: topic::name(device).as_str().to_owned(),
+                kind: kind(program),
+                expires_in_s: CONFIRM.as_secs(),
+            };
+            Ok(Json(shown).into_response())
+        })
+        .await
 }
 
 /// Whether the companion shows the number; waits until it is paired. For the operator.
@@ -92,22 +93,23 @@ pub(super) async fn pair(State(door): State<Door>, request: Request) -> Response
     responses((status = OK, body = Paired), Refused<404>, Refused<409>),
 )]
 pub(super) async fn answer(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     code: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(OPERATOR, request, async |_, request| {
-        let code = caller::path(code)?.parse().map_err(|_| unpaired(PairError::Unknown))?;
-        let Compared { same, name } = door.json(request).await?;
-        let device = door.0.companions.answer(code, same, name).await.map_err(unpaired)?;
-        let companion = Newcomer {
-            key: topic::name(device.key).as_str().to_owned(),
-            kind: kind(device.software),
-            name: device.name,
-        };
-        Ok(Json(Paired { ok: true, companion }).into_response())
-    })
-    .await
+    endpoint
+        .serve(OPERATOR, request, async |_, request| {
+            let code = caller::path(code)?.parse().map_err(|_| unpaired(PairError::Unknown))?;
+            let Compared { same, name } = endpoint.json(request).await?;
+            let device = endpoint.0.companions.answer(code, same, name).await.map_err(unpaired)?;
+            let companion = Newcomer {
+                key: topic::name(device.key).as_str().to_owned(),
+                kind: kind(device.software),
+                name: device.name,
+            };
+            Ok(Json(Paired { ok: true, companion }).into_response())
+        })
+        .await
 }
 
 fn unpaired(error: PairError) -> Refusal {

@@ -19,7 +19,7 @@ use axum::{
 };
 
 use super::{
-    Door,
+    Endpoint,
     problem::{self, Problem, Refused},
     server::{self, OverBudget, Unread},
 };
@@ -58,14 +58,14 @@ const TEAMS: &str = "teams";
     )
 )]
 pub(super) async fn verify(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     Path(account): Path<String>,
     Query(asked): Query<HashMap<String, String>>,
 ) -> Response {
     let said = |name: &str| asked.get(name).map_or("", String::as_str);
     let challenge = said("hub.challenge");
     let fits = challenge.len() <= MAX_CHALLENGE && challenge.bytes().all(|b| b.is_ascii_alphanumeric());
-    let agrees = door.pipeline().agrees(CHANNEL, &account, said("hub.verify_token"));
+    let agrees = endpoint.pipeline().accepts_verify_token(CHANNEL, &account, said("hub.verify_token"));
     if said("hub.mode") == "subscribe" && fits && agrees {
         return ([(CONTENT_TYPE, "text/plain")], challenge.to_owned()).into_response();
     }
@@ -94,7 +94,7 @@ pub(super) async fn verify(
     )
 )]
 pub(super) async fn tell(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     Path(account): Path<String>,
     request: Request,
 ) -> Response {
@@ -103,7 +103,7 @@ pub(super) async fn tell(
     let Some(signature) = signature.map(str::to_owned) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    taken(&door, (CHANNEL, &account), &signature, body, MAX_BODY).await
+    taken(&endpoint, (CHANNEL, &account), &signature, body, MAX_BODY).await
 }
 
 /// Takes an activity of the Bot Connector for a bot, as it came: from Microsoft, or passed on with its `Authorization` by the
@@ -129,19 +129,23 @@ pub(super) async fn tell(
         Refused<503>,
     )
 )]
-pub(super) async fn act(State(door): State<Door>, Path(account): Path<String>, request: Request) -> Response {
+pub(super) async fn act(
+    State(endpoint): State<Endpoint>,
+    Path(account): Path<String>,
+    request: Request,
+) -> Response {
     let (head, body) = request.into_parts();
     let authorization = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let Some(authorization) = authorization.map(str::to_owned) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    taken(&door, (TEAMS, &account), &authorization, body, MAX_ACTIVITY).await
+    taken(&endpoint, (TEAMS, &account), &authorization, body, MAX_ACTIVITY).await
 }
 
 /// Reads a notification, and hands it to its account: not a byte of it unless there is such an account and the signature may be
 /// one.
 async fn taken(
-    door: &Door,
+    endpoint: &Endpoint,
     (channel, account): (&str, &str),
     signature: &str,
     body: Body,
@@ -152,29 +156,29 @@ async fn taken(
         _ => problem::response(refusal),
     };
     // Who judged the signature also reads what it is of.
-    let pipeline = door.pipeline();
-    if let Err(refusal) = pipeline.admits(channel, account, signature).await {
+    let pipeline = endpoint.pipeline();
+    if let Err(refusal) = pipeline.admits_callback(channel, account, signature).await {
         return answer(&refusal);
     }
-    let Ok(_reading) = door.0.notifications.try_acquire() else { return crowded(door) };
+    let Ok(_reading) = endpoint.0.notifications.try_acquire() else { return crowded(endpoint) };
     let body = match server::read(body, longest, BODY).await {
         Ok(body) => body,
         // Platforms tell it again.
-        Err(Unread::OverBudget) => return crowded(door),
+        Err(Unread::OverBudget) => return crowded(endpoint),
         Err(Unread::TooLong | Unread::Slow | Unread::Broken) => {
             let refusal = Refusal::new(Code::TooLarge, "the notification is too long or too slow", "");
             return problem::response(&refusal);
         }
     };
-    match pipeline.told(channel, account, signature, &body).await {
+    match pipeline.read_callback(channel, account, signature, &body).await {
         Ok(_) => StatusCode::OK.into_response(),
         Err(refusal) => answer(&refusal),
     }
 }
 
 /// The answer when as many notifications are read, or bytes of them held, as may be.
-fn crowded(door: &Door) -> Response {
-    door.load().note("bytes", "notifications of platforms");
+fn crowded(endpoint: &Endpoint) -> Response {
+    endpoint.load().note("bytes", "notifications of platforms");
     let refusal = Refusal::new(Code::RateLimited, OverBudget.to_string(), "tell it again");
     let mut response = problem::with_status(&refusal, StatusCode::SERVICE_UNAVAILABLE);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));

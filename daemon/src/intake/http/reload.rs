@@ -8,12 +8,12 @@ use axum::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Door, problem::Refused};
+use super::{Endpoint, problem::Refused};
 use crate::{
     agents::Role,
     config::changes::Changes,
     hub::reload::ReloadError,
-    intake::desk,
+    intake::message_service,
     message::refusal::{Code, Refusal},
 };
 
@@ -34,12 +34,13 @@ struct Reloaded {
     path = "/v1/reload",
     responses((status = OK, body = Reloaded), Refused<400>, Refused<409>),
 )]
-pub(super) async fn reload(State(door): State<Door>, request: Request) -> Response {
-    door.serve(&[Role::Operator], request, async |caller, _| {
-        let changes = door.0.reload.reload(&caller.to_string()).await.map_err(refused)?;
-        Ok(Json(Reloaded { ok: true, changes }).into_response())
-    })
-    .await
+pub(super) async fn reload(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(&[Role::Operator], request, async |caller, _| {
+            let changes = endpoint.0.reload.reload(&caller.to_string()).await.map_err(refused)?;
+            Ok(Json(Reloaded { ok: true, changes }).into_response())
+        })
+        .await
 }
 
 fn refused(error: ReloadError) -> Refusal {
@@ -54,7 +55,7 @@ fn refused(error: ReloadError) -> Refusal {
             Refusal::input(text, hint).because("configuration")
         }
         ReloadError::NoFile => Refusal::new(Code::Conflict, text, "restart it with its configuration"),
-        ReloadError::Store(error) => desk::broken(error),
+        ReloadError::Store(error) => message_service::broken(error),
         ReloadError::Stopping => Refusal::new(Code::ExecutionFailed, text, "start it again"),
     }
 }

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::Value;
 
-use super::Door;
+use super::Endpoint;
 use crate::{
     agents::Role,
     intake::reply::{Outcome, Turn},
@@ -20,10 +20,11 @@ use crate::{
     request_body = Turn,
     responses((status = OK, body = Outcome, description = "What became of each message of it.")),
 )]
-pub(super) async fn take(State(door): State<Door>, request: Request) -> Response {
-    door.serve(&[Role::Agent], request, async |caller, request| {
-        let turn: Value = door.json(request).await?;
-        Ok(Json(door.tools(&caller, "").call("reply", turn, None).await?).into_response())
-    })
-    .await
+pub(super) async fn take(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(&[Role::Agent], request, async |caller, request| {
+            let turn: Value = endpoint.json(request).await?;
+            Ok(Json(endpoint.tools(&caller, "").call("reply", turn, None).await?).into_response())
+        })
+        .await
 }

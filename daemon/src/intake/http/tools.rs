@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Door, caller, messages::SENDERS, problem::Refused, query, said};
+use super::{Endpoint, caller, messages::SENDERS, problem::Refused, progress, query};
 use crate::{
     agents::Caller,
     channels::formats::ToolResults,
@@ -49,14 +49,15 @@ struct InHand {
     params(Turn),
     responses((status = OK, body = InHand)),
 )]
-pub(super) async fn list(State(door): State<Door>, request: Request) -> Response {
-    door.serve(SENDERS, request, async |caller, request| {
-        let turn: Turn = query::read(&request)?;
-        let (tools, format) = door.tools(&caller, "").list(turn.context.as_deref()).await?;
-        let tool_result_format = format.map(ToolResults::name);
-        Ok(Json(InHand { ok: true, tools, tool_result_format }).into_response())
-    })
-    .await
+pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(SENDERS, request, async |caller, request| {
+            let turn: Turn = query::read(&request)?;
+            let (tools, format) = endpoint.tools(&caller, "").list(turn.context.as_deref()).await?;
+            let tool_result_format = format.map(ToolResults::name);
+            Ok(Json(InHand { ok: true, tools, tool_result_format }).into_response())
+        })
+        .await
 }
 
 /// Calls a tool.
@@ -79,28 +80,29 @@ pub(super) async fn list(State(door): State<Door>, request: Request) -> Response
     responses((status = OK, description = "What the tool answers.", content((Object = "application/json"), ("text/event-stream"))), Refused<404>, Refused<409>, Refused<422>, Refused<429>, Refused<503>),
 )]
 pub(super) async fn call(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     tool: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve_tools(request, async |caller, request| {
-        let tool = caller::path(tool)?;
-        let session = session(request.headers())?;
-        let streams = said::is_asked_for(request.headers());
-        let arguments: Value = door.json(request).await?;
-        if !streams {
-            let answer = door.tools(&caller, &session).call(&tool, arguments, None).await?;
-            return Ok(Json(answer).into_response());
-        }
-        let (telling, told) = mpsc::channel(1);
-        let (door, of) = (door.clone(), caller);
-        let call = Box::pin(async move {
-            let answer = door.tools(&of, &session).call(&tool, arguments, Some(&telling)).await;
-            (door, of, answer)
-        });
-        said::step_by_step(call, told).await
-    })
-    .await
+    endpoint
+        .serve_tools(request, async |caller, request| {
+            let tool = caller::path(tool)?;
+            let session = session(request.headers())?;
+            let streams = progress::is_asked_for(request.headers());
+            let arguments: Value = endpoint.json(request).await?;
+            if !streams {
+                let answer = endpoint.tools(&caller, &session).call(&tool, arguments, None).await?;
+                return Ok(Json(answer).into_response());
+            }
+            let (telling, told) = mpsc::channel(1);
+            let (endpoint, of) = (endpoint.clone(), caller);
+            let call = Box::pin(async move {
+                let answer = endpoint.tools(&of, &session).call(&tool, arguments, Some(&telling)).await;
+                (endpoint, of, answer)
+            });
+            progress::step_by_step(call, told).await
+        })
+        .await
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -116,12 +118,13 @@ struct Resource {
     request_body(content = Resource, example = json!({"uri": "gatepost://queue"})),
     responses((status = OK, body = Object, description = "It."), Refused<404>),
 )]
-pub(super) async fn resource(State(door): State<Door>, request: Request) -> Response {
-    door.serve(SENDERS, request, async |caller, request| {
-        let Resource { uri } = door.json(request).await?;
-        Ok(Json(door.tools(&caller, "").read(&uri).await?).into_response())
-    })
-    .await
+pub(super) async fn resource(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(SENDERS, request, async |caller, request| {
+            let Resource { uri } = endpoint.json(request).await?;
+            Ok(Json(endpoint.tools(&caller, "").read(&uri).await?).into_response())
+        })
+        .await
 }
 
 /// How to write for a channel.
@@ -132,14 +135,15 @@ pub(super) async fn resource(State(door): State<Door>, request: Request) -> Resp
     responses((status = OK, body = Guide), Refused<404>),
 )]
 pub(super) async fn guide(
-    State(door): State<Door>,
+    State(endpoint): State<Endpoint>,
     channel: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    door.serve(SENDERS, request, async |caller, _| {
-        Ok(Json(door.tools(&caller, "").guide(&caller::path(channel)?)?).into_response())
-    })
-    .await
+    endpoint
+        .serve(SENDERS, request, async |caller, _| {
+            Ok(Json(endpoint.tools(&caller, "").guide(&caller::path(channel)?)?).into_response())
+        })
+        .await
 }
 
 /// The session that a caller names.
@@ -152,7 +156,7 @@ fn session(headers: &HeaderMap) -> Result<String, Refusal> {
     })
 }
 
-impl Door {
+impl Endpoint {
     /// The tools in this caller's hand.
     pub(super) fn tools<'a>(&'a self, caller: &'a Caller, session: &'a str) -> Tools<'a> {
         Tools { pipeline: self.pipeline(), caller, session }

@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use super::Door;
+use super::Endpoint;
 use crate::{agents::Role, intake::whoami::Whoami};
 
 /// Who the token belongs to, and what it may do.
@@ -15,10 +15,11 @@ use crate::{agents::Role, intake::whoami::Whoami};
     path = "/v1/whoami",
     responses((status = OK, body = Whoami)),
 )]
-pub(super) async fn show(State(door): State<Door>, request: Request) -> Response {
+pub(super) async fn show(State(endpoint): State<Endpoint>, request: Request) -> Response {
     const EVERYBODY: &[Role] = &[Role::Agent, Role::Bridge, Role::Monitor, Role::Operator];
-    door.serve(EVERYBODY, request, async |caller, _| {
-        Ok(Json(Whoami::of(&door.pipeline(), &caller)).into_response())
-    })
-    .await
+    endpoint
+        .serve(EVERYBODY, request, async |caller, _| {
+            Ok(Json(Whoami::of(&endpoint.pipeline(), &caller)).into_response())
+        })
+        .await
 }

@@ -14,11 +14,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use self::blocks::Block;
-use super::desk::{Answer, Incoming, Told};
+use super::message_service::{Answer, Incoming, TargetResult};
 use crate::{
     agents::Caller,
     blocking,
-    delivery::{Manners, Pipeline, Place, submit::Idempotency},
+    delivery::{Pipeline, Place, SendOptions, submit::Idempotency},
     message::{
         call::MAX_TEXT,
         refusal::{Code, Refusal},
@@ -81,7 +81,7 @@ pub(super) struct Outcome {
     /// Whether every message of it was taken, and every block was whole.
     ok: bool,
     /// Each message: first those of its blocks, then what is for the conversation of the turn.
-    #[schema(value_type = Vec<Told>)]
+    #[schema(value_type = Vec<TargetResult>)]
     sent: Vec<Value>,
     /// Why nothing was sent, if there was nothing to send.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,17 +112,17 @@ struct Read {
 }
 
 impl Read {
-    fn of(response: &Response, manners: &Manners) -> Self {
+    fn of(response: &Response, options: &SendOptions) -> Self {
         let parsed = blocks::parse(&response.text);
         let block = |block: &Block| {
-            let text = quiet::said(&block.text, &manners.quiet)?;
+            let text = quiet::said(&block.text, &options.quiet)?;
             Some(Block { to: block.to.clone(), text })
         };
         // Past the bound none is sent.
         let blocks = parsed.blocks.iter().take(blocks::MOST).filter_map(block).collect();
-        let said = quiet::said(&parsed.bare, &manners.quiet);
-        let sent = said.as_deref().filter(|_| !parsed.is_scratch(manners));
-        let words = speech::words(response, sent, &manners.quiet);
+        let said = quiet::said(&parsed.bare, &options.quiet);
+        let sent = said.as_deref().filter(|_| !parsed.is_scratch(options));
+        let words = speech::words(response, sent, &options.quiet);
         Self { parsed, blocks, said, words }
     }
 }
@@ -130,8 +130,8 @@ impl Read {
 impl blocks::Parsed {
     /// Whether its bare text is for nobody. Words of a block that is written wrongly are somebody's, and not those of this
     /// conversation.
-    fn is_scratch(&self, manners: &Manners) -> bool {
-        !self.blocks.is_empty() || manners.blocks_only || self.broken
+    fn is_scratch(&self, options: &SendOptions) -> bool {
+        !self.blocks.is_empty() || options.blocks_only || self.broken
     }
 }
 
@@ -167,15 +167,15 @@ impl Reply<'_> {
             let error = format!("the turn's text has {given} bytes, at most {MAX_TURN} are taken");
             return Err(Refusal::new(Code::TooLarge, error, "shorten it"));
         }
-        let manners = self.pipeline.manners(self.caller.agent());
+        let options = self.pipeline.options(self.caller.agent());
         let bytes = response.text.len() + response.voice_text.len();
         let Read { parsed, blocks, said, words } =
-            blocking::run(bytes, || Read::of(&response, &manners)).await;
+            blocking::run(bytes, || Read::of(&response, &options)).await;
         if parsed.blocks.len() > blocks::MOST {
             let error = format!("the text has more than {} message blocks", blocks::MOST);
             return Err(Refusal::input(error, "write fewer").because("too_many"));
         }
-        let scratch = parsed.is_scratch(&manners);
+        let scratch = parsed.is_scratch(&options);
         let mut calls = Vec::new();
         for Block { to, text } in blocks {
             calls.push(self.addressed(&to, text, &turn.context, &origin).await);

@@ -12,7 +12,7 @@ use tokio::{sync::mpsc, time::Instant};
 use super::WAIT;
 use crate::{
     delivery::Pipeline,
-    intake::desk::{self, Answer, Told},
+    intake::message_service::{self, Answer, TargetResult},
     message::{parameters::LONGEST_WAIT, receipt::Receipt, refusal::Refusal},
 };
 
@@ -91,17 +91,17 @@ fn open(answer: &mut Answer) -> impl Iterator<Item = &mut Receipt> {
         Answer::Several(all) => (None, Some(&mut all.targets)),
     };
     let several = several.into_iter().flatten().filter_map(|told| match told {
-        Told::Taken(receipt) => Some(receipt),
-        Told::Looked(_) | Told::Refused(_) => None,
+        TargetResult::Taken(receipt) => Some(receipt),
+        TargetResult::Looked(_) | TargetResult::Refused(_) => None,
     });
     one.into_iter().chain(several).filter(|receipt| !receipt.state.is_final())
 }
 
 /// Puts a newer receipt in the place of this one; what was said of the call stays.
 async fn renew(pipeline: &Pipeline, receipt: &mut Receipt, wait: Duration) -> Result<(), Refusal> {
-    let message = pipeline.outbox().find(&receipt.id.0).await.map_err(desk::broken)?;
+    let message = pipeline.outbox().find(&receipt.id.0).await.map_err(message_service::broken)?;
     if let Some(message) = message {
-        let newer = pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;
+        let newer = pipeline.wait(message.seq, wait).await.map_err(message_service::broken)?;
         let (deduplicated, stand_in) = (receipt.deduplicated, receipt.stand_in);
         *receipt = Receipt { deduplicated, stand_in, ..newer };
     }

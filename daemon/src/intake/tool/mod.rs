@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 pub use self::following::{Telling, UnderWay};
 pub(super) use self::guide::Guide;
 use super::{
-    desk::{self, Desk, Incoming, LISTED},
+    message_service::{self, Incoming, LISTED, MessageService},
     reply::Reply,
 };
 use crate::{
@@ -163,7 +163,7 @@ impl Tools<'_> {
             "receipt" => self.receipt(read(arguments, "{\"id\": …}")?).await,
             "cancel" => {
                 let Named { id } = read(arguments, "{\"id\": …}")?;
-                Ok(json!(self.desk().cancel(&id).await?))
+                Ok(json!(self.service().cancel(&id).await?))
             }
             "inbox" => self.inbox(read(arguments, "{\"after\": …}")?).await,
             "guide" => {
@@ -190,8 +190,8 @@ impl Tools<'_> {
         Ok(json!(answer))
     }
 
-    fn desk(&self) -> Desk<'_> {
-        Desk { pipeline: self.pipeline.clone(), caller: self.caller }
+    fn service(&self) -> MessageService<'_> {
+        MessageService { pipeline: self.pipeline.clone(), caller: self.caller }
     }
 
     /// What stands at the address of a resource.
@@ -201,7 +201,7 @@ impl Tools<'_> {
             None if path == "queue" => self.queue().await,
             None if path == "inbox" => {
                 let newest = self.pipeline.outbox().newest_notices(self.caller.agent(), MOST_NOTICES).await;
-                Ok(json!({"ok": true, "notices": newest.map_err(desk::broken)?}))
+                Ok(json!({"ok": true, "notices": newest.map_err(message_service::broken)?}))
             }
             Some(("guide", channel)) => self.guide(channel).map(|guide| json!(guide)),
             Some(("receipt", id)) => self.receipt(Receipt { id: id.to_owned(), wait: 0 }).await,
@@ -219,21 +219,21 @@ impl Tools<'_> {
     }
 
     async fn queue(&self) -> Result<Value, Refusal> {
-        let messages = self.desk().list(None, LISTED).await?;
+        let messages = self.service().list(None, LISTED).await?;
         Ok(json!({"ok": true, "messages": messages}))
     }
 
     async fn receipt(&self, asked: Receipt) -> Result<Value, Refusal> {
-        let message = self.desk().own(&asked.id).await?;
+        let message = self.service().own(&asked.id).await?;
         let wait = Duration::from_secs(asked.wait.min(LONGEST_WAIT));
-        let receipt = self.pipeline.wait(message.seq, wait).await.map_err(desk::broken)?;
+        let receipt = self.pipeline.wait(message.seq, wait).await.map_err(message_service::broken)?;
         Ok(json!(receipt))
     }
 
     async fn inbox(&self, asked: Inbox) -> Result<Value, Refusal> {
         let outbox = self.pipeline.outbox();
         let notices = outbox.notices(self.caller.agent(), asked.after, MOST_NOTICES).await;
-        Ok(json!({"ok": true, "notices": notices.map_err(desk::broken)?}))
+        Ok(json!({"ok": true, "notices": notices.map_err(message_service::broken)?}))
     }
 }
 

@@ -1,12 +1,12 @@
 use super::*;
 use crate::store::Store;
 
-fn letter(text: &str) -> NewMessage {
+fn new_message(text: &str) -> NewMessage {
     NewMessage { idempotency_key: Some(text.into()), ..NewMessage::example(text) }
 }
 
 async fn accept(outbox: &Outbox, text: &str) -> Result<i64, Full> {
-    match outbox.accept(letter(text)).await {
+    match outbox.accept(new_message(text)).await {
         Ok(Accepted::New(seq) | Accepted::Before(seq) | Accepted::Same(seq)) => Ok(seq),
         Err(AcceptError::Full(full)) => Err(full),
         Err(error) => panic!("{error}"),
@@ -64,7 +64,7 @@ async fn the_same_message_again_is_the_first_one_while_that_lives() {
     assert_eq!(say(&outbox, "one").await, Accepted::Same(first));
     assert!(matches!(say(&outbox, "two").await, Accepted::New(_)));
     // Whoever names a call says itself which are the same.
-    assert!(matches!(outbox.accept(letter("one")).await.unwrap(), Accepted::New(_)));
+    assert!(matches!(outbox.accept(new_message("one")).await.unwrap(), Accepted::New(_)));
     let mut others = NewMessage::example("one");
     others.agent = "b".into();
     assert!(matches!(outbox.accept(others).await.unwrap(), Accepted::New(_)), "another agent's receipt");
@@ -116,7 +116,7 @@ async fn what_was_undone_meanwhile_is_done_again() {
     let directory = tempfile::tempdir().unwrap();
     let minute = std::time::Duration::from_mins(1);
     let react = |message: &str, remove| NewMessage {
-        deed: Deed::React { message: message.into(), emoji: "👍".into(), remove },
+        operation: Operation::React { message: message.into(), emoji: "👍".into(), remove },
         action: "react",
         ..NewMessage::example("")
     };

@@ -16,49 +16,49 @@ use crate::{
     store::Store,
 };
 
-struct House {
+struct Fixture {
     _directory: tempfile::TempDir,
     outbox: Outbox,
     ids: Vec<String>,
 }
 
-impl House {
+impl Fixture {
     /// Four messages: sent; rewritten by a hook and ready; refused; unknown, readmitted, and not judged yet.
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
         let signer = Signer::new(SigningKey::from_bytes(&[7; 32]));
         store.write(move |tx| signer.begin(tx)).await.unwrap().unwrap();
-        let mut house = Self { _directory: directory, outbox: Outbox::new(store), ids: vec![] };
-        let sent = house.outbox.accept_released(NewMessage::example("sent"), parts("sent")).await.unwrap();
+        let mut fixture = Self { _directory: directory, outbox: Outbox::new(store), ids: vec![] };
+        let sent = fixture.outbox.accept_released(NewMessage::example("sent"), parts("sent")).await.unwrap();
         let Accepted::New(sent) = sent else { panic!() };
-        house.ids.push(sent.id);
-        house.change(sent.seq, &[Event::Take]).await;
-        house.arrive(sent.seq, &[0, 1]).await;
-        house.change(sent.seq, &[Event::Confirm]).await;
-        let hooked = house.accept("hooked").await;
+        fixture.ids.push(sent.id);
+        fixture.change(sent.seq, &[Event::Take]).await;
+        fixture.arrive(sent.seq, &[0, 1]).await;
+        fixture.change(sent.seq, &[Event::Confirm]).await;
+        let hooked = fixture.accept("hooked").await;
         let change = move |tx: &rusqlite::Transaction<'_>| {
             transition::store_hooked(tx, hooked, Some("said better"), &["polite".into()])?;
             transition::store_parts(tx, hooked, &parts("said better"))
         };
-        house.outbox.change(hooked, change).await.unwrap();
-        house.change(hooked, &[Event::Allow]).await;
-        let refused = house.accept("refused").await;
-        house.change(refused, &[Event::Refuse]).await;
-        let again = house.accept("again").await;
-        house
+        fixture.outbox.change(hooked, change).await.unwrap();
+        fixture.change(hooked, &[Event::Allow]).await;
+        let refused = fixture.accept("refused").await;
+        fixture.change(refused, &[Event::Refuse]).await;
+        let again = fixture.accept("again").await;
+        fixture
             .outbox
             .change(again, move |tx| transition::store_parts(tx, again, &parts("once")))
             .await
             .unwrap();
-        house.change(again, &[Event::Restore]).await;
-        house.outbox.change(again, move |tx| restored::readmit(tx, again, "operator")).await.unwrap();
-        house
+        fixture.change(again, &[Event::Restore]).await;
+        fixture.outbox.change(again, move |tx| restored::readmit(tx, again, "operator")).await.unwrap();
+        fixture
             .outbox
             .change(again, move |tx| transition::store_parts(tx, again, &parts("twice")))
             .await
             .unwrap();
-        house
+        fixture
     }
 
     async fn accept(&mut self, text: &str) -> i64 {
@@ -112,7 +112,7 @@ fn parts(text: &str) -> Vec<NewPart> {
     let part = |n: u32| NewPart {
         key: format!("{text} {n}"),
         shown: format!("{text} {n}"),
-        wire: format!("{{\"text\":\"{text} {n}\"}}"),
+        request: format!("{{\"text\":\"{text} {n}\"}}"),
         route: None,
     };
     vec![part(1), part(2)]
@@ -120,8 +120,8 @@ fn parts(text: &str) -> Vec<NewPart> {
 
 #[tokio::test]
 async fn untouched_messages_are_those_of_the_audit() {
-    let house = House::new().await;
-    assert_eq!(house.report().await, Report { messages: 4, unhashed: 0, faults: vec![] });
+    let fixture = Fixture::new().await;
+    assert_eq!(fixture.report().await, Report { messages: 4, unhashed: 0, faults: vec![] });
 }
 
 #[tokio::test]
@@ -135,20 +135,20 @@ async fn a_content_that_was_changed_is_named_whatever_it_was() {
         "UPDATE messages SET attachments = '[]' WHERE seq = 1",
         "UPDATE messages SET deed = '{}' WHERE seq = 1",
     ] {
-        let house = House::new().await;
-        house.tamper(sql).await;
-        let (message, row) = (house.ids[0].clone(), house.row(0, "message.accepted").await);
-        assert_eq!(house.report().await.faults, [Fault::Content { message, row }], "{sql}");
+        let fixture = Fixture::new().await;
+        fixture.tamper(sql).await;
+        let (message, row) = (fixture.ids[0].clone(), fixture.row(0, "message.accepted").await);
+        assert_eq!(fixture.report().await.faults, [Fault::Content { message, row }], "{sql}");
     }
     // What hooks made of it counts from their row on, and what its agent wrote as well.
     for sql in [
         "UPDATE messages SET text = 'hooked' WHERE seq = 2",
         "UPDATE messages SET written = 'said worse' WHERE seq = 2",
     ] {
-        let house = House::new().await;
-        house.tamper(sql).await;
-        let (message, row) = (house.ids[1].clone(), house.row(1, "message.hooked").await);
-        assert_eq!(house.report().await.faults, [Fault::Content { message, row }], "{sql}");
+        let fixture = Fixture::new().await;
+        fixture.tamper(sql).await;
+        let (message, row) = (fixture.ids[1].clone(), fixture.row(1, "message.hooked").await);
+        assert_eq!(fixture.report().await.faults, [Fault::Content { message, row }], "{sql}");
     }
 }
 
@@ -165,49 +165,53 @@ async fn requests_that_are_not_those_that_were_released_or_sent_are_named() {
             "message.failed",
         ),
     ] {
-        let house = House::new().await;
-        house.tamper(sql).await;
-        let (id, row) = (house.ids[message].clone(), house.row(message, event).await);
-        assert_eq!(house.report().await.faults, [Fault::Parts { message: id, row }], "{sql}");
+        let fixture = Fixture::new().await;
+        fixture.tamper(sql).await;
+        let (id, row) = (fixture.ids[message].clone(), fixture.row(message, event).await);
+        assert_eq!(fixture.report().await.faults, [Fault::Parts { message: id, row }], "{sql}");
     }
 }
 
 #[tokio::test]
 async fn a_state_that_nothing_led_to_is_named() {
-    let house = House::new().await;
-    house.tamper("UPDATE messages SET state = 'denied' WHERE seq = 1").await;
-    let row = house.row(0, "message.sent").await;
-    let expected =
-        Fault::State { message: house.ids[0].clone(), stored: "denied".into(), row, recorded: "sent".into() };
-    assert_eq!(house.report().await.faults, [expected]);
+    let fixture = Fixture::new().await;
+    fixture.tamper("UPDATE messages SET state = 'denied' WHERE seq = 1").await;
+    let row = fixture.row(0, "message.sent").await;
+    let expected = Fault::State {
+        message: fixture.ids[0].clone(),
+        stored: "denied".into(),
+        row,
+        recorded: "sent".into(),
+    };
+    assert_eq!(fixture.report().await.faults, [expected]);
 }
 
 #[tokio::test]
 async fn messages_without_their_rows_are_named_unless_a_purge_can_have_taken_those() {
-    let house = House::new().await;
-    house.tamper("DELETE FROM audit WHERE message = (SELECT id FROM messages WHERE seq = 3)").await;
-    let first = house.ids[2].clone();
-    assert_eq!(house.report().await.faults, [Fault::Unaccepted { messages: 1, first: first.clone() }]);
+    let fixture = Fixture::new().await;
+    fixture.tamper("DELETE FROM audit WHERE message = (SELECT id FROM messages WHERE seq = 3)").await;
+    let first = fixture.ids[2].clone();
+    assert_eq!(fixture.report().await.faults, [Fault::Unaccepted { messages: 1, first: first.clone() }]);
     // Of a later message there is a row, so no purge went past this one.
-    let purged = |to: i64| house.outbox.store().read(move |db| verify(db, to));
-    let row = house.row(0, "message.accepted").await;
+    let purged = |to: i64| fixture.outbox.store().read(move |db| verify(db, to));
+    let row = fixture.row(0, "message.accepted").await;
     let rest = purged(row).await.unwrap().faults;
     assert_eq!(rest, [Fault::Unaccepted { messages: 1, first }]);
 
     // From the front, as a purge goes.
-    let house = House::new().await;
-    let row = house.row(0, "message.sent").await;
-    house
+    let fixture = Fixture::new().await;
+    let row = fixture.row(0, "message.sent").await;
+    fixture
         .tamper("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit WHERE event = 'message.sent')")
         .await;
-    let purged = house.outbox.store().read(move |db| verify(db, row)).await.unwrap();
+    let purged = fixture.outbox.store().read(move |db| verify(db, row)).await.unwrap();
     assert_eq!((purged.faults, purged.unhashed), (vec![], 1));
 
     // All of it.
-    house.tamper("DELETE FROM audit").await;
+    fixture.tamper("DELETE FROM audit").await;
     for purged_to in [0, row] {
-        let all = house.outbox.store().read(move |db| verify(db, purged_to)).await.unwrap();
-        let first = house.ids[0].clone();
+        let all = fixture.outbox.store().read(move |db| verify(db, purged_to)).await.unwrap();
+        let first = fixture.ids[0].clone();
         assert_eq!(all.faults, [Fault::Unaccepted { messages: 4, first }], "purged to {purged_to}");
     }
 }
@@ -219,18 +223,18 @@ async fn a_row_whose_hash_was_taken_out_is_no_old_one() {
         ("$.content", 1, "message.hooked"),
         ("$.parts", 2, "message.failed"),
     ] {
-        let house = House::new().await;
-        let row = house.row(message, event).await;
+        let fixture = Fixture::new().await;
+        let row = fixture.row(message, event).await;
         let strip = "UPDATE audit SET detail = json_remove(detail, ?) WHERE seq = ?";
         let stripped =
-            house.outbox.store().write(move |tx| Ok::<_, StoreError>(tx.execute(strip, (path, row))?));
+            fixture.outbox.store().write(move |tx| Ok::<_, StoreError>(tx.execute(strip, (path, row))?));
         stripped.await.unwrap();
-        let faults = house.report().await.faults;
-        let expected = Fault::Unhashed { row, message: house.ids[message].clone() };
+        let faults = fixture.report().await.faults;
+        let expected = Fault::Unhashed { row, message: fixture.ids[message].clone() };
         assert!(faults.contains(&expected), "{event}: {faults:?}");
         // In a database of an older program it would be one.
-        house.tamper("UPDATE hub SET hashed_after = 1000").await;
-        let report = house.report().await;
+        fixture.tamper("UPDATE hub SET hashed_after = 1000").await;
+        let report = fixture.report().await;
         assert!(!report.faults.contains(&expected), "{event}: {report:?}");
     }
 }

@@ -119,24 +119,24 @@ fn devices(database: &Path) -> i64 {
 
 #[tokio::test]
 async fn what_is_replaced_is_kept_with_its_log_and_can_be_put_back() {
-    let (house, backup) = killed().await;
-    let kept = as_it_is(house.path(), &backup).unwrap().unwrap();
-    assert!(BESIDE.iter().all(|name| !house.path().join(name).exists()), "nothing lies beside the copy");
-    assert_eq!(devices(&house.path().join("gatepost.db")), 1);
+    let (fixture, backup) = killed().await;
+    let kept = as_it_is(fixture.path(), &backup).unwrap().unwrap();
+    assert!(BESIDE.iter().all(|name| !fixture.path().join(name).exists()), "nothing lies beside the copy");
+    assert_eq!(devices(&fixture.path().join("gatepost.db")), 1);
     let replaced = kept.join("gatepost.db");
-    as_it_is(house.path(), &replaced).unwrap();
-    assert_eq!(look(&Store::open(house.path()).unwrap()).await, (2, true), "with what was in its log");
+    as_it_is(fixture.path(), &replaced).unwrap();
+    assert_eq!(look(&Store::open(fixture.path()).unwrap()).await, (2, true), "with what was in its log");
 }
 
 #[tokio::test]
 async fn a_journal_of_another_database_is_never_rolled_into_the_copy() {
-    let (house, backup) = killed().await;
-    fs::copy(house.path().join("gatepost.db-wal"), house.path().join("gatepost.db-journal")).unwrap();
-    hot_journal(house.path());
-    assert!(fs::metadata(house.path().join("gatepost.db-journal")).unwrap().len() > 0);
-    let kept = as_it_is(house.path(), &backup).unwrap().unwrap();
+    let (fixture, backup) = killed().await;
+    fs::copy(fixture.path().join("gatepost.db-wal"), fixture.path().join("gatepost.db-journal")).unwrap();
+    hot_journal(fixture.path());
+    assert!(fs::metadata(fixture.path().join("gatepost.db-journal")).unwrap().len() > 0);
+    let kept = as_it_is(fixture.path(), &backup).unwrap().unwrap();
     assert!(kept.join("gatepost.db-journal").exists(), "it went with its database");
-    assert_eq!(devices(&house.path().join("gatepost.db")), 1);
+    assert_eq!(devices(&fixture.path().join("gatepost.db")), 1);
 }
 
 #[tokio::test]
@@ -144,8 +144,8 @@ async fn a_restore_that_is_stopped_anywhere_leaves_one_or_the_other_whole() {
     // What it moves, in its order; it is stopped before each of them, and after the last.
     let moves = ["gatepost.db", "gatepost.db-wal", "gatepost.db-shm", "gatepost.db-journal"];
     for stopped in 0..=moves.len() + 1 {
-        let (house, backup) = killed().await;
-        let path = |name: &str| house.path().join(name);
+        let (fixture, backup) = killed().await;
+        let path = |name: &str| fixture.path().join(name);
         fs::write(path("gatepost.db-journal"), "").unwrap();
         let ready = tempfile::tempdir().unwrap();
         fs::copy(&backup, ready.path().join("gatepost.db")).unwrap();
@@ -159,11 +159,11 @@ async fn a_restore_that_is_stopped_anywhere_leaves_one_or_the_other_whole() {
         if stopped > moves.len() {
             fs::rename(path(READY), path("gatepost.db")).unwrap();
         }
-        let store = Store::open(house.path()).unwrap();
+        let store = Store::open(fixture.path()).unwrap();
         assert_eq!(look(&store).await, (1, true), "stopped before move {stopped}");
         store.close();
         drop(store);
-        let away: Vec<_> = fs::read_dir(house.path())
+        let away: Vec<_> = fs::read_dir(fixture.path())
             .unwrap()
             .map(|file| file.unwrap().path())
             .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("replaced-"))
@@ -173,10 +173,10 @@ async fn a_restore_that_is_stopped_anywhere_leaves_one_or_the_other_whole() {
         assert_eq!(devices(&path("gatepost.db")), 1);
     }
     // Before it is ready, nothing of it counts.
-    let (house, backup) = killed().await;
-    fs::copy(&backup, house.path().join("gatepost.db.new")).unwrap();
-    File::options().write(true).open(house.path().join("gatepost.db.new")).unwrap().set_len(9_000).unwrap();
-    let store = Store::open(house.path()).unwrap();
+    let (fixture, backup) = killed().await;
+    fs::copy(&backup, fixture.path().join("gatepost.db.new")).unwrap();
+    File::options().write(true).open(fixture.path().join("gatepost.db.new")).unwrap().set_len(9_000).unwrap();
+    let store = Store::open(fixture.path()).unwrap();
     assert_eq!(look(&store).await, (2, false));
 }
 
@@ -208,13 +208,13 @@ fn hot_journal(directory: &Path) {
 
 #[tokio::test]
 async fn a_start_rolls_back_what_a_killed_process_left_half_done() {
-    let (house, _) = killed().await;
-    hot_journal(house.path());
+    let (fixture, _) = killed().await;
+    hot_journal(fixture.path());
     let reads =
-        Connection::open_with_flags(house.path().join("gatepost.db"), OpenFlags::SQLITE_OPEN_READ_ONLY);
+        Connection::open_with_flags(fixture.path().join("gatepost.db"), OpenFlags::SQLITE_OPEN_READ_ONLY);
     let refused = reads.unwrap().query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
     assert!(refused.is_err(), "the journal is hot: {refused:?}");
-    let store = Store::open(house.path()).unwrap();
+    let store = Store::open(fixture.path()).unwrap();
     let count = "SELECT count(*) FROM sqlite_schema WHERE name = 'half'";
     let half: i64 =
         store.read(move |db| Ok::<_, StoreError>(db.query_row(count, [], |row| row.get(0))?)).await.unwrap();

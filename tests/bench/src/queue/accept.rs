@@ -24,11 +24,11 @@ use tokio::task::JoinSet;
 use super::{
     Outcome,
     bare::{self, Bare},
-    double::Double,
     endpoint,
-    house::{self, House, block_on},
+    fixture::{self, Fixture, block_on},
     load::{self, Client},
     median,
+    mock::Mock,
 };
 
 /// Callers and clients.
@@ -72,18 +72,18 @@ pub(super) struct Serial {
 
 /// Accepting in the hub's own process, beside the bare loop.
 pub(super) fn inside(rounds: usize) -> Outcome<Rates> {
-    let silent = Double::start(true)?;
+    let silent = Mock::start(true)?;
     let mut rates = vec![];
     for _ in 0..rounds {
-        let house = House::build(Some(silent.address()))?;
-        let mut run = house::this(&["--accept"], Some(&house.config()))?;
+        let fixture = Fixture::build(Some(silent.address()))?;
+        let mut run = fixture::this(&["--accept"], Some(&fixture.config()))?;
         let output = run.stderr(Stdio::inherit()).output()?;
         let said = String::from_utf8(output.stdout)?;
         let mut said = said.split_whitespace();
         let mut number = || -> Outcome<f64> { Ok(said.next().ok_or("the run said nothing")?.parse()?) };
         let (seconds, commits) = (number()?, number()?);
         let batch = MANY as f64 / commits;
-        let rows = bare::rows(&house.data_dir())?;
+        let rows = bare::rows(&fixture.data_dir())?;
         if rows.len() != MANY {
             return Err(format!("{} messages were written, not {MANY}", rows.len()).into());
         }
@@ -131,33 +131,34 @@ pub(crate) fn within_this_process(config: &str) -> Outcome<()> {
 
 /// Accepting over HTTP, beside the endpoint, and beside the hub's own answer to the same calls with `dryRun`.
 pub(super) fn over_http(rounds: usize) -> Outcome<(Rates, Rates)> {
-    let silent = Double::start(true)?;
+    let silent = Mock::start(true)?;
     let (_endpoint, endpoint) = endpoint::start()?;
     let (mut rates, mut asked) = (vec![], vec![]);
     for _ in 0..rounds {
-        let mut house = House::build(Some(silent.address()))?;
-        house.run()?;
-        let flood = |address, dry| block_on(load::flood(address, house.token(), CALLERS, MANY, CALLERS, dry));
+        let mut fixture = Fixture::build(Some(silent.address()))?;
+        fixture.run()?;
+        let flood =
+            |address, dry| block_on(load::flood(address, fixture.token(), CALLERS, MANY, CALLERS, dry));
         let theirs = flood(endpoint, false)??;
-        let asking = flood(house.address(), true)??;
-        let ours = flood(house.address(), false)??;
+        let asking = flood(fixture.address(), true)??;
+        let ours = flood(fixture.address(), false)??;
         rates.push(Rates::of(MANY, ours, theirs, 0.0));
         asked.push(Rates::of(MANY, ours, asking, 0.0));
-        house.kill();
+        fixture.kill();
     }
     Ok((Rates::median(rates), Rates::median(asked)))
 }
 
 /// One client that waits for each answer, beside one commit and one round trip.
 pub(super) fn serial(rounds: usize) -> Outcome<Serial> {
-    let silent = Double::start(true)?;
+    let silent = Mock::start(true)?;
     let (_endpoint, endpoint) = endpoint::start()?;
     let mut found = vec![];
     for _ in 0..rounds {
-        let mut house = House::build(Some(silent.address()))?;
-        house.run()?;
-        let times = block_on(in_turns(&house, endpoint))??;
-        house.kill();
+        let mut fixture = Fixture::build(Some(silent.address()))?;
+        fixture.run()?;
+        let times = block_on(in_turns(&fixture, endpoint))??;
+        fixture.kill();
         let [accept, commit, endpoint] = times.map(median);
         let ratio = accept.as_secs_f64() / (commit + endpoint).as_secs_f64();
         found.push(Serial { accept, commit, endpoint, ratio });
@@ -167,13 +168,13 @@ pub(super) fn serial(rounds: usize) -> Outcome<Serial> {
 }
 
 /// A call to the hub, a bare commit, a call to the endpoint, and again.
-async fn in_turns(house: &House, endpoint: SocketAddr) -> Outcome<[Vec<Duration>; 3]> {
-    let mut hub = Client::connect(house.address(), house.token()).await?;
-    let mut endpoint = Client::connect(endpoint, house.token()).await?;
+async fn in_turns(fixture: &Fixture, endpoint: SocketAddr) -> Outcome<[Vec<Duration>; 3]> {
+    let mut hub = Client::connect(fixture.address(), fixture.token()).await?;
+    let mut endpoint = Client::connect(endpoint, fixture.token()).await?;
     for number in 0..FEW {
         hub.call(&load::message(number, 0)).await?;
     }
-    let (rows, bare) = (bare::rows(&house.data_dir())?, Bare::open()?);
+    let (rows, bare) = (bare::rows(&fixture.data_dir())?, Bare::open()?);
     let mut times = [vec![], vec![], vec![]];
     for (number, rows) in rows.iter().enumerate() {
         // Not one that the hub has: it would be answered without a commit.

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::{
     Outcome,
-    double::Double,
-    house::{House, block_on},
+    fixture::{Fixture, block_on},
     load::Client,
     median,
+    mock::Mock,
 };
 use crate::document;
 
@@ -29,11 +29,11 @@ pub(super) struct Times {
 
 /// Measures both in turns; each text is new to the hub.
 pub(super) fn measure(rounds: usize) -> Outcome<Times> {
-    let silent = Double::start(true)?;
-    let mut house = House::build(Some(silent.address()))?;
-    house.run()?;
+    let silent = Mock::start(true)?;
+    let mut fixture = Fixture::build(Some(silent.address()))?;
+    fixture.run()?;
     let times = block_on(async {
-        let mut hub = Client::connect(house.address(), house.token()).await?;
+        let mut hub = Client::connect(fixture.address(), fixture.token()).await?;
         let (mut many, mut one) = (vec![], vec![]);
         for round in 0..rounds {
             let text = |to: &str| format!("# Round {round} to {to}\n\n{}", document::mixed(TEXT));
@@ -49,6 +49,6 @@ pub(super) fn measure(rounds: usize) -> Outcome<Times> {
         }
         Ok::<_, Box<dyn std::error::Error>>(Times { many: median(many), one: median(one) })
     })??;
-    house.kill();
+    fixture.kill();
     Ok(times)
 }

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::{
     Outcome,
-    double::Double,
-    house::{House, block_on},
+    fixture::{Fixture, block_on},
     load::{self, Client},
-    median, percentile,
+    median,
+    mock::Mock,
+    percentile,
 };
 
 pub(super) const MESSAGES: usize = 10_000;
@@ -33,15 +34,15 @@ pub(super) struct Delivery {
 pub(super) fn measure(rounds: usize) -> Outcome<Delivery> {
     let (mut p50, mut p99, mut p99_from_answer, mut rate) = (vec![], vec![], vec![], vec![]);
     for _ in 0..rounds {
-        let double = Double::start(false)?;
-        let mut house = House::build(Some(double.address()))?;
-        house.run()?;
-        let (mut from_call, mut from_answer) = block_on(single(&house, &double))??;
+        let mock = Mock::start(false)?;
+        let mut fixture = Fixture::build(Some(mock.address()))?;
+        fixture.run()?;
+        let (mut from_call, mut from_answer) = block_on(single(&fixture, &mock))??;
         p50.push(percentile(&mut from_call, 50));
         p99.push(percentile(&mut from_call, 99));
         p99_from_answer.push(percentile(&mut from_answer, 99));
-        rate.push(block_on(many(&house, &double))??);
-        house.stop()?;
+        rate.push(block_on(many(&fixture, &mock))??);
+        fixture.stop()?;
     }
     Ok(Delivery {
         p50: median(p50),
@@ -51,14 +52,14 @@ pub(super) fn measure(rounds: usize) -> Outcome<Delivery> {
     })
 }
 
-async fn single(house: &House, double: &Double) -> Outcome<(Vec<Duration>, Vec<Duration>)> {
-    let mut client = Client::connect(house.address(), house.token()).await?;
+async fn single(fixture: &Fixture, mock: &Mock) -> Outcome<(Vec<Duration>, Vec<Duration>)> {
+    let mut client = Client::connect(fixture.address(), fixture.token()).await?;
     for number in 0..SINGLE_LANES {
         // None of those that are measured: a hub takes no message twice.
         client.call(&load::message(MESSAGES + number, LANES + number)).await?;
     }
-    arrived(double, SINGLE_LANES).await?;
-    double.take();
+    arrived(mock, SINGLE_LANES).await?;
+    mock.take();
     let mut calls = vec![];
     for number in 0..SINGLE {
         tokio::time::sleep(APART).await;
@@ -67,8 +68,8 @@ async fn single(house: &House, double: &Double) -> Outcome<(Vec<Duration>, Vec<D
         client.call(&call).await?;
         calls.push((began, Instant::now()));
     }
-    arrived(double, SINGLE).await?;
-    let came = double.take();
+    arrived(mock, SINGLE).await?;
+    let came = mock.take();
     // Before its answer is nothing after it.
     let since = |from: fn(&(Instant, Instant)) -> Instant| {
         came.iter().map(|(number, at)| at.saturating_duration_since(from(&calls[*number]))).collect()
@@ -76,11 +77,11 @@ async fn single(house: &House, double: &Double) -> Outcome<(Vec<Duration>, Vec<D
     Ok((since(|(call, _)| *call), since(|(_, answer)| *answer)))
 }
 
-async fn many(house: &House, double: &Double) -> Outcome<f64> {
+async fn many(fixture: &Fixture, mock: &Mock) -> Outcome<f64> {
     let began = Instant::now();
-    load::flood(house.address(), house.token(), CLIENTS, MESSAGES, LANES, false).await?;
-    arrived(double, MESSAGES).await?;
-    let mut came = double.take();
+    load::flood(fixture.address(), fixture.token(), CLIENTS, MESSAGES, LANES, false).await?;
+    arrived(mock, MESSAGES).await?;
+    let mut came = mock.take();
     let last = came.iter().map(|(_, at)| *at).max().ok_or("nothing came")?;
     came.sort_unstable_by_key(|(number, _)| *number);
     came.dedup_by_key(|(number, _)| *number);
@@ -90,11 +91,11 @@ async fn many(house: &House, double: &Double) -> Outcome<f64> {
     Ok(MESSAGES as f64 / (last - began).as_secs_f64())
 }
 
-async fn arrived(double: &Double, messages: usize) -> Outcome<()> {
+async fn arrived(mock: &Mock, messages: usize) -> Outcome<()> {
     let began = Instant::now();
-    while double.count() < messages {
+    while mock.count() < messages {
         if began.elapsed() > PATIENCE {
-            return Err(format!("{} of {messages} messages came", double.count()).into());
+            return Err(format!("{} of {messages} messages came", mock.count()).into());
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

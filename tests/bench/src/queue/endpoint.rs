@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::{
     Outcome,
-    house::{self, Process},
+    fixture::{self, Process},
 };
 
 /// The hub's own bounds on a body.
@@ -31,8 +31,8 @@ const BODY: Duration = Duration::from_secs(20);
 
 /// An endpoint in a process of its own, and where it listens.
 pub(super) fn start() -> Outcome<(Process, SocketAddr)> {
-    let address = house::free_address()?;
-    let mut command: Command = house::this(&["--endpoint", &address.to_string()], None)?;
+    let address = fixture::free_address()?;
+    let mut command: Command = fixture::this(&["--endpoint", &address.to_string()], None)?;
     let process = Process::start(&mut command)?;
     while std::net::TcpStream::connect(address).is_err() {
         std::thread::sleep(Duration::from_millis(5));

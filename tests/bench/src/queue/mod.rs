@@ -12,16 +12,16 @@
 //! Where accepting is measured the platform reads its requests and answers none, one lane a client: what is accepted
 //! waits, as in a queue that is longer than what goes out. Nothing is taken out of the hub for that.
 //!
-//! - [`house`]: processes; [`double`]: the platform; [`load`]: the clients.
+//! - [`fixture`]: processes; [`mock`]: the platform; [`load`]: the clients.
 
 mod accept;
 mod bare;
 mod broadcast;
 mod deliver;
-mod double;
 mod endpoint;
-mod house;
+mod fixture;
 mod load;
+mod mock;
 
 use std::{
     error::Error,
@@ -142,12 +142,12 @@ fn accepts() -> Outcome<()> {
 
 /// What a hub holds in memory, and how soon it is ready.
 fn memory() -> Outcome<()> {
-    let mut house = house::House::build(None)?;
-    house.run()?;
+    let mut fixture = fixture::Fixture::build(None)?;
+    fixture.run()?;
     std::thread::sleep(Duration::from_secs(5));
-    let (before, idle) = (house.sleeps()?, house.resident()?);
+    let (before, idle) = (fixture.sleeps()?, fixture.resident()?);
     std::thread::sleep(Duration::from_secs(5));
-    let slept = house.sleeps()?.into_iter().map(|(thread, now)| now - before.get(&thread).unwrap_or(&0));
+    let slept = fixture.sleeps()?.into_iter().map(|(thread, now)| now - before.get(&thread).unwrap_or(&0));
     let wakes = slept.sum::<u64>() as f64 / 5.0;
     println!(
         "idle hub, embedded broker, all {} channels: {:.1} MB resident, {wakes:.1} wake-ups/s; budget {:.0} MB  {}",
@@ -156,17 +156,17 @@ fn memory() -> Outcome<()> {
         megabytes(IDLE),
         verdict(idle <= IDLE)
     );
-    house.stop()?;
-    start::fill(&house.data_dir(), LONG_QUEUE)?;
+    fixture.stop()?;
+    start::fill(&fixture.data_dir(), LONG_QUEUE)?;
     let mut times = vec![];
     let mut resident = 0;
     for _ in 0..ROUNDS {
         let began = Instant::now();
-        house.run()?;
+        fixture.run()?;
         times.push(began.elapsed());
         std::thread::sleep(Duration::from_secs(3));
-        resident = resident.max(house.resident()?);
-        house.stop()?;
+        resident = resident.max(fixture.resident()?);
+        fixture.stop()?;
     }
     let (ready, bound) = (median(times), idle + LONG_QUEUE_MEMORY + ROW_MEMORY * u64::from(LONG_QUEUE));
     println!(

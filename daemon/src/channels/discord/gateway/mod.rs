@@ -9,13 +9,13 @@
 //! - [`payload`]: what is said over it;
 //! - [`socket`]: the WebSocket beneath;
 //! - [`session`]: one connection, from its first word to its end;
-//! - [`pace`]: how much is sent;
+//! - [`limiter`]: how much is sent;
 //! - here: what an adapter sees of it, and what follows an end.
 
 #[cfg(test)]
-pub(in crate::channels) mod double;
-mod pace;
+pub(in crate::channels) mod mock;
 mod payload;
+mod rate_limiter;
 mod session;
 mod socket;
 #[cfg(test)]
@@ -43,7 +43,7 @@ use self::{
 };
 use super::client::Client;
 use crate::{
-    channels::{Failure, discord::forms::Interaction, house::House},
+    channels::{Failure, discord::forms::Interaction, hub_handle::HubHandle},
     random,
 };
 
@@ -213,14 +213,14 @@ impl Gateway {
     }
 
     /// Keeps the connection, until nothing would change any more.
-    pub(super) async fn keep(&self, client: &Client, house: &dyn House, presence: Option<Presence>) {
+    pub(super) async fn keep(&self, client: &Client, hub: &dyn HubHandle, presence: Option<Presence>) {
         let Some(orders) = self.ordered.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
         let (pressed, interactions) = mpsc::channel(WAITING);
         let line = Line::new(self, client, orders, pressed, presence);
         // What people do is answered beside the connection, which meanwhile must not miss a beat.
-        tokio::join!(self.connected(client, line), answer(interactions, client, house));
+        tokio::join!(self.connected(client, line), answer(interactions, client, hub));
     }
 
     async fn connected(&self, client: &Client, mut line: Line<'_>) {
@@ -321,12 +321,12 @@ impl Gateway {
 }
 
 /// Answers what people do, some of it at once.
-async fn answer(mut waiting: mpsc::Receiver<Interaction>, client: &Client, house: &dyn House) {
+async fn answer(mut waiting: mpsc::Receiver<Interaction>, client: &Client, hub: &dyn HubHandle) {
     let mut answers = FuturesUnordered::new();
     loop {
         tokio::select! {
             one = waiting.recv(), if answers.len() < AT_ONCE => match one {
-                Some(one) => answers.push(one.answer(client, house)),
+                Some(one) => answers.push(one.answer(client, hub)),
                 None => break,
             },
             Some(()) = answers.next() => {}

@@ -13,8 +13,8 @@ use tokio::{
 
 use super::{
     Gateway, Order, Presence, Standing, chance,
-    pace::Pace,
     payload::{self, Closed, Event, Session, closed, op},
+    rate_limiter::RateLimiter,
     socket::{COMING_BACK, Heard, LEAVING, Socket},
 };
 use crate::channels::{
@@ -60,7 +60,7 @@ pub(super) struct Line<'a> {
     session: Option<Session>,
     /// The bot's id.
     bot: String,
-    pace: Pace,
+    limiter: RateLimiter,
 }
 
 /// The clock of a connection.
@@ -79,8 +79,8 @@ impl<'a> Line<'a> {
         pressed: mpsc::Sender<Interaction>,
         presence: Option<Presence>,
     ) -> Self {
-        let (session, bot, pace) = (None, String::new(), Pace::default());
-        Self { gateway, client, orders, pressed, presence, unsure: false, session, bot, pace }
+        let (session, bot, limiter) = (None, String::new(), RateLimiter::default());
+        Self { gateway, client, orders, pressed, presence, unsure: false, session, bot, limiter }
     }
 
     /// What may be resumed.
@@ -166,7 +166,7 @@ impl<'a> Line<'a> {
                     self.send(socket, &again).await?;
                 }
             }
-            op::HEARTBEAT if self.pace.has_room(Instant::now()) => self.heartbeat(socket).await?,
+            op::HEARTBEAT if self.limiter.has_room(Instant::now()) => self.heartbeat(socket).await?,
             op::HEARTBEAT_ACK => {
                 (beat.heard, self.unsure) = (true, false);
             }
@@ -221,7 +221,7 @@ impl<'a> Line<'a> {
             let _ = done.send(Err(Failure::Retry(super::NOT_UP.into())));
             return Ok(());
         }
-        if let Err(after) = self.pace.change(Instant::now()) {
+        if let Err(after) = self.limiter.change(Instant::now()) {
             let why = "Discord lets a bot change its status five times within 20 seconds".into();
             let _ = done.send(Err(Failure::Wait { after, why }));
             return Ok(());
@@ -244,7 +244,7 @@ impl<'a> Line<'a> {
     }
 
     async fn send(&mut self, socket: &mut Socket, event: &serde_json::Value) -> Result<(), End> {
-        self.pace.sent(Instant::now());
+        self.limiter.sent(Instant::now());
         socket.send(event).await.map_err(|why| End::Broken(self.client.http.words(&why)))
     }
 

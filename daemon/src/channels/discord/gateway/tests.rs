@@ -1,8 +1,8 @@
 //! Dialogues with a Gateway that follows a script.
 
 use super::{
-    double::{
-        BOT, Double,
+    mock::{
+        BOT, Mock,
         Step::{self, *},
     },
     *,
@@ -10,9 +10,9 @@ use super::{
 use crate::{
     channels::{
         PartKey,
-        discord::wire::Wire,
-        house::Unavailable,
-        http::{base::Base, double::http},
+        discord::request::StoredRequest,
+        http::{base::Base, mock::http},
+        hub_handle::Unavailable,
         sample::key,
     },
     message::{
@@ -39,21 +39,21 @@ const QUICK: Tempo = Tempo {
 
 /// An account's connection to a double.
 struct Home {
-    double: Double,
+    mock: Mock,
     gateway: Arc<Gateway>,
-    desk: Arc<Desk>,
+    hub: Arc<HubMock>,
     kept: tokio::task::JoinHandle<()>,
 }
 
 /// A hub with one message, and what is told to it.
 #[derive(Default)]
-struct Desk {
+struct HubMock {
     request: Option<Value>,
     entries: Mutex<Vec<(String, Entry)>>,
 }
 
 #[async_trait::async_trait]
-impl House for Desk {
+impl HubHandle for HubMock {
     async fn newest(&self, _action: Action) -> Option<Value> {
         None
     }
@@ -92,18 +92,18 @@ fn presence(status: Status, text: &str) -> Presence {
 
 impl Home {
     fn start(script: &[&'static [Step]]) -> Self {
-        Self::at(Double::start(TOKEN, script), None)
+        Self::at(Mock::start(TOKEN, script), None)
     }
 
-    fn at(double: Double, last: Option<Presence>) -> Self {
-        Self::with(double, last, Desk::default())
+    fn at(mock: Mock, last: Option<Presence>) -> Self {
+        Self::with(mock, last, HubMock::default())
     }
 
-    fn with(double: Double, last: Option<Presence>, desk: Desk) -> Self {
-        let (gateway, desk) = (Arc::new(Gateway::new("home", QUICK)), Arc::new(desk));
-        let (keeper, house, client) = (gateway.clone(), desk.clone(), client(double.port));
-        let kept = tokio::spawn(async move { keeper.keep(&client, house.as_ref(), last).await });
-        Self { double, gateway, desk, kept }
+    fn with(mock: Mock, last: Option<Presence>, hub: HubMock) -> Self {
+        let (gateway, hub) = (Arc::new(Gateway::new("home", QUICK)), Arc::new(hub));
+        let (keeper, handle, client) = (gateway.clone(), hub.clone(), client(mock.port));
+        let kept = tokio::spawn(async move { keeper.keep(&client, handle.as_ref(), last).await });
+        Self { mock, gateway, hub, kept }
     }
 
     /// Waits until it stands so.
@@ -116,24 +116,24 @@ impl Home {
     }
 
     fn no_faults(&self) {
-        assert_eq!(self.double.faults(), Vec::<String>::new());
+        assert_eq!(self.mock.faults(), Vec::<String>::new());
     }
 }
 
 #[tokio::test]
 async fn who_stops_ends_the_session_and_waits_for_nothing_where_none_is_open() {
-    let house = Home::start(&[&[Hello(SELDOM), Ready, Stay]]);
-    house.stands(|standing| matches!(standing, Standing::Up(_))).await;
-    timeout(Duration::from_secs(1), house.gateway.leave()).await.unwrap();
-    house.stands(|standing| *standing == Standing::Away("the hub stops".into())).await;
+    let handle = Home::start(&[&[Hello(SELDOM), Ready, Stay]]);
+    handle.stands(|standing| matches!(standing, Standing::Up(_))).await;
+    timeout(Duration::from_secs(1), handle.gateway.leave()).await.unwrap();
+    handle.stands(|standing| *standing == Standing::Away("the hub stops".into())).await;
     let told = timeout(Duration::from_secs(20), async {
-        while house.double.faults().is_empty() {
+        while handle.mock.faults().is_empty() {
             sleep(Duration::from_millis(2)).await;
         }
     });
     told.await.expect("the double is told");
     // Of somebody who comes back it would be one.
-    assert_eq!(house.double.faults(), ["the session was ended and not only the connection"]);
+    assert_eq!(handle.mock.faults(), ["the session was ended and not only the connection"]);
 
     let idle = Gateway::new("home", QUICK);
     timeout(Duration::from_millis(100), idle.leave()).await.unwrap();
@@ -141,20 +141,20 @@ async fn who_stops_ends_the_session_and_waits_for_nothing_where_none_is_open() {
 
 #[tokio::test]
 async fn a_status_is_set_over_the_connection_and_heartbeats_keep_it() {
-    let house = Home::start(&[&[Hello(OFTEN), Ready, Beat, Stay]]);
-    let set = house.gateway.set(presence(Status::Dnd, "In the garden")).await;
+    let handle = Home::start(&[&[Hello(OFTEN), Ready, Beat, Stay]]);
+    let set = handle.gateway.set(presence(Status::Dnd, "In the garden")).await;
     assert_eq!(set.unwrap(), BOT);
-    house.double.until(3, 1).await;
-    let heard = &house.double.heard(3)[0];
+    handle.mock.until(3, 1).await;
+    let heard = &handle.mock.heard(3)[0];
     assert_eq!(
         (&heard["status"], &heard["activities"][0]["state"]),
         (&json!("dnd"), &json!("In the garden"))
     );
-    assert_eq!(house.gateway.trouble(), None);
+    assert_eq!(handle.gateway.trouble(), None);
     // One was asked for.
-    house.double.until(1, 4).await;
-    assert_eq!(house.double.heard(2).len(), 1);
-    house.no_faults();
+    handle.mock.until(1, 4).await;
+    assert_eq!(handle.mock.heard(2).len(), 1);
+    handle.no_faults();
 }
 
 #[tokio::test]
@@ -172,12 +172,12 @@ async fn a_session_that_breaks_in_any_way_goes_on_where_it_was() {
         &[Hello(OFTEN), Ready, Deaf],
         &[Hello(SELDOM), Ready, Invalid(true)],
     ] {
-        let house = Home::start(&[before, AFTER]);
-        house.double.until(6, 1).await;
-        house.stands(|standing| matches!(standing, Standing::Up(_))).await;
-        assert_eq!(house.double.heard(2).len(), 1, "{before:?}");
-        assert_eq!(house.gateway.set(presence(Status::Online, "Back")).await.unwrap(), BOT);
-        house.no_faults();
+        let handle = Home::start(&[before, AFTER]);
+        handle.mock.until(6, 1).await;
+        handle.stands(|standing| matches!(standing, Standing::Up(_))).await;
+        assert_eq!(handle.mock.heard(2).len(), 1, "{before:?}");
+        assert_eq!(handle.gateway.set(presence(Status::Online, "Back")).await.unwrap(), BOT);
+        handle.no_faults();
     }
 }
 
@@ -187,17 +187,17 @@ const MAX_READ: usize = 1024 * 1024;
 async fn a_status_that_went_into_a_breaking_line_is_set_again_and_no_other_is() {
     let home = Home::start(&[&[Hello(SELDOM), Ready, Shows, HangUp], &[Hello(SELDOM), Resumed, Shows, Stay]]);
     home.gateway.set(presence(Status::Dnd, "Busy")).await.unwrap();
-    home.double.until(3, 2).await;
-    assert_eq!(home.double.heard(3)[0], home.double.heard(3)[1]);
+    home.mock.until(3, 2).await;
+    assert_eq!(home.mock.heard(3)[0], home.mock.heard(3)[1]);
     home.no_faults();
     // One after which a heartbeat was answered is there.
     let home =
         Home::start(&[&[Hello(OFTEN), Ready, Shows, Beat, Beat, HangUp], &[Hello(SELDOM), Resumed, Stay]]);
     home.gateway.set(presence(Status::Dnd, "Busy")).await.unwrap();
-    home.double.until(6, 1).await;
+    home.mock.until(6, 1).await;
     home.stands(|standing| matches!(standing, Standing::Up(_))).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(home.double.heard(3).len(), 1);
+    assert_eq!(home.mock.heard(3).len(), 1);
 }
 
 #[tokio::test]
@@ -208,35 +208,35 @@ async fn a_new_session_begins_with_the_status_that_was_set_last() {
             Close(_) => &[&[Hello(SELDOM), Ready, Shows, Close(4007)], &[Hello(SELDOM), Ready, Stay]],
             _ => &[&[Hello(SELDOM), Ready, Shows, Invalid(false)], &[Hello(SELDOM), Ready, Stay]],
         };
-        let house = Home::start(script);
-        house.gateway.set(presence(Status::Idle, "Away")).await.unwrap();
-        house.double.until(2, 2).await;
-        let [first, second] = house.double.heard(2).try_into().unwrap();
+        let handle = Home::start(script);
+        handle.gateway.set(presence(Status::Idle, "Away")).await.unwrap();
+        handle.mock.until(2, 2).await;
+        let [first, second] = handle.mock.heard(2).try_into().unwrap();
         assert_eq!(first.get("presence"), None, "{end:?}");
         assert_eq!(second["presence"]["activities"][0]["state"], "Away", "{end:?}");
         assert_eq!(second["presence"]["status"], "idle");
-        assert_eq!(house.double.heard(6).len(), 0, "{end:?}");
-        house.no_faults();
+        assert_eq!(handle.mock.heard(6).len(), 0, "{end:?}");
+        handle.no_faults();
     }
     // One that was set before the hub was started.
-    let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, Stay]]);
-    let house = Home::at(double, Some(presence(Status::Dnd, "Since yesterday")));
-    house.double.until(2, 1).await;
-    assert_eq!(house.double.heard(2)[0]["presence"]["activities"][0]["state"], "Since yesterday");
+    let mock = Mock::start(TOKEN, &[&[Hello(SELDOM), Ready, Stay]]);
+    let handle = Home::at(mock, Some(presence(Status::Dnd, "Since yesterday")));
+    handle.mock.until(2, 1).await;
+    assert_eq!(handle.mock.heard(2)[0]["presence"]["activities"][0]["state"], "Since yesterday");
 }
 
 #[tokio::test]
 async fn a_way_back_that_is_closed_leads_to_a_new_session() {
     // The second connection says something else than hello.
-    let house = Home::start(&[
+    let handle = Home::start(&[
         &[Hello(SELDOM), Ready, HangUp],
         &[Hello(SELDOM), Invalid(false)],
         &[Hello(SELDOM), Ready, Stay],
     ]);
-    house.double.until(2, 2).await;
-    house.stands(|standing| matches!(standing, Standing::Up(_))).await;
-    assert_eq!(house.double.heard(6).len(), 1);
-    house.no_faults();
+    handle.mock.until(2, 2).await;
+    handle.stands(|standing| matches!(standing, Standing::Up(_))).await;
+    assert_eq!(handle.mock.heard(6).len(), 1);
+    handle.no_faults();
 }
 
 #[tokio::test]
@@ -248,69 +248,69 @@ async fn what_never_changes_by_itself_ends_it_and_is_said() {
         (&[Hello(SELDOM), Refuse(4013)], "4013"),
         (&[Hello(SELDOM), Refuse(4014)], "intents"),
     ] {
-        let mut house = Home::start(&[script, &[Hello(SELDOM), Ready, Stay]]);
-        house.stands(|standing| matches!(standing, Standing::Refused(_))).await;
-        timeout(Duration::from_secs(5), &mut house.kept).await.expect("it gives up").unwrap();
-        let why = house.gateway.trouble().unwrap();
+        let mut handle = Home::start(&[script, &[Hello(SELDOM), Ready, Stay]]);
+        handle.stands(|standing| matches!(standing, Standing::Refused(_))).await;
+        timeout(Duration::from_secs(5), &mut handle.kept).await.expect("it gives up").unwrap();
+        let why = handle.gateway.trouble().unwrap();
         assert!(why.contains(words) && why.contains("no status can be set"), "{why}");
-        assert!(house.gateway.without_forms().unwrap().contains(words));
-        let failure = house.gateway.set(presence(Status::Online, "Here")).await.unwrap_err();
+        assert!(handle.gateway.without_forms().unwrap().contains(words));
+        let failure = handle.gateway.set(presence(Status::Online, "Here")).await.unwrap_err();
         assert!(matches!(&failure, Failure::Permanent(said) if why.contains(said.as_str())), "{failure:?}");
-        assert_eq!(house.double.heard(2).len(), 1);
+        assert_eq!(handle.mock.heard(2).len(), 1);
     }
 }
 
 #[tokio::test]
 async fn a_refused_token_is_said_and_tried_again_by_and_by() {
-    let house = Home::start(&[&[Hello(SELDOM), Refuse(4004)], &[Hello(SELDOM), Ready, Stay]]);
-    let Standing::Refused(why) = house.stands(|standing| matches!(standing, Standing::Refused(_))).await
+    let handle = Home::start(&[&[Hello(SELDOM), Refuse(4004)], &[Hello(SELDOM), Ready, Stay]]);
+    let Standing::Refused(why) = handle.stands(|standing| matches!(standing, Standing::Refused(_))).await
     else {
         unreachable!()
     };
     assert!(why.contains("bot token rejected") && why.contains("4004"), "{why}");
-    house.stands(|standing| matches!(standing, Standing::Up(_))).await;
+    handle.stands(|standing| matches!(standing, Standing::Up(_))).await;
     // Where it is refused already when it asks for the way, no session is begun.
-    let house = Home::at(Double::start("another", &[&[Hello(SELDOM), Ready, Stay]]), None);
-    let Standing::Refused(why) = house.stands(|standing| matches!(standing, Standing::Refused(_))).await
+    let handle = Home::at(Mock::start("another", &[&[Hello(SELDOM), Ready, Stay]]), None);
+    let Standing::Refused(why) = handle.stands(|standing| matches!(standing, Standing::Refused(_))).await
     else {
         unreachable!()
     };
     assert!(why.contains("bot token rejected"), "{why}");
-    assert!(house.double.heard(2).is_empty());
+    assert!(handle.mock.heard(2).is_empty());
 }
 
 #[tokio::test]
 async fn the_sixth_status_within_twenty_seconds_waits() {
-    let house = Home::start(&[&[Hello(SELDOM), Ready, Stay]]);
+    let handle = Home::start(&[&[Hello(SELDOM), Ready, Stay]]);
     for n in 0..5 {
-        house.gateway.set(presence(Status::Online, &n.to_string())).await.unwrap();
+        handle.gateway.set(presence(Status::Online, &n.to_string())).await.unwrap();
     }
-    let failure = house.gateway.set(presence(Status::Online, "5")).await.unwrap_err();
+    let failure = handle.gateway.set(presence(Status::Online, "5")).await.unwrap_err();
     let Failure::Wait { after, .. } = failure else { panic!("{failure:?}") };
     assert!(after > Duration::from_secs(10) && after <= Duration::from_secs(20), "{after:?}");
-    house.double.until(3, 5).await;
-    assert_eq!(house.double.heard(3).len(), 5);
+    handle.mock.until(3, 5).await;
+    assert_eq!(handle.mock.heard(3).len(), 5);
 }
 
 #[tokio::test]
 async fn no_session_begins_where_discord_lets_none_begin() {
-    let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, Stay]]);
-    double.has_left(0);
-    let house = Home::at(double, None);
+    let mock = Mock::start(TOKEN, &[&[Hello(SELDOM), Ready, Stay]]);
+    mock.has_left(0);
+    let handle = Home::at(mock, None);
     let away = |standing: &Standing| matches!(standing, Standing::Away(why) if why.contains("sessions"));
-    house.stands(away).await;
+    handle.stands(away).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(house.double.requests().len(), 1, "it is not asked again before its time");
-    assert!(house.double.heard(2).is_empty());
-    assert!(house.gateway.trouble().unwrap().contains("not open"));
+    assert_eq!(handle.mock.requests().len(), 1, "it is not asked again before its time");
+    assert!(handle.mock.heard(2).is_empty());
+    assert!(handle.gateway.trouble().unwrap().contains("not open"));
 }
 
 #[tokio::test]
 async fn who_says_no_hello_or_opens_no_websocket_is_left() {
     for before in [&[Raw("{\"op\": 0}")] as &'static [Step], &[Close(4000)], &[HangUp]] {
-        let house = Home::start(&[before, &[Hello(SELDOM), Ready, Stay]]);
-        house.stands(|standing| matches!(standing, Standing::Up(_))).await;
-        house.no_faults();
+        let handle = Home::start(&[before, &[Hello(SELDOM), Ready, Stay]]);
+        handle.stands(|standing| matches!(standing, Standing::Up(_))).await;
+        handle.no_faults();
     }
 }
 
@@ -352,9 +352,9 @@ async fn the_double_forbids_what_discord_forbids() {
         (vec![], 4009),
     ] {
         let script: &[&'static [Step]] = &[&[Hello(50), Stay]];
-        let double = Double::start(TOKEN, script);
-        let address = format!("ws://127.0.0.1:{}", double.port);
-        let mut socket = Socket::open(&client(double.port), &address).await.unwrap();
+        let mock = Mock::start(TOKEN, script);
+        let address = format!("ws://127.0.0.1:{}", mock.port);
+        let mut socket = Socket::open(&client(mock.port), &address).await.unwrap();
         for event in &events {
             socket.send(event).await.unwrap();
         }
@@ -368,6 +368,6 @@ async fn the_double_forbids_what_discord_forbids() {
             }
         };
         assert_eq!(timeout(Duration::from_secs(20), closed).await.unwrap(), code, "{events:?}");
-        assert_eq!(double.faults().len(), 1, "{events:?}");
+        assert_eq!(mock.faults().len(), 1, "{events:?}");
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn verdict(reader: &Reader, path: &str, answer: &Answer) -> Verdict {
         500 => Verdict::Unknown(said),
         400 if EITHER_SIDE.iter().any(says) => Verdict::Unknown(said),
         404 => Verdict::Permanent(format!("{said}; check evolution_url and instance")),
-        _ => reader.judge(answer, &words, Scope::Account),
+        _ => reader.classify(answer, &words, Scope::Account),
     }
 }
 

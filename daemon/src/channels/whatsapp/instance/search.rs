@@ -20,10 +20,10 @@ impl Instance {
     /// The id of the message that it became; none where it is not seen.
     pub(in crate::channels::whatsapp) async fn find(
         &self,
-        wire: &Value,
+        request: &Value,
         left: i64,
     ) -> Result<Option<String>, Failure> {
-        let (to, text) = (wire["body"]["number"].as_str(), wire["body"]["text"].as_str());
+        let (to, text) = (request["body"]["number"].as_str(), request["body"]["text"].as_str());
         let to = self.chat(&jid(to.unwrap_or_default())).await.map_err(Failure::harmless)?;
         let (text, since) = (text.unwrap_or_default(), since(left).as_second());
         let patience = self.history.patience();
@@ -53,7 +53,7 @@ impl Instance {
         let request = self.request(Method::POST, path).json(&query);
         let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
-            return Err(self.judge(path, &answer).harmless());
+            return Err(self.classify(path, &answer).harmless());
         }
         let records = answer.body["messages"]["records"].as_array().map_or(&[][..], Vec::as_slice);
         // Whatever it makes of the question, another message is not this one.
@@ -106,7 +106,7 @@ impl Instance {
                 }
             })?;
         if !answer.status.is_success() {
-            return Err(self.judge(path, &answer).harmless());
+            return Err(self.classify(path, &answer).harmless());
         }
         match answer.body.pointer_mut("/messages/records").map(Value::take) {
             Some(Value::Array(records)) => Ok(records),

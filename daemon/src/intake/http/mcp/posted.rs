@@ -16,7 +16,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::super::{Door, problem};
+use super::super::{Endpoint, problem};
 use crate::{
     intake::{mcp::invalid, tool},
     message::refusal::Refusal,
@@ -26,12 +26,12 @@ use crate::{
 pub(super) type Refused = (Refusal, Box<Response>);
 
 /// The request with its body read, if that is a message of the protocol, or if it is the library's to refuse.
-pub(super) async fn read(door: &Door, request: Request) -> Result<Request, Refused> {
+pub(super) async fn read(endpoint: &Endpoint, request: Request) -> Result<Request, Refused> {
     if !is_json(&request) {
         return Ok(request);
     }
     let (head, body) = request.into_parts();
-    let bytes = door.bytes(body).await.map_err(|refusal| {
+    let bytes = endpoint.bytes(body).await.map_err(|refusal| {
         let answer = Box::new(problem::response(&refusal));
         (refusal, answer)
     })?;

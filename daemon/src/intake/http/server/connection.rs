@@ -171,7 +171,8 @@ impl Standing {
         routes: TowerToHyperService<axum::Router>,
     ) -> Response<Answer> {
         self.is_asked(true);
-        let caller = self.shared.door.caller(request.headers()).await.ok().map(|caller| caller.to_string());
+        let caller =
+            self.shared.endpoint.caller(request.headers()).await.ok().map(|caller| caller.to_string());
         if caller.is_none() {
             self.is_asked(false);
         }

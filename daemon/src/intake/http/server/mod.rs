@@ -22,7 +22,7 @@ use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::sleep};
 
 pub(super) use self::body::{OverBudget, Unread, read};
 use self::{bytes::Bytes, seats::Seats};
-use super::Door;
+use super::Endpoint;
 use crate::connections::{load::Load, pending::Pending};
 
 /// After an error of the listening socket, such as no descriptor.
@@ -50,7 +50,7 @@ impl Bounds {
 
 /// What connections share.
 struct Shared {
-    door: Door,
+    endpoint: Endpoint,
     routes: Router,
     pending: Pending,
     seats: Seats,
@@ -59,15 +59,20 @@ struct Shared {
 }
 
 /// Serves until `stop` says so or its sender is gone, then lets the requests end that are being handled.
-pub async fn serve(listener: TcpListener, door: Door, bounds: Bounds, mut stop: watch::Receiver<bool>) {
-    let load = door.load().clone();
+pub async fn serve(
+    listener: TcpListener,
+    endpoint: Endpoint,
+    bounds: Bounds,
+    mut stop: watch::Receiver<bool>,
+) {
+    let load = endpoint.load().clone();
     let shared = Arc::new(Shared {
-        routes: door.clone().routes(),
+        routes: endpoint.clone().routes(),
         pending: Pending::new(bounds.pending),
         seats: Seats::new(bounds.seats, bounds.per_caller),
-        bytes: Bytes::new(door.0.max_body),
+        bytes: Bytes::new(endpoint.0.max_body),
         load: load.clone(),
-        door,
+        endpoint,
     });
     let mut connections = JoinSet::new();
     loop {

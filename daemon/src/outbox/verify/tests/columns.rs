@@ -26,7 +26,7 @@ const UNSEEN_UNDER_WAY: [(&str, &str, &str); 14] = [
 const MOVES: &str = "it moves with a clock that is set";
 const PROGRESS: &str = "how far a part has come is written down before and after each request, without a row";
 
-impl House {
+impl Fixture {
     /// One more message: nobody knew whether its second part arrived, an operator has said that it did, and it was sent.
     async fn settled(&mut self) -> i64 {
         let seq = self.accept("settled").await;
@@ -85,14 +85,14 @@ const TABLES: [(&str, &str); 2] = [("messages", "seq"), ("parts", "message")];
 
 #[tokio::test]
 async fn of_a_message_that_has_ended_no_column_is_altered_unseen() {
-    let mut house = House::new().await;
-    let seq = house.settled().await;
-    assert_eq!(house.altered("UPDATE messages SET seq = seq").await, [], "untouched");
+    let mut fixture = Fixture::new().await;
+    let seq = fixture.settled().await;
+    assert_eq!(fixture.altered("UPDATE messages SET seq = seq").await, [], "untouched");
     for (table, key) in TABLES {
-        for (column, alter) in house.columns(table).await {
+        for (column, alter) in fixture.columns(table).await {
             for of in [1, seq] {
                 let sql = format!("{alter} WHERE {key} = {of}");
-                assert_ne!(house.altered(&sql).await, [], "unseen: {sql}");
+                assert_ne!(fixture.altered(&sql).await, [], "unseen: {sql}");
             }
             // What was there is not to be taken away either.
             let none =
@@ -106,8 +106,8 @@ async fn of_a_message_that_has_ended_no_column_is_altered_unseen() {
                         && !db.prepare(not_null)?.exists([of, named.as_str()])?,
                 )
             };
-            if house.outbox.store().read(read).await.unwrap() {
-                assert_ne!(house.altered(&none).await, [], "unseen: {none}");
+            if fixture.outbox.store().read(read).await.unwrap() {
+                assert_ne!(fixture.altered(&none).await, [], "unseen: {none}");
             }
         }
     }
@@ -115,11 +115,11 @@ async fn of_a_message_that_has_ended_no_column_is_altered_unseen() {
 
 #[tokio::test]
 async fn of_a_message_under_way_only_what_changes_without_a_row_is_altered_unseen() {
-    let house = House::new().await;
+    let fixture = Fixture::new().await;
     for (table, key) in TABLES {
-        for (column, alter) in house.columns(table).await {
+        for (column, alter) in fixture.columns(table).await {
             let sql = format!("{alter} WHERE {key} = 2");
-            let seen = !house.altered(&sql).await.is_empty();
+            let seen = !fixture.altered(&sql).await.is_empty();
             let excepted = UNSEEN_UNDER_WAY
                 .iter()
                 .any(|&(of, name, why)| of == table && name == column && !why.is_empty());
@@ -130,11 +130,11 @@ async fn of_a_message_under_way_only_what_changes_without_a_row_is_altered_unsee
 
 #[tokio::test]
 async fn what_was_altered_in_an_end_is_named() {
-    let mut house = House::new().await;
-    let seq = house.settled().await;
-    let (id, refused) = (house.ids[4].clone(), house.ids[2].clone());
-    let (sent, settled) = (house.row(4, "message.sent").await, house.row(4, "part.settled").await);
-    let failed = house.row(2, "message.failed").await;
+    let mut fixture = Fixture::new().await;
+    let seq = fixture.settled().await;
+    let (id, refused) = (fixture.ids[4].clone(), fixture.ids[2].clone());
+    let (sent, settled) = (fixture.row(4, "message.sent").await, fixture.row(4, "part.settled").await);
+    let failed = fixture.row(2, "message.failed").await;
     let history = |row| Fault::History { message: id.clone(), row };
     let delivery = || Fault::Delivery { message: id.clone(), row: sent };
     let why = || Fault::Why { message: refused.clone(), row: failed };
@@ -154,26 +154,27 @@ async fn what_was_altered_in_an_end_is_named() {
             Fault::Outcome { message: id.clone(), row: sent },
         ),
     ] {
-        assert_eq!(house.altered(&sql).await, [fault], "{sql}");
+        assert_eq!(fixture.altered(&sql).await, [fault], "{sql}");
     }
 }
 
 #[tokio::test]
 async fn a_part_of_which_an_operator_says_something_at_an_end_that_stays_is_hashed_anew() {
-    let mut house = House::new().await;
-    let seq = house.accept("two uncertain").await;
-    house.outbox.change(seq, move |tx| transition::store_parts(tx, seq, &parts("two"))).await.unwrap();
-    house.change(seq, &[Event::Allow, Event::Take]).await;
+    let mut fixture = Fixture::new().await;
+    let seq = fixture.accept("two uncertain").await;
+    fixture.outbox.change(seq, move |tx| transition::store_parts(tx, seq, &parts("two"))).await.unwrap();
+    fixture.change(seq, &[Event::Allow, Event::Take]).await;
     let lost = move |tx: &rusqlite::Transaction<'_>| {
         (0..2).try_for_each(|index| transition::settle_part(tx, seq, index, PartState::Unknown, None, None))
     };
-    house.outbox.change(seq, lost).await.unwrap();
-    house.change(seq, &[Event::Lose]).await;
+    fixture.outbox.change(seq, lost).await.unwrap();
+    fixture.change(seq, &[Event::Lose]).await;
     let (reason, by) = ("Ann has not seen it".to_owned(), "operator:operator".to_owned());
     let outcome = Outcome { part: Some(1), arrived: false, reason, by };
-    house.outbox.change(seq, move |tx| outcome::settle(tx, seq, &outcome)).await.unwrap().unwrap();
-    assert_eq!(house.report().await.faults, []);
-    let row = house.row(4, "part.settled").await;
-    let faults = house.altered(&format!("UPDATE parts SET state = 'confirmed' WHERE message = {seq}")).await;
-    assert_eq!(faults, [Fault::Outcome { message: house.ids[4].clone(), row }]);
+    fixture.outbox.change(seq, move |tx| outcome::settle(tx, seq, &outcome)).await.unwrap().unwrap();
+    assert_eq!(fixture.report().await.faults, []);
+    let row = fixture.row(4, "part.settled").await;
+    let faults =
+        fixture.altered(&format!("UPDATE parts SET state = 'confirmed' WHERE message = {seq}")).await;
+    assert_eq!(faults, [Fault::Outcome { message: fixture.ids[4].clone(), row }]);
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// A stored request with a form.
 fn with_a_form() -> Value {
-    let wire = json!({
+    let request = json!({
         "to": "42",
         "request": {"do": "message", "body": {}},
         "forms": [{"title": "Report", "fields": [
@@ -12,8 +12,8 @@ fn with_a_form() -> Value {
             {"name": "when", "label": "When?", "required": false, "placeholder": "today", "value": "now"},
         ]}],
     });
-    assert!(Wire::read(&wire).is_ok());
-    wire
+    assert!(StoredRequest::read(&request).is_ok());
+    request
 }
 
 /// The part's key is that of the sample.
@@ -52,7 +52,7 @@ const NAMELESS: Step = Dispatch(
 /// What was answered, once there are so many answers.
 async fn answered(home: &Home, count: usize) -> Vec<Value> {
     let answers = || {
-        let requests = home.double.requests().into_iter();
+        let requests = home.mock.requests().into_iter();
         let answers = requests.filter(|(line, _)| line.starts_with("POST /api/v10/interactions/7"));
         answers.map(|(_, body)| body).collect::<Vec<_>>()
     };
@@ -61,14 +61,14 @@ async fn answered(home: &Home, count: usize) -> Vec<Value> {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    timeout(Duration::from_secs(20), all).await.unwrap_or_else(|_| panic!("{:?}", home.double.requests()));
+    timeout(Duration::from_secs(20), all).await.unwrap_or_else(|_| panic!("{:?}", home.mock.requests()));
     answers()
 }
 
 #[tokio::test]
 async fn a_press_opens_the_form_and_what_is_entered_is_written_down_before_it_is_taken() {
-    let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, FOREIGN, ODD, NAMELESS, PRESSED, Stay]]);
-    let home = Home::with(double, None, Desk { request: Some(with_a_form()), ..Desk::default() });
+    let mock = Mock::start(TOKEN, &[&[Hello(SELDOM), Ready, FOREIGN, ODD, NAMELESS, PRESSED, Stay]]);
+    let home = Home::with(mock, None, HubMock { request: Some(with_a_form()), ..HubMock::default() });
     let opened = answered(&home, 1).await;
     assert_eq!(
         opened,
@@ -85,20 +85,20 @@ async fn a_press_opens_the_form_and_what_is_entered_is_written_down_before_it_is
         }})]
     );
     assert_eq!(
-        home.double.requests().last().unwrap().0,
+        home.mock.requests().last().unwrap().0,
         "POST /api/v10/interactions/7001/aW50ZXI.hush/callback"
     );
-    assert!(home.desk.entries.lock().unwrap().is_empty());
+    assert!(home.hub.entries.lock().unwrap().is_empty());
     home.no_faults();
 
     // The same event may come twice, and somebody else may be one too many.
-    let double = Double::start(
+    let mock = Mock::start(
         TOKEN,
         &[&[Hello(SELDOM), Ready, FILLED_IN, Reconnect], &[Hello(SELDOM), Resumed, FILLED_IN, Stay]],
     );
-    let home = Home::with(double, None, Desk { request: Some(with_a_form()), ..Desk::default() });
+    let home = Home::with(mock, None, HubMock { request: Some(with_a_form()), ..HubMock::default() });
     assert_eq!(answered(&home, 2).await, [json!({"type": 6}), json!({"type": 6})]);
-    let entries = home.desk.entries.lock().unwrap().clone();
+    let entries = home.hub.entries.lock().unwrap().clone();
     let [(id, entry)] = entries.as_slice() else { panic!("{entries:?}") };
     assert_eq!((id.as_str(), entry.by.as_str(), entry.name.as_str()), ("7002", "99", "ann"));
     assert_eq!((entry.form.as_str(), entry.message.as_deref()), ("Report", Some("1001")));
@@ -109,22 +109,22 @@ async fn a_press_opens_the_form_and_what_is_entered_is_written_down_before_it_is
 
 #[tokio::test]
 async fn who_comes_too_late_or_as_one_too_many_is_told_and_nobody_else_sees_it() {
-    let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, PRESSED, FILLED_IN, Stay]]);
-    let home = Home::at(double, None);
+    let mock = Mock::start(TOKEN, &[&[Hello(SELDOM), Ready, PRESSED, FILLED_IN, Stay]]);
+    let home = Home::at(mock, None);
     for answer in answered(&home, 2).await {
         let expected =
             json!({"content": "This form has expired.", "flags": 64, "allowed_mentions": {"parse": []}});
         assert_eq!((&answer["type"], &answer["data"]), (&json!(4), &expected));
     }
-    let double = Double::start(TOKEN, &[&[Hello(SELDOM), Ready, FILLED_IN, Stay]]);
-    let home = Home::with(double, None, Desk { request: Some(with_a_form()), ..Desk::default() });
+    let mock = Mock::start(TOKEN, &[&[Hello(SELDOM), Ready, FILLED_IN, Stay]]);
+    let home = Home::with(mock, None, HubMock { request: Some(with_a_form()), ..HubMock::default() });
     answered(&home, 1).await;
-    let before = home.desk.entries.lock().unwrap().clone();
+    let before = home.hub.entries.lock().unwrap().clone();
     for (entries, words) in
         [(before.clone(), "no more answers"), ([before.clone(), before].concat(), "could not")]
     {
-        let desk = Desk { request: Some(with_a_form()), entries: Mutex::new(entries) };
-        let home = Home::with(Double::start(TOKEN, &[&[Hello(SELDOM), Ready, ANOTHER, Stay]]), None, desk);
+        let hub = HubMock { request: Some(with_a_form()), entries: Mutex::new(entries) };
+        let home = Home::with(Mock::start(TOKEN, &[&[Hello(SELDOM), Ready, ANOTHER, Stay]]), None, hub);
         let answer = &answered(&home, 1).await[0];
         assert!(answer["data"]["content"].as_str().unwrap().contains(words), "{answer}");
         assert_eq!((&answer["type"], &answer["data"]["flags"]), (&json!(4), &json!(64)));

@@ -1,0 +1,180 @@
+//! Which channel an address means, and what Discord knows of it.
+//!
+//! These are questions, asked before anything leaves: one whose answer was lost is asked again and never makes a message's
+//! fate unknown. Opening a conversation with a person is one too: it shows nobody anything, and the second time it answers
+//! with the same channel (<https://docs.discord.com/developers/resources/user#create-dm>). What is remembered never changes
+//! in a channel's life.
+//!
+//! Every conversation has one identity, for the allowlist's sake: a thread is reached by its channel and its own id, a person
+//! by `@` and theirs. A conversation's own id is brought to its person's before it is judged; what was not is not sent.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{
+    client::{Client, id},
+    request::StoredRequest,
+};
+use crate::channels::{
+    Failure,
+    identity::{Identity, Unidentified},
+};
+
+/// How many channels are remembered at most; then it begins anew.
+const MOST: usize = 2048;
+
+/// What kinds of channels there are that matter here
+/// (<https://docs.discord.com/developers/resources/channel#channel-object-channel-types>).
+pub(super) mod kind {
+    pub(in super::super) const DM: u64 = 1;
+    pub(in super::super) const ANNOUNCEMENT: u64 = 5;
+    pub(in super::super) const ANNOUNCEMENT_THREAD: u64 = 10;
+    pub(in super::super) const PUBLIC_THREAD: u64 = 11;
+    pub(in super::super) const FORUM: u64 = 15;
+    pub(in super::super) const MEDIA: u64 = 16;
+}
+
+/// What Discord says of a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) kind: u64,
+    /// The server that it belongs to.
+    pub(super) guild: Option<String>,
+    /// The channel that it is a thread of.
+    pub(super) parent: Option<String>,
+    /// With whom it is a conversation.
+    pub(super) person: Option<String>,
+}
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    channels: Mutex<HashMap<String, Place>>,
+    /// Each person's channel.
+    people: Mutex<HashMap<String, String>>,
+    /// How large a file each server takes, and when it said so.
+    pub(super) largest: Mutex<HashMap<String, (u64, Instant)>>,
+}
+
+impl Places {
+    /// The server of an address, if it was looked up before.
+    pub(super) fn known_guild(&self, to: &str) -> Option<String> {
+        lock(&self.channels).get(to)?.guild.clone()
+    }
+}
+
+impl Client {
+    /// The channel that a request goes to. A thread counts only in the channel that it belongs to.
+    pub(super) async fn channel(&self, request: &StoredRequest) -> Result<String, Failure> {
+        let channel = self.conversation(&request.to).await?;
+        let Some(thread) = &request.thread else { return Ok(channel) };
+        let thread = id("thread", thread)?;
+        match self.place(&thread).await?.parent {
+            Some(parent) if parent == channel => Ok(thread),
+            _ => Err(Failure::Permanent(format!(
+                "{thread} is no thread of the channel {channel}; nothing was sent"
+            ))),
+        }
+    }
+
+    /// The channel of an address, without its threads.
+    pub(super) async fn conversation(&self, to: &str) -> Result<String, Failure> {
+        let Some(person) = to.strip_prefix('@') else { return self.of_a_server(id("channel", to)?).await };
+        let person = id("person", person)?;
+        if let Some(channel) = lock(&self.places.people).get(&person) {
+            return Ok(channel.clone());
+        }
+        let open = self.request(Method::POST, &["users", "@me", "channels"]);
+        let answer = self.question(open.json(&json!({"recipient_id": person}))).await?;
+        let Some(channel) = answer["id"].as_str() else {
+            return Err(Failure::Retry("Discord does not say which channel leads to that person".into()));
+        };
+        remember(&self.places.people, person, channel.to_owned());
+        Ok(channel.to_owned())
+    }
+
+    /// A channel, unless it has another address.
+    async fn of_a_server(&self, channel: String) -> Result<String, Failure> {
+        let why = match self.place(&channel).await? {
+            Place { parent: Some(parent), .. } => {
+                format!("{channel} is a thread: send to discord:{parent} with threadId {channel}")
+            }
+            Place { kind: kind::DM, .. } => {
+                format!("{channel} is a conversation with a person: send to discord:@ and the person's id")
+            }
+            _ => return Ok(channel),
+        };
+        Err(Failure::Permanent(format!("{why}; nothing was sent")))
+    }
+
+    /// Whose number this is: a channel's own, or a person's with whom it is the conversation.
+    pub(super) async fn identify(&self, channel: &str) -> Result<Identity, Unidentified> {
+        match self.place(channel).await.map_err(Failure::harmless)? {
+            Place { parent: Some(parent), .. } => Err(Unidentified::not_known(format!(
+                "{channel} is a thread: send to discord:{parent} with threadId {channel}"
+            ))),
+            Place { kind: kind::DM, person: Some(person), .. } => Ok(Identity::new(format!("@{person}"))),
+            Place { kind: kind::DM, person: None, .. } => {
+                Err(Unidentified::not_known("Discord does not say with whom that conversation is"))
+            }
+            _ => Ok(Identity::new(channel)),
+        }
+    }
+
+    /// What Discord knows of a channel.
+    ///
+    /// <https://docs.discord.com/developers/resources/channel#get-channel>
+    pub(super) async fn place(&self, channel: &str) -> Result<Place, Failure> {
+        if let Some(place) = lock(&self.places.channels).get(channel) {
+            return Ok(place.clone());
+        }
+        let answer = self.question(self.request(Method::GET, &["channels", channel])).await?;
+        let text = |name: &str| answer[name].as_str().map(str::to_owned);
+        let Some(kind) = answer["type"].as_u64() else {
+            return Err(Failure::Retry("Discord does not say what that channel is".into()));
+        };
+        // A channel's parent is a category, a thread's is the channel that it is in.
+        let is_thread = answer["thread_metadata"].is_object();
+        let person = answer["recipients"][0]["id"].as_str().filter(|_| kind == kind::DM).map(str::to_owned);
+        let parent = text("parent_id").filter(|_| is_thread);
+        let place = Place { kind, guild: text("guild_id"), parent, person };
+        remember(&self.places.channels, channel.to_owned(), place.clone());
+        Ok(place)
+    }
+
+    /// The server whose members are meant.
+    pub(super) async fn guild(&self, to: &str) -> Result<String, Failure> {
+        let channel = self.conversation(to).await?;
+        self.place(&channel).await?.guild.ok_or_else(|| {
+            Failure::Permanent(
+                "a conversation with a person has no members: name a channel of the server".into(),
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+impl Places {
+    /// As if this had been asked before.
+    pub(super) fn learn(&self, channel: &str, place: Place) {
+        remember(&self.channels, channel.to_owned(), place);
+    }
+}
+
+pub(super) fn remember<T>(known: &Mutex<HashMap<String, T>>, what: String, value: T) {
+    let mut known = lock(known);
+    if known.len() >= MOST {
+        known.clear();
+    }
+    known.insert(what, value);
+}
+
+pub(super) fn lock<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,89 @@
+//! Which conversation a message goes to.
+
+use super::*;
+
+#[tokio::test]
+async fn a_thread_counts_only_in_its_own_channel() {
+    const OURS: Reply =
+        Reply::Says(200, "", r#"{"id":"7","type":11,"guild_id":"77","parent_id":"42","thread_metadata":{}}"#);
+    const THEIRS: Reply =
+        Reply::Says(200, "", r#"{"id":"7","type":11,"guild_id":"77","parent_id":"43","thread_metadata":{}}"#);
+    // A channel beneath a category, whose id somebody allowed.
+    const CHANNEL: Reply = Reply::Says(200, "", r#"{"id":"7","type":0,"guild_id":"77","parent_id":"42"}"#);
+    let part = part("Hello");
+    let mock = Mock::start(&[OURS, SENT, SENT]);
+    let one = discord(mock.port, Secret::from(TOKEN));
+    let request = one.compose(&OutgoingPart { thread: Some("7"), ..outgoing(&part) });
+    assert_eq!(one.deliver(&request, &key()).await.unwrap(), "1001");
+    one.deliver(&request, &key()).await.unwrap();
+    let heard = mock.heard();
+    is(&heard[0], "GET /api/v10/channels/7");
+    is(&heard[1], "POST /api/v10/channels/7/messages");
+    is(&heard[2], "POST /api/v10/channels/7/messages");
+    for script in [&[THEIRS, SENT] as &'static [Reply], &[CHANNEL, SENT]] {
+        let mock = Mock::start(script);
+        let failure = discord(mock.port, Secret::from(TOKEN)).deliver(&request, &key()).await.unwrap_err();
+        assert!(matches!(&failure, Failure::Permanent(why) if why.contains("no thread of")), "{failure:?}");
+        assert_eq!(mock.heard().len(), 1);
+    }
+    // A question that nobody answered has sent nothing.
+    let mock = Mock::start(&[Reply::Close]);
+    let failure = discord(mock.port, Secret::from(TOKEN)).deliver(&request, &key()).await.unwrap_err();
+    assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_person_is_written_to_in_their_own_conversation() {
+    const OPENED: Reply = Reply::Says(200, "", r#"{"id":"900","type":1}"#);
+    let mock = Mock::start(&[OPENED, SENT, SENT]);
+    let one = discord(mock.port, Secret::from(TOKEN));
+    let part = part("Hello");
+    let request = one.compose(&OutgoingPart { address: "@99", ..outgoing(&part) });
+    one.deliver(&request, &key()).await.unwrap();
+    one.deliver(&request, &key()).await.unwrap();
+    let heard = mock.heard();
+    is(&heard[0], "POST /api/v10/users/@me/channels");
+    assert_eq!(body(&heard[0]), json!({"recipient_id": "99"}));
+    is(&heard[1], "POST /api/v10/channels/900/messages");
+    is(&heard[2], "POST /api/v10/channels/900/messages");
+    for (script, kind) in [
+        (&[Reply::Close] as &'static [Reply], "Retry"),
+        (
+            &[Reply::Says(400, "", r#"{"message":"Cannot send messages to this user","code":50007}"#)],
+            "Permanent",
+        ),
+    ] {
+        let mock = Mock::start(script);
+        let failure = discord(mock.port, Secret::from(TOKEN)).deliver(&request, &key()).await.unwrap_err();
+        assert!(why(&failure).starts_with(kind), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_has_one_address_and_the_allowlist_sees_it() {
+    const THREAD: Reply = Reply::Says(
+        200,
+        "",
+        r#"{"id":"42","type":11,"guild_id":"77","parent_id":"43","thread_metadata":{}}"#,
+    );
+    const PERSON: Reply = Reply::Says(200, "", r#"{"id":"42","type":1}"#);
+    let part = part("Hello");
+    for (script, words) in [
+        (&[THREAD, SENT] as &'static [Reply], "send to discord:43 with threadId 42"),
+        (&[PERSON, SENT], "send to discord:@"),
+    ] {
+        let mock = Mock::start(script);
+        let one = new(mock.port, Secret::from(TOKEN));
+        let failure = one.deliver(&one.compose(&outgoing(&part)), &key()).await.unwrap_err();
+        assert!(matches!(&failure, Failure::Permanent(why) if why.contains(words)), "{failure:?}");
+        assert_eq!(mock.heard().len(), 1);
+    }
+    // A channel is asked about once.
+    let mock = Mock::start(&[CHANNEL, SENT, SENT]);
+    let one = new(mock.port, Secret::from(TOKEN));
+    let request = one.compose(&outgoing(&part));
+    one.deliver(&request, &key()).await.unwrap();
+    one.deliver(&request, &key()).await.unwrap();
+    let gets = mock.heard().iter().filter(|builder| builder.starts_with("GET")).count();
+    assert_eq!(gets, 1);
+}

@@ -1,0 +1,273 @@
+use gatepost_link::Digest;
+
+use super::*;
+use crate::{
+    channels::{sample::marked, telegram::scenarios::outgoing},
+    message::{
+        attachment::Attachment,
+        operation::{Button, Presence},
+    },
+};
+
+fn composed(outgoing: &OutgoingPart<'_>) -> Value {
+    compose(outgoing, false).stored()
+}
+
+fn acted(operation: &Operation, address: &str, part: Option<&Part>) -> Option<Value> {
+    let asked =
+        OperationRequest { address, thread: Some("7"), reply_to: Some("4"), silent: true, operation, part };
+    compose_operation(&asked, false).map(|request| request.stored())
+}
+
+#[test]
+fn a_text_goes_as_html_and_carries_itself_without_markup() {
+    let part = marked("<b>Hello</b> &amp; more", "Hello & more");
+    assert_eq!(
+        composed(&outgoing(&part)),
+        json!({
+            "method": "sendMessage",
+            "body": {
+                "chat_id": -1_001_234_567_890_i64,
+                "text": "<b>Hello</b> &amp; more",
+                "parse_mode": "HTML",
+                "link_preview_options": {"is_disabled": true},
+            },
+            "plain": "Hello & more",
+        })
+    );
+    assert_eq!(compose(&outgoing(&part), true).body.get("link_preview_options"), None);
+}
+
+#[test]
+fn without_markup_a_link_shows_its_address_where_there_is_room() {
+    let link = marked("<a href=\"https://a.test/\">it</a>", "it");
+    let link = Part { shown: "it <https://a.test/>".into(), ..link };
+    assert_eq!(composed(&outgoing(&link))["plain"], "it <https://a.test/>");
+    let long =
+        Part { text: "x".repeat(4090), shown: format!("{} <https://a.test/>", "x".repeat(4090)), ..link };
+    assert_eq!(composed(&outgoing(&long))["plain"], long.text);
+    // What was to be hidden is not shown in the open for want of room to say so.
+    let hidden = Part { preview: Some("(spoiler)".into()), ..long };
+    assert_eq!(composed(&outgoing(&hidden)).get("plain"), None);
+}
+
+#[test]
+fn replies_topics_and_silence_have_their_parameters() {
+    let part = marked("Hello", "Hello");
+    let mut outgoing =
+        OutgoingPart { thread: Some("7"), reply_to: Some("42"), silent: true, ..outgoing(&part) };
+    let body = composed(&outgoing)["body"].clone();
+    assert_eq!(body["message_thread_id"], 7);
+    assert_eq!(body["reply_parameters"], json!({"message_id": 42, "allow_sending_without_reply": true}));
+    assert_eq!(body["disable_notification"], true);
+    outgoing.thread = Some("seven");
+    outgoing.address = "@news";
+    assert_eq!(composed(&outgoing)["body"]["message_thread_id"], "seven");
+    assert_eq!(composed(&outgoing)["body"]["chat_id"], "@news");
+}
+
+fn attachment(kind: &str, voice: bool) -> Attachment {
+    Attachment {
+        sha256: Digest([7; 32]),
+        name: "a.bin".into(),
+        kind: kind.into(),
+        said_to_be: None,
+        size: 5,
+        caption: None,
+        voice,
+        spoken: None,
+    }
+}
+
+#[test]
+fn a_file_is_named_by_its_hash_and_its_text_is_its_caption() {
+    let (part, files) = (marked("<i>June</i>", "June"), [attachment("image/png", false)]);
+    let reference = files[0].reference();
+    assert_eq!(
+        composed(&OutgoingPart { files: &files, ..outgoing(&part) }),
+        json!({
+            "method": "sendPhoto",
+            "body": {"chat_id": -1_001_234_567_890_i64, "caption": "<i>June</i>", "parse_mode": "HTML"},
+            "file": {"field": "photo", "source": reference, "name": "a.bin", "kind": "image/png"},
+            "plain": "June",
+            "instead": "document",
+        })
+    );
+    let (part, files) = (self::marked("", ""), [attachment("audio/ogg", true)]);
+    assert_eq!(
+        composed(&OutgoingPart { files: &files, ..outgoing(&part) }),
+        json!({
+            "method": "sendVoice",
+            "body": {"chat_id": -1_001_234_567_890_i64},
+            "file": {"field": "voice", "source": reference, "name": "a.bin", "kind": "audio/ogg"},
+        })
+    );
+}
+
+#[test]
+fn buttons_stand_in_rows_beneath_the_text() {
+    let button = |text: &str, press| Button { text: text.into(), press };
+    let extras = Extras {
+        buttons: vec![
+            vec![button("Yes", Press::Data("y".into())), button("No", Press::Data("n".into()))],
+            vec![],
+            vec![button("See", Press::Url("https://a.test/".into()))],
+        ],
+        ..Extras::default()
+    };
+    let part = marked("Go?", "Go?");
+    assert_eq!(
+        composed(&OutgoingPart { extras: &extras, ..outgoing(&part) })["body"]["reply_markup"],
+        json!({"inline_keyboard": [
+            [{"text": "Yes", "callback_data": "y"}, {"text": "No", "callback_data": "n"}],
+            [{"text": "See", "url": "https://a.test/"}],
+        ]})
+    );
+}
+
+#[test]
+fn every_action_has_its_request() {
+    let group = "-1001234567890";
+    let id = -1_001_234_567_890_i64;
+    let part = marked("<b>New</b>", "New");
+    let poll = Poll {
+        question: "Tea?".into(),
+        options: vec!["Yes".into(), "No".into()],
+        multiple: true,
+        seconds: Some(3600),
+        anonymous: Some(false),
+    };
+    let (message, user) = ("5".to_owned(), "tg:99".to_owned());
+    let react =
+        |emoji: &str, remove| Operation::React { message: message.clone(), emoji: emoji.into(), remove };
+    let topic = |message| Operation::Thread { name: "June".into(), message };
+    let timeout = |seconds| Operation::Timeout { user: user.clone(), seconds, reason: None };
+    let method = |name: &str, body: Value| json!({"method": name, "body": body});
+    let of_message = json!({"chat_id": id, "message_id": 5});
+    let of_user = json!({"chat_id": id, "user_id": 99});
+    for (operation, expected) in [
+        (
+            Operation::Poll(poll),
+            method(
+                "sendPoll",
+                json!({
+                    "chat_id": id, "question": "Tea?", "options": [{"text": "Yes"}, {"text": "No"}],
+                    "allows_multiple_answers": true, "is_anonymous": false, "open_period": 3600,
+                    "message_thread_id": 7, "disable_notification": true,
+                    "reply_parameters": {"message_id": 4, "allow_sending_without_reply": true},
+                }),
+            ),
+        ),
+        (
+            react("❤\u{fe0f}", false),
+            method(
+                "setMessageReaction",
+                json!({"chat_id": id, "message_id": 5, "reaction": [{"type": "emoji", "emoji": "❤"}]}),
+            ),
+        ),
+        (
+            react("54321", false),
+            method(
+                "setMessageReaction",
+                json!({
+                    "chat_id": id, "message_id": 5,
+                    "reaction": [{"type": "custom_emoji", "custom_emoji_id": "54321"}],
+                }),
+            ),
+        ),
+        (
+            react("👍", true),
+            method("setMessageReaction", json!({"chat_id": id, "message_id": 5, "reaction": []})),
+        ),
+        (Operation::Delete { message: message.clone() }, method("deleteMessage", of_message.clone())),
+        (
+            Operation::Pin { message: message.clone() },
+            method("pinChatMessage", json!({"chat_id": id, "message_id": 5, "disable_notification": true})),
+        ),
+        (Operation::Unpin { message: message.clone() }, method("unpinChatMessage", of_message.clone())),
+        (
+            timeout(600),
+            json!({
+                "method": "restrictChatMember",
+                "body": {"chat_id": id, "user_id": 99, "permissions": {"can_send_messages": false}},
+                "seconds": 600,
+            }),
+        ),
+        (Operation::Ban { user: user.clone(), reason: None }, method("banChatMember", of_user.clone())),
+        (
+            Operation::Kick { user: user.clone(), reason: None },
+            json!({
+                "method": "banChatMember",
+                "body": of_user,
+                "then": {
+                    "method": "unbanChatMember",
+                    "body": {"chat_id": id, "user_id": 99, "only_if_banned": true},
+                },
+            }),
+        ),
+    ] {
+        assert_eq!(acted(&operation, group, None), Some(expected), "{operation:?}");
+    }
+    let kick = acted(&Operation::Kick { user: user.clone(), reason: None }, "-4711", None).unwrap();
+    assert_eq!(kick, method("banChatMember", json!({"chat_id": -4711, "user_id": 99})));
+    let lifted = acted(&timeout(0), group, None).unwrap();
+    let permissions = lifted["body"]["permissions"].as_object().unwrap();
+    assert!(permissions.len() == 16 && permissions.values().all(|allowed| *allowed == true));
+    assert_eq!(lifted.get("seconds"), None);
+
+    let text = json!({
+        "chat_id": id, "text": "<b>New</b>", "parse_mode": "HTML", "link_preview_options": {"is_disabled": true},
+    });
+    let created = acted(&topic(None), group, Some(&part)).unwrap();
+    assert_eq!(
+        created,
+        json!({
+            "method": "createForumTopic",
+            "body": {"chat_id": id, "name": "June"},
+            "then": {"method": "sendMessage", "body": text, "plain": "New"},
+        })
+    );
+    let mut edited = text;
+    edited["message_id"] = 5.into();
+    assert_eq!(
+        acted(&Operation::Edit { message }, group, Some(&part)).unwrap(),
+        json!({"method": "editMessageText", "body": edited, "plain": "New", "instead": "caption"})
+    );
+    let lacking = [
+        topic(Some("5".into())),
+        Operation::Presence { status: Presence::Away, text: None },
+        Operation::default(),
+    ];
+    assert!(lacking.iter().all(|operation| acted(operation, group, None).is_none()));
+}
+
+#[test]
+fn only_what_nobody_sees_twice_is_repeated() {
+    let part = marked("a", "a");
+    let operation = Operation::Kick { user: "9".into(), reason: None };
+    let kick = OperationRequest {
+        address: "-1",
+        thread: None,
+        reply_to: None,
+        silent: false,
+        operation: &operation,
+        part: None,
+    };
+    assert!(compose_operation(&kick, false).unwrap().may_be_repeated());
+    assert!(!compose(&outgoing(&part), false).may_be_repeated());
+    let operation = Operation::Thread { name: "a".into(), message: None };
+    assert!(
+        !compose_operation(&OperationRequest { operation: &operation, ..kick }, false)
+            .unwrap()
+            .may_be_repeated()
+    );
+}
+
+#[test]
+fn a_stored_request_reads_back_and_another_is_refused() {
+    let part = marked("a", "a");
+    let request = compose(&outgoing(&part), false);
+    assert_eq!(Request::read(&request.stored()), Ok(request));
+    assert!(Request::read(&json!({"method": "sendMessage"})).is_err());
+    assert!(Request::read(&json!({"method": "x", "body": {}, "more": 1})).is_err());
+}

@@ -1,0 +1,82 @@
+//! What platforms tell of their own accord settles what nobody knew, and says of what they had taken that it did not arrive.
+
+use super::{Pipeline, submit::unavailable};
+use crate::{
+    channels::callback::CallbackRefused,
+    message::refusal::{Code, Refusal},
+    outbox::reconcile::{self, Settled},
+};
+
+impl Pipeline {
+    /// Whether a platform's request to an account may be one, by its signature alone: before its body is read.
+    ///
+    /// # Errors
+    /// There is no such account, or it takes none, or the signature is none.
+    pub async fn admits_callback(
+        &self,
+        channel: &str,
+        account: &str,
+        signature: &str,
+    ) -> Result<(), Refusal> {
+        // Whether there is such an account is nobody's business.
+        let (_, adapter) =
+            self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(CallbackRefused::Signature))?;
+        adapter.admits_callback(signature).await.map_err(refused)
+    }
+
+    /// Takes a platform's request to an account, with its signature: how many parts it settled.
+    ///
+    /// # Errors
+    /// There is no such account, or the request is not to be believed; the database.
+    pub async fn read_callback(
+        &self,
+        channel: &str,
+        account: &str,
+        signature: &str,
+        body: &[u8],
+    ) -> Result<usize, Refusal> {
+        // Whether there is such an account is nobody's business.
+        let (name, adapter) =
+            self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(CallbackRefused::Signature))?;
+        let told = adapter.read_callback(signature, body).await.map_err(refused)?;
+        let mut settled = 0;
+        for one in told {
+            let (of, key) = ((channel.to_owned(), name.to_owned()), one.key.0);
+            let seq =
+                self.0.outbox.store().look(|db| reconcile::message_of(db, &key)).map_err(unavailable)?;
+            let Some(seq) = seq else { continue };
+            let done = self
+                .0
+                .outbox
+                .change(seq, move |tx| reconcile::settle(tx, (&of.0, &of.1), &key, &one.outcome))
+                .await;
+            // Where that fails it is as it was, and the platform tells it again.
+            match done.map_err(unavailable)? {
+                Settled::Now => {
+                    tracing::info!(channel, account = name, "a platform told what became of a part");
+                    settled += 1;
+                }
+                Settled::Nothing => {}
+                Settled::Later => return Err(refused(CallbackRefused::Busy)),
+            }
+        }
+        Ok(settled)
+    }
+
+    /// Whether a platform that wants to tell an account something knows the word that was agreed on.
+    pub fn accepts_verify_token(&self, channel: &str, account: &str, word: &str) -> bool {
+        self.0
+            .accounts
+            .pick(channel, Some(account))
+            .is_ok_and(|(_, adapter)| adapter.accepts_verify_token(word))
+    }
+}
+
+fn refused(why: CallbackRefused) -> Refusal {
+    let code = match why {
+        CallbackRefused::Body => Code::InputInvalid,
+        CallbackRefused::Busy => Code::RateLimited,
+        CallbackRefused::Nobody | CallbackRefused::Signature => Code::Unauthorized,
+    };
+    Refusal::new(code, why.to_string(), "sign the body as the platform does")
+}

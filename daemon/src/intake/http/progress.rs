@@ -1,0 +1,81 @@
+//! An answer that is told step by step, for a caller that asks for it: which messages are under way and where they are, as
+//! server-sent events, and last the answer itself. What is answered at once is answered like any other call.
+
+use std::{convert::Infallible, pin::Pin};
+
+use axum::{
+    Json,
+    http::{HeaderMap, header},
+    response::{IntoResponse as _, Response, Sse, sse},
+};
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::Receiver;
+
+use super::Endpoint;
+use crate::{
+    agents::Caller,
+    intake::tool::{self, UnderWay},
+    message::refusal::Refusal,
+};
+
+/// What came of a call, and all that it takes to say so.
+pub(super) type Done = (Endpoint, Caller, Result<Value, Refusal>);
+
+/// A call that is being made.
+pub(super) type Making = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+enum Step {
+    UnderWay(UnderWay),
+    Done(Done),
+}
+
+/// Whether a caller asks for an answer step by step.
+pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/event-stream"))
+}
+
+/// Answers with the steps of a call, from the first one on.
+pub(super) async fn step_by_step(
+    mut making: Making,
+    mut told: Receiver<UnderWay>,
+) -> Result<Response, Refusal> {
+    let first = match next(&mut making, &mut told).await {
+        Step::Done((.., answer)) => return answer.map(|answer| Json(answer).into_response()),
+        Step::UnderWay(first) => event("under_way", &json!(first)),
+    };
+    let events = stream::unfold((Some(first), Some((making, told))), |(first, left)| async move {
+        if let Some(first) = first {
+            return Some((Ok::<_, Infallible>(first), (None, left)));
+        }
+        let (mut making, mut told) = left?;
+        Some(match next(&mut making, &mut told).await {
+            Step::UnderWay(step) => (Ok(event("under_way", &json!(step))), (None, Some((making, told)))),
+            Step::Done(done) => (Ok(event("answer", &answer(done).await)), (None, None)),
+        })
+    });
+    Ok(Sse::new(events).into_response())
+}
+
+async fn next(making: &mut Making, told: &mut Receiver<UnderWay>) -> Step {
+    tokio::select! {
+        biased;
+        Some(step) = told.recv() => Step::UnderWay(step),
+        done = making => Step::Done(done),
+    }
+}
+
+async fn answer((endpoint, caller, answer): Done) -> Value {
+    match answer {
+        Ok(answer) => answer,
+        Err(refusal) => {
+            endpoint.0.refused.note(Some(&caller), "POST /v1/tools/{tool}", &refusal).await;
+            tool::refused(&refusal)
+        }
+    }
+}
+
+fn event(name: &str, data: &Value) -> sse::Event {
+    sse::Event::default().event(name).data(data.to_string())
+}

@@ -1,0 +1,267 @@
+//! signal-cli with an account: the real program without one cannot send. It plays 0.14.2, by the sources and classes of 0.13.19
+//! (<https://github.com/AsamK/signal-cli/tree/v0.13.19/src/main/java/org/asamk/signal>) and its manual
+//! (<https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>); a test may
+//! make it older ([`SignalMock::version`]).
+//!
+//! It misbehaves as the program does: while Signal's servers are away ([`SignalMock::away`]) a message to one recipient ends
+//! with `NETWORK_FAILURE` and no cause (`SendHelper.handleSendMessage`), and of a group whose members are not all on Signal
+//! the answer is a result with a failure in it (`SendMessageResultUtils.outputResult`: an error only where nobody was reached).
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::{MockServer, Request, members, text};
+
+/// The account that it has.
+pub const ACCOUNT: &str = "+4915112345678";
+/// When the first message is sent, in milliseconds; each further one is a millisecond later.
+pub const BEGINS: u64 = 1_700_000_000_000;
+
+/// The account's own id (ACI).
+pub const ACI: &str = "aaaaaaaa-0000-4000-8000-00000000000a";
+/// A member of every group who is not on Signal, and what the account calls her.
+pub const CAROL: (&str, &str) = ("+4915100000003", "Carol");
+
+/// What a test may make of it.
+#[derive(Debug, Default)]
+pub struct SignalMock {
+    /// Signal's servers cannot be reached.
+    pub away: AtomicBool,
+    /// What it calls itself; 0.14.2 where nothing is said.
+    pub version: Mutex<Option<&'static str>>,
+    clock: AtomicU64,
+}
+/// Somebody of whom it knows more than a number: that, the account's UUID, and the user name.
+pub const KNOWN: (&str, &str, &str) = ("+4915112345670", "aaaaaaaa-0000-4000-8000-00000000000b", "bob.01");
+
+/// Starts one.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start() -> Result<MockServer> {
+    Ok(start_with()?.0)
+}
+
+/// Starts one that a test may change.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start_with() -> Result<(MockServer, Arc<SignalMock>)> {
+    let mock = Arc::new(SignalMock { clock: AtomicU64::new(BEGINS), ..SignalMock::default() });
+    let state = Arc::clone(&mock);
+    let server = MockServer::open(move |request| match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "/api/v1/check") => (200, Value::Null),
+        ("POST", "/api/v1/rpc") => (200, answer(request, &state)),
+        _ => (404, Value::Null),
+    })?;
+    Ok((server, mock))
+}
+
+fn answer(request: &Request, mock: &SignalMock) -> Value {
+    let call = request.json();
+    let id = &call["id"];
+    let said = members(&call, &["jsonrpc", "id", "method"], &["params"])
+        .map_err(|why| Refused(-32600, why, Value::Null))
+        .and_then(|()| result(&call, mock));
+    match said {
+        Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": id}),
+        Err(Refused(code, message, data)) => {
+            json!({"jsonrpc": "2.0", "error": {"code": code, "message": message, "data": data}, "id": id})
+        }
+    }
+}
+
+/// An error's number, words and data.
+struct Refused(i64, String, Value);
+
+fn result(call: &Value, mock: &SignalMock) -> Result<Value, Refused> {
+    let refused = |code, why: &str| Refused(code, why.to_owned(), Value::Null);
+    let (method, params) = (call["method"].as_str().unwrap_or_default(), &call["params"]);
+    let away = mock.away.load(Ordering::Relaxed);
+    match method {
+        // `ListAccountsCommand.JsonAccount`: the number and nothing else.
+        "listAccounts" => return Ok(json!([{ "number": ACCOUNT }])),
+        // `VersionCommand`.
+        "version" => {
+            let version = mock.version.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or("0.14.2");
+            return Ok(json!({ "version": version }));
+        }
+        _ => {}
+    }
+    // Without a recipient: all of its contacts. `JsonContact`, of which this is the half.
+    if method == "listContacts" && params["recipient"].is_null() {
+        return Ok(json!([{"number": CAROL.0, "uuid": null, "username": null, "name": CAROL.1}]));
+    }
+    if ["listContacts", "getUserStatus"].contains(&method) {
+        return known(method, params).map_err(|why| Refused(-1, why, Value::Null));
+    }
+    // <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>: the commands, in camel case; "requests for
+    // a single account require an additional `account` param".
+    let local = ["listDevices", "listIdentities"];
+    if !["send", "sendReaction", "sendPollCreate", "remoteDelete"].contains(&method)
+        && !local.contains(&method)
+    {
+        return Err(refused(-32601, "Method not implemented"));
+    }
+    // `MultiAccountManagerImpl.getManager`: by the number alone.
+    if params["account"] != ACCOUNT {
+        return Err(refused(-32602, "Specified account does not exist"));
+    }
+    match method {
+        // `ListDevicesCommand`: `IOErrorException`, which is -3 (`SignalJsonRpcCommandHandler.IO_ERROR`).
+        "listDevices" if away => return Err(refused(-3, "Failed to get linked devices: Connection closed!")),
+        "listDevices" => {
+            return Ok(json!([{"id": 1, "name": null, "createdTimestamp": 0, "lastSeenTimestamp": 0}]));
+        }
+        // `ListIdentitiesCommand.JsonIdentity`; the account trusts its own key (`SignalAccount.trustSelfIdentity`).
+        "listIdentities" => {
+            return Ok(json!([{"number": ACCOUNT, "uuid": ACI, "trustLevel": "TRUSTED_VERIFIED"}]));
+        }
+        _ => {}
+    }
+    let user = |why: String| Refused(-1, why, Value::Null);
+    let to = if params["groupId"].is_null() { "recipient" } else { "groupId" };
+    let person = params[to].as_array().filter(|list| list.len() == 1).and_then(|list| list[0].as_str());
+    let person = person.ok_or_else(|| user("No recipients given".into()))?;
+    match method {
+        "send" => sent(params, to),
+        "sendReaction" => {
+            members(params, &["account", to, "emoji", "targetAuthor", "targetTimestamp"], &["remove"])
+        }
+        "sendPollCreate" => asked(params, to),
+        _ => members(params, &["account", to, "targetTimestamp"], &[]),
+    }
+    .map_err(user)?;
+    if ["targetTimestamp", "editTimestamp", "quoteTimestamp"]
+        .iter()
+        .any(|name| !params[name].is_null() && !params[name].is_u64())
+    {
+        return Err(user("a timestamp is a number".into()));
+    }
+    let time = mock.clock.fetch_add(1, Ordering::Relaxed);
+    let one = |number: &str, kind: &str| {
+        let kind = if away { "NETWORK_FAILURE" } else { kind };
+        json!({ "recipientAddress": { "uuid": null, "number": number }, "type": kind })
+    };
+    let results = match to {
+        "groupId" => vec![
+            one("+4915100000001", "SUCCESS"),
+            one("+4915100000002", "SUCCESS"),
+            one(CAROL.0, "UNREGISTERED_FAILURE"),
+        ],
+        _ if person == CAROL.0 => vec![one(CAROL.0, "UNREGISTERED_FAILURE")],
+        _ => vec![one(person, "SUCCESS")],
+    };
+    let result = json!({ "timestamp": time, "results": results });
+    // `SendMessageResultUtils.outputResult`: what it wrote goes with the error.
+    if results.iter().any(|result| result["type"] == "SUCCESS") {
+        return Ok(result);
+    }
+    Err(Refused(-1, "Failed to send message".into(), json!({ "response": result })))
+}
+
+/// `ListContactsCommand` and `GetUserStatusCommand`: contacts by what they are asked for by, and registered accounts, of which the UUID
+/// is told. Of strangers it knows that they are registered.
+fn known(method: &str, params: &Value) -> Result<Value, String> {
+    let (number, uuid, name) = KNOWN;
+    let asked = |member: &str| {
+        params[member]
+            .as_array()
+            .and_then(|list| list.first()?.as_str())
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    if method == "listContacts" {
+        members(params, &["account", "recipient", "allRecipients"], &[])?;
+        let is_known =
+            [number.to_owned(), uuid.to_owned(), format!("u:{name}")].contains(&asked("recipient"));
+        let contact = json!({"number": number, "uuid": uuid, "username": null, "name": "Bob"});
+        // By a user name a contact is not found that was never written to by it.
+        return Ok(if is_known && !asked("recipient").starts_with("u:") {
+            json!([contact])
+        } else {
+            json!([])
+        });
+    }
+    members(params, &["account"], &["recipient", "username"])?;
+    let (recipient, username) = (asked("recipient"), asked("username"));
+    let its = (recipient == number || username == name).then_some(uuid);
+    let told = if username.is_empty() { recipient.clone() } else { username.clone() };
+    Ok(json!([{
+        "recipient": told, "number": (!recipient.is_empty()).then_some(recipient),
+        "username": (!username.is_empty()).then_some(username), "uuid": its, "isRegistered": true,
+    }]))
+}
+
+/// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendPollCreateCommand.java>; the lengths are those beyond which Signal's applications drop a poll.
+fn asked(params: &Value, to: &str) -> Result<(), String> {
+    members(params, &["account", to, "question", "option"], &["noMulti"])?;
+    text(params, "question", 100)?;
+    let options = params["option"].as_array().ok_or("option is a list")?;
+    match options.len() {
+        0 | 1 => return Err("Poll needs at least two options".into()),
+        2..=10 => {}
+        _ => return Err("Poll cannot have more than 10 options".into()),
+    }
+    for option in options {
+        text(&json!({ "option": option }), "option", 100)?;
+    }
+    Ok(())
+}
+
+/// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendCommand.java>: a message, a file
+/// or both; `start:length:STYLE` in UTF-16 units; a file as a data URI (RFC 2397); a quote's time with its author.
+fn sent(params: &Value, to: &str) -> Result<(), String> {
+    let may = [
+        "message",
+        "textStyle",
+        "attachment",
+        "voiceNote",
+        "quoteTimestamp",
+        "quoteAuthor",
+        "quoteMessage",
+        "editTimestamp",
+    ];
+    members(params, &["account", to], &may)?;
+    let message = params["message"].as_str().unwrap_or_default();
+    let attachments = params["attachment"].as_array().cloned().unwrap_or_default();
+    if message.is_empty() && attachments.is_empty() {
+        return Err(
+            "Sending empty message is not allowed, either a message, attachment or sticker must be given."
+                .into(),
+        );
+    }
+    let units = message.encode_utf16().count();
+    for style in params["textStyle"].as_array().cloned().unwrap_or_default() {
+        let style = style.as_str().unwrap_or_default();
+        let parts: Vec<&str> = style.splitn(3, ':').collect();
+        let range = || Some((parts.first()?.parse::<usize>().ok()?, parts.get(1)?.parse::<usize>().ok()?));
+        let Some((start, length)) = range() else {
+            return Err(format!("Invalid textStyle syntax ({style}) expected 'start:length:STYLE'"));
+        };
+        if !["BOLD", "ITALIC", "SPOILER", "STRIKETHROUGH", "MONOSPACE"].contains(&parts[2]) {
+            return Err(format!("Invalid style: {}", parts[2]));
+        }
+        if length == 0 || start + length > units {
+            return Err(format!("{style} is beyond the text's {units} units"));
+        }
+    }
+    for attachment in attachments {
+        let uri = attachment.as_str().unwrap_or_default();
+        let (head, data) = uri.split_once(";base64,").ok_or("no data URI with base64")?;
+        if !head.starts_with("data:") || head.contains([' ', ',']) {
+            return Err(format!("{head} is no head of a data URI"));
+        }
+        base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data)
+            .map_err(|why| format!("Failed to send message: {why} (AttachmentInvalidException)"))?;
+    }
+    if params["quoteTimestamp"].is_null() != params["quoteAuthor"].is_null() {
+        return Err("a quote has a time and an author".into());
+    }
+    Ok(())
+}
