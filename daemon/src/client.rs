@@ -1,4 +1,4 @@
-//! Speaks to a hub over its HTTP door, as agents do.
+//! Speaks to a hub over its HTTP interface, as agents do.
 
 mod progress;
 

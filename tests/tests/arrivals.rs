@@ -1,4 +1,4 @@
-//! Files that go along arrive as they were, behind their text and in their order: in the house, in a mailbox, in a room.
+//! Files that go along arrive as they were, behind their text and in their order: in the hub, in a mailbox, in a room.
 
 use std::fs;
 

@@ -120,7 +120,7 @@ fn a_token_that_was_revoked_after_the_backup_is_not_valid_again() -> Result<()> 
     Ok(())
 }
 
-/// A hook that says that it was asked, and answers as long as its door is open.
+/// A hook that says that it was asked, and answers as long as its file is there.
 fn slow_hook(asked: &Path, closed: &Path) -> String {
     let answer =
         r#"sed -E "s/.*\"message\":\"([^\"]*)\".*/{\"action\": \"rewrite\", \"message\": \"\1 Hooked.\"}/""#;

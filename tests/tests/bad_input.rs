@@ -1,4 +1,4 @@
-//! Bad input at the HTTP door: a clear problem with its code, nothing in the queue, one line in the audit.
+//! Bad input at the HTTP interface: a clear problem with its code, nothing in the queue, one line in the audit.
 
 use std::{
     io::{Read as _, Write as _},
@@ -24,7 +24,7 @@ colleagues = "local:team"
 [channels.local.home]
 "#;
 
-/// A house, and a check of every refusal in it.
+/// A hub, and a check of every refusal in it.
 struct Endpoint {
     fixture: TestHub,
     engineer: Client,

@@ -1,4 +1,4 @@
-//! Discord, played by a double that holds every body against the schemas that Discord publishes.
+//! Discord, played by a mock that holds every body against the schemas that Discord publishes.
 
 use std::{fs, sync::Arc};
 
@@ -537,7 +537,7 @@ async fn a_boosted_server_takes_larger_files_and_another_refuses_them_before_any
     Ok(())
 }
 
-/// Whether the double's schema takes an answer to an interaction: it looks at the body first, and then finds no such interaction.
+/// Whether the mock's schema takes an answer to an interaction: it looks at the body first, and then finds no such interaction.
 fn taken(mock: &Mock, body: &Value) -> Result<bool> {
     let url = format!("{}/api/v10/interactions/1/interaction.1/callback", mock.base_url());
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();

@@ -27,7 +27,7 @@ attach_urls = ["127.0.0.1"]
 /// In every secret, and in nothing else.
 const NEEDLE: &str = "NeedleNeedleNeedle";
 
-/// A secret of the house in a file; how the configuration names it.
+/// A secret of the hub in a file; how the configuration names it.
 fn secret(folder: &Path, name: &str, holds: &str) -> Result<String> {
     let file = folder.join(name);
     fs::write(&file, holds)?;

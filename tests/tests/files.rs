@@ -378,7 +378,7 @@ fn a_hub_that_is_killed_sends_the_file_after_its_restart_and_lets_it_go_with_its
     })?;
     ensure!(text(&arrived[1]["attachment"], "sha256") == hash, "{arrived:?}");
     ensure!(fs::read(hub.data_dir().join("files").join(&hash))? == picture);
-    // The message is past its retention at once; what arrived in the house stays, and so does its file.
+    // The message is past its retention at once; what arrived in the hub stays, and so does its file.
     eventually("its retention is over", || {
         Ok((agent.get(&format!("/v1/messages/{id}"))?.status == 404).then_some(()))
     })?;

@@ -176,7 +176,7 @@ async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() ->
     fixture.audit_is_whole().await
 }
 
-/// An app by its service account, with a double of the two that it speaks to.
+/// An app by its service account, with a mock of the two that it speaks to.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_that_an_app_can_do_in_its_space_is_done_there_and_once() -> Result<()> {
     const EMAIL: &str = "gatepost@hub-test.iam.gserviceaccount.com";

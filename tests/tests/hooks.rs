@@ -1,4 +1,4 @@
-//! The house's own programs on the way of a message: asked once, obeyed, and never skipped.
+//! The owner's programs on the way of a message: asked once, obeyed, and never skipped.
 
 use std::{
     fs,
@@ -281,7 +281,7 @@ fn a_hook_that_is_a_service_is_told_the_id_and_nothing_but_its_answer_counts() -
     let (port, serving) = service(vec![
         http("200 OK", "", rewrite),
         http("500 Internal Server Error", "", rewrite),
-        // Somewhere else is not where the house wants its messages to go.
+        // Somewhere else is not where the owner wants its messages to go.
         http("307 Temporary Redirect", "location: http://127.0.0.1:1/\r\n", ""),
         http("204 No Content", "", ""),
         "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{\"action\"".into(),

@@ -1,6 +1,6 @@
 //! Whoever is on a `hold` list is that by every address they have; and what is not allowed any more is not sent.
 //!
-//! By the running program, with doubles of the platforms.
+//! By the running program, with mocks of the platforms.
 
 use std::fs;
 

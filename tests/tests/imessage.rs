@@ -1,4 +1,4 @@
-//! iMessage with a double of BlueBubbles and a program that stands for `imsg`: neither runs without a Mac.
+//! iMessage with a mock of BlueBubbles and a program that stands for `imsg`: neither runs without a Mac.
 
 use std::{fs, path::Path};
 

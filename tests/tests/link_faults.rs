@@ -37,7 +37,7 @@ fn cards() -> usize {
     env::var("LINK_CARDS").ok().and_then(|cards| cards.parse().ok()).unwrap_or(200)
 }
 
-/// From the offer to the decision, of so many cards in one house.
+/// From the offer to the decision, of so many cards at one hub.
 async fn fixture(cards: usize, one_in: usize) -> Result<(Vec<Duration>, [usize; 4])> {
     let mut fixture = TestHub::start(CONFIG).await?;
     let agent = fixture.agent("engineer").await?;
@@ -90,7 +90,7 @@ async fn nearly_approves(fixture: &TestHub) -> Result<()> {
 
 /// All cards, in so many houses at once, each with threads of its own: waiting for a screen holds one up.
 fn houses(one_in: usize) -> Result<(Vec<Duration>, [usize; 4])> {
-    // The first card of a house is for the one who nearly approves.
+    // The first card of a hub is for the one who nearly approves.
     let each = cards().div_ceil(HOUSES) + 1;
     let in_a_house = move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -1,4 +1,4 @@
-//! The main job with nothing but what is in the house: embedded broker, embedded database, the `local` channel.
+//! The main job with nothing but what is in the hub: embedded broker, embedded database, the `local` channel.
 
 use anyhow::{Context as _, Result, ensure};
 use ed25519_dalek::SigningKey;

@@ -1,4 +1,4 @@
-//! The MCP door, as another stack sees it: the protocol's own client does the main job over HTTP and over stdio.
+//! The MCP server, as another stack sees it: the protocol's own client does the main job over HTTP and over stdio.
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -319,7 +319,7 @@ async fn what_cannot_be_read_is_told_from_what_there_is_not() -> Result<()> {
             "{method}: {answer:?}"
         );
     }
-    // In a session, and at the program's door.
+    // In a session, and at the program's interface.
     let version = "2025-06-18";
     let begin = json!({
         "jsonrpc": "2.0", "id": 0, "method": "initialize",
@@ -425,7 +425,7 @@ async fn both_doors_refuse_in_the_same_words() -> Result<()> {
         let told = &here["answer"];
         ensure!(told["guide"].is_string() == guided && told["code"].is_string(), "{call}: {told}");
         ensure!(["type", "title", "status", "detail"].iter().all(|of| told[of].is_null()), "{call}: {told}");
-        // And at the third door, whose problems have those too.
+        // And at the third interface, whose problems have those too.
         let problem = agent.post(&format!("/v1/tools/{tool}"), &arguments)?;
         for member in ["ok", "code", "reason", "error", "hint", "guide"] {
             let same = problem.body[member] == told[member] || tool == "send_message" && member == "reason";

@@ -1,4 +1,4 @@
-//! The HTTP door is as `/openapi.json` says: somebody else's program reads it and makes up calls of its own.
+//! The HTTP interface is as `/openapi.json` says: somebody else's program reads it and makes up calls of its own.
 
 use std::{fs, path::Path, time::Instant};
 
@@ -31,7 +31,7 @@ allow_software_companion = true
 [channels.local.home]
 "#;
 
-/// Channels that can more than the house's own, at a platform that agrees to everything.
+/// Channels that can more than the hub's own, at a platform that agrees to everything.
 fn channels(folder: &Path, platform: &MockServer) -> Result<String> {
     let secret = |name: &str, holds: &str| -> Result<String> {
         let file = folder.join(name);
@@ -61,7 +61,7 @@ const CONVERSATIONS: [&str; 6] = [
 ];
 
 /// Every action in every conversation, as examples to begin with: of calls that are made up nearly all contradict themselves,
-/// or name nobody, and nothing behind the door is seen of them. Nobody waits for their ends: platforms have their pace.
+/// or name nobody, and nothing behind the interface is seen of them. Nobody waits for their ends: platforms have their pace.
 fn calls() -> Vec<Value> {
     let mut calls = Vec::new();
     for to in CONVERSATIONS {

@@ -1,4 +1,4 @@
-//! Signal: with the real signal-cli, which has no account here and says so, and with a double that has one.
+//! Signal: with the real signal-cli, which has no account here and says so, and with a mock that has one.
 
 use std::sync::{PoisonError, atomic::Ordering};
 

@@ -1,4 +1,4 @@
-//! Telegram, played by a double that is as strict as its documentation and reads markup with Telegram's own parser.
+//! Telegram, played by a mock that is as strict as its documentation and reads markup with Telegram's own parser.
 
 use std::{fs, sync::Arc};
 
@@ -40,7 +40,7 @@ fn channel(mock: &Mock, folder: &TempDir, token: &str) -> Result<String> {
     ))
 }
 
-/// What the double was asked under this method, all of it granted.
+/// What the mock was asked under this method, all of it granted.
 fn asked(mock: &Mock, method: &str) -> Result<Vec<Value>> {
     Ok(mock.done(&format!("/{method}"))?.into_iter().map(|request| request["body"].clone()).collect())
 }

@@ -1,4 +1,4 @@
-//! Hooks around a tool: none is run that a hook refuses, whichever door it comes by, and what was done is not lost by one that
+//! Hooks around a tool: none is run that a hook refuses, whichever interface it comes by, and what was done is not lost by one that
 //! fails.
 
 use std::{

@@ -209,7 +209,7 @@ async fn what_is_spoken_elsewhere_is_held_with_its_words_and_its_very_bytes() ->
     fixture.audit_is_whole().await
 }
 
-/// A house that writes to Telegram.
+/// A hub that writes to Telegram.
 async fn on_telegram(mock: &Mock, folder: &Path) -> Result<TestHub> {
     let token = folder.join("token");
     fs::write(&token, mock.token())?;

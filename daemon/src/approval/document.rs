@@ -129,7 +129,7 @@ fn target(message: &MessageRow) -> Target<'_> {
     }
 }
 
-/// Which of the document's targets a message goes to; the name in the address book is the house's own word for it.
+/// Which of the document's targets a message goes to; the name in the address book is the owner's word for it.
 pub(super) fn listed_as(document: &Document<'_>, message: &MessageRow) -> Option<usize> {
     let own = target(message);
     document.targets().position(|listed| Target { known_as: own.known_as, ..listed } == own)

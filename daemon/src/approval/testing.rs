@@ -1,4 +1,4 @@
-//! A house for tests: devices that decide on messages that are held.
+//! A hub for tests: devices that decide on messages that are held.
 
 use ed25519_dalek::SigningKey;
 use gatepost_link::{

@@ -1,7 +1,7 @@
 //! Where the hashes of messages begin.
 //!
 //! Rows of an older program have none. So that nobody can pass a row whose hash they took out for an old one, the last row
-//! without is written down when the tables are brought up to date, and the hub's first deed afterwards is a row of the chain
+//! without is written down when the tables are brought up to date, and the hub's first action afterwards is a row of the chain
 //! that says so, with a signed checkpoint in the same transaction. Nothing is accepted before it: an audit in which something
 //! was, and that lacks this row or its checkpoint, has lost its beginning.
 

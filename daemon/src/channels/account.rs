@@ -32,7 +32,7 @@ pub struct Opening<'a> {
     pub account: &'a str,
     /// Its table in the configuration.
     pub settings: toml::Table,
-    /// The one HTTP client of the house.
+    /// The one HTTP client of the hub.
     pub http: reqwest::Client,
     /// The hub's database, for channels that live in the hub.
     pub store: Store,

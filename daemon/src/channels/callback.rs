@@ -1,4 +1,4 @@
-//! What a platform tells of its own accord, by a request to the hub's own door: what became of parts whose answer was lost, and
+//! What a platform tells of its own accord, by a request to the hub's HTTP interface: what became of parts whose answer was lost, and
 //! of those that it had taken and could not deliver after all.
 //!
 //! Whoever sends it has no token of the hub's. It is believed because it is signed with a secret that the account shares

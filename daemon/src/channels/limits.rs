@@ -27,7 +27,7 @@ pub enum Scope {
     Chat,
     /// Everything that one account sends.
     Account,
-    /// Everything that the house sends over a channel.
+    /// Everything that the hub sends over a channel.
     Platform,
 }
 

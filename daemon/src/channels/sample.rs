@@ -46,7 +46,7 @@ pub(super) fn outgoing<'a>(address: &'a str, part: &'a Part) -> OutgoingPart<'a>
     }
 }
 
-/// A deed.
+/// An operation.
 pub(super) fn op<'a>(
     address: &'a str,
     operation: &'a Operation,

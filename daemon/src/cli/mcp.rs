@@ -1,4 +1,4 @@
-//! `gatepost mcp`: the MCP door over stdin and stdout, for programs that start their tools themselves. It reaches the
+//! `gatepost mcp`: the MCP server over stdin and stdout, for programs that start their tools themselves. It reaches the
 //! running hub; where there is none, it says so in the words that agents know, and when there is one, or another configuration, that
 //! there are other tools.
 
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     as_operator: bool,
 }
 
-/// A hub, reached over its HTTP door.
+/// A hub, reached over its HTTP interface.
 #[derive(Clone)]
 struct There {
     place: Place,
@@ -135,7 +135,7 @@ impl There {
     }
 }
 
-/// What the hub answered, or the refusal as the door in the hub has it.
+/// What the hub answered, or the refusal as the hub's interface has it.
 fn answered(answer: Result<(StatusCode, Value), ClientError>) -> Result<Value, Value> {
     match answer {
         Ok((status, answer)) if status.is_success() => Ok(answer),

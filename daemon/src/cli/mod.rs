@@ -1,7 +1,7 @@
 //! The command line.
 //!
 //! Results go to stdout, progress and errors to stderr; what the exit statuses mean is [`STATUSES`]. Commands
-//! that need a running hub speak to its HTTP door ([`crate::client`]), the same as agents do.
+//! that need a running hub speak to its HTTP interface ([`crate::client`]), the same as agents do.
 
 mod agent;
 mod audit;

@@ -1,6 +1,6 @@
 //! TLS to a broker that somebody runs.
 //!
-//! rustls with ring, as everywhere in the house; the broker's certificate must be signed by an authority that is trusted,
+//! rustls with ring, as everywhere in the hub; the broker's certificate must be signed by an authority that is trusted,
 //! and be for the name in its address. Where the broker wants to know the hub, the hub has a certificate of its own. Nothing
 //! here is ever weakened: what does not fit is an error that says which key of the configuration it is about.
 
@@ -27,7 +27,7 @@ use crate::{
     settings::file::{FileError, read},
 };
 
-/// Certificates in a file, at most: a chain, or the authorities of a house.
+/// Certificates in a file, at most: a chain, or the authorities of one owner.
 const MOST: usize = 64;
 
 /// The largest file of certificates or of a key, in bytes.

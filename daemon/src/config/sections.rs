@@ -23,7 +23,7 @@ use crate::{
 pub struct Hub {
     /// Where the database and the keys are.
     pub data_dir: PathBuf,
-    /// The HTTP door.
+    /// The HTTP interface.
     pub listen: SocketAddr,
     /// Bytes.
     pub max_body: usize,
@@ -71,7 +71,7 @@ pub struct FileBounds {
     pub max_stored: u64,
     /// How long fetching one may take.
     pub url_timeout: Span,
-    /// Where inside the house they may be fetched from.
+    /// Where inside the local network they may be fetched from.
     pub allow_private_urls: Vec<String>,
 }
 
@@ -309,7 +309,7 @@ impl FileBounds {
         files::Bounds { max_size, max_together, max_count, max_stored, url_timeout }
     }
 
-    /// Where inside the house files may be fetched from, or what is wrong with the list.
+    /// Where inside the local network files may be fetched from, or what is wrong with the list.
     pub fn private(&self) -> Result<Private, String> {
         Private::parse(&self.allow_private_urls)
     }

@@ -1,12 +1,12 @@
-//! The pipeline: from a call at the door to a receipt.
+//! The pipeline: from a call to a receipt.
 //!
 //! - [`current`]: the pipeline with the configuration that holds now;
-//! - [`submit`]: the checks at the door, and the write that precedes the answer;
+//! - [`submit`]: the checks on admission, and the write that precedes the answer;
 //! - `broadcast`: the same for a call with several targets;
 //! - [`locate`]: where the messages are that a call names;
 //! - [`plan`]: what a message becomes: target, parts. Pure;
 //! - [`identities`]: whose address it is, and [`judge`]: what policy says of that;
-//! - [`hooks`]: the house's own programs, which may change or cancel a message;
+//! - [`hooks`]: the owner's programs, which may change or cancel a message;
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
 //! - [`dispatch`]: who goes next: one message at a time to one conversation, in order, when it is due;
 //! - [`lanes`]: which conversations are being worked in, and [`limiter`]: how fast requests leave; `obey`: what platforms say of that;
@@ -87,7 +87,7 @@ pub struct Shared {
     pub ttl: Duration,
     /// How long contexts are valid.
     pub context_ttl: Duration,
-    /// The house's own programs.
+    /// The owner's programs.
     pub hooks: Hooks,
     /// How fast requests leave.
     pub limiter: RateLimiter,

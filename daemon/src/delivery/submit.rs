@@ -1,4 +1,4 @@
-//! The door's checks, and the write that precedes the answer.
+//! The checks on admission, and the write that precedes the answer.
 
 use std::{
     collections::HashMap,
@@ -58,7 +58,7 @@ impl Idempotency {
     pub const NONE: Self = Self { key: None, fingerprint: [0; 32] };
 }
 
-/// A call that passed the checks at the door.
+/// A call that passed the checks on admission.
 pub(super) enum Admission {
     /// It was taken before.
     Before(Box<Receipt>),
@@ -87,7 +87,7 @@ impl Pipeline {
         answers.pop().expect("each call has an answer")
     }
 
-    /// The checks at the door. What is refused here leaves nothing behind.
+    /// The checks on admission. What is refused here leaves nothing behind.
     pub(super) async fn admitted(
         &self,
         agent: &str,

@@ -1,7 +1,7 @@
 //! `gatepost demo`: the whole main job on this machine, with nothing set up beforehand.
 //!
-//! It is the real thing throughout: the hub with its database, its broker and its HTTP door; an agent that speaks to
-//! that door with a token; the companion's own application, over MQTT, in the terminal or as a board's firmware. Every
+//! It is the real thing throughout: the hub with its database, its broker and its HTTP interface; an agent that speaks to
+//! that interface with a token; the companion's own application, over MQTT, in the terminal or as a board's firmware. Every
 //! step is checked by what the hub says afterwards, and the demo ends well only if every step really happened.
 //!
 //! - [`letter`]: what the agent has to say;

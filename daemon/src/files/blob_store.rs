@@ -138,7 +138,7 @@ impl BlobStore {
         self.folder.join(digest.to_string())
     }
 
-    /// Whether `more` bytes find no room in the house's bound, and nobody was told so lately.
+    /// Whether `more` bytes find no room in the hub's bound, and nobody was told so lately.
     pub(super) fn is_tight(&self, more: u64) -> bool {
         let mut state = self.lock();
         let tight = state.bytes.saturating_add(more) > self.most;
@@ -162,7 +162,7 @@ impl BlobStore {
         }
     }
 
-    /// Whether so many more bytes find room, in the house's bound and on the disk.
+    /// Whether so many more bytes find room, in the hub's bound and on the disk.
     fn room(&self, more: u64) -> Result<(), StageError> {
         let kept = self.lock().bytes;
         if kept.saturating_add(more) > self.most {

@@ -72,7 +72,7 @@ pub enum StageError {
     /// A host that this agent has no leave for.
     #[error("this agent may not have files fetched from {0}")]
     Host(String),
-    /// An address inside the house, or of no public kind.
+    /// An address inside the local network, or of no public kind.
     #[error("{host} is not fetched from: {address} is not a public address")]
     Private {
         /// The host as the address names it.
@@ -89,7 +89,7 @@ pub enum StageError {
     /// Too much at once.
     #[error("too many files are on their way at once")]
     Busy,
-    /// The house's own bound.
+    /// The hub's own bound.
     #[error("the hub keeps {0} bytes of files already, and takes no more")]
     Stored(u64),
     /// The disk.

@@ -12,7 +12,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts(Vec<String>);
 
-/// Hosts and networks inside the house that may be fetched from all the same.
+/// Hosts and networks inside the local network that may be fetched from all the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Private {
     hosts: Vec<String>,

@@ -2,7 +2,7 @@
 //!
 //! A file is on disk under its hash before the message that it goes along with is accepted: what is shown, signed and
 //! sent later are those bytes, whatever becomes of the place that they came from. Nothing here holds a whole file in
-//! memory, and everything is bounded: one file, all of a message, all of the house, the time, and how many are staged at
+//! memory, and everything is bounded: one file, all of a message, all of the hub, the time, and how many are staged at
 //! once.
 //!
 //! - [`blobs`]: the folder, `DATA_DIR/files`: how a file gets into it whole, how long it stays, who takes it away;
@@ -68,7 +68,7 @@ pub struct Bounds {
     pub max_together: u64,
     /// Files of a message, but for recordings that the hub made.
     pub max_count: usize,
-    /// Bytes of all files in the house.
+    /// Bytes of all files in the hub.
     pub max_stored: u64,
     /// How long fetching one may take, redirects and all.
     pub url_timeout: Duration,
@@ -107,7 +107,7 @@ pub struct Sources {
     pub hosts: Hosts,
 }
 
-/// The house's files. Clones share them.
+/// The hub's files. Clones share them.
 #[derive(Clone)]
 pub struct Files(Arc<Shared>);
 
@@ -318,7 +318,7 @@ impl Files {
         Draft::begin(&self.0.blobs, self.bounds().max_size.min(left))
     }
 
-    /// Where the house has all but as many as it may, those that nobody needs go now.
+    /// Where the hub has all but as many as it may, those that nobody needs go now.
     async fn make_room(&self) {
         if !self.0.blobs.is_tight(self.bounds().max_size) {
             return;

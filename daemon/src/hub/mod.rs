@@ -124,7 +124,7 @@ pub enum HubError {
     /// The voice's token.
     #[error("voice.token: {0}")]
     VoiceToken(SecretError),
-    /// The HTTP door.
+    /// The HTTP interface.
     #[error("cannot listen on {0}: {1} (set [hub] listen to another port)")]
     Listen(SocketAddr, std::io::Error),
     /// The folder of files that go along.
@@ -176,7 +176,7 @@ pub fn install_tls_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// An HTTP client as the house wants it: patient up to a point, and never led elsewhere by an answer.
+/// An HTTP client as the hub wants it: patient up to a point, and never led elsewhere by an answer.
 fn http() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .connect_timeout(CONNECT)
@@ -332,7 +332,7 @@ impl Hub {
         })
     }
 
-    /// Where the HTTP door listens.
+    /// Where the HTTP interface listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

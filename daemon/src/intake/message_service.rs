@@ -1,4 +1,4 @@
-//! What every door does with a call of the `message` tool (read it, take it, wait for its end if asked to), and with the
+//! What every interface does with a call of the `message` tool (read it, take it, wait for its end if asked to), and with the
 //! messages that were taken: whoever may not see one is told that there is none.
 //!
 //! A call may name several targets. Each becomes a message of its own with a receipt of its own: what one refuses or

@@ -5,7 +5,7 @@
 //! - [`whoami`]: who a token belongs to;
 //! - [`service`]: what each of them does with a call of the `message` tool, and [`tool`]: the tools as models are told of them.
 //!
-//! A door knows who is calling and what they said, bounded and well-formed; everything else is the pipeline's. What a
+//! An interface knows who is calling and what they said, bounded and well-formed; everything else is the pipeline's. What a
 //! door refuses leaves a line in the audit and nothing in the queue.
 
 pub mod http;

@@ -1,4 +1,4 @@
-//! The audit's line for a call that was refused at the door.
+//! The audit's line for a call that was refused on admission.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Messages as the door shows them.
+//! Messages as the HTTP interface shows them.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! What an agent asks for: the `message` tool's parameters, parsed at the door into types.
+//! What an agent asks for: the `message` tool's parameters, parsed into types on admission.
 //!
 //! Models write `body` where the schema says `message`, and forget prefixes. The aliases of the tools that agents
 //! already know are accepted; what is ambiguous, contradictory or unknown is refused with the way to write it, because
@@ -30,7 +30,7 @@ pub struct Call {
     pub action: Action,
     /// What to do.
     pub operation: Operation,
-    /// The text, Markdown; empty where files or a card go along, or the deed has none.
+    /// The text, Markdown; empty where files or a card go along, or the operation has none.
     pub text: String,
     /// Files that go along, in their order.
     pub attachments: Vec<Asked>,

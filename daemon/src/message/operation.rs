@@ -1,6 +1,6 @@
 //! What a message does on its platform, beside its text and files: typed, bounded, and stored with the message.
 //!
-//! Several actions are one deed: an answer, a message with an effect and one of files are all [`Operation::Send`]. A deed knows
+//! Several actions are one operation: an answer, a message with an effect and one of files are all [`Operation::Send`]. An operation knows
 //! no platform; whether a platform has it, and within which bounds, its capabilities say.
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::{action::Action, form::Form};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Operation {
-    /// A new message; its text and files stand beside the deed.
+    /// A new message; its text and files stand beside the operation.
     Send(Extras),
     /// A poll. A text beside it goes before it, as a message of its own.
     Poll(Poll),

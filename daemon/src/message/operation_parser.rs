@@ -1,4 +1,4 @@
-//! What a call wants done: its deed, from the parameters of its action.
+//! What a call wants done: its operation, from the parameters of its action.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use super::{
     refusal::{Code, Refusal},
 };
 
-/// The deed of an action. `reply_to` is what it answers, `thread` where.
+/// The operation of an action. `reply_to` is what it answers, `thread` where.
 pub(super) fn operation(given: Given<'_>, action: Action) -> Result<Operation, Refusal> {
     let message = || given.needed("messageId", action);
     let user = || given.needed("userId", action);

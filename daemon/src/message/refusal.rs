@@ -1,4 +1,4 @@
-//! The errors that a caller sees: one shape at every door.
+//! The errors that a caller sees: one shape on every interface.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -26,7 +26,7 @@ use crate::{
     store::{StoreError, now_ms},
 };
 
-/// A message that passed the checks at the door.
+/// A message that passed the checks on admission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
     /// Its id, if it is not the same as one before.
@@ -47,7 +47,7 @@ pub struct NewMessage {
     pub account: String,
     /// Who that account is: it goes from no other that takes the name.
     pub account_is: Option<Fingerprint>,
-    /// The name in the house's address book under which the target was meant.
+    /// The name in the address book under which the target was meant.
     pub known_as: Option<String>,
     /// The message it answers.
     pub reply_to: Option<String>,
@@ -71,7 +71,7 @@ pub struct NewMessage {
     pub resend: bool,
     /// The messages that it names, and where they are.
     pub touched: Vec<Touched>,
-    /// Whether a person has to be asked about it, as policy said at the door.
+    /// Whether a person has to be asked about it, as policy said on admission.
     pub asks: bool,
 }
 

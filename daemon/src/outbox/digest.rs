@@ -16,7 +16,7 @@ const OLDER_CONTENT_DOMAIN: &[u8] = b"gatepost/message/1";
 const PARTS_DOMAIN: &[u8] = b"gatepost/parts/1";
 const OUTCOME_DOMAIN: &[u8] = b"gatepost/outcome/1";
 
-/// All that its agent, its hooks and the door have said of it. Times move with the clock, and states have rows of their own.
+/// All that its agent, its hooks and the interface have said of it. Times move with the clock, and states have rows of their own.
 const CONTENT: &str =
     "SELECT id, agent, action, deed, channel, account, account_is, address, written_as, unidentified, known_as, thread, reply_to,
     silent, origin, text, written, attachments, best_effort, resend, touched, idempotency_key, fingerprint

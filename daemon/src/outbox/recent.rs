@@ -221,7 +221,7 @@ fn done<'a>(action: &'a str, operation: &Operation) -> &'a str {
     if matches!(operation, Operation::Send(_)) { "send" } else { action }
 }
 
-/// The account and the conversation in which a deed changes something; none where it only adds.
+/// The account and the conversation in which an operation changes something; none where it only adds.
 fn place(names: [&str; 3], operation: &Operation) -> Option<u128> {
     let adds = matches!(operation, Operation::Send(_) | Operation::Poll(_) | Operation::Thread { .. });
     (!adds).then(|| {

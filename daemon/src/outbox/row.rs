@@ -128,7 +128,7 @@ pub struct MessageRow {
     pub written_as: Option<String>,
     /// Why nobody knows whose address it is.
     pub unidentified: Option<String>,
-    /// The name in the house's address book under which that was meant.
+    /// The name in the address book under which that was meant.
     pub known_as: Option<String>,
     /// The thread it goes to.
     pub thread: Option<String>,
@@ -248,7 +248,7 @@ fn attachments(row: &Row<'_>) -> rusqlite::Result<Vec<Attachment>> {
     })
 }
 
-/// A deed that cannot be read is an error and not "a plain text".
+/// An operation that cannot be read is an error and not "a plain text".
 fn operation(row: &Row<'_>) -> rusqlite::Result<Operation> {
     let Some(text) = row.get_ref(26)?.as_str_or_null()? else { return Ok(Operation::default()) };
     serde_json::from_str(text).map_err(|error| {

@@ -23,7 +23,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{Space, StoreError};
 
-/// Pieces of work that share a commit, at most: more than there are lanes at work in an account and callers at the door at
+/// Pieces of work that share a commit, at most: more than there are lanes at work in an account and callers at the interface at
 /// once, so that none of them waits for two.
 const TOGETHER: usize = 256;
 

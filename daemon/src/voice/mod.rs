@@ -40,7 +40,7 @@ pub enum Speaker {
     Endpoint(Endpoint),
 }
 
-/// The house's voice. Clones share it.
+/// The hub's voice. Clones share it.
 #[derive(Clone)]
 pub struct Voice(Option<Arc<Shared>>);
 

@@ -1,4 +1,4 @@
-//! A hub's HTTP door, from outside.
+//! A hub's HTTP interface, from outside.
 
 use std::time::Duration;
 

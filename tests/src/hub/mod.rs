@@ -1,6 +1,6 @@
 //! Hubs under test.
 //!
-//! - [`client`]: speaks to a hub's HTTP door, as an agent, a bridge or the operator;
+//! - [`client`]: speaks to a hub's HTTP interface, as an agent, a bridge or the operator;
 //! - [`listener`]: listens to its event stream;
 //! - [`inside`]: a hub in this process, with a companion of its own, that can be stopped and started again;
 //! - [`board`]: a companion that is a board in QEMU, at such a hub;

@@ -137,7 +137,7 @@ impl SpawnedHub {
         self.environment.push(("GATEPOST_LOG".into(), level.into()));
     }
 
-    /// From its next start on it reaches what is outside the house by this proxy.
+    /// From its next start on it reaches what is outside the local network by this proxy.
     pub fn reaches_out_by(&mut self, proxy: &str) {
         self.environment.push(("http_proxy".into(), proxy.into()));
     }

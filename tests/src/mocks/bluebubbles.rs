@@ -308,7 +308,7 @@ fn chat(guid: &str) -> Result<(), String> {
 
 /// `sendTextRules` (`messageValidator.ts@172b95f:71-82`) and `validateText` (84-138). The server takes the Private API
 /// by itself for what only that does, and needs a `tempGuid` for AppleScript alone; here such a message is refused
-/// without it, and each has both: the hub is to say what it wants. The bound on the text is this double's.
+/// without it, and each has both: the hub is to say what it wants. The bound on the text is this mock's.
 fn sent(body: &Value) -> Result<(), String> {
     let may = ["effectId", "subject", "selectedMessageGuid", "partIndex"];
     members(body, &["chatGuid", "tempGuid", "message", "method"], &may)?;
@@ -426,7 +426,7 @@ fn reacted(body: &Value) -> Result<(), String> {
     if known { Ok(()) } else { Err(format!("{reaction} is no reaction")) }
 }
 
-/// `editParamRules` (`messageValidator.ts@172b95f:198-202`): neither text is empty. Their bound is this double's.
+/// `editParamRules` (`messageValidator.ts@172b95f:198-202`): neither text is empty. Their bound is this mock's.
 fn edited(body: &Value) -> Result<(), String> {
     members(body, &["editedMessage", "backwardsCompatibilityMessage"], &["partIndex"])?;
     text(body, "editedMessage", 65_536)?;

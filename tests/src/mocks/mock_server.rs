@@ -1,4 +1,4 @@
-//! Where a double receives: requests in, answers out, all of it written down.
+//! Where a mock receives: requests in, answers out, all of it written down.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -106,7 +106,7 @@ impl MockServer {
         format!("http://127.0.0.1:{}", self.port.port())
     }
 
-    /// What the next requests are answered, one each, before the double thinks for itself again.
+    /// What the next requests are answered, one each, before the mock thinks for itself again.
     pub fn next(&self, answers: impl IntoIterator<Item = Answer>) {
         locked(&self.shared.next).extend(answers.into_iter().map(|answer| (String::new(), answer)));
     }

@@ -19,7 +19,7 @@ pub struct McpClient {
 }
 
 impl McpClient {
-    /// One at a hub's HTTP door.
+    /// One at a hub's HTTP interface.
     ///
     /// # Errors
     /// It cannot be started; `tests/run --setup-only` may mend that.
@@ -27,7 +27,7 @@ impl McpClient {
         Self::start(&["http", &format!("{hub}/mcp"), token], &[])
     }
 
-    /// One at a hub's HTTP door that opens no session, as 2026-07-28 has it.
+    /// One at a hub's HTTP interface that opens no session, as 2026-07-28 has it.
     ///
     /// # Errors
     /// It cannot be started.
@@ -52,7 +52,7 @@ impl McpClient {
         Self::start(&[&["stdio", &gatepost, "mcp"], options].concat(), environment)
     }
 
-    /// Two of the same agent, one at each door; what the door is called.
+    /// Two of the same agent, one at each interface; what it is called.
     ///
     /// # Errors
     /// One of them cannot be started.

@@ -1,6 +1,6 @@
 //! Platforms that nobody can run here, played by programs of ours (`tests/peers/mocks`).
 //!
-//! They are the exception among the peers: a double agrees with our own mistakes where its rules do. So its rules are the
+//! They are the exception among the peers: a mock agrees with our own mistakes where its rules do. So its rules are the
 //! documentation's, each beside its page, and what can be somebody else's in it is: Telegram's parser, Discord's schemas.
 
 use std::{sync::Arc, time::Duration};
@@ -13,7 +13,7 @@ use super::{leash::Leash, ports};
 /// A Python and its libraries; a busy machine gets more.
 const START: Duration = Duration::from_secs(60);
 
-/// A running double. Clones are the same one.
+/// A running mock. Clones are the same one.
 #[derive(Debug, Clone)]
 pub struct Mock {
     _leash: Arc<Leash>,
@@ -130,7 +130,7 @@ mod tests {
 
     const CHAT: i64 = 777;
 
-    /// What the double answers to a request: status and body.
+    /// What the mock answers to a request: status and body.
     fn ask(mock: &Mock, path: &str, authorization: &str, body: &Value) -> (u16, String) {
         let request = mock
             .http

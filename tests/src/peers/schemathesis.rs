@@ -1,4 +1,4 @@
-//! schemathesis: reads what a hub says of its HTTP door, and holds it to that with calls of its own making.
+//! schemathesis: reads what a hub says of its HTTP interface, and holds it to that with calls of its own making.
 //!
 //! `peers/schemathesis.toml` says what it leaves out, and why. Its dice are always the same.
 

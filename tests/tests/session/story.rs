@@ -1,4 +1,4 @@
-//! What is said in a house, written down: calls and their answers, what the companion showed, what arrived.
+//! What is said at a hub, written down: calls and their answers, what the companion showed, what arrived.
 //!
 //! Ids, contexts and times differ from run to run; each gets a name by the order in which it is first seen.
 
@@ -80,7 +80,7 @@ impl Story {
         Ok(())
     }
 
-    /// What has arrived at an address of the house's own inbox.
+    /// What has arrived at an address of the hub's own inbox.
     pub(crate) fn arrived(&mut self, fixture: &TestHub, address: &str) -> Result<()> {
         let parts = fixture.arrived(address)?;
         self.shows(

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// One deed of each kind but a new message.
+/// One operation of each kind but a new message.
 pub(super) fn operations(contract: &Contract) -> [Operation; 11] {
     let (message, user) = (|| contract.message.to_owned(), || contract.user.to_owned());
     [

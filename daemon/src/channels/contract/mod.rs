@@ -12,7 +12,7 @@
 //! - `spellings`: identities, and forms in which they are written, made at random;
 //! - `located`: a message that is named is of the conversation that the request names, or it is asked for.
 //!
-//! What one platform alone has stands in its own dialogue.
+//! What one platform alone has stands in its own scenarios.
 
 mod claims;
 mod deliveries;

@@ -1,4 +1,4 @@
-//! Tests of whole dialogues with a Discord that follows a script.
+//! Tests of whole scenarios with a Discord that follows a script.
 
 use std::time::Duration;
 

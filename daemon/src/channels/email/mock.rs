@@ -15,10 +15,10 @@ use rustls::{
 
 use super::submission::Security;
 
-/// Signed the double's certificate.
+/// Signed the mock's certificate.
 pub(in crate::channels) const AUTHORITY: &[u8] = include_bytes!("testdata/ca.pem");
 
-/// What the double does at a stage: at "greeting", at a command, before the "content", after its final ".".
+/// What the mock does at a stage: at "greeting", at a command, before the "content", after its final ".".
 #[derive(Debug, Clone, Copy)]
 pub(in crate::channels) enum Step {
     /// Says this.

@@ -80,7 +80,7 @@ pub(super) struct Mail {
 }
 
 impl Request {
-    /// The mail that a letter becomes.
+    /// The mail that a part becomes.
     pub(super) fn new(from: &Mailbox, outgoing: &OutgoingPart<'_>) -> Self {
         let root = outgoing.thread.map(bracketed);
         let parent = outgoing.reply_to.map(bracketed);

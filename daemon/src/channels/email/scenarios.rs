@@ -1,4 +1,4 @@
-//! Tests of whole dialogues with a server that follows a script.
+//! Tests of whole scenarios with a server that follows a script.
 
 use std::time::Duration;
 
@@ -190,7 +190,7 @@ async fn a_file_that_cannot_be_read_any_more_leaves_no_mail_with_the_server() {
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("cannot be read")), "{failure:?}");
     // A farewell that is on its way would be heard behind it.
     tokio::time::sleep(Duration::from_millis(50)).await;
-    // The double may not have read all of it yet.
+    // The mock may not have read all of it yet.
     let has_begun = async {
         while !mock.heard().iter().any(|said| said == "Subject: x") {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -63,7 +63,7 @@ fn button(button: &Button, function: &str) -> Value {
             json!({ "action": { "function": function, "parameters": [{ "key": "data", "value": data }] } })
         }
         Press::Url(url) => json!({ "openLink": { "url": url } }),
-        // The door takes none for this channel.
+        // Admission refuses them for this channel.
         Press::Form(_) => json!({}),
     };
     json!({ "text": button.text, "onClick": press })

@@ -1,4 +1,4 @@
-//! What a letter or an act becomes: a message to create, to change, or to delete.
+//! What a part or an operation becomes: a message to create, to change, or to delete.
 //!
 //! The stored request names the space once. Messages and threads that an agent names are looked for in that space only:
 //! of a name such as `spaces/A/messages/B` nothing but `B` is taken, so that what was allowed for one space cannot reach

@@ -1,4 +1,4 @@
-//! Tests of whole dialogues with a Google Chat that follows a script.
+//! Tests of whole scenarios with a Google Chat that follows a script.
 
 use std::{fs, time::Duration};
 

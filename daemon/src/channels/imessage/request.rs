@@ -142,7 +142,7 @@ fn is_voice_note(name: &str) -> bool {
     name.ends_with(".caf") || name.ends_with(".mp3")
 }
 
-/// Nobody composes such a letter: a caption is a part of its own (`caption_limit` of `formats.rs`).
+/// Nobody composes such a part: a caption is a part of its own (`caption_limit` of `formats.rs`).
 const WORDS_APART: &str = "iMessage takes no words with a file: send them before it";
 
 /// What the receipt says of any other.

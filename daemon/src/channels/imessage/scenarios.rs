@@ -1,4 +1,4 @@
-//! Tests of whole dialogues with a BlueBubbles that follows a script, and with a program that stands for `imsg`.
+//! Tests of whole scenarios with a BlueBubbles that follows a script, and with a program that stands for `imsg`.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Tests of whole dialogues with a signal-cli that follows a script.
+//! Tests of whole scenarios with a signal-cli that follows a script.
 
 use std::time::Duration;
 

@@ -66,7 +66,7 @@ fn button(id: &str, button: &Button) -> Value {
     match &button.press {
         Press::Data(data) => element["value"] = json!(data),
         Press::Url(url) => element["url"] = json!(url),
-        // The door takes none for this channel.
+        // Admission refuses them for this channel.
         Press::Form(_) => {}
     }
     element

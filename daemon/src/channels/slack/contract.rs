@@ -46,7 +46,7 @@ const ALIKE: &[Alike] = &[
 const ID: &str = "1790000000.000100";
 const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"channel":"C012AB3CD","ts":"1790000000.000100"}"#);
 const GONE: Reply = Reply::Says(200, "", r#"{"ok":false,"error":"message_not_found"}"#);
-/// Where a file is taken: on a server of its own, which the dialogues have, and here on the same.
+/// Where a file is taken: on a server of its own, which the scenarios have, and here on the same.
 const PLACE: Reply = Reply::Says(
     200,
     "",

@@ -1,4 +1,4 @@
-//! What a letter or an act becomes: a method of the Web API, and its arguments as they are sent.
+//! What a part or an operation becomes: a method of the Web API, and its arguments as they are sent.
 //!
 //! The stored request has everything but the token, the part's key, and what only the moment of sending knows: the
 //! conversation behind a person's id, and the id of a file that is uploaded then.

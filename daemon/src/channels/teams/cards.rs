@@ -123,7 +123,7 @@ fn action(button: &Button) -> Value {
     match &button.press {
         Press::Data(data) => json!({ "type": "Action.Submit", "title": button.text, "data": { OURS: data } }),
         Press::Url(url) => json!({ "type": "Action.OpenUrl", "title": button.text, "url": url }),
-        // The door takes none for this channel.
+        // Admission refuses them for this channel.
         Press::Form(_) => json!({ "type": "Action.Submit", "title": button.text }),
     }
 }

@@ -1,6 +1,6 @@
 //! Handing over a file that was accepted: its bytes into the person's OneDrive, then a card that shows it there.
 //!
-//! Answers come by the hub's door, one by one, and wait here for their turn. Only what the stored request says goes
+//! Answers come by the hub's HTTP interface, one by one, and wait here for their turn. Only what the stored request says goes
 //! anywhere: the answer of a part that is no offer, or of another conversation, is nobody's. A part is handed over once, for
 //! as long as this hub runs and remembers it; whoever accepts once more after that gets the file once more. What became of it
 //! is told to the message's agent.

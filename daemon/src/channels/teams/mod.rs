@@ -7,7 +7,7 @@
 //! the text stands in the card, above them. Mentions take an entity beside the text, of which there is none here.
 //!
 //! Small pictures stand in a message. Any other file is offered, in a conversation with one person ([`consent`]), and handed
-//! over once they accept ([`transfer`]), which Teams tells by the hub's own door, where it must be [`believed`].
+//! over once they accept ([`transfer`]), which Teams tells by the hub's HTTP interface, where it must be [`believed`].
 
 pub(super) mod answer;
 mod cards;

@@ -1,4 +1,4 @@
-//! What a letter or an act becomes: an activity in a conversation, or what a workflow posts.
+//! What a part or an operation becomes: an activity in a conversation, or what a workflow posts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

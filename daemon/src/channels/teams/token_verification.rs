@@ -1,6 +1,6 @@
 //! Whether a request to the bot comes from Microsoft's Bot Connector.
 //!
-//! The hub's door is open to the world, so nothing in a request counts before its token is shown to be the Connector's, for
+//! The hub's HTTP interface is open to the world, so nothing in a request counts before its token is shown to be the Connector's, for
 //! this bot and for the service that the activity names ([`token`](super::token) is how). The keys that sign tokens are read from
 //! where Microsoft publishes them, kept for a day, and read again for a key that is not among them, once a minute at most.
 

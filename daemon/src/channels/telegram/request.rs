@@ -330,7 +330,7 @@ fn keyboard(extras: &Extras) -> Option<Value> {
         let buttons = row.iter().map(|button| match &button.press {
             Press::Data(data) => json!({"text": button.text, "callback_data": data}),
             Press::Url(url) => json!({"text": button.text, "url": url}),
-            // The door takes none for this channel.
+            // Admission refuses them for this channel.
             Press::Form(_) => json!({"text": button.text}),
         });
         buttons.collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! Tests of whole dialogues with a Bot API that follows a script.
+//! Tests of whole scenarios with a Bot API that follows a script.
 
 use std::time::Duration;
 

@@ -110,7 +110,7 @@ fn alike(buttons: &[&Button]) -> Option<String> {
 fn pressed(button: &Button) -> &str {
     match &button.press {
         Press::Data(id) | Press::Url(id) => id,
-        // The door takes none for this channel.
+        // Admission refuses them for this channel.
         Press::Form(form) => &form.title,
     }
 }

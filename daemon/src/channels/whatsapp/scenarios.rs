@@ -1,4 +1,4 @@
-//! Tests of whole dialogues with both ways to WhatsApp, which follow a script.
+//! Tests of whole scenarios with both ways to WhatsApp, which follow a script.
 
 use super::{CLOUD, EVOLUTION, Graph, HYBRID, Instance, KEYS, Settings, Template, WhatsApp};
 use crate::{

@@ -3,7 +3,7 @@
 //! A notification carries the part's key in `biz_opaque_callback_data`, so one settles a part whose answer was lost. It is
 //! believed only if it is signed with the app's secret
 //! (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started#validate-payloads>), over the bytes as they
-//! came. The hub's door receives it.
+//! came. The hub's HTTP interface receives it.
 
 use gatepost_link::Digest;
 use ring::hmac;

@@ -1,4 +1,4 @@
-//! Hooks: the house's own programs, which see each message before it is judged and hear of its end, and see each call of a
+//! Hooks: the owner's programs, which see each message before it is judged and hear of its end, and see each call of a
 //! tool before it is run and what it answers.
 //!
 //! `message_sending` hooks run once for each message, one after the other in the order of their names; what the last one
@@ -7,7 +7,7 @@
 //! message. A hook is given the message's id: after a crash before its answer was stored it is asked once more, under
 //! the same id.
 //!
-//! - [`command`], [`call`]: hooks of the house, as programs and as HTTP services;
+//! - [`command`], [`call`]: the owner's hooks, as programs and as HTTP services;
 //! - [`builtin`], [`guide`]: the hub's own;
 //! - [`turns`]: who was written first is through first;
 //! - [`sent`]: what `message_sent` hooks are told;

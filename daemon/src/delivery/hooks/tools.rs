@@ -3,7 +3,7 @@
 //!
 //! The first fails closed, as `message_sending` does: no answer, no call. The second cannot: what was done is done, and an
 //! agent that did not hear of it would do it again. So what a tool answered goes to its caller as it is where a hook fails,
-//! and says so. What the door itself refuses was not run, and has no result.
+//! and says so. What the interface itself refuses was not run, and has no result.
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -35,7 +35,7 @@ pub struct Around<'a> {
     id: String,
     agent: &'a str,
     tool: &'a str,
-    /// The session of the model that reads the answer, as its door knows it; none, where a program does.
+    /// The session of the model that reads the answer, as its interface knows it; none, where a program does.
     reader: Option<&'a str>,
 }
 
@@ -81,7 +81,7 @@ impl Hook {
 
 impl Pipeline {
     /// The hooks around a call of `tool`; nothing, where no hook wants to hear of it. `reader` is the session of the model that
-    /// reads the answer, as its door knows it (nothing in it where it knows of none), or none where a program does.
+    /// reads the answer, as its interface knows it (nothing in it where it knows of none), or none where a program does.
     pub fn around<'a>(
         &'a self,
         agent: &'a str,

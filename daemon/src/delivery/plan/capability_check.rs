@@ -1,4 +1,4 @@
-//! Whether a platform can do what a call asks, by its capabilities alone; refused at the door, with what it can instead.
+//! Whether a platform can do what a call asks, by its capabilities alone; refused on admission, with what it can instead.
 
 use gatepost_chunk::Unit;
 

@@ -42,7 +42,7 @@ use crate::{
     spelling::nearest,
 };
 
-/// Names for targets, as the house has written them down.
+/// Names for targets, as the configuration has them.
 #[derive(Debug, Clone, Default)]
 pub struct AddressBook(BTreeMap<String, Destination>);
 

@@ -63,7 +63,7 @@ pub(super) fn part(
     Ok(Some(NewPart { key: new_part_key(), shown, request: request.to_string(), route }))
 }
 
-/// The text beside a deed: one part, or none.
+/// The text beside an operation: one part, or none.
 fn text(adapter: &dyn Adapter, content: &Content<'_>, prefix: Option<&str>) -> Result<Option<Part>, Refusal> {
     blocking::expect_off_runtime(content.text.len());
     let mut document = render::parse(content.text);

@@ -268,7 +268,7 @@ mod tests {
         let names = crate::message::target::MAX_ADDRESS + "googlechat".len() + 40;
         let bucket = size_of::<((Lane, usize), Instant)>() + 1 + names;
         assert!(2 * bucket <= 1_024, "{bucket}");
-        // The channels of this house that have no limits keep nothing at all.
+        // The channels of this hub that have no limits keep nothing at all.
         let limiter = RateLimiter::default();
         for number in 0..1_000 {
             let lane = Lane { channel: "matrix".into(), account: "home".into(), address: number.to_string() };

@@ -29,7 +29,7 @@ struct Rename {
     name: String,
 }
 
-/// A companion as the door shows it. Its public key is no secret.
+/// A companion as the HTTP interface shows it. Its public key is no secret.
 #[derive(Debug, Serialize, ToSchema)]
 struct Companion {
     name: String,

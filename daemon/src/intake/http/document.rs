@@ -1,4 +1,4 @@
-//! `/openapi.json`: what the door takes and answers, as its handlers say.
+//! `/openapi.json`: what the HTTP interface takes and answers, as its handlers say.
 //!
 //! A handler is a route and its description in one: its path, its parameters, its body, its answers, and the refusals that
 //! are its own. What follows from these is added here: who needs a token may be told that it has none, and what has a body

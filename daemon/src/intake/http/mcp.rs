@@ -1,4 +1,4 @@
-//! The MCP door in the hub: streamable HTTP at `/mcp`, behind the same tokens as every other call. One caller has so many
+//! The MCP server in the hub: streamable HTTP at `/mcp`, behind the same tokens as every other call. One caller has so many
 //! sessions of it at once ([`sessions`]).
 
 mod posted;
@@ -51,7 +51,7 @@ const MAX_PLAIN_ERROR: usize = 4096;
 /// What is kept of the name of a session, in characters: the protocol's own have 36.
 const MAX_SESSION: usize = 100;
 
-/// The hub that the door stands in.
+/// The hub that the server is part of.
 #[derive(Clone)]
 pub(super) struct Here(Endpoint);
 

@@ -180,7 +180,7 @@ pub(super) async fn show(
             }
             if let Some(standing) = standing.filter(|standing| standing.quorum > 1) {
                 view.approvals = Some(format!("{} of {}", standing.by.len(), standing.quorum));
-                // Whose voice it was is the house's business.
+                // Whose voice it was is the owner's business.
                 if caller.role == Role::Operator {
                     view.approved_by = Some(standing.by);
                 }

@@ -1,4 +1,4 @@
-//! The HTTP door: bearer tokens, JSON, RFC 9457 problems.
+//! The HTTP interface: bearer tokens, JSON, RFC 9457 problems.
 //!
 //! A handler is a route and its description in one (see [`document`]): what there is to call stands in `/openapi.json`, and
 //! for people in the README.
@@ -56,7 +56,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Endpoint(Arc<Shared>);
 
-/// What is behind a door, and what holds at it.
+/// What is behind the interface, and its bounds.
 pub struct Behind {
     /// Where messages go, by the configuration that holds at the time.
     pub current: Current,
@@ -92,7 +92,7 @@ struct Shared {
 }
 
 impl Endpoint {
-    /// A door to what is behind it.
+    /// An interface to what is behind it.
     pub fn new(behind: Behind) -> Self {
         let Behind { current, reload, events, metrics, companions, max_body, hosts, load } = behind;
         let store = current.pipeline().outbox().store().clone();
@@ -136,7 +136,7 @@ impl Endpoint {
 /// Makes what is at one path, with its description.
 type Make = fn() -> UtoipaMethodRouter<Endpoint>;
 
-/// All that the door has, each path under its heading.
+/// All that the interface has, each path under its heading.
 const TABLE: &[(&str, Make)] = &[
     ("messages", || routes!(messages::submit, messages::list)),
     ("messages", || routes!(messages::show)),

@@ -1,8 +1,8 @@
-//! The door for agents that speak the Model Context Protocol (<https://modelcontextprotocol.io/specification>).
+//! The server for agents that speak the Model Context Protocol (<https://modelcontextprotocol.io/specification>).
 //!
 //! The protocol is somebody else's (rmcp); what stands here is which tools and resources there are, and how a call
 //! follows its message: progress while it waits, and what is cancelled is taken back; and that a client hears when something
-//! lands in its inbox. The same door stands in the hub, at
+//! lands in its inbox. The same server runs in the hub, at
 //! `/mcp`, and in `gatepost mcp`, which reaches a running hub: [`Hands`] is what differs.
 
 mod inbox;
@@ -50,7 +50,7 @@ pub struct InHand {
     pub may_change: bool,
 }
 
-/// What the door reaches: the hub that it stands in, or one elsewhere.
+/// What the server reaches: the hub that it stands in, or one elsewhere.
 pub trait Hands: Clone + Send + Sync + 'static {
     /// Who calls.
     type Caller: Send + Sync;
@@ -100,7 +100,7 @@ pub trait Hands: Clone + Send + Sync + 'static {
     fn lands(&self, caller: &Self::Caller, after: i64) -> impl Future<Output = Option<i64>> + Send;
 }
 
-/// The door, for one session.
+/// The server, for one session.
 #[derive(Clone)]
 pub struct Mcp<H> {
     hands: H,
@@ -111,7 +111,7 @@ pub struct Mcp<H> {
 }
 
 impl<H: Hands> Mcp<H> {
-    /// A door that reaches what these hands reach.
+    /// A server that reaches what these hands reach.
     pub fn new(hands: H) -> Self {
         Self { hands, listening: Arc::default(), waiting: Arc::default() }
     }

@@ -1,4 +1,4 @@
-//! The tools that an agent holds in its hand, and what a call of one answers. Every door that speaks of tools uses these.
+//! The tools that an agent holds in its hand, and what a call of one answers. Every interface that speaks of tools uses these.
 //!
 //! | tool | does |
 //! |---|---|
@@ -62,7 +62,7 @@ pub struct Described {
 pub(super) struct Tools<'a> {
     pub pipeline: Pipeline,
     pub caller: &'a Caller,
-    /// What the caller's session is called at its door; nothing, where that knows of none.
+    /// What the caller's session is called at its interface; nothing, where that knows of none.
     pub session: &'a str,
 }
 

@@ -114,7 +114,7 @@ pub(super) fn answer(answer: &Value) -> Value {
     short
 }
 
-/// A refusal as this one gives it, within its bound at every door.
+/// A refusal as this one gives it, within its bound on every interface.
 pub(super) fn refusal(refusal: Refusal) -> Refusal {
     let error = shortened(&own_names(&refusal.error), MAX_ERROR);
     let hint = shortened(&refusal.hint, MAX_HINT);

@@ -87,7 +87,7 @@ async fn a_copy_of_a_stopped_hubs_database_is_known_for_one_after_the_next_start
     let store = Store::open(directory.path()).unwrap();
     assert!(look(&store).await.1);
     close(store);
-    // In another house, without the file beside it.
+    // At another hub, without the file beside it.
     let elsewhere = tempfile::tempdir().unwrap();
     fs::copy(&copy, elsewhere.path().join("gatepost.db")).unwrap();
     assert!(look(&Store::open(elsewhere.path()).unwrap()).await.1);

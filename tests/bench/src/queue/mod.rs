@@ -1,7 +1,7 @@
 //! The queue: how fast it takes messages and delivers them, beside what a disk and a door cost by themselves.
 //!
 //! The hub is `gatepost run`, built in release, in a process of its own with its default logging. This process holds the
-//! clients and the platform: a double of a Matrix homeserver, since that adapter speaks HTTP. What is compared:
+//! clients and the platform: a mock of a Matrix homeserver, since that adapter speaks HTTP. What is compared:
 //!
 //! - *bare loop* ([`bare`]): the rows of messages, parts and audit that the hub has written, read back from its database and
 //!   inserted as they are into an empty one with the same tables, indexes and triggers, by one prepared statement a table, WAL and

@@ -269,7 +269,7 @@ fn found(body: &Value, kept: &Kept) -> (u16, Value) {
 }
 
 /// `whatsappNumberSchema` (`chat.schema.ts@1ad51a4:28-42`): one or more, each once; and `whatsappNumber` of the service
-/// at 00e191f. That each has WhatsApp is this double's.
+/// at 00e191f. That each has WhatsApp is this mock's.
 fn numbers(body: &Value) -> (u16, Value) {
     let numbers = body["numbers"].as_array().map_or(&[][..], Vec::as_slice);
     let once = (0..numbers.len()).all(|at| numbers[at].is_string() && !numbers[..at].contains(&numbers[at]));

@@ -1,7 +1,7 @@
 //! What it checks of a body: the schemas of `src/validate/message.schema.ts`@00e191fff9514a2fa9d37d523a83ed2a9bf45e01,
 //! whose lines stand below (later than 2.3.6: `gifPlayback` and `everyOne`, which it has more, are refused here).
 //! Members that they do not name pass there; here they fail, for nothing that is sent is to be ignored. That a text and
-//! a number are not empty, and their bounds, are this double's.
+//! a number are not empty, and their bounds, are this mock's.
 
 use serde_json::Value;
 

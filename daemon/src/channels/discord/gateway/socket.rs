@@ -1,4 +1,4 @@
-//! The WebSocket under the Gateway: opened by the house's one HTTP client, and bounded.
+//! The WebSocket under the Gateway: opened by the hub's one HTTP client, and bounded.
 //!
 //! The client makes the connection, its TLS and its first request, as it does for everything else; from the answer "101"
 //! on, the connection is a WebSocket's (RFC 6455). What comes over it is text, at most so much of it at once, and

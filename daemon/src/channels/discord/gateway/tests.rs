@@ -1,4 +1,4 @@
-//! Dialogues with a Gateway that follows a script.
+//! Scenarios with a Gateway that follows a script.
 
 use super::{
     mock::{
@@ -37,7 +37,7 @@ const QUICK: Tempo = Tempo {
     identify: Duration::from_millis(10),
 };
 
-/// An account's connection to a double.
+/// An account's connection to a mock.
 struct Home {
     mock: Mock,
     gateway: Arc<Gateway>,

@@ -156,8 +156,8 @@ fn every_action_has_its_request() {
     };
     let react =
         |emoji: &str, remove| Operation::React { message: message.clone(), emoji: emoji.into(), remove };
-    let request = |builder: Value| json!({"to": "42", "thread": "7", "request": builder});
-    let because = |builder: Value| json!({"to": "42", "thread": "7", "request": builder, "reason": "rude"});
+    let request = |body: Value| json!({"to": "42", "thread": "7", "request": body});
+    let because = |body: Value| json!({"to": "42", "thread": "7", "request": body, "reason": "rude"});
     let text = part("New");
     let of = |what: &str| json!({"do": what, "message": "5"});
     for (operation, part, expected) in [

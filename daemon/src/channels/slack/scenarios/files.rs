@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A place for a file on the double itself, which is one script and one port: so the port is put in when it is known.
+/// A place for a file on the mock itself, which is one script and one port: so the port is put in when it is known.
 struct Uploads {
     files: Files,
     slack: Slack,
@@ -17,7 +17,7 @@ fn with_file(mock: &Mock) -> Uploads {
     Uploads { files, slack, request }
 }
 
-/// A Slack that names a place for files at a second double.
+/// A Slack that names a place for files at a second mock.
 async fn share(store: &'static [Reply], then: &[Reply]) -> (Result<String, Failure>, Mock, Mock) {
     let place = Mock::start(store);
     let named = format!(

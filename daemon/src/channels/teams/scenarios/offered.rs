@@ -122,7 +122,7 @@ impl Known {
     }
 }
 
-/// Somebody accepts the file that this part offers; it is to be uploaded to the double at `port`.
+/// Somebody accepts the file that this part offers; it is to be uploaded to the mock at `port`.
 fn accepted(part: &str, port: u16) -> Value {
     json!({
         "type": "fileUpload", "action": "accept", "context": { "part": part },
