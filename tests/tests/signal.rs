@@ -82,13 +82,10 @@ fn done(server: &MockServer) -> Vec<Value> {
 /// Started with `-a` it would send as that account, whatever account is asked for.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_handed_to_a_daemon_for_one_account() -> Result<()> {
-    let server = signal::start()?;
+    let (server, mock) = signal::start_with()?;
+    mock.for_one.store(true, Ordering::Relaxed);
     let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
     let agent = fixture.agent("courier").await?;
-    let none = json!({"code": -32601, "message": "Method not implemented", "data": null});
-    let none = Answer::Says(200, json!({"jsonrpc": "2.0", "error": none, "id": "accounts"}));
-    // It is asked before it is believed whose number that is, and before it is handed anything.
-    server.next([none.clone(), none]);
     let failed = agent.send_and_wait(&json!({"to": "signal:+4915112345679", "message": "As whom?"}))?;
     ensure!(failed["state"] == "failed" && text(&failed, "error").contains("without -a"), "{failed}");
     ensure!(done(&server).is_empty(), "it was handed over");

@@ -198,11 +198,14 @@ pub async fn stands(store: &Store, caller: &Caller) -> Result<bool, StoreError> 
     })
 }
 
-/// Whether an agent had a token and has none any more. One that never had one (the shell) speaks by another's.
-pub fn is_revoked(db: &Connection, agent: &str) -> Result<bool, StoreError> {
-    let sql =
-        "SELECT count(*) > 0 AND count(revoked_at) = count(*) FROM tokens WHERE name = ? AND role = 'agent'";
-    Ok(db.prepare_cached(sql)?.query_row([agent], |row| row.get(0))?)
+/// Whether an agent had a token and has none any more, or has another one than at `since`, in milliseconds since 1970: what a
+/// stolen token handed in does not go by the one that came in its place. An agent that never had one (the shell) speaks by
+/// another's.
+pub fn is_revoked(db: &Connection, agent: &str, since: i64) -> Result<bool, StoreError> {
+    let sql = "SELECT count(*) > 0 AND (count(revoked_at) = count(*) OR max(revoked_at) > ?)
+        FROM tokens WHERE name = ? AND role = 'agent'";
+    let revoked: Option<bool> = db.prepare_cached(sql)?.query_row(params![since, agent], |row| row.get(0))?;
+    Ok(revoked.unwrap_or(false))
 }
 
 fn find(tx: &Transaction<'_>, name: &str) -> Result<bool, rusqlite::Error> {
@@ -239,10 +242,10 @@ mod tests {
         }
 
         assert!(stands(&store, &caller).await.unwrap());
-        assert!(["engineer", "shell"].iter().all(|name| !store.look(|db| is_revoked(db, name)).unwrap()));
+        assert!(["engineer", "shell"].iter().all(|name| !store.look(|db| is_revoked(db, name, 0)).unwrap()));
         revoke(&store, "engineer", "operator").await.unwrap();
         assert!(!stands(&store, &caller).await.unwrap());
-        assert!(store.look(|db| is_revoked(db, "engineer")).unwrap());
+        assert!(store.look(|db| is_revoked(db, "engineer", 0)).unwrap());
         assert_eq!(recognise(&store, &token).await.unwrap(), None);
         assert!(matches!(revoke(&store, "engineer", "operator").await, Err(AgentError::Missing(_))));
         assert!(list(&store).await.unwrap().is_empty());

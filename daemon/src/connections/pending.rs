@@ -2,10 +2,12 @@
 //!
 //! There is a bound on them, and a new one is never refused: the oldest has to go for it, of the address that has the most.
 //! Whoever opens connections and says nothing on them drives out their own, while somebody with something to say needs a place
-//! for some milliseconds only. On loopback all have one address, so the age alone decides there. Whoever has said something
-//! goes last while the hub finds out who they are: on a busy hub that takes longer than a flood of new connections. Before
-//! them go those that are idle after a request with a valid token: an agent keeps its connection, and a request that it sends on
-//! one that is being closed is lost to it. Only a few of each caller, and half of all places, are kept so.
+//! for some milliseconds only. On loopback all have one address, so the age alone decides there.
+//!
+//! Two kinds stay. One is idle after a request with a valid token: an agent keeps its connection, and a request that it sends on
+//! one that is being closed is lost to it. Only a few of each caller, and half of all places, are kept so. The other has said
+//! something, and the hub is finding out who it is; it does so soon, so that new connections can wait outside until then
+//! ([`Pending::room`]).
 
 use std::{
     collections::HashMap,
@@ -26,6 +28,8 @@ pub struct Pending(Arc<Shared>);
 struct Shared {
     most: usize,
     waiting: Mutex<Waiting>,
+    /// A place was left, or can be given up again.
+    changed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -54,17 +58,6 @@ enum Keep {
     Asked,
 }
 
-impl Keep {
-    /// The least goes first.
-    fn rank(&self) -> u8 {
-        match self {
-            Self::Nobodys => 0,
-            Self::Idle(_) => 1,
-            Self::Asked => 2,
-        }
-    }
-}
-
 /// A connection's place. It is given up when this is dropped.
 #[derive(Debug)]
 pub struct Ticket {
@@ -75,7 +68,14 @@ pub struct Ticket {
 impl Pending {
     /// Room for so many.
     pub fn new(most: usize) -> Self {
-        Self(Arc::new(Shared { most: most.max(1), waiting: Mutex::default() }))
+        Self(Arc::new(Shared { most: most.max(1), waiting: Mutex::default(), changed: Notify::new() }))
+    }
+
+    /// Waits until there is a place, or somebody who can give one up. For one who waits at a time.
+    pub async fn room(&self) {
+        while self.waiting().is_full(self.0.most) {
+            self.0.changed.notified().await;
+        }
     }
 
     /// Takes a place for a connection from this address, and whether another had to go for it. `leave` is notified when this
@@ -126,14 +126,19 @@ impl Pending {
 }
 
 impl Waiting {
-    /// Tells the oldest connection of the network with the most that it must go.
+    /// Whether there are so many, of whom nobody can be told to go. Half of them at least are being looked up then.
+    fn is_full(&self, most: usize) -> bool {
+        self.places.len() >= most && self.places.iter().all(|place| place.keep != Keep::Nobodys)
+    }
+
+    /// Tells the oldest connection of the network with the most that it must go, of those that are nobody's.
     fn give_way(&mut self) {
+        let nobodys = || self.places.iter().enumerate().filter(|(_, place)| place.keep == Keep::Nobodys);
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
-        self.places.iter().for_each(|place| *counts.entry(place.network).or_default() += 1);
-        let most = counts.values().copied().max().unwrap_or_default();
-        let of_most = self.places.iter().enumerate().filter(|(_, place)| counts[&place.network] == most);
-        // Of several it is the first: the oldest.
-        if let Some((at, _)) = of_most.min_by_key(|(_, place)| place.keep.rank()) {
+        nobodys().for_each(|(_, place)| *counts.entry(place.network).or_default() += 1);
+        let most = counts.values().copied().max();
+        let oldest = nobodys().find(|(_, place)| counts.get(&place.network).copied() == most);
+        if let Some((at, _)) = oldest {
             self.places.remove(at).leave.notify_one();
         }
     }
@@ -157,6 +162,8 @@ impl Ticket {
         let mut waiting = self.pending.waiting();
         if let Ok(at) = waiting.places.binary_search_by_key(&self.number, |place| place.number) {
             waiting.places[at].keep = if asked { Keep::Asked } else { Keep::Nobodys };
+            drop(waiting);
+            self.pending.0.changed.notify_one();
         }
     }
 
@@ -164,7 +171,10 @@ impl Ticket {
         let mut waiting = self.pending.waiting();
         // They are in the order of their numbers.
         let at = waiting.places.binary_search_by_key(&self.number, |place| place.number);
-        at.map(|at| waiting.places.remove(at)).is_ok()
+        let gone = at.map(|at| waiting.places.remove(at)).is_ok();
+        drop(waiting);
+        self.pending.0.changed.notify_one();
+        gone
     }
 }
 
@@ -215,20 +225,23 @@ mod tests {
     }
 
     #[test]
-    fn who_is_being_looked_up_goes_last() {
+    fn who_is_being_looked_up_stays_and_newcomers_wait() {
         let pending = Pending::new(3);
-        let places: Vec<_> = (0..3).map(|_| enter(&pending, "127.0.0.1")).collect();
+        let has_room = || pending.room().now_or_never().is_some();
+        let mut places: Vec<_> = (0..3).map(|_| enter(&pending, "127.0.0.1")).collect();
         places[0].0.is_asked(true);
-        let newer = enter(&pending, "127.0.0.1");
-        assert_eq!(places.iter().map(must_go).collect::<Vec<_>>(), [false, true, false]);
-        for place in [&places[2], &newer] {
-            place.0.is_asked(true);
+        places.push(enter(&pending, "127.0.0.1"));
+        assert_eq!(places.iter().map(must_go).collect::<Vec<_>>(), [false, true, false, false]);
+        for at in [2, 3] {
+            assert!(has_room());
+            places[at].0.is_asked(true);
         }
-        let _newest = enter(&pending, "127.0.0.1");
-        assert!(must_go(&places[0]), "the bound holds for them too");
+        assert!(!has_room());
         places[2].0.is_asked(false);
-        let _one_more = enter(&pending, "127.0.0.1");
-        assert!(must_go(&places[2]));
+        assert!(has_room());
+        places[2].0.is_asked(true);
+        assert!(!has_room() && !places.iter().any(must_go));
+        assert!(places.remove(0).0.leave() && has_room());
     }
 
     #[test]

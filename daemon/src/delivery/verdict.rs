@@ -190,7 +190,7 @@ impl Pipeline {
         message: &MessageRow,
         approved: bool,
     ) -> Result<Option<Forbidden>, StoreError> {
-        if agents::is_revoked(tx, &message.agent)? {
+        if agents::is_revoked(tx, &message.agent, message.accepted_at)? {
             return Ok(Some(Forbidden::Revoked(message.agent.clone())));
         }
         if let Some(changed) = self.account_changed(message) {

@@ -30,6 +30,8 @@ pub const CAROL: (&str, &str) = ("+4915100000003", "Carol");
 /// What a test may make of it.
 #[derive(Debug, Default)]
 pub struct SignalMock {
+    /// It was started with `-a`: `SignalJsonRpcCommandHandler` has no method for all accounts then.
+    pub for_one: AtomicBool,
     /// Signal's servers cannot be reached.
     pub away: AtomicBool,
     /// What it calls itself; 0.14.2 where nothing is said.
@@ -85,6 +87,9 @@ fn result(call: &Value, mock: &SignalMock) -> Result<Value, Refused> {
     let away = mock.away.load(Ordering::Relaxed);
     match method {
         // `ListAccountsCommand.JsonAccount`: the number and nothing else.
+        "listAccounts" if mock.for_one.load(Ordering::Relaxed) => {
+            return Err(refused(-32601, "Method not implemented"));
+        }
         "listAccounts" => return Ok(json!([{ "number": ACCOUNT }])),
         // `VersionCommand`.
         "version" => {

@@ -256,7 +256,7 @@ impl Stage {
     /// Asserts the bounds of an attack, and prints its figures.
     pub(super) fn holds(&self, what: &str, outcome: &Outcome, during: u64) -> Result<()> {
         let Outcome { idle, during: peak, after, calls, cards } = outcome;
-        let most = |took: &[Duration]| took.get((took.len() * 9).div_ceil(10).saturating_sub(1)).copied();
+        let most = |took: &[Duration]| took.get((took.len() * 9 / 10).saturating_sub(1)).copied();
         let (call, card) = (most(calls), most(cards));
         println!(
             "{what}: idle {:.1} MiB, +{:.1} MiB during, +{:.1} MiB after; nine of {} calls in ten within {:.2?}, all {:.2?}; of {} cards {:.2?}, {:.2?}",

@@ -319,17 +319,24 @@ mod later {
     }
 
     #[tokio::test]
-    async fn an_agent_whose_token_is_revoked_sends_nothing_more_and_one_with_a_new_token_does() {
-        for (renewed, state) in [(false, State::Failed), (true, State::Sent)] {
+    async fn what_a_revoked_token_handed_in_is_not_sent_and_what_the_next_one_does_is() {
+        for renewed in [false, true] {
             let (fixture, platform, seq) = queued(free()).await;
             let store = fixture.pipeline.outbox().store();
             agents::add(store, "a", Role::Agent, "operator").await.unwrap();
+            // They are told apart by the clock.
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             agents::revoke(store, "a", "operator").await.unwrap();
             if renewed {
                 agents::add(store, "a", Role::Agent, "operator").await.unwrap();
             }
             let receipt = ends(&fixture, &platform, seq, free()).await;
-            assert_eq!(receipt.state, state, "{receipt:?}");
+            assert_eq!((receipt.state, receipt.code.as_deref()), (State::Failed, Some("not_allowed")));
+            if renewed {
+                let next = fixture.submit(&to("local", "bob")).await.unwrap();
+                let seq = fixture.pipeline.outbox().find(&next.id.0).await.unwrap().unwrap().seq;
+                assert_eq!(ends(&fixture, &platform, seq, free()).await.state, State::Sent);
+            }
         }
     }
 

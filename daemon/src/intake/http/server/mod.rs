@@ -77,7 +77,7 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = async { shared.pending.room().await; listener.accept().await } => accepted,
             Some(_) = connections.join_next() => continue,
             // The sender going away means the same as its word.
             _ = stop.changed() => break,
