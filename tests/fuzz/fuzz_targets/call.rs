@@ -51,7 +51,14 @@ fn compose(call: &Call) {
         }
         let part = parts.first();
         let operation = &call.operation;
-        let op = OperationRequest { address: &address, thread, reply_to: None, silent: call.silent, part, operation };
+        let op = OperationRequest {
+            address: &address,
+            thread,
+            reply_to: None,
+            silent: call.silent,
+            part,
+            operation,
+        };
         if let Some(wire) = account.compose_operation(&op) {
             let _ = (account.refusal(&wire), account.redelivery(&wire), account.remark(&wire));
         }

@@ -4,8 +4,8 @@
 
 use gatepost::{
     channels::{
+        callback::CallbackRefused,
         teams::token::{Key, Parsed},
-        callback::NotTold,
         whatsapp::status,
     },
     settings::secret::Secret,
@@ -30,7 +30,7 @@ fn signed(body: &[u8]) {
     let tag = hmac::sign(&key, body);
     let tag: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let read = status::read(&Secret::from(SECRET), &format!("sha256={tag}"), body);
-    assert!(!matches!(read, Err(NotTold::Signature | NotTold::Nobody)), "it is signed");
+    assert!(!matches!(read, Err(CallbackRefused::Signature | CallbackRefused::Nobody)), "it is signed");
 }
 
 /// A signature, and behind the first line's end a body that it does not sign.
