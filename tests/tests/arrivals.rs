@@ -241,6 +241,6 @@ async fn a_room_gets_text_then_voice_then_files_byte_for_byte() -> Result<()> {
         events[2]
     );
     let parts = database::parts(&fixture.database()?, text(&sent, "id"))?;
-    ensure!(parts[2].wire.contains(&format!("attachment:{}", Digest::of(&picture))), "{parts:?}");
+    ensure!(parts[2].request.contains(&format!("attachment:{}", Digest::of(&picture))), "{parts:?}");
     Ok(())
 }

@@ -310,7 +310,7 @@ async fn a_person_is_told_of_every_file_and_its_approval_holds_for_those_bytes_o
     let seen = fixture.decide(Verdict::Approve).await?;
     let sent = agent.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
-    ensure!(parts.len() == 3 && parts[1].wire.contains(&digest("plan.pdf")?.to_string()), "{parts:?}");
+    ensure!(parts.len() == 3 && parts[1].request.contains(&digest("plan.pdf")?.to_string()), "{parts:?}");
     ensure!(seen.pages.concat().contains("plan.pdf"), "{:?}", seen.pages);
 
     // Between the approval and the sending, somebody exchanges the file for another.

@@ -164,7 +164,7 @@ async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() ->
     let took = google.heard();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
     let body = took[0].json();
-    let wire: Value = serde_json::from_str(&parts[0].wire)?;
+    let wire: Value = serde_json::from_str(&parts[0].request)?;
     ensure!(body == wire["message"] && body["thread"]["threadKey"] == "tea", "{body}");
     ensure!(took[0].query.contains("&messageReplyOption=REPLY_MESSAGE_OR_FAIL"), "{:?}", took[0]);
     ensure!(text(&body, "text").contains("*oven*") && !text(&body, "text").contains("<users/all>"), "{body}");
@@ -196,7 +196,7 @@ async fn all_that_an_app_can_do_in_its_space_is_done_there_and_once() -> Result<
     let seen = fixture.decide(Verdict::Approve).await?;
     let sent = engineer.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
-    let wire: Value = serde_json::from_str(&parts[0].wire)?;
+    let wire: Value = serde_json::from_str(&parts[0].request)?;
     ensure!(made(&google) == [wire["message"].clone()], "{wire}");
 
     let agent = fixture.agent("courier").await?;
@@ -208,20 +208,18 @@ async fn all_that_an_app_can_do_in_its_space_is_done_there_and_once() -> Result<
         Ok(text(&done["parts"][0], "platform_id").to_owned())
     };
     // Its name is the part's key, and it stands in the space.
-    let first = compose_operation(json!({"message": "The first."}))?;
+    let first = op(json!({"message": "The first."}))?;
     ensure!(first.starts_with(&format!("{}/messages/client-", googlechat::SPACE)), "{first}");
-    compose_operation(json!({"message": "An answer.", "replyTo": first}))?;
+    op(json!({"message": "An answer.", "replyTo": first}))?;
     let answer = made(&google).pop().context("an answer")?;
     ensure!(text(&answer["thread"], "name").contains("/threads/"), "{answer}");
-    let thread = compose_operation(json!({"action": "thread", "threadName": "Plans", "message": "In it."}))?;
-    compose_operation(json!({"message": "In it too.", "threadId": thread}))?;
+    let thread = op(json!({"action": "thread", "threadName": "Plans", "message": "In it."}))?;
+    op(json!({"message": "In it too.", "threadId": thread}))?;
     ensure!(made(&google).pop().context("it")?["thread"]["name"] == thread.as_str(), "{thread}");
-    compose_operation(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}))?;
-    compose_operation(json!({"message": "Go?", "buttons": [[{"text": "Yes", "callback_data": "y"}]]}))?;
-    ensure!(
-        compose_operation(json!({"action": "edit", "messageId": first, "message": "*Better*."}))? == first
-    );
-    ensure!(compose_operation(json!({"action": "delete", "messageId": first}))? == first);
+    op(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}))?;
+    op(json!({"message": "Go?", "buttons": [[{"text": "Yes", "callback_data": "y"}]]}))?;
+    ensure!(op(json!({"action": "edit", "messageId": first, "message": "*Better*."}))? == first);
+    ensure!(op(json!({"action": "delete", "messageId": first}))? == first);
     let gone =
         agent.send_and_wait(&json!({"to": to, "action": "edit", "messageId": first, "message": "?"}))?;
     ensure!(gone["state"] == "failed" && text(&gone, "error").contains("NOT_FOUND"), "{gone}");

@@ -48,7 +48,7 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     let heard: Vec<_> = all.iter().filter(|request| request.json()["message"].is_string()).collect();
     ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
     for (part, request) in parts.iter().zip(heard) {
-        let (wire, body) = (serde_json::from_str::<Value>(&part.wire)?, request.json());
+        let (wire, body) = (serde_json::from_str::<Value>(&part.request)?, request.json());
         ensure!(wire["body"]["message"] == body["message"] && body["tempGuid"] == part.key, "{body}");
     }
 

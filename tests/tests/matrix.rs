@@ -235,38 +235,38 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
     let seen = |path: &str| server.synapse.call("GET", path, Some(&server.anna.access_token), None);
     let event = |id: &str| -> Result<Value> { Ok(seen(&format!("v3/rooms/{}/event/{id}", server.room))?.1) };
 
-    let message = act(json!({"message": "The **first** word."}))?;
-    let reaction = act(json!({"action": "react", "messageId": message, "emoji": "👍"}))?;
+    let message = op(json!({"message": "The **first** word."}))?;
+    let reaction = op(json!({"action": "react", "messageId": message, "emoji": "👍"}))?;
     ensure!(event(&reaction)?["content"]["m.relates_to"]["key"] == "👍", "{}", event(&reaction)?);
-    act(json!({"action": "react", "messageId": message, "emoji": "👍", "remove": true}))?;
+    op(json!({"action": "react", "messageId": message, "emoji": "👍", "remove": true}))?;
     ensure!(event(&reaction)?["content"] == json!({}), "the reaction is still there: {}", event(&reaction)?);
 
-    let reply = act(json!({"message": "Said *who*?", "replyTo": message}))?;
+    let reply = op(json!({"message": "Said *who*?", "replyTo": message}))?;
     let reply = event(&reply)?;
     ensure!(reply["content"]["m.relates_to"] == json!({"m.in_reply_to": {"event_id": message}}), "{reply}");
     ensure!(text(&reply["content"], "formatted_body").contains("Said <em>who</em>?"), "{reply}");
-    let quiet = event(&act(json!({"message": "Nobody wakes up.", "silent": true}))?)?;
+    let quiet = event(&op(json!({"message": "Nobody wakes up.", "silent": true}))?)?;
     ensure!(quiet["content"]["msgtype"] == "m.notice" && reply["content"]["msgtype"] == "m.text", "{quiet}");
 
-    act(json!({"action": "edit", "messageId": message, "message": "The *last* word."}))?;
+    op(json!({"action": "edit", "messageId": message, "message": "The *last* word."}))?;
     let shown = event(&message)?;
     let newest = &shown["unsigned"]["m.relations"]["m.replace"]["content"]["m.new_content"];
     ensure!(newest["body"] == "The last word.", "{shown}");
 
     let pinned =
         || Ok::<_, anyhow::Error>(seen(&format!("v3/rooms/{}/state/m.room.pinned_events", server.room))?.1);
-    act(json!({"action": "pin", "messageId": message}))?;
+    op(json!({"action": "pin", "messageId": message}))?;
     ensure!(pinned()?["pinned"] == json!([message]), "{}", pinned()?);
-    act(json!({"action": "unpin", "messageId": message}))?;
+    op(json!({"action": "unpin", "messageId": message}))?;
     ensure!(pinned()?["pinned"] == json!([]), "{}", pinned()?);
 
-    let poll = act(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}))?;
+    let poll = op(json!({"action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]}))?;
     let poll = event(&poll)?;
     ensure!(poll["type"] == "org.matrix.msc3381.poll.start", "{poll}");
-    let thread = act(json!({"action": "thread", "threadName": "Plans"}))?;
-    let inside = act(json!({"action": "thread-reply", "threadId": thread, "message": "First."}))?;
+    let thread = op(json!({"action": "thread", "threadName": "Plans"}))?;
+    let inside = op(json!({"action": "thread-reply", "threadId": thread, "message": "First."}))?;
     ensure!(event(&inside)?["content"]["m.relates_to"]["event_id"] == thread.as_str(), "{}", event(&inside)?);
-    act(json!({"action": "delete", "messageId": message}))?;
+    op(json!({"action": "delete", "messageId": message}))?;
     ensure!(event(&message)?["content"] == json!({}), "{}", event(&message)?);
 
     let presence =
@@ -278,7 +278,7 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
         refused.body["reason"] == "not_supported" && text(&refused.body, "hint").contains("kick"),
         "{refused:?}"
     );
-    act(json!({"action": "kick", "userId": server.anna.user_id, "reason": "for a test"}))?;
+    op(json!({"action": "kick", "userId": server.anna.user_id, "reason": "for a test"}))?;
     let (status, _) = seen(&format!("v3/rooms/{}/event/{thread}", server.room))?;
     ensure!(status == 200 || status == 403, "{status}");
     let (_, joined) = seen("v3/joined_rooms")?;
@@ -287,7 +287,7 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
     // Who was put out may be asked in again, and who is banned may not.
     server.synapse.invite(&server.bot.access_token, &server.room, &server.anna.user_id)?;
     server.synapse.join(&server.anna.access_token, &server.room)?;
-    act(json!({"action": "ban", "userId": server.anna.user_id, "reason": "for a test"}))?;
+    op(json!({"action": "ban", "userId": server.anna.user_id, "reason": "for a test"}))?;
     let membership = format!("v3/rooms/{}/state/m.room.member/{}", server.room, server.anna.user_id);
     let (_, member) = server.synapse.call("GET", &membership, Some(&server.bot.access_token), None)?;
     ensure!(member["membership"] == "ban" && member["reason"] == "for a test", "{member}");

@@ -106,7 +106,7 @@ async fn an_approved_message_arrives_in_the_channel_once_and_a_denied_one_does_n
     let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     let messages = server.slack.messages(&server.kitchen)?;
     ensure!(messages.len() == 1 && parts.len() == 1, "{messages:#?}");
-    let wire: Value = serde_json::from_str(&parts[0].wire)?;
+    let wire: Value = serde_json::from_str(&parts[0].request)?;
     let first = &messages[0];
     ensure!(first["text"] == wire["body"]["text"], "{wire} was sent, and {first} arrived");
     ensure!(text(first, "text").contains("&lt;!channel&gt;"), "{first}");
@@ -185,11 +185,11 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
 
     // Twice each: what is asked for again, such as after a lost answer, changes nothing.
     for _ in 0..2 {
-        ensure!(adapter.deliver(&compose_operation(react(false))?, &key()).await? == id);
+        ensure!(adapter.deliver(&op(react(false))?, &key()).await? == id);
     }
     ensure!(look()?["reactions"][0]["name"] == "+1" && look()?["reactions"][0]["count"] == 1, "{}", look()?);
     for _ in 0..2 {
-        adapter.deliver(&compose_operation(react(true))?, &key()).await?;
+        adapter.deliver(&op(react(true))?, &key()).await?;
     }
     ensure!(look()?["reactions"].is_null(), "{}", look()?);
     let pins = || -> Result<usize> {
@@ -199,17 +199,15 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
     for (operation, pinned) in
         [(Operation::Pin { message: message() }, 1), (Operation::Unpin { message: message() }, 0)]
     {
-        let wire = compose_operation(operation)?;
+        let wire = op(operation)?;
         for _ in 0..2 {
             adapter.deliver(&wire, &key()).await?;
         }
         ensure!(pins()? == pinned);
     }
-    adapter.deliver(&compose_operation(Operation::Edit { message: message() })?, &key()).await?;
+    adapter.deliver(&op(Operation::Edit { message: message() })?, &key()).await?;
     ensure!(look()?["text"] == "*New*", "{}", look()?);
-    adapter
-        .deliver(&compose_operation(Operation::Presence { status: Presence::Away, text: None })?, &key())
-        .await?;
+    adapter.deliver(&op(Operation::Presence { status: Presence::Away, text: None })?, &key()).await?;
     let poll = Poll {
         question: "Tea?".into(),
         options: vec!["Yes".into(), "No".into()],
@@ -217,14 +215,13 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
         seconds: None,
         anonymous: None,
     };
-    adapter.deliver(&compose_operation(Operation::Poll(poll))?, &key()).await?;
-    let thread = adapter
-        .deliver(&compose_operation(Operation::Thread { name: "Plans".into(), message: None })?, &key())
-        .await?;
+    adapter.deliver(&op(Operation::Poll(poll))?, &key()).await?;
+    let thread =
+        adapter.deliver(&op(Operation::Thread { name: "Plans".into(), message: None })?, &key()).await?;
     ensure!(text(&server.slack.thread(kitchen, &thread)?[0], "text").starts_with("*Plans*\n"));
-    adapter.deliver(&compose_operation(Operation::Delete { message: message() })?, &key()).await?;
+    adapter.deliver(&op(Operation::Delete { message: message() })?, &key()).await?;
     ensure!(!server.slack.messages(kitchen)?.iter().any(|left| left["ts"] == id.as_str()));
-    let again = adapter.deliver(&compose_operation(Operation::Delete { message: message() })?, &key()).await;
+    let again = adapter.deliver(&op(Operation::Delete { message: message() })?, &key()).await;
     ensure!(matches!(&again, Err(Failure::Permanent(why)) if why.contains("message_not_found")), "{again:?}");
     Ok(())
 }

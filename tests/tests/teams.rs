@@ -86,7 +86,7 @@ fn opened(channel: &str) -> Result<(TempDir, Arc<dyn Adapter>)> {
     Ok((folder, adapter))
 }
 
-fn compose_operation(adapter: &dyn Adapter, address: &str, operation: &Operation) -> Result<Value> {
+fn op(adapter: &dyn Adapter, address: &str, operation: &Operation) -> Result<Value> {
     let new = render::render(&render::parse("**New**"), &adapter.flavour())?.remove(0);
     let op = OperationRequest {
         address,
@@ -118,11 +118,7 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
     let (_folder, adapter) = opened(&server.channel())?;
     let key = || PartKey(new_part_key());
     let edit = |message: &str| {
-        compose_operation(
-            &*adapter,
-            server.playground.personal(),
-            &Operation::Edit { message: message.into() },
-        )
+        op(&*adapter, server.playground.personal(), &Operation::Edit { message: message.into() })
     };
     for _ in 0..2 {
         ensure!(adapter.deliver(&edit(&id)?, &key()).await? == id);
@@ -191,7 +187,7 @@ async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -
     let took = workflow.heard();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
     let (request, body) = (&took[0], took[0].json());
-    let wire: Value = serde_json::from_str(&parts[0].wire)?;
+    let wire: Value = serde_json::from_str(&parts[0].request)?;
     ensure!(request.method == "POST" && request.path == "/workflows/1/invoke", "{request:?}");
     ensure!(request.query == "api-version=1&sig=hush-sig" && body == wire["message"], "{request:?}");
     let card = &body["attachments"][0]["content"];
@@ -272,7 +268,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
             seconds: None,
             anonymous: None,
         };
-        wires.push(compose_operation(&*adapter, personal, &Operation::Poll(poll))?);
+        wires.push(op(&*adapter, personal, &Operation::Poll(poll))?);
     }
     let cards: Vec<Value> =
         wires.iter().map(|wire| wire["activity"]["attachments"][0]["content"].clone()).collect();

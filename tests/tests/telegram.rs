@@ -231,7 +231,7 @@ async fn what_was_approved_arrives_and_the_text_without_markup_was_approved_with
     let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     let heard = mock.heard()?;
     ensure!(heard.len() == 1 + parts.len(), "{heard:#?}");
-    let wire: Value = serde_json::from_str(&parts[0].wire)?;
+    let wire: Value = serde_json::from_str(&parts[0].request)?;
     ensure!(heard[0]["body"] == wire["body"], "{wire:#}");
     let plain = &heard[1]["body"];
     ensure!(plain["text"] == wire["plain"] && plain.get("parse_mode").is_none(), "{plain:#}");

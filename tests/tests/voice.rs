@@ -249,9 +249,9 @@ async fn a_recording_that_is_refused_goes_as_the_words_that_were_approved_and_no
     let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     ensure!(parts.len() == 3 && parts[1].shown.contains("[it says] The door is *open*. Come <b>in</b>."));
     ensure!(
-        parts[1].wire.contains("sendVoice") && parts[1].wire.contains("sendMessage"),
+        parts[1].request.contains("sendVoice") && parts[1].request.contains("sendMessage"),
         "{}",
-        parts[1].wire
+        parts[1].request
     );
     let said = text(&sent["parts"][1], "reason");
     ensure!(said.contains("was sent as text") && said.contains("VOICE_MESSAGES_FORBIDDEN"), "{sent}");

@@ -63,7 +63,7 @@ impl<'a> Planned<'a> {
         match (request.get(RECORDING), request.get(WORDS), request.get(TEXT_BEFORE)) {
             (Some(request), words @ Some(_), None) => Self { request, words, repeats_text: false },
             (Some(request), None, Some(_)) => Self { request, words: None, repeats_text: true },
-            _ => Self { request: request, words: None, repeats_text: false },
+            _ => Self { request, words: None, repeats_text: false },
         }
     }
 
