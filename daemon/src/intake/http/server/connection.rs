@@ -7,7 +7,10 @@ use std::{
     convert::Infallible,
     net::IpAddr,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -197,7 +200,11 @@ impl Standing {
         let streamed = request.uri().path() == STREAMED;
         let counted = (!streamed).then(|| Arc::clone(&account));
         let request = request.map(|body| Body::new(Counted::new(body, counted, Arc::clone(&self.unread))));
-        let Ok(response) = routes.call(request).await;
+        let Ok(mut response) = routes.call(request).await;
+        // The connection ends then, and a client that is not told so sends its next request into nothing.
+        if self.unread.load(Ordering::Relaxed) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         let length = response.body().size_hint().lower();
         if !account.send(usize::try_from(length).unwrap_or(usize::MAX)) {
             let who = handling.seat.as_ref().map_or("nobody", Seat::caller).to_owned();
