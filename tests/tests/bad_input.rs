@@ -326,6 +326,44 @@ async fn who_sends_on_after_the_answer_can_still_read_it() -> Result<()> {
     Ok(())
 }
 
+/// Its head comes first, as many clients send it, and the answer does not wait for the body.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_nobody_wants_costs_an_agent_no_connection_and_a_stranger_is_told_that_it_ends()
+-> Result<()> {
+    let endpoint = Endpoint::open().await?;
+    let address = endpoint.engineer.base().trim_start_matches("http://").to_owned();
+    let begin = |token: &str| -> Result<TcpStream> {
+        let mut stream = TcpStream::connect(&address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        write!(
+            stream,
+            "POST /v1/messages/m01/cancel HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+        )?;
+        Ok(stream)
+    };
+    let answer = |stream: &mut TcpStream| -> Result<String> {
+        let mut answer = vec![0; 8 * 1024];
+        let read = stream.read(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer[..read]).to_lowercase())
+    };
+    let mut agent = begin(endpoint.engineer.token())?;
+    thread::sleep(Duration::from_millis(100));
+    agent.write_all(b"{}")?;
+    let first = answer(&mut agent)?;
+    ensure!(first.starts_with("http/1.1 404 ") && !first.contains("connection: close"), "{first}");
+    write!(
+        agent,
+        "GET /v1/whoami HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+        endpoint.engineer.token()
+    )?;
+    let second = answer(&mut agent)?;
+    ensure!(second.starts_with("http/1.1 200 "), "{second}");
+    let refused = answer(&mut begin("gp_00")?)?;
+    ensure!(refused.starts_with("http/1.1 401 ") && refused.contains("connection: close"), "{refused}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_context_that_is_not_the_agents_own_is_refused() -> Result<()> {
     let mut endpoint = Endpoint::open().await?;

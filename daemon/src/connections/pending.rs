@@ -17,7 +17,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Idle connections of one caller that go after those of nobody.
+/// Idle connections of one caller that stay.
 const KEPT_OF_ONE: usize = 4;
 
 /// The connections that wait. Clones share them.
@@ -47,10 +47,10 @@ struct Place {
     keep: Keep,
 }
 
-/// Who goes first when there is no room.
+/// Whether it has to go when there is no room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Keep {
-    /// It has not said whose it is.
+    /// It has not said whose it is, or not truly: it has to.
     Nobodys,
     /// It is idle, and its last request was this caller's.
     Idle(String),

@@ -1,7 +1,7 @@
 //! What a platform says of its limits is kept to, and a long silence is not kept quiet.
 //!
 //! A platform that takes nothing for a while is left alone by all that goes the same way, also over a restart: that is a row
-//! ([`crate::outbox::pauses`]). It holds whom the account stood for when the platform said it. The pace keeps the rest, and
+//! ([`crate::outbox::pauses`]). It holds whom the account stood for when the platform said it. The rate limiter keeps the rest, and
 //! what is briefer than a restart.
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::{
 /// A pause that lasts longer is told to whoever reads the log. Below that, platforms only smooth what leaves.
 const WORTH_TELLING: Duration = Duration::from_mins(1);
 
-/// How long the pace keeps by itself that nothing is taken: until the row is there that says so, and no longer, for the
+/// How long the rate limiter keeps by itself that nothing is taken: until the row is there that says so, and no longer, for the
 /// account may stand for somebody else by then.
 const UNTIL_WRITTEN: Duration = Duration::from_mins(1);
 
@@ -56,7 +56,7 @@ impl Heard {
         }
     }
 
-    /// Writes down what must outlive the process. What is said beside a yes and is brief is the pace's matter, and drops nothing.
+    /// Writes down what must outlive the process. What is said beside a yes and is brief is the rate limiter's matter, and drops nothing.
     pub(super) fn obey(&self, tx: &Transaction<'_>, longer_than: Duration) -> Result<Vec<Began>, StoreError> {
         let none = self.allowances.iter().filter(|said| said.left == 0 && said.lasts > longer_than);
         let mut none: Vec<_> = none.map(|none| (owner(&self.lane, none.scope), none.lasts)).collect();

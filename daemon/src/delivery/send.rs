@@ -77,7 +77,7 @@ impl Current {
 }
 
 impl Pipeline {
-    /// Sends a message that is taken as far as it goes now. Its first request's place in the pace is taken already.
+    /// Sends a message that is taken as far as it goes now. Its first request's place in the rate limit is taken already.
     pub(super) async fn send(&self, begun: Begun) -> Result<(), TransitionError> {
         let Begun { message, parts, marked } = begun;
         let seq = message.seq;
@@ -113,7 +113,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Waits for a further part's place in the pace; whether it has one, or the message was put back.
+    /// Waits for a further part's place in the rate limit; whether it has one, or the message was put back.
     async fn may_follow(&self, message: &MessageRow, part: &PartRow) -> Result<bool, TransitionError> {
         let (seq, index, lane) = (message.seq, part.index, message.lane());
         let left = Duration::from_millis(u64::try_from(message.deadline - now_ms()).unwrap_or(0));

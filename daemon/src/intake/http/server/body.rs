@@ -2,11 +2,8 @@
 
 use std::{
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -20,27 +17,54 @@ use super::{bytes::Account, connection::Handling};
 #[error("too many bytes of requests are held already")]
 pub(in crate::intake::http) struct OverBudget;
 
+/// For the rest of a short body that no handler wants.
+const REST: Duration = Duration::from_secs(1);
+
 /// A request's body, each piece of which is counted when it comes.
 pub(super) struct Counted {
-    body: Incoming,
+    /// `None` once it has ended.
+    body: Option<Incoming>,
     /// `None` where the bytes are written away at once.
     account: Option<Arc<Account>>,
-    /// Set when the body is given up before its end.
-    unread: Arc<AtomicBool>,
-    ended: bool,
+    rest: Rest,
 }
 
+/// What is left of a body that its handler gave up before the end. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Rest(Arc<Mutex<Option<Incoming>>>);
+
 impl Counted {
-    pub(super) fn new(body: Incoming, account: Option<Arc<Account>>, unread: Arc<AtomicBool>) -> Self {
-        Self { body, account, unread, ended: false }
+    pub(super) fn new(body: Incoming, account: Option<Arc<Account>>, rest: Rest) -> Self {
+        Self { body: Some(body), account, rest }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        if !self.ended && !self.body.is_end_stream() {
-            self.unread.store(true, Ordering::Relaxed);
+        *self.rest.slot() = self.body.take().filter(|body| !body.is_end_stream());
+    }
+}
+
+impl Rest {
+    fn slot(&self) -> MutexGuard<'_, Option<Incoming>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads it if it has at most so many bytes, and throws it away; whether nothing is left to come.
+    pub(super) async fn read(&self, most: u64) -> bool {
+        let Some(mut body) = self.slot().take() else { return true };
+        if body.size_hint().exact().is_none_or(|left| left > most) {
+            return false;
         }
+        let all = async {
+            while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+                if frame.is_err() {
+                    return false;
+                }
+            }
+            true
+        };
+        tokio::time::timeout(REST, all).await.unwrap_or(false)
     }
 }
 
@@ -52,15 +76,12 @@ impl HttpBody for Counted {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
-        let frame = match Pin::new(&mut self.body).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => frame,
-            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error.into()))),
-            Poll::Ready(None) => {
-                self.ended = true;
-                return Poll::Ready(None);
-            }
-            Poll::Pending => return Poll::Pending,
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let Some(frame) = ready!(Pin::new(body).poll_frame(cx)) else {
+            self.body = None;
+            return Poll::Ready(None);
         };
+        let frame = frame?;
         let length = frame.data_ref().map_or(0, Bytes::len);
         match self.account.as_ref().is_none_or(|account| account.receive(length + OVERHEAD)) {
             true => Poll::Ready(Some(Ok(frame))),
@@ -69,11 +90,11 @@ impl HttpBody for Counted {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Incoming::size_hint)
     }
 }
 

@@ -35,7 +35,7 @@ use tokio::{
 
 use super::{
     Shared,
-    body::{Answer, Counted},
+    body::{Answer, Counted, Rest},
     bytes::Account,
     seats::{Full, Seat},
     stream::Watched,
@@ -105,7 +105,7 @@ struct Standing {
     peer: IpAddr,
     shared: Arc<Shared>,
     must_go: Arc<Notify>,
-    /// Whether a request was answered before all of it had come.
+    /// Whether the request that came last has more to come, or had when it was answered.
     unread: Arc<AtomicBool>,
     state: Mutex<State>,
 }
@@ -173,6 +173,7 @@ impl Standing {
         request: Request<Incoming>,
         routes: TowerToHyperService<axum::Router>,
     ) -> Response<Answer> {
+        self.unread.store(!request.body().is_end_stream(), Ordering::Relaxed);
         self.is_asked(true);
         let caller =
             self.shared.endpoint.caller(request.headers()).await.ok().map(|caller| caller.to_string());
@@ -199,10 +200,15 @@ impl Standing {
         }
         let streamed = request.uri().path() == STREAMED;
         let counted = (!streamed).then(|| Arc::clone(&account));
-        let request = request.map(|body| Body::new(Counted::new(body, counted, Arc::clone(&self.unread))));
+        let rest = Rest::default();
+        let request = request.map(|body| Body::new(Counted::new(body, counted, rest.clone())));
         let Ok(mut response) = routes.call(request).await;
-        // The connection ends then, and a client that is not told so sends its next request into nothing.
-        if self.unread.load(Ordering::Relaxed) {
+        // Many send `{}` where nothing is asked for. For strangers nothing is read that need not be.
+        let short = if handling.seat.is_some() { MAX_BUFFER as u64 } else { 0 };
+        let unread = !rest.read(short).await;
+        self.unread.store(unread, Ordering::Relaxed);
+        if unread {
+            // The connection ends then, and a client that is not told so sends its next request into nothing.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let length = response.body().size_hint().lower();
@@ -222,6 +228,8 @@ impl Standing {
         handling: Handling,
     ) -> Response<Answer> {
         self.shared.load.note(reason, &format!("{}, {who}", self.peer));
+        // It was looked up, and may have to go before it has read this.
+        self.is_asked(false);
         let (error, hint) = match status {
             StatusCode::TOO_MANY_REQUESTS => {
                 ("this caller has too many requests open", "wait for some of them to end, or close them")
