@@ -43,6 +43,7 @@ pub mod hub;
 pub mod intake;
 pub mod message;
 pub mod metrics;
+pub mod ogg;
 pub mod outbox;
 pub mod policy;
 pub mod printing;

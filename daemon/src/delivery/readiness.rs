@@ -118,9 +118,9 @@ impl Pipeline {
     /// # Errors
     /// The database.
     pub async fn ready(&self, agent: Option<&str>) -> Result<Vec<Ready>, StoreError> {
-        let fixture = &self.0;
-        let pauses = fixture.outbox.pauses().await?;
-        let rules = agent.map(|agent| fixture.agents.get(agent));
+        let shared = &self.0;
+        let pauses = shared.outbox.pauses().await?;
+        let rules = agent.map(|agent| shared.agents.get(agent));
         let counts = |channel: &str, account: &str| match rules {
             None => true,
             Some(None) => false,
@@ -130,11 +130,10 @@ impl Pipeline {
             }
         };
         let paused = |channel: &str, account: &str| {
-            let pause =
-                pauses.of_account(channel, account, fixture.accounts.fingerprint(channel, account))?;
+            let pause = pauses.of_account(channel, account, shared.accounts.fingerprint(channel, account))?;
             let said = if agent.is_some() { pause.sentence() } else { pause.in_its_words() };
             Some(Paused { said, until: rfc3339(pause.until) })
         };
-        Ok(fixture.readiness.of(&fixture.accounts, counts, paused).await)
+        Ok(shared.readiness.of(&shared.accounts, counts, paused).await)
     }
 }

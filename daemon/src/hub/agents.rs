@@ -111,8 +111,8 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
     }
     match Destination::parse(address, &[]) {
         Ok(Destination::Address { address, thread: None, person, .. }) => {
-            let found = accounts.canonical(channel, &address, person).expect("it has an account");
-            found.map_err(|error| error.to_string())
+            let found = accounts.canonical(channel, &address, person);
+            found.unwrap_or(Ok(address)).map_err(|error| error.to_string())
         }
         Ok(Destination::Address { thread: Some(_), .. }) => {
             Err("an entry names a whole conversation, without a thread".into())

@@ -5,39 +5,21 @@
 
 use std::time::Duration;
 
-/// What every page begins with (RFC 3533 §6).
-const PAGE: &[u8] = b"OggS";
-/// A page's fixed members, in bytes.
-const FIXED: usize = 27;
-/// What the first page holds (RFC 7845 §5.1).
-const HEAD: &[u8] = b"OpusHead";
-/// The flag of a stream's first page.
-const FIRST: u8 = 0x02;
-/// Opus counts time in 48,000ths of a second, whatever it was made from (RFC 7845 §4).
-const RATE: u64 = 48_000;
-
-struct Page<'a> {
-    flags: u8,
-    /// Samples until its end; all ones where no packet ends on it.
-    position: u64,
-    body: &'a [u8],
-}
+use crate::ogg::{self, FIRST, NOWHERE, RATE};
 
 /// How long a recording lasts; or why it is none.
 pub(super) fn length(bytes: &[u8]) -> Result<Duration, &'static str> {
-    let (first, mut rest) = page(bytes).ok_or("it is no Ogg")?;
-    if first.flags & FIRST == 0 || !first.body.starts_with(HEAD) || first.body.len() < 19 {
-        return Err("it is not Opus");
-    }
-    let before = u64::from(u16::from_le_bytes([first.body[10], first.body[11]]));
+    let (first, mut rest) = ogg::page(bytes).ok_or("it is no Ogg")?;
+    let head = ogg::opus_head(first.body).filter(|_| first.fixed.flags & FIRST != 0);
+    let before = u64::from(head.ok_or("it is not Opus")?.skipped);
     let mut end = 0;
     while !rest.is_empty() {
-        let (page, more) = page(rest).ok_or("it breaks off")?;
-        if page.flags & FIRST != 0 {
+        let (page, more) = ogg::page(rest).ok_or("it breaks off")?;
+        if page.fixed.flags & FIRST != 0 {
             return Err("there is more than one stream in it");
         }
-        if page.position != u64::MAX {
-            end = page.position;
+        if page.fixed.position != NOWHERE {
+            end = page.fixed.position;
         }
         rest = more;
     }
@@ -47,20 +29,6 @@ pub(super) fn length(bytes: &[u8]) -> Result<Duration, &'static str> {
     }
 }
 
-/// The first page of `bytes`, and what follows it.
-fn page(bytes: &[u8]) -> Option<(Page<'_>, &[u8])> {
-    let fixed = bytes.get(..FIXED)?;
-    if !fixed.starts_with(PAGE) || fixed[4] != 0 {
-        return None;
-    }
-    let segments = usize::from(fixed[26]);
-    let lengths = bytes.get(FIXED..FIXED + segments)?;
-    let (begin, size) = (FIXED + segments, lengths.iter().map(|&length| usize::from(length)).sum::<usize>());
-    let body = bytes.get(begin..begin + size)?;
-    let position = u64::from_le_bytes(fixed[6..14].try_into().ok()?);
-    Some((Page { flags: fixed[5], position, body }, &bytes[begin + size..]))
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
@@ -68,7 +36,7 @@ pub(super) mod tests {
     use super::*;
 
     fn page(flags: u8, position: u64, body: &[u8]) -> Vec<u8> {
-        let mut page = [PAGE, &[0, flags]].concat();
+        let mut page = [b"OggS\0".as_slice(), &[flags]].concat();
         page.extend(position.to_le_bytes());
         page.extend([0; 12]);
         page.extend([1, u8::try_from(body.len()).unwrap()]);
@@ -77,7 +45,7 @@ pub(super) mod tests {
     }
 
     fn head() -> Vec<u8> {
-        page(FIRST, 0, &[HEAD, &[1, 1, 0x38, 1, 0, 0, 0, 0, 0, 0, 0]].concat())
+        page(FIRST, 0, &[b"OpusHead".as_slice(), &[1, 1, 0x38, 1, 0, 0, 0, 0, 0, 0, 0]].concat())
     }
 
     /// A short recording.

@@ -16,12 +16,10 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// A page's header without its segment table (RFC 3533 §6).
-const HEADER: usize = 27;
+use crate::ogg::{self, FIXED, NOWHERE, RATE};
+
 /// "The maximum page size of 65307 bytes".
 const MAX_PAGE: u64 = 65_307;
-/// Samples of a second, whatever was recorded (RFC 7845 §4).
-const RATE: u64 = 48_000;
 /// Nothing that anybody speaks is longer.
 const LONGEST: Duration = Duration::from_hours(24);
 
@@ -44,44 +42,22 @@ pub(super) fn waveform(length: Duration) -> String {
 
 fn measure(file: &mut File) -> Option<Duration> {
     let size = file.metadata().ok()?.len();
-    let mut first = [0; HEADER + 1 + 19];
-    file.read_exact(&mut first).ok()?;
-    let stream = page(&first)?;
     // One segment, and in it the identification header (RFC 7845 §5.1).
-    let head = first.get(HEADER + 1..)?;
-    if first[HEADER - 1] != 1 || !head.starts_with(b"OpusHead") {
-        return None;
-    }
-    let skipped = u64::from(u16::from_le_bytes([head[10], head[11]]));
+    let mut first = [0; FIXED + 1 + 19];
+    file.read_exact(&mut first).ok()?;
+    let stream = ogg::fixed(&first).filter(|fixed| fixed.segments == 1)?;
+    let skipped = u64::from(ogg::opus_head(&first[FIXED + 1..])?.skipped);
 
-    let tail = size.min(MAX_PAGE + HEADER as u64);
+    let tail = size.min(MAX_PAGE + FIXED as u64);
     file.seek(SeekFrom::Start(size - tail)).ok()?;
     let mut bytes = Vec::new();
     file.take(tail).read_to_end(&mut bytes).ok()?;
     let last = (0..bytes.len()).rev().find_map(|at| {
-        page(bytes.get(at..)?).filter(|page| page.serial == stream.serial && page.granule != u64::MAX)
+        ogg::fixed(bytes.get(at..)?).filter(|page| page.serial == stream.serial && page.position != NOWHERE)
     })?;
-    let samples = last.granule.checked_sub(skipped)?;
+    let samples = last.position.checked_sub(skipped)?;
     let length = Duration::from_millis(samples.checked_mul(1000)? / RATE);
     (!length.is_zero() && length < LONGEST).then_some(length)
-}
-
-struct Page {
-    /// The position that it ends at; all bits set where no packet ends in it.
-    granule: u64,
-    serial: u32,
-}
-
-/// The page that begins here.
-fn page(bytes: &[u8]) -> Option<Page> {
-    let header = bytes.get(..HEADER)?;
-    // Version 0 is the only one.
-    if !header.starts_with(b"OggS\0") {
-        return None;
-    }
-    let granule = u64::from_le_bytes(header[6..14].try_into().ok()?);
-    let serial = u32::from_le_bytes(header[14..18].try_into().ok()?);
-    Some(Page { granule, serial })
 }
 
 #[cfg(test)]

@@ -8,28 +8,25 @@
 //! those of Apple's Core Audio Format Specification
 //! (<https://developer.apple.com/library/archive/documentation/MusicAudio/Reference/CAFSpec/CAF_spec/CAF_spec.html>).
 
+use crate::ogg::{self, FIRST, NOWHERE, OpusHead, RATE};
+
 /// The longest recording that is wrapped anew, in bytes: the longest that the hub speaks itself.
 pub(super) const MOST: u64 = 8 * 1024 * 1024;
 /// The type of a Core Audio file.
 pub(super) const KIND: &str = "audio/x-caf";
 
-/// Opus counts time in 48,000ths of a second, whatever it was made from (RFC 7845 §4).
-const RATE: f64 = 48_000.0;
-/// The longest packet in those: 120 ms (RFC 6716 §3.2.5).
+/// The longest packet, in samples: 120 ms (RFC 6716 §3.2.5).
 const LONGEST: u32 = 5_760;
-/// The flag of a stream's first page.
-const FIRST: u8 = 0x02;
 /// `kCAFChannelLayoutTag_Mono` and `kCAFChannelLayoutTag_Stereo`.
 const LAYOUTS: [u32; 2] = [(100 << 16) | 1, (101 << 16) | 2];
 
 /// A recording in Ogg Opus as a Core Audio file; nothing, where it is none or cannot be one.
 pub(super) fn of_ogg(ogg: &[u8]) -> Option<Vec<u8>> {
     let stream = Stream::read(ogg)?;
-    let head = stream.packets.first().filter(|head| head.starts_with(b"OpusHead") && head.len() >= 19)?;
-    let (channels, skipped) = (head[9], u16::from_le_bytes([head[10], head[11]]));
+    let OpusHead { channels, skipped, plain } = ogg::opus_head(stream.packets.first()?)?;
     let layout = *LAYOUTS.get(usize::from(channels).checked_sub(1)?)?;
     // A volume that a player is to add, and a mapping of channels, have no place in the other form.
-    if head[16..19] != [0; 3] || !stream.packets.get(1)?.starts_with(b"OpusTags") {
+    if !plain || !stream.packets.get(1)?.starts_with(b"OpusTags") {
         return None;
     }
     let packets = stream.packets.get(2..).filter(|packets| !packets.is_empty())?;
@@ -41,7 +38,7 @@ pub(super) fn of_ogg(ogg: &[u8]) -> Option<Vec<u8>> {
     let end = stream.end.min(all);
     let valid = end.checked_sub(u64::from(skipped)).filter(|valid| *valid > 0)?;
 
-    let mut description = RATE.to_be_bytes().to_vec();
+    let mut description = (RATE as f64).to_be_bytes().to_vec();
     description.extend(b"opus");
     // Format flags, bytes a packet (they differ), frames a packet, channels, bits a channel (none).
     description.extend([0, 0, frames, u32::from(channels), 0].map(u32::to_be_bytes).concat());
@@ -104,28 +101,25 @@ impl Stream {
         // What a page ended within.
         let mut begun: Option<Vec<u8>> = None;
         while !ogg.is_empty() {
-            let fixed = ogg.get(..27).filter(|fixed| fixed.starts_with(b"OggS") && fixed[4] == 0)?;
-            let is_first = fixed[5] & FIRST != 0;
-            let of = &fixed[14..18];
-            if is_first != serial.is_none() || *serial.get_or_insert(of) != of {
+            let (page, rest) = ogg::page(ogg)?;
+            let is_first = page.fixed.flags & FIRST != 0;
+            if is_first != serial.is_none() || *serial.get_or_insert(page.fixed.serial) != page.fixed.serial {
                 return None;
             }
-            let (position, segments) =
-                (u64::from_le_bytes(fixed[6..14].try_into().ok()?), usize::from(fixed[26]));
-            let lengths = ogg.get(27..27 + segments)?;
-            ogg = &ogg[27 + segments..];
-            for &length in lengths {
-                let (piece, rest) = ogg.split_at_checked(usize::from(length))?;
+            let mut body = page.body;
+            for &length in page.lengths {
+                let (piece, behind) = body.split_at_checked(usize::from(length))?;
                 begun.get_or_insert_default().extend(piece);
                 // A full segment goes on in the next, wherever that is.
                 if length < 255 {
                     stream.packets.extend(begun.take());
                 }
-                ogg = rest;
+                body = behind;
             }
-            if position != u64::MAX {
-                stream.end = position;
+            if page.fixed.position != NOWHERE {
+                stream.end = page.fixed.position;
             }
+            ogg = rest;
         }
         begun.is_none().then_some(stream)
     }
