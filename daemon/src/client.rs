@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{
     Method, RequestBuilder, StatusCode,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
@@ -411,15 +412,12 @@ fn query(pairs: &[(&str, String)]) -> String {
     })
 }
 
+/// What stays as it is in a segment of a path and in a query's value: letters, digits, and these.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
 /// A text as one segment of a path, or as a value in a query (RFC 3986, section 2.3).
 pub fn escaped(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut escaped, byte| {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => escaped.push(byte.into()),
-            _ => escaped.push_str(&format!("%{byte:02X}")),
-        }
-        escaped
-    })
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 #[cfg(test)]

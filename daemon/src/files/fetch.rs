@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use percent_encoding::percent_decode_str;
 use reqwest::{
     Client, Response, StatusCode, Url,
     dns::{Addrs, Name, Resolve, Resolving},
@@ -199,15 +200,7 @@ fn next(from: &Url, answer: &Response) -> Result<Url, StageError> {
 
 /// A part of a path as people read it.
 fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((&first, after)) = rest.split_first() {
-        let pair = after.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
-        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()).filter(|_| first == b'%') {
-            Some(byte) => (bytes.push(byte), rest = &after[2..]),
-            None => (bytes.push(first), rest = after),
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -217,5 +210,6 @@ mod tests {
     #[test]
     fn a_name_is_read_from_an_address_as_people_write_it() {
         assert_eq!(decoded("Gr%C3%BC%C3%9Fe%20%2e%2e%2fx%zz%"), "Grüße ../x%zz%");
+        assert_eq!(decoded("a%+2b"), "a%+2b", "a sign is no digit");
     }
 }
