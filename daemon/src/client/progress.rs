@@ -1,4 +1,8 @@
 //! A call of a tool whose answer comes step by step.
+//!
+//! Events are read here and not by `sse-stream` 0.2.6, which the Model Context Protocol's crate brings for its server: a line
+//! without an end grows in it without a bound, and a field that it does not know ends the stream, while the standard says to
+//! ignore it. Ours reads `event` and one line of `data`, which is all that a hub writes.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! A secret taken out of words from outside, however they spell it.
 //!
 //! A server or proxy that repeats a request has the secrets of its address as they stood there: signs of it as `%2F`, a blank
-//! as `+`. Any mixture of these is found, in capitals or not.
+//! as `+`. Any mixture of these is found, in capitals or not. `percent-encoding` decodes a text as a whole, so the words around the
+//! secret would change, and a mixture would not be found where the secret has a `%` of its own.
 
 /// The words with the secret as `***`.
 pub fn masked(words: &str, secret: &str) -> String {
