@@ -6,6 +6,11 @@
 //! and whatever a broker kept for an earlier session would be void. The broker is not trusted; its packets may be any
 //! bytes.
 //!
+//! No kept crate without an allocator speaks 3.1.1: `minimq` 0.13.5 and `rust-mqtt` 0.6.0 (whose feature `v3` is empty) are for MQTT 5
+//! alone, which the hub's broker does not accept. Apart from that, `rust-mqtt` ends the connection at a packet that is too large, so that
+//! anybody who may publish could end it, while [`inbox`] skips that packet; and its `poll_body` must not be cancelled, while a
+//! button ends every wait of the companion's loop. Ours can be cancelled whenever it reads.
+//!
 //! - [`client`]: one connection, read it first;
 //! - [`inbox`], [`packet`]: bytes as packets, without I/O;
 //! - [`access`]: who the device is at the broker, and its topics;
