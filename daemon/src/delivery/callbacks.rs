@@ -1,10 +1,10 @@
 //! What platforms tell of their own accord settles what nobody knew, and says of what they had taken that it did not arrive.
 
-use super::{Pipeline, submit::unavailable};
 use crate::{
     channels::callback::CallbackRefused,
     message::refusal::{Code, Refusal},
     outbox::reconcile::{self, Settled},
+    pipeline::{Pipeline, unavailable},
 };
 
 impl Pipeline {

@@ -8,10 +8,6 @@ use std::time::Duration;
 
 use rusqlite::Transaction;
 
-use super::{
-    Pipeline,
-    rate_limiter::{RateLimiter, owner},
-};
 use crate::{
     channels::{fingerprint::Fingerprint, limits::Allowance},
     clock,
@@ -19,6 +15,8 @@ use crate::{
         pauses::{self, Pauses, Said},
         row::Lane,
     },
+    pipeline::Pipeline,
+    rate_limit::{RateLimiter, owner},
     store::{StoreError, now_ms},
 };
 

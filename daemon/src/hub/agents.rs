@@ -9,8 +9,8 @@ use super::HubError;
 use crate::{
     channels::account::Accounts,
     config::Config,
-    delivery::{AgentRules, SendOptions},
     message::target::Destination,
+    pipeline::{AgentRules, SendOptions},
     policy::{Allowlist, Pattern},
 };
 

@@ -4,9 +4,9 @@ use super::{ANSWER, HubError};
 use crate::{
     config::{
         Config,
-        hooks::{Builtin, Moment, Transport as Configured},
+        hooks::{Moment, Transport as Configured},
     },
-    delivery::hooks::{Hook, Hooks, Kinds, Transport, call::Call},
+    hooks::{Hook, Hooks, Kinds, Transport, builtin::Builtin, call::Call},
     program::Program,
 };
 

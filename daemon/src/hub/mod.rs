@@ -56,15 +56,13 @@ use crate::{
     },
     config::{Config, locate::locate_in},
     connections::{descriptors::Descriptors, load::Load},
-    delivery::{
-        Pipeline, Shared, current::Current, identities::Identities, plan::AddressBook,
-        rate_limiter::RateLimiter,
-    },
     events::Events,
     files::{Files, error::StageError},
     intake::http::{Behind, Endpoint, server},
     metrics::Metrics,
     outbox::{Outbox, transition::TransitionError},
+    pipeline::{Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities},
+    rate_limit::RateLimiter,
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };
@@ -264,7 +262,7 @@ impl Hub {
             readiness: Arc::default(),
             identities: Arc::new(Identities::new(store.clone())),
         });
-        pipeline.recover().await.map_err(|error| match error {
+        recover(&pipeline).await.map_err(|error| match error {
             TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
             error => error.into(),
         })?;
@@ -403,6 +401,14 @@ impl Hub {
         upkeep::sign(&self.store, &self.signer).await;
         self.store.close();
     }
+}
+
+/// Takes up where the last process stopped. Runs before anything is dispatched.
+pub(crate) async fn recover(pipeline: &Pipeline) -> Result<(), TransitionError> {
+    pipeline.outbox().settle_restored().await?;
+    pipeline.recover_accepted().await?;
+    pipeline.recover_sending().await?;
+    Ok(pipeline.wake_others().await?)
 }
 
 /// Where the hub and its companions meet.

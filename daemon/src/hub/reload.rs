@@ -32,9 +32,10 @@ use crate::{
         changes::{Changes, RELOADED},
         locate::locate_in,
     },
-    delivery::{Pipeline, current::Current, listening::Listening, plan::AddressBook},
+    delivery::listening::Listening,
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
+    pipeline::{Pipeline, address_book::AddressBook, current::Current},
     settings::readers::ReadByAll,
     store::{Store, StoreError},
 };
